@@ -1,0 +1,237 @@
+//! What an informer is doing, how well, and since when.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::object::{KeyRef, ObjectKey};
+use crate::queue::Scope;
+use crate::reflector::ReflectorError;
+use crate::source::BadObject;
+
+/// The state of one informer, at the moment of asking.
+#[derive(Debug, Clone)]
+pub struct Health {
+    /// What each part is doing: one row, or one per namespace of a set.
+    pub parts: Vec<PartHealth>,
+    /// True once every first list is applied. It stays true.
+    pub synced: bool,
+    /// Objects that came but could not be read, with why. Of those the cache holds an older state, or none.
+    pub undecodable: BTreeMap<ObjectKey, String>,
+    /// True once the informer has ended.
+    pub stopped: bool,
+}
+
+/// What one reflector is doing.
+#[derive(Debug, Clone)]
+pub struct PartHealth {
+    /// The namespace it follows; `None` for everything.
+    pub scope: Scope,
+    /// What it is doing now.
+    pub phase: Phase,
+    /// When something was last heard from the server; `None` if never.
+    pub last_contact: Option<Instant>,
+    /// The last failure, if there was one since the phase before the last.
+    pub last_error: Option<ReflectorError>,
+    /// How often it failed since it started.
+    pub failures: u64,
+}
+
+/// What a reflector can be doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    /// Not started.
+    New,
+    /// Asking for everything by list, page by page.
+    Listing {
+        /// Objects that have come.
+        received: u64,
+        /// Objects still to come, if the server says so.
+        remaining: Option<u64>,
+    },
+    /// Asking for everything by a watch that starts with the present state.
+    Streaming {
+        /// Objects that have come.
+        received: u64,
+    },
+    /// Following changes as they happen.
+    Watching,
+    /// Waiting to try again.
+    BackingOff {
+        /// Until when.
+        until: Instant,
+        /// Why.
+        why: String,
+    },
+    /// Ended.
+    Stopped,
+}
+
+impl Health {
+    /// How long ago the part that heard nothing for the longest heard something; `None` if one never did.
+    pub fn age(&self) -> Option<Duration> {
+        let ages = self.parts.iter().map(|part| part.last_contact.map(|contact| contact.elapsed()));
+        ages.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
+    /// True if the cache is synced and every part is following changes.
+    pub fn is_watching(&self) -> bool {
+        self.synced && !self.stopped && self.parts.iter().all(|part| part.phase == Phase::Watching)
+    }
+}
+
+/// Where the parts of an informer write what they do. Cloning gives another handle.
+#[derive(Clone)]
+pub(crate) struct HealthBoard {
+    sender: Arc<watch::Sender<Health>>,
+    error_hook: Arc<Mutex<Option<ErrorHook>>>,
+}
+
+/// What is called with every failure.
+pub(crate) type ErrorHook = Arc<dyn Fn(&InformerError) + Send + Sync>;
+
+/// Everything that can go wrong inside a running informer. None of it ends the informer.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum InformerError {
+    /// A list or watch failed; it is tried again.
+    #[error("{}: {error}", scope_name(scope))]
+    Reflector {
+        /// Which part.
+        scope: Scope,
+        /// What happened.
+        error: ReflectorError,
+    },
+    /// An object could not be read; the last good copy stays.
+    #[error("object {} could not be read: {}", key_name(bad), bad.error)]
+    Undecodable {
+        /// What is known of it.
+        bad: BadObject,
+    },
+    /// An index function failed on an object; the object is not in that index.
+    #[error("index {index:?} failed on {key}: {message}")]
+    Index {
+        /// Which index.
+        index: String,
+        /// Which object.
+        key: ObjectKey,
+        /// What it said.
+        message: String,
+    },
+    /// A handler panicked; the event counts as handled.
+    #[error("handler {handler:?} panicked: {message}")]
+    HandlerPanicked {
+        /// Which handler.
+        handler: String,
+        /// What it said.
+        message: String,
+    },
+}
+
+fn scope_name(scope: &Scope) -> String {
+    scope.as_ref().map_or_else(|| "all namespaces".to_owned(), |namespace| format!("namespace {namespace:?}"))
+}
+
+fn key_name(bad: &BadObject) -> String {
+    bad.key.as_ref().map_or_else(|| "of unknown name".to_owned(), ToString::to_string)
+}
+
+impl HealthBoard {
+    pub(crate) fn new(scopes: impl IntoIterator<Item = Scope>) -> Self {
+        let parts = scopes.into_iter().map(|scope| PartHealth {
+            scope,
+            phase: Phase::New,
+            last_contact: None,
+            last_error: None,
+            failures: 0,
+        });
+        let health = Health { parts: parts.collect(), synced: false, undecodable: BTreeMap::new(), stopped: false };
+        Self { sender: Arc::new(watch::Sender::new(health)), error_hook: Arc::default() }
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        self.sender.borrow().clone()
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Health> {
+        self.sender.subscribe()
+    }
+
+    pub(crate) fn set_error_hook(&self, hook: ErrorHook) {
+        *self.error_hook.lock() = Some(hook);
+    }
+
+    /// Reports a failure to whoever asked to hear of them.
+    pub(crate) fn report(&self, error: &InformerError) {
+        // The hook runs outside the lock: it may take as long as it likes, and may call back.
+        let hook = self.error_hook.lock().clone();
+        if let Some(hook) = hook {
+            hook(error);
+        }
+        if let InformerError::Reflector { scope, error } = error {
+            self.part(scope, |part| {
+                part.failures += 1;
+                part.last_error = Some(error.clone());
+            });
+        }
+    }
+
+    pub(crate) fn phase(&self, scope: &Scope, phase: Phase) {
+        self.part(scope, |part| part.phase = phase);
+    }
+
+    pub(crate) fn contact(&self, scope: &Scope) {
+        // Contact is noted with each event; nobody is woken for it.
+        self.sender.send_if_modified(|health| {
+            if let Some(part) = health.parts.iter_mut().find(|part| part.scope == *scope) {
+                part.last_contact = Some(Instant::now());
+            }
+            false
+        });
+    }
+
+    pub(crate) fn synced(&self) {
+        self.sender.send_modify(|health| health.synced = true);
+    }
+
+    pub(crate) fn stopped(&self) {
+        self.sender.send_modify(|health| {
+            health.stopped = true;
+            health.parts.iter_mut().for_each(|part| part.phase = Phase::Stopped);
+        });
+    }
+
+    pub(crate) fn undecodable(&self, bad: &BadObject) {
+        if let Some(key) = bad.key.clone() {
+            self.sender.send_modify(|health| {
+                health.undecodable.insert(key, bad.error.to_string());
+            });
+        }
+        self.report(&InformerError::Undecodable { bad: bad.clone() });
+    }
+
+    /// A good copy came, or the object is gone.
+    pub(crate) fn decodable(&self, key: KeyRef<'_>) {
+        if !self.sender.borrow().undecodable.is_empty() {
+            self.sender.send_if_modified(|health| health.undecodable.remove(&ObjectKey::from(key)).is_some());
+        }
+    }
+
+    fn part(&self, scope: &Scope, change: impl FnOnce(&mut PartHealth)) {
+        self.sender.send_modify(|health| {
+            if let Some(part) = health.parts.iter_mut().find(|part| part.scope == *scope) {
+                change(part);
+            }
+        });
+    }
+}
+
+impl std::fmt::Debug for HealthBoard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HealthBoard")
+    }
+}

@@ -1,0 +1,112 @@
+//! Resource versions: the server's clock.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+/// A version the server gave an object or a whole collection.
+///
+/// Decimal numbers of any width compare; anything else is only equal to itself. Versions compare within one collection
+/// only, and only until the server is restored from an older state (an *epoch*).
+///
+/// ```
+/// use kube_informer::ResourceVersion;
+///
+/// let (old, new) = (ResourceVersion::from("999"), ResourceVersion::from("1000"));
+/// assert!(old.is_older_than(&new));
+/// assert_eq!(ResourceVersion::from("abc").compare(&new), None);
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ResourceVersion(Arc<str>);
+
+impl ResourceVersion {
+    /// The version as the server wrote it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Which is older; `None` where that cannot be told.
+    pub fn compare(&self, other: &Self) -> Option<Ordering> {
+        compare(&self.0, &other.0)
+    }
+
+    /// True if both compare and this one is older.
+    pub fn is_older_than(&self, other: &Self) -> bool {
+        self.compare(other) == Some(Ordering::Less)
+    }
+
+    /// True if both compare (or are equal) and this one is not older.
+    pub fn is_at_least(&self, other: &Self) -> bool {
+        matches!(self.compare(other), Some(Ordering::Equal | Ordering::Greater))
+    }
+}
+
+/// Compares two versions as text, without making values of them.
+pub(crate) fn compare(left: &str, right: &str) -> Option<Ordering> {
+    if left == right {
+        return Some(Ordering::Equal);
+    }
+    let canonical = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()) && text.starts_with(|c| c != '0');
+    (canonical(left) && canonical(right)).then(|| left.len().cmp(&right.len()).then_with(|| left.cmp(right)))
+}
+
+impl From<&str> for ResourceVersion {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<String> for ResourceVersion {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<u64> for ResourceVersion {
+    fn from(number: u64) -> Self {
+        Self(number.to_string().into())
+    }
+}
+
+impl fmt::Display for ResourceVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for ResourceVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(left: &str, right: &str, expected: Option<Ordering>) {
+        assert_eq!(compare(left, right), expected, "{left:?} against {right:?}");
+        assert_eq!(compare(right, left), expected.map(Ordering::reverse), "{right:?} against {left:?}");
+    }
+
+    #[test]
+    fn only_canonical_decimals_compare() {
+        check("9", "10", Some(Ordering::Less));
+        check("99999999999999999999999", "100000000000000000000000", Some(Ordering::Less));
+        check("12", "12", Some(Ordering::Equal));
+        check("abc", "abc", Some(Ordering::Equal));
+        check("abc", "12", None);
+        check("012", "13", None);
+        check("", "13", None);
+        check("0", "13", None);
+        check("-1", "13", None);
+    }
+
+    proptest! {
+        #[test]
+        fn order_is_that_of_the_numbers(left in 1u64.., right in 1u64..) {
+            prop_assert_eq!(compare(&left.to_string(), &right.to_string()), Some(left.cmp(&right)));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The default queue: every change, in the order of the stream.
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::BuildHasher as _;
+
+use foldhash::fast::FixedState;
+
+use super::Delta;
+use crate::object::Object;
+
+/// The most changes one batch holds.
+const BATCH: usize = 1000;
+
+/// Changes waiting to be applied, oldest first. Nothing is merged, compressed or dropped.
+///
+/// client-go's `RealFIFO` in its atomic mode. What differs: synced is true only once what was popped is also processed,
+/// an empty first list included.
+#[derive(Debug)]
+pub struct OrderedQueue<T> {
+    waiting: VecDeque<Delta<T>>,
+    /// How many of the deltas at the front, popped ones included, belong to the first population; `None` before it.
+    initial: Option<usize>,
+    /// How many were popped and are not yet processed.
+    in_hand: usize,
+}
+
+impl<T: Object> OrderedQueue<T> {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self { waiting: VecDeque::new(), initial: None, in_hand: 0 }
+    }
+
+    /// Puts a change behind all others.
+    pub fn push(&mut self, delta: Delta<T>) {
+        let replaced = matches!(delta, Delta::Replaced(_));
+        let populates = replaced || delta.key().is_some();
+        self.waiting.push_back(delta);
+        if self.initial.is_none() && populates {
+            // A first list makes up the first population, with all that waits before it; a first event none at all.
+            self.initial = Some(if replaced { self.waiting.len() + self.in_hand } else { 0 });
+        }
+    }
+
+    /// How many changes wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// True if nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// True once the first population is popped and processed.
+    pub fn has_synced(&self) -> bool {
+        self.initial == Some(0)
+    }
+
+    /// Takes the oldest changes out: empty if nothing waits.
+    ///
+    /// Changes of a batch are about different objects. What is about many objects or none comes alone, and no batch
+    /// reaches beyond the first population. [`OrderedQueue::processed`] is to be called before the next batch.
+    pub fn pop_batch(&mut self) -> Vec<Delta<T>> {
+        let limit = match self.initial {
+            Some(initial) if initial > self.in_hand => BATCH.min(initial - self.in_hand),
+            _ => BATCH,
+        };
+        // Two keys of one hash only end a batch early.
+        let (hasher, mut keys) = (FixedState::default(), HashSet::with_hasher(FixedState::default()));
+        let mut length = 0;
+        for delta in self.waiting.iter().take(limit) {
+            match delta.key().map(|key| hasher.hash_one(key)) {
+                Some(key) if keys.insert(key) => length += 1,
+                None if length == 0 => {
+                    length = 1;
+                    break;
+                }
+                _ => break,
+            }
+        }
+        self.in_hand += length;
+        self.waiting.drain(..length).collect()
+    }
+
+    /// Says that everything popped so far is processed.
+    pub fn processed(&mut self) {
+        if let Some(initial) = &mut self.initial {
+            *initial = initial.saturating_sub(self.in_hand);
+        }
+        self.in_hand = 0;
+    }
+}
+
+impl<T: Object> Default for OrderedQueue<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

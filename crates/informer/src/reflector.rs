@@ -1,0 +1,419 @@
+//! Keeps one collection in step with the server: asks for everything, then follows the changes, for ever.
+//!
+//! A *round* gets the initial state, by a watch that starts with it ([`initial`]) or by a paged list, and then watches
+//! until something ends it. What goes wrong decides what comes next:
+//!
+//! | what happens | then |
+//! |---|---|
+//! | the watch ends after a while | the next one, from where it ended |
+//! | the connection is lost, or nobody answers, or the server is busy | after a delay the next watch, from where the last ended |
+//! | the version has expired, or the server sends an error | a new round |
+//! | the server was restored to an older state | a new round in a new epoch |
+//!
+//! Cancellation is dropping: every wait and every request ends at once.
+
+mod backoff;
+mod error;
+mod initial;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+pub use self::backoff::BackoffOptions;
+pub use self::error::ReflectorError;
+use self::backoff::Backoff;
+use self::initial::Streaming;
+use crate::health::Phase;
+use crate::object::{Object, ResourceVersion};
+use crate::queue::{Delta, Replacement, Scope};
+use crate::source::{Decoded, Events, ListOptions, ListWatch, SourceError, WatchEvent, WatchOptions};
+
+/// Watches shorter than this, with nothing in them, are a server's way of saying no.
+const VERY_SHORT: Duration = Duration::from_secs(1);
+/// How much longer than agreed a watch may stay silent before it is taken for dead.
+const GRACE: Duration = Duration::from_secs(30);
+/// How many bookmarks in a row may be missed before a watch is taken for dead.
+const MISSED_BOOKMARKS: u32 = 4;
+
+/// Where a reflector puts what it learns. Everything but [`Sink::push`] may be left out.
+pub trait Sink<T>: Send + 'static {
+    /// Takes the next change. May wait, to slow the reflector down.
+    fn push(&mut self, delta: Delta<T>) -> impl Future<Output = ()> + Send;
+
+    /// What the reflector is doing now.
+    fn phase(&mut self, phase: Phase) {
+        let _ = phase;
+    }
+
+    /// Something was heard from the server.
+    fn contact(&mut self) {}
+
+    /// Something failed; the reflector goes on.
+    fn failed(&mut self, error: &ReflectorError) {
+        let _ = error;
+    }
+}
+
+/// How a reflector asks.
+#[derive(Debug, Clone)]
+pub struct ReflectorOptions {
+    /// What it follows: one namespace of a set, or everything its source has.
+    pub scope: Scope,
+    /// True to ask for the initial state by a watch where the source can; false to always list.
+    pub streaming: bool,
+    /// How many objects to ask for at a time; `None` to decide as client-go does.
+    pub page_size: Option<usize>,
+    /// The shortest time a watch is asked to last; the longest is twice that. At least five minutes.
+    pub watch_timeout: Duration,
+    /// How long a list or an initial stream may stand still before it is given up.
+    pub progress_deadline: Duration,
+    /// How long to wait between attempts.
+    pub backoff: BackoffOptions,
+    /// Where all chance comes from.
+    pub seed: u64,
+}
+
+impl Default for ReflectorOptions {
+    fn default() -> Self {
+        Self {
+            scope: None,
+            streaming: true,
+            page_size: None,
+            watch_timeout: Duration::from_secs(300),
+            progress_deadline: Duration::from_secs(30),
+            backoff: BackoffOptions::default(),
+            seed: rand::random(),
+        }
+    }
+}
+
+/// Keeps one sink in step with one collection. Usable by itself:
+///
+/// ```no_run
+/// # use kube_informer::reflector::{Reflector, ReflectorOptions, Sink};
+/// # use kube_informer::queue::Delta;
+/// # use k8s_openapi::api::core::v1::Pod;
+/// struct Printer;
+/// impl Sink<Pod> for Printer {
+///     async fn push(&mut self, delta: Delta<Pod>) {
+///         println!("{delta:?}");
+///     }
+/// }
+/// # async fn example(client: kube_client::Client, cancel: tokio_util::sync::CancellationToken) {
+/// let source = kube_informer::source::kube::KubeSource::<Pod>::new(client);
+/// Reflector::new(source, Printer, ReflectorOptions::default()).run(cancel).await;
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Reflector<T, L, S> {
+    source: Arc<L>,
+    sink: S,
+    options: ReflectorOptions,
+    /// The version after the last change that was passed on. It is ahead of the store.
+    last_version: Option<ResourceVersion>,
+    /// True if the server no longer, or not yet, knows `last_version`.
+    version_unavailable: bool,
+    /// True if the first list came in more than one page: this server does not answer lists from memory.
+    paginated: bool,
+    /// True if `last_version` may be of a server that was restored since.
+    doubtful: bool,
+    /// True if a watch has worked since the last time a version expired.
+    watch_worked: bool,
+    streaming: Streaming,
+    backoff: Backoff,
+    objects: std::marker::PhantomData<fn() -> T>,
+}
+
+/// What to do once a watch is over.
+enum Next {
+    /// Open the next one at once.
+    Watch,
+    /// Wait, then open the next one.
+    WaitThenWatch(ReflectorError),
+    /// Start a new round at once.
+    Relist,
+    /// Wait, then start a new round.
+    WaitThenRelist(ReflectorError),
+}
+
+impl<T, L, S> Reflector<T, L, S>
+where
+    T: Object,
+    L: ListWatch<T>,
+    S: Sink<T>,
+{
+    /// A reflector that has not asked for anything yet.
+    pub fn new(source: L, sink: S, options: ReflectorOptions) -> Self {
+        let streaming = Streaming::new(options.streaming && source.supports_streaming_lists());
+        Self {
+            source: Arc::new(source),
+            sink,
+            backoff: Backoff::new(options.backoff.clone(), options.seed),
+            options,
+            last_version: None,
+            version_unavailable: false,
+            paginated: false,
+            doubtful: false,
+            watch_worked: false,
+            streaming,
+            objects: std::marker::PhantomData,
+        }
+    }
+
+    /// Goes round until cancelled. Ends at once then, wherever it is.
+    pub async fn run(mut self, cancel: CancellationToken) {
+        let forever = async {
+            loop {
+                if let Err(error) = self.round().await {
+                    self.wait(&error).await;
+                }
+            }
+        };
+        cancel.run_until_cancelled(forever).await;
+        self.sink.phase(Phase::Stopped);
+    }
+
+    /// Gets the initial state, then watches until something ends that: one round.
+    ///
+    /// # Errors
+    ///
+    /// Why the round ended, if the next one had better wait. The sink's [`Sink::failed`] has been told.
+    ///
+    /// # Cancel safety
+    ///
+    /// The next round starts afresh; nothing that was pushed is lost.
+    pub async fn round(&mut self) -> Result<(), ReflectorError> {
+        let mut stream = self.initial_state().await?;
+        loop {
+            let next = match stream.take() {
+                Some(events) => self.follow(events).await,
+                None => self.watch().await,
+            };
+            match next {
+                Next::Watch => {}
+                Next::WaitThenWatch(error) => {
+                    self.sink.failed(&error);
+                    self.wait(&error).await;
+                }
+                Next::Relist => return Ok(()),
+                Next::WaitThenRelist(error) => {
+                    self.sink.failed(&error);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// The version after the last change that was passed on.
+    pub fn last_version(&self) -> Option<&ResourceVersion> {
+        self.last_version.as_ref()
+    }
+
+    /// Opens a watch where the last one ended, and follows it.
+    async fn watch(&mut self) -> Next {
+        if self.doubtful {
+            match self.is_restored().await {
+                Ok(false) => self.doubtful = false,
+                Ok(true) => {
+                    self.restart().await;
+                    return Next::Relist;
+                }
+                Err(error) if error.is_overload() || error.is_unreachable() || error.is_interruption() => {
+                    return Next::WaitThenWatch(ReflectorError::Watch(error));
+                }
+                Err(error) => return Next::WaitThenRelist(ReflectorError::Watch(error)),
+            }
+        }
+        match self.open(false).await {
+            Ok(events) => self.follow(events).await,
+            Err(error) if error.is_version_unavailable() => self.expired(error),
+            Err(error) if error.is_overload() => Next::WaitThenWatch(ReflectorError::Watch(error)),
+            Err(error) if error.is_unreachable() => {
+                self.doubtful = true;
+                Next::WaitThenWatch(ReflectorError::Watch(error))
+            }
+            Err(error) => Next::WaitThenRelist(ReflectorError::Watch(error)),
+        }
+    }
+
+    /// Passes on what a watch sends, until it ends.
+    async fn follow(&mut self, mut watch: OpenWatch<T>) -> Next {
+        self.sink.phase(Phase::Watching);
+        let ended = loop {
+            match timeout(watch.deadline(), watch.events.next()).await {
+                Err(_) => break Err(ReflectorError::Silent { after: watch.deadline() }),
+                Ok(None) => break Ok(()),
+                Ok(Some(Err(error))) => break Err(ReflectorError::Stream(error)),
+                Ok(Some(Ok(event))) => {
+                    self.sink.contact();
+                    self.backoff.healthy();
+                    self.watch_worked = true;
+                    watch.heard(&event);
+                    self.pass_on(event).await;
+                }
+            }
+        };
+        let lasted = watch.opened.elapsed();
+        drop(watch.events);
+        match ended {
+            Ok(()) if watch.heard > 0 && lasted >= VERY_SHORT => Next::Watch,
+            // Something came, but a server that ends every watch at once must not be asked without end.
+            Ok(()) if watch.heard > 0 => Next::WaitThenWatch(ReflectorError::VeryShortWatch { lasted }),
+            Ok(()) if lasted >= VERY_SHORT => {
+                self.doubtful = true;
+                Next::Watch
+            }
+            Ok(()) => Next::WaitThenRelist(ReflectorError::VeryShortWatch { lasted }),
+            Err(ReflectorError::Stream(error)) if error.is_version_unavailable() => self.expired(error),
+            Err(ReflectorError::Stream(error)) if error.is_overload() => {
+                Next::WaitThenWatch(ReflectorError::Stream(error))
+            }
+            Err(error @ ReflectorError::Silent { .. }) => {
+                self.doubtful = true;
+                Next::WaitThenWatch(error)
+            }
+            Err(ReflectorError::Stream(error)) if error.is_interruption() => {
+                self.doubtful = true;
+                Next::WaitThenWatch(ReflectorError::Stream(error))
+            }
+            Err(error) => Next::WaitThenRelist(error),
+        }
+    }
+
+    /// The first time a version expires after a watch that worked, everything is asked for again at once.
+    fn expired(&mut self, error: SourceError) -> Next {
+        let error = ReflectorError::Expired(error);
+        if std::mem::take(&mut self.watch_worked) {
+            self.sink.failed(&error);
+            Next::Relist
+        } else {
+            Next::WaitThenRelist(error)
+        }
+    }
+
+    async fn pass_on(&mut self, event: WatchEvent<T>) {
+        let (version, delta) = match event {
+            WatchEvent::Added(Decoded::Object(object)) => (version_of(&*object), Delta::Added(object)),
+            WatchEvent::Modified(Decoded::Object(object)) => (version_of(&*object), Delta::Updated(object)),
+            WatchEvent::Deleted(Decoded::Object(object)) => (version_of(&*object), Delta::Deleted(object)),
+            WatchEvent::Deleted(Decoded::Bad(bad)) if bad.key.is_some() => {
+                let version = bad.version;
+                let Some(key) = bad.key else { return };
+                (version.clone(), Delta::Vanished { key, version })
+            }
+            WatchEvent::Added(Decoded::Bad(bad))
+            | WatchEvent::Modified(Decoded::Bad(bad))
+            | WatchEvent::Deleted(Decoded::Bad(bad)) => (bad.version.clone(), Delta::Undecodable(bad)),
+            WatchEvent::Bookmark { version, .. } => {
+                let scope = self.options.scope.clone();
+                (Some(version.clone()), Delta::Bookmark { scope, version })
+            }
+        };
+        // A version that is missing, or older than one already seen, is no place to go on from.
+        let version = version.filter(|version| !version.as_str().is_empty());
+        let backwards = version.as_ref().zip(self.last_version.as_ref()).is_some_and(|(new, last)| new.is_older_than(last));
+        if version.is_none() || backwards {
+            debug!(version = version.as_ref().map(tracing::field::display), "event without a usable version");
+            if matches!(delta, Delta::Bookmark { .. }) {
+                return;
+            }
+        } else {
+            self.last_version = version;
+        }
+        self.sink.push(delta).await;
+    }
+
+    /// Asks which version the server is at: one below ours means that it was restored from an older state.
+    async fn is_restored(&mut self) -> Result<bool, SourceError> {
+        let Some(last) = self.last_version.clone() else { return Ok(false) };
+        let options = ListOptions { limit: 1, ..ListOptions::default() };
+        let end = self.list_page(options, |_| {}).await?;
+        Ok(end.version.is_some_and(|now| now.is_older_than(&last)))
+    }
+
+    /// Nothing known of versions holds any longer.
+    async fn restart(&mut self) {
+        warn!(scope = self.options.scope.as_deref(), "server was restored to an older state; asking for everything again");
+        self.last_version = None;
+        self.version_unavailable = false;
+        self.doubtful = false;
+        self.sink.push(Delta::Restarted { scope: self.options.scope.clone() }).await;
+    }
+
+    async fn open(&mut self, initial_events: bool) -> Result<OpenWatch<T>, SourceError> {
+        let agreed = self.backoff.spread(self.options.watch_timeout);
+        let version = match initial_events && self.version_unavailable {
+            true => None,
+            false => self.last_version.clone(),
+        };
+        // Taken before the request: what the server spends on it counts as part of the watch.
+        let opened = Instant::now();
+        let options = WatchOptions { version, initial_events, timeout: agreed };
+        let events = timeout(self.options.progress_deadline + GRACE, self.source.watch(options))
+            .await
+            .map_err(|elapsed| SourceError::Unreachable(Arc::new(elapsed)))??;
+        self.sink.contact();
+        Ok(OpenWatch { events, opened, agreed, heard: 0, last_bookmark: None, rhythm: None })
+    }
+
+    async fn wait(&mut self, error: &ReflectorError) {
+        let delay = self.backoff.next(error.retry_after());
+        debug!(scope = self.options.scope.as_deref(), ?delay, %error, "waiting before the next attempt");
+        self.sink.phase(Phase::BackingOff { until: Instant::now() + delay, why: error.to_string() });
+        tokio::time::sleep(delay).await;
+    }
+
+    /// Hands over a complete state.
+    async fn replace(&mut self, replacement: Replacement<T>) {
+        let older = replacement.version.as_ref().zip(self.last_version.as_ref()).is_some_and(|(new, last)| new.is_older_than(last));
+        if older {
+            self.restart().await;
+        }
+        self.last_version = replacement.version.clone();
+        self.version_unavailable = false;
+        self.doubtful = false;
+        self.sink.push(Delta::Replaced(replacement)).await;
+    }
+}
+
+fn version_of(object: &impl Object) -> Option<ResourceVersion> {
+    Some(object.id().version).filter(|version| !version.is_empty()).map(ResourceVersion::from)
+}
+
+/// A watch under way.
+struct OpenWatch<T> {
+    events: Events<T>,
+    opened: Instant,
+    /// When the server is to end it.
+    agreed: Duration,
+    /// How many events and bookmarks have come.
+    heard: u64,
+    last_bookmark: Option<Instant>,
+    /// The longest time between two bookmarks so far.
+    rhythm: Option<Duration>,
+}
+
+impl<T> OpenWatch<T> {
+    fn heard(&mut self, event: &WatchEvent<T>) {
+        self.heard += 1;
+        if matches!(event, WatchEvent::Bookmark { .. }) {
+            let now = Instant::now();
+            let gap = self.last_bookmark.replace(now).map(|last| now - last);
+            self.rhythm = self.rhythm.max(gap);
+        }
+    }
+
+    /// How long it may stay silent from now on.
+    fn deadline(&self) -> Duration {
+        let at_most = (self.agreed + GRACE).saturating_sub(self.opened.elapsed());
+        match self.rhythm {
+            Some(rhythm) => at_most.min((rhythm * MISSED_BOOKMARKS).max(GRACE)),
+            None => at_most,
+        }
+    }
+}

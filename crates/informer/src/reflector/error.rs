@@ -1,0 +1,68 @@
+//! Why a round of a reflector ended or was interrupted.
+
+use std::time::Duration;
+
+use crate::source::SourceError;
+
+/// Why a round ended, or a watch within it was interrupted. None of it ends the reflector.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReflectorError {
+    /// The collection could not be listed.
+    #[error("list failed: {0}")]
+    List(#[source] SourceError),
+    /// The server handed out the same place to go on from twice.
+    #[error("list does not end: the server repeats a continue token")]
+    RepeatedContinue,
+    /// The initial state was to come by a watch, and did not come in full.
+    #[error("initial state did not arrive in full: {0}")]
+    Incomplete(IncompleteReason),
+    /// A watch could not be opened.
+    #[error("watch failed: {0}")]
+    Watch(#[source] SourceError),
+    /// A watch broke off, or sent an error.
+    #[error("watch was interrupted: {0}")]
+    Stream(#[source] SourceError),
+    /// The server has forgotten, or not yet reached, the version to go on from.
+    #[error("the version to watch from is not available: {0}")]
+    Expired(#[source] SourceError),
+    /// A watch ended at once.
+    #[error("watch ended after {lasted:?}")]
+    VeryShortWatch {
+        /// How long it lasted.
+        lasted: Duration,
+    },
+    /// A watch neither sent anything nor ended.
+    #[error("nothing was heard for {after:?}; the connection is taken for dead")]
+    Silent {
+        /// How long.
+        after: Duration,
+    },
+}
+
+/// Why an initial state did not come in full.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IncompleteReason {
+    /// The stream ended before the bookmark that marks the end of the initial state.
+    #[error("the stream ended before its end was marked")]
+    Ended,
+    /// Nothing came for too long.
+    #[error("nothing came for {0:?}")]
+    Stalled(Duration),
+}
+
+impl ReflectorError {
+    /// What the source said, if it was the source.
+    pub fn source_error(&self) -> Option<&SourceError> {
+        match self {
+            Self::List(error) | Self::Watch(error) | Self::Stream(error) | Self::Expired(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// How long the server asks to be left alone.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.source_error().and_then(SourceError::retry_after)
+    }
+}

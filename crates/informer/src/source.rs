@@ -1,0 +1,278 @@
+//! Where objects come from: the items of a list, and the events of a watch, of one collection.
+
+pub(crate) mod frames;
+pub(crate) mod items;
+#[cfg(feature = "kube")]
+pub mod kube;
+mod script;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_core::Stream;
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
+
+pub use self::script::ListWatchFns;
+use crate::object::{DecodeError, ObjectKey, ResourceVersion};
+
+/// Where objects come from: an API server, or a script in a test.
+///
+/// Over a Kubernetes API server it is `KubeSource`; two closures make one too ([`ListWatchFns`]).
+pub trait ListWatch<T>: Send + Sync + 'static {
+    /// Starts to list one page of the collection.
+    fn list(&self, options: ListOptions) -> impl Future<Output = Result<Items<T>, SourceError>> + Send;
+
+    /// Opens a watch.
+    fn watch(&self, options: WatchOptions) -> impl Future<Output = Result<Events<T>, SourceError>> + Send;
+
+    /// False if this source cannot answer a watch with the initial state first; lists are then used instead.
+    fn supports_streaming_lists(&self) -> bool {
+        true
+    }
+}
+
+/// Which part of a collection to list, and how fresh it must be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListOptions {
+    /// The version asked for: `None` for the most recent, `"0"` for whatever the server has at hand.
+    pub version: Option<ResourceVersion>,
+    /// True if any state not older than `version` will do, even together with a limit.
+    pub not_older_than: bool,
+    /// At most this many items; 0 for all.
+    pub limit: usize,
+    /// Where the page before this one ended.
+    pub continue_token: Option<String>,
+}
+
+/// From where to watch, and for how long.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WatchOptions {
+    /// Changes after this version; with `initial_events`, a state not older than it.
+    pub version: Option<ResourceVersion>,
+    /// True to get the present state first, as added objects and a bookmark that ends them.
+    pub initial_events: bool,
+    /// When the server is to end the watch.
+    pub timeout: Duration,
+}
+
+/// One page of a list: items, and then the page's end.
+pub struct Items<T>(BoxStream<'static, Result<ListPart<T>, SourceError>>);
+
+/// What a list is made of. [`ListPart::End`] comes last, exactly once; a list without it is not complete.
+#[derive(Debug)]
+pub enum ListPart<T> {
+    /// One object, or one that could not be made.
+    Item(Decoded<T>),
+    /// The page is complete.
+    End(ListEnd),
+}
+
+/// What is known at the end of a page.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListEnd {
+    /// The version of the whole list.
+    pub version: Option<ResourceVersion>,
+    /// Where the next page starts; `None` on the last one.
+    pub continue_token: Option<String>,
+    /// How many items follow this page, if the server says so.
+    pub remaining: Option<u64>,
+}
+
+/// An object, or why there is none.
+#[derive(Debug)]
+pub enum Decoded<T> {
+    /// The object.
+    Object(Arc<T>),
+    /// It came, but could not be read.
+    Bad(BadObject),
+}
+
+/// An object that came but could not be read. The last good copy of it stays in the cache.
+#[derive(Debug, Clone)]
+pub struct BadObject {
+    /// Which one it is, if at least that could be read.
+    pub key: Option<ObjectKey>,
+    /// Its version, if that could be read.
+    pub version: Option<ResourceVersion>,
+    /// What is wrong with it.
+    pub error: DecodeError,
+}
+
+/// An open watch. Dropping it closes the connection.
+pub struct Events<T>(BoxStream<'static, Result<WatchEvent<T>, SourceError>>);
+
+/// What a watch sends.
+#[derive(Debug)]
+pub enum WatchEvent<T> {
+    /// An object appeared, or came to match the selectors.
+    Added(Decoded<T>),
+    /// An object changed.
+    Modified(Decoded<T>),
+    /// An object is gone, or stopped matching. It carries the last state, with the version of the deletion.
+    Deleted(Decoded<T>),
+    /// Nothing up to this version is missing.
+    Bookmark {
+        /// The version reached.
+        version: ResourceVersion,
+        /// True on the bookmark that ends the initial state.
+        initial_events_end: bool,
+    },
+}
+
+/// Why a list or watch failed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// The server answered with an error, or sent one within the stream.
+    #[error("{0}")]
+    Status(Status),
+    /// The server could not be reached.
+    #[error("cannot reach the server: {0}")]
+    Unreachable(Arc<dyn std::error::Error + Send + Sync>),
+    /// The connection was lost in the middle of an answer.
+    #[error("connection lost: {0}")]
+    Interrupted(Arc<dyn std::error::Error + Send + Sync>),
+    /// The answer ended in the middle of a frame.
+    #[error("answer was cut off")]
+    CutOff,
+    /// A line of a watch is not an event.
+    #[error("not a watch event: {0:?}")]
+    NotAnEvent(String),
+    /// The answer to a list is not a list.
+    #[error("not a list: {0}")]
+    NotAList(String),
+    /// The server answered with a table, which is made for people.
+    #[error("the server sent a Table instead of objects")]
+    Table,
+    /// The answer is a page for a browser, most likely from a proxy on the way.
+    #[error("the server sent {content_type} instead of JSON; is a proxy in the way?")]
+    NotJson {
+        /// What it says it is.
+        content_type: String,
+    },
+    /// One object or frame is larger than this source accepts.
+    #[error("object is larger than the limit of {limit} bytes")]
+    TooLarge {
+        /// The limit in force.
+        limit: usize,
+    },
+    /// The request could not be made.
+    #[error("cannot make the request: {0}")]
+    Request(String),
+}
+
+/// An error as an API server words it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Status {
+    /// The HTTP code.
+    pub code: u16,
+    /// A word for programs, such as `Expired`; may be empty.
+    pub reason: String,
+    /// A sentence for people.
+    pub message: String,
+    /// How long the server asks to be left alone.
+    pub retry_after: Option<Duration>,
+    /// True if the server has not reached the version asked for.
+    pub version_too_large: bool,
+}
+
+impl SourceError {
+    /// The server's own words, if it answered.
+    pub fn status(&self) -> Option<&Status> {
+        if let Self::Status(status) = self { Some(status) } else { None }
+    }
+
+    /// True if the version asked for is no longer, or not yet, known to the server.
+    pub fn is_version_unavailable(&self) -> bool {
+        self.is_expired() || self.status().is_some_and(|status| status.version_too_large)
+    }
+
+    /// True if the server has forgotten the version asked for: list again.
+    pub fn is_expired(&self) -> bool {
+        self.status().is_some_and(|status| status.code == 410 || status.reason == "Expired" || status.reason == "Gone")
+    }
+
+    /// True if the server is busy: the same request may be made again later.
+    pub fn is_overload(&self) -> bool {
+        self.status().is_some_and(|status| status.code == 429)
+    }
+
+    /// True if nobody answered at all.
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Unreachable(_))
+    }
+
+    /// True if the connection broke while an answer was under way.
+    pub fn is_interruption(&self) -> bool {
+        matches!(self, Self::Interrupted(_) | Self::CutOff)
+    }
+
+    /// How long the server asks to be left alone.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.status().and_then(|status| status.retry_after)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "server answered {}", self.code)?;
+        if !self.reason.is_empty() {
+            write!(f, " {}", self.reason)?;
+        }
+        if self.message.is_empty() { Ok(()) } else { write!(f, ": {}", self.message) }
+    }
+}
+
+impl<T: Send + Sync + 'static> Items<T> {
+    /// A page from a stream of its parts.
+    pub fn new(parts: impl Stream<Item = Result<ListPart<T>, SourceError>> + Send + 'static) -> Self {
+        Self(parts.boxed())
+    }
+
+    /// A page that is at hand in full.
+    pub fn complete(objects: impl IntoIterator<Item = T>, end: ListEnd) -> Self {
+        let objects: Vec<_> = objects.into_iter().map(|object| Decoded::Object(Arc::new(object))).collect();
+        let parts = objects.into_iter().map(ListPart::Item).chain([ListPart::End(end)]);
+        Self(futures_util::stream::iter(parts.map(Ok)).boxed())
+    }
+}
+
+impl<T: Send + Sync + 'static> Events<T> {
+    /// A watch from a stream of its events.
+    pub fn new(events: impl Stream<Item = Result<WatchEvent<T>, SourceError>> + Send + 'static) -> Self {
+        Self(events.boxed())
+    }
+}
+
+impl<T> Stream for Items<T> {
+    type Item = Result<ListPart<T>, SourceError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(context)
+    }
+}
+
+impl<T> Stream for Events<T> {
+    type Item = Result<WatchEvent<T>, SourceError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(context)
+    }
+}
+
+impl<T> fmt::Debug for Items<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Items")
+    }
+}
+
+impl<T> fmt::Debug for Events<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Events")
+    }
+}

@@ -1,0 +1,304 @@
+//! Cuts the items of a list out of its body as it arrives, so that the body is never held as a whole.
+
+use bytes::{Buf as _, Bytes, BytesMut};
+
+use super::{ListEnd, SourceError};
+use crate::object::ResourceVersion;
+
+/// Collects bytes and hands out the items of a list, and in the end what the list says of itself.
+///
+/// State is kept across chunks: each byte is looked at once, however the body is cut. Holds at most one item, and that
+/// no larger than the limit.
+pub(crate) struct ItemSplitter {
+    limit: usize,
+    /// Bytes that are not handed out yet, from the start of the value being read.
+    pending: BytesMut,
+    /// How much of `pending` has been looked at.
+    seen: usize,
+    place: Place,
+    /// The key whose value is read now, if the place is inside the list object.
+    key: String,
+    envelope: Envelope,
+}
+
+/// Where in the body the scanner is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Before the opening brace.
+    Start,
+    /// Before a key, or the closing brace.
+    BeforeKey,
+    /// Before the colon and the value behind it.
+    BeforeValue,
+    /// In the array of items, before an item or the closing bracket.
+    BeforeItem,
+    /// In a value that is kept until its end.
+    Value { of: Of, depth: usize, text: Text },
+    /// Behind the closing brace.
+    Done,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Key,
+    Field,
+    Item,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Text {
+    Outside,
+    Inside,
+    Escaped,
+}
+
+/// What a list says of itself.
+#[derive(Debug, Default)]
+struct Envelope {
+    kind: String,
+    metadata: Option<ListMetadata>,
+    has_items: bool,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ListMetadata {
+    resource_version: Option<String>,
+    #[serde(rename = "continue")]
+    continue_token: Option<String>,
+    remaining_item_count: Option<i64>,
+}
+
+impl ItemSplitter {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            pending: BytesMut::new(),
+            seen: 0,
+            place: Place::Start,
+            key: String::new(),
+            envelope: Envelope::default(),
+        }
+    }
+
+    /// Takes the next chunk of the body.
+    pub(crate) fn push(&mut self, chunk: &Bytes) {
+        self.pending.extend_from_slice(chunk);
+    }
+
+    /// The next whole item, or `None` until more bytes come.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError::NotAList`] if the body is something else, [`SourceError::TooLarge`] if an item is over the limit.
+    pub(crate) fn next(&mut self) -> Result<Option<Bytes>, SourceError> {
+        loop {
+            if let Place::Value { of, depth, text } = self.place {
+                let Some(value) = self.rest_of_value(depth, text, of)? else { return Ok(None) };
+                match of {
+                    Of::Item => {
+                        self.place = Place::BeforeItem;
+                        return Ok(Some(value));
+                    }
+                    Of::Key => {
+                        self.key = serde_json::from_slice(&value).map_err(|error| not_a_list(&error))?;
+                        self.place = Place::BeforeValue;
+                    }
+                    Of::Field => {
+                        self.field(&value)?;
+                        self.place = Place::BeforeKey;
+                    }
+                }
+                continue;
+            }
+            let blank = self.pending.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            self.pending.advance(blank);
+            let Some(&byte) = self.pending.first() else { return Ok(None) };
+            self.step(byte)?;
+        }
+    }
+
+    /// What the list said of itself, once the whole body has come.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError::CutOff`] if the body ended early, [`SourceError::Table`] or [`SourceError::NotAList`] if it is
+    /// something else.
+    pub(crate) fn finish(self) -> Result<ListEnd, SourceError> {
+        if self.place != Place::Done {
+            return Err(SourceError::CutOff);
+        }
+        if self.envelope.kind == "Table" {
+            return Err(SourceError::Table);
+        }
+        if !self.envelope.has_items {
+            return Err(SourceError::NotAList(format!("it is of kind {:?} and has no items", self.envelope.kind)));
+        }
+        let metadata = self.envelope.metadata.unwrap_or_default();
+        let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
+        Ok(ListEnd {
+            version: filled(metadata.resource_version).map(ResourceVersion::from),
+            continue_token: filled(metadata.continue_token),
+            remaining: metadata.remaining_item_count.and_then(|count| u64::try_from(count).ok()),
+        })
+    }
+
+    /// One byte between values.
+    fn step(&mut self, byte: u8) -> Result<(), SourceError> {
+        let value = |of| Place::Value { of, depth: 0, text: Text::Outside };
+        let (place, consumed) = match (self.place, byte) {
+            (Place::Start, b'{') => (Place::BeforeKey, true),
+            (Place::BeforeKey, b'"') => (value(Of::Key), false),
+            (Place::BeforeKey, b',') => (Place::BeforeKey, true),
+            (Place::BeforeKey, b'}') => (Place::Done, true),
+            (Place::BeforeValue, b':') => (Place::BeforeValue, true),
+            (Place::BeforeValue, b'[') if self.key == "items" => {
+                self.envelope.has_items = true;
+                (Place::BeforeItem, true)
+            }
+            (Place::BeforeValue, _) => (value(Of::Field), false),
+            (Place::BeforeItem, b',') => (Place::BeforeItem, true),
+            (Place::BeforeItem, b']') => (Place::BeforeKey, true),
+            (Place::BeforeItem, b'{') => (value(Of::Item), false),
+            _ => return Err(SourceError::NotAList(format!("unexpected {:?}", char::from(byte)))),
+        };
+        self.place = place;
+        if consumed {
+            self.pending.advance(1);
+        }
+        Ok(())
+    }
+
+    /// Looks for the end of the value at the start of `pending`, going on where the last look ended.
+    fn rest_of_value(&mut self, mut depth: usize, mut text: Text, of: Of) -> Result<Option<Bytes>, SourceError> {
+        let mut at = self.seen;
+        let mut end = None;
+        while at < self.pending.len() && end.is_none() {
+            let byte = self.pending[at];
+            match text {
+                Text::Escaped => text = Text::Inside,
+                Text::Inside => {
+                    // Most bytes are inside strings, and most of those can be passed over at once.
+                    let Some(skip) = memchr::memchr2(b'"', b'\\', &self.pending[at..]) else {
+                        at = self.pending.len();
+                        break;
+                    };
+                    at += skip;
+                    text = if self.pending[at] == b'"' { Text::Outside } else { Text::Escaped };
+                    if text == Text::Outside && depth == 0 {
+                        end = Some(at + 1);
+                    }
+                }
+                Text::Outside => match byte {
+                    b'"' => text = Text::Inside,
+                    b'{' | b'[' => depth += 1,
+                    b'}' | b']' if depth == 1 => end = Some(at + 1),
+                    // A bare word or number ends where something else begins.
+                    b'}' | b']' | b',' if depth == 0 => end = Some(at),
+                    b'}' | b']' => depth -= 1,
+                    byte if depth == 0 && byte.is_ascii_whitespace() => end = Some(at),
+                    _ => {}
+                },
+            }
+            at += 1;
+        }
+        if end.unwrap_or(at) > self.limit {
+            return Err(SourceError::TooLarge { limit: self.limit });
+        }
+        let Some(end) = end else {
+            self.seen = at;
+            self.place = Place::Value { of, depth, text };
+            return Ok(None);
+        };
+        self.seen = 0;
+        Ok(Some(self.pending.split_to(end).freeze()))
+    }
+
+    fn field(&mut self, value: &[u8]) -> Result<(), SourceError> {
+        match self.key.as_str() {
+            "kind" => self.envelope.kind = serde_json::from_slice(value).map_err(|error| not_a_list(&error))?,
+            "metadata" => self.envelope.metadata = serde_json::from_slice(value).map_err(|error| not_a_list(&error))?,
+            // An empty list may say `null`.
+            "items" if value == b"null" => self.envelope.has_items = true,
+            "items" => return Err(SourceError::NotAList("its items are not an array".to_owned())),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn not_a_list(error: &serde_json::Error) -> SourceError {
+    SourceError::NotAList(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn split(body: &[u8], chunk: usize) -> Result<(Vec<Value>, ListEnd), SourceError> {
+        let (mut splitter, mut items) = (ItemSplitter::new(1000), Vec::new());
+        for chunk in body.chunks(chunk.max(1)) {
+            splitter.push(&Bytes::copy_from_slice(chunk));
+            while let Some(item) = splitter.next()? {
+                items.push(serde_json::from_slice(&item).unwrap_or(Value::Null));
+            }
+        }
+        Ok((items, splitter.finish()?))
+    }
+
+    fn end(version: &str) -> ListEnd {
+        ListEnd { version: Some(version.into()), ..ListEnd::default() }
+    }
+
+    #[test]
+    fn metadata_may_stand_before_or_behind_the_items() {
+        let item = json!({"metadata": {"name": "a"}});
+        let before = br#"{"kind":"PodList","metadata":{"resourceVersion":"7","remainingItemCount":3},"items":[{"metadata":{"name":"a"}}]}"#;
+        assert_eq!(split(before, 7).unwrap(), (vec![item.clone()], ListEnd { remaining: Some(3), ..end("7") }));
+        let behind = br#" { "apiVersion" : "v1", "items" : [ {"metadata":{"name":"a"}} ] , "kind":"WidgetList", "metadata":{"continue":"abc","resourceVersion":"7"} } "#;
+        assert_eq!(split(behind, 3).unwrap(), (vec![item], ListEnd { continue_token: Some("abc".into()), ..end("7") }));
+    }
+
+    #[test]
+    fn what_is_not_a_list_says_what_it_is() {
+        let error = |body: &str| split(body.as_bytes(), 5).unwrap_err();
+        assert!(matches!(error(r#"{"kind":"Table","rows":[{}],"metadata":{}}"#), SourceError::Table));
+        assert!(matches!(error("<html></html>"), SourceError::NotAList(_)));
+        assert!(matches!(error(r#"{"kind":"Pod","metadata":{}}"#), SourceError::NotAList(_)));
+        assert!(matches!(error(r#"{"items":{}}"#), SourceError::NotAList(_)));
+        assert!(matches!(error(r#"{"items":[3]}"#), SourceError::NotAList(_)));
+        assert!(matches!(error(r#"{"items":[{"a":1}"#), SourceError::CutOff));
+        assert!(matches!(error(""), SourceError::CutOff));
+        assert!(matches!(error(&format!(r#"{{"items":[{{"a":"{}"}}]}}"#, "x".repeat(1000))), SourceError::TooLarge { .. }));
+        assert_eq!(split(br#"{"items":null,"metadata":{"resourceVersion":"7"}}"#, 5).unwrap(), (vec![], end("7")));
+    }
+
+    fn tree() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null), any::<bool>().prop_map(Value::from), any::<i32>().prop_map(Value::from),
+            r#"[a-z"\\{}\[\],: \n]{0,12}"#.prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 16, 4, |inner| prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(r#"[a-z"\\{}]{0,6}"#, inner, 0..4).prop_map(|map| Value::Object(map.into_iter().collect())),
+        ])
+    }
+
+    proptest! {
+        #[test]
+        fn items_are_the_same_however_the_body_arrives(values in prop::collection::vec(tree(), 0..6), other in tree(), chunk in 1usize..64, pretty: bool) {
+            let items: Vec<Value> = values.into_iter().map(|value| json!({"v": value})).collect();
+            let body = json!({"aaa": other, "items": items, "metadata": {"resourceVersion": "7"}, "zzz": other});
+            let body = if pretty { serde_json::to_vec_pretty(&body) } else { serde_json::to_vec(&body) }.unwrap();
+            prop_assume!(body.len() < 1000);
+            prop_assert_eq!(split(&body, chunk).unwrap(), (items, end("7")));
+        }
+
+        #[test]
+        fn garbage_is_an_error_or_a_list_but_never_a_panic(body in prop::collection::vec(prop::sample::select(&br#"{}[]",:\ items1n"#[..]), 0..60), chunk in 1usize..9) {
+            let _ = split(&body, chunk);
+        }
+    }
+}

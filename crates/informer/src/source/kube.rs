@@ -1,0 +1,496 @@
+//! The source over a [`kube_client::Client`]: requests, answers, and the types of `kube` as objects.
+//!
+//! This is the only module that talks to a server. It asks for JSON without compression, reads the raw body, and decodes
+//! each object once.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::{Request, Response, header};
+use http_body_util::{BodyExt as _, Limited};
+use kube_client::Client;
+use kube_client::client::Body;
+use kube_core::{ApiResource, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::frames::Lines;
+use super::items::ItemSplitter;
+use super::{
+    BadObject, Decoded, Events, Items, ListOptions, ListPart, ListWatch, SourceError, Status, WatchEvent, WatchOptions,
+};
+use crate::object::{
+    self, DecodeError, Glimpse, Id, Kind, KeyRef, ManagedFields, Object, Raw, ResourceType, ResourceVersion,
+};
+
+/// The annotation that marks the bookmark behind the initial events.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+/// As much of an error answer as is worth reading.
+const ERROR_BODY_LIMIT: usize = 64 * 1024;
+/// Objects above this size are refused unless the source is told otherwise: 32 MiB.
+pub const DEFAULT_OBJECT_LIMIT: usize = 32 * 1024 * 1024;
+
+/// Lists and watches one collection of an API server.
+///
+/// ```no_run
+/// # async fn example(client: kube_client::Client) {
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_informer::source::kube::KubeSource;
+///
+/// let pods = KubeSource::<Pod>::new(client).namespace("web").labels("app=shop").fields("spec.nodeName=worker-7");
+/// # }
+/// ```
+pub struct KubeSource<T> {
+    client: Client,
+    resource: ResourceType,
+    selection: Selection,
+    metadata_only: bool,
+    managed_fields: ManagedFields,
+    object_limit: usize,
+    objects: PhantomData<fn() -> T>,
+}
+
+/// Which objects of a collection, in the server's own words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Selection {
+    pub(crate) namespace: Option<String>,
+    pub(crate) labels: Option<String>,
+    pub(crate) fields: Option<String>,
+    pub(crate) extra: Vec<(String, String)>,
+}
+
+impl<T: Kind> KubeSource<T> {
+    /// All objects of a kind, in all namespaces.
+    pub fn new(client: Client) -> Self {
+        Self::of(client, T::resource_type())
+    }
+}
+
+impl<T: Object> KubeSource<T> {
+    /// All objects of a collection that is known at run time only.
+    pub fn of(client: Client, resource: impl Into<ResourceType>) -> Self {
+        Self {
+            client,
+            resource: resource.into(),
+            selection: Selection::default(),
+            metadata_only: false,
+            managed_fields: ManagedFields::Skip,
+            object_limit: DEFAULT_OBJECT_LIMIT,
+            objects: PhantomData,
+        }
+    }
+
+    /// Objects of one namespace only.
+    #[must_use]
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.selection.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Objects that match a label selector only.
+    #[must_use]
+    pub fn labels(mut self, selector: impl Into<String>) -> Self {
+        self.selection.labels = Some(selector.into());
+        self
+    }
+
+    /// Objects that match a field selector only.
+    #[must_use]
+    pub fn fields(mut self, selector: impl Into<String>) -> Self {
+        self.selection.fields = Some(selector.into());
+        self
+    }
+
+    /// Sends one more query parameter with each request.
+    #[must_use]
+    pub fn query(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.selection.extra.push((name.into(), value.into()));
+        self
+    }
+
+    /// Asks the server for metadata only. The type must be one that needs no more, such as `PartialObjectMeta`.
+    #[must_use]
+    pub fn metadata_only(mut self) -> Self {
+        self.metadata_only = true;
+        self
+    }
+
+    /// Whether managed fields are decoded; they are not unless asked for.
+    #[must_use]
+    pub fn managed_fields(mut self, managed_fields: ManagedFields) -> Self {
+        self.managed_fields = managed_fields;
+        self
+    }
+
+    /// The largest object that is accepted, in bytes; see [`DEFAULT_OBJECT_LIMIT`].
+    #[must_use]
+    pub fn object_limit(mut self, bytes: usize) -> Self {
+        self.object_limit = bytes;
+        self
+    }
+
+    pub(crate) fn select(mut self, selection: Selection) -> Self {
+        self.selection = selection;
+        self
+    }
+
+    /// The collection's address, with what to ask of it.
+    fn uri(&self, query: &[(&str, Cow<'_, str>)]) -> String {
+        let Selection { namespace, labels, fields, extra } = &self.selection;
+        let path = self.resource.path(namespace.as_deref()) + "?";
+        let start = path.len();
+        let mut uri = form_urlencoded::Serializer::for_suffix(path, start);
+        uri.extend_pairs(query);
+        for (name, selector) in [("labelSelector", labels), ("fieldSelector", fields)] {
+            if let Some(selector) = selector {
+                uri.append_pair(name, selector);
+            }
+        }
+        uri.extend_pairs(extra);
+        uri.finish()
+    }
+
+    /// Sends a request and checks that the answer is what it should be.
+    async fn get(&self, query: &[(&str, Cow<'_, str>)], accept: &'static str) -> Result<Body, SourceError> {
+        let request = Request::get(self.uri(query))
+            .header(header::ACCEPT, accept)
+            // A compressed watch is many compressed pieces in a row, which common decoders take for an error.
+            .header(header::ACCEPT_ENCODING, "identity")
+            .body(Body::empty())
+            .map_err(|error| SourceError::Request(error.to_string()))?;
+        let response = self.client.send(request).await.map_err(|error| SourceError::Unreachable(Arc::new(error)))?;
+        if !response.status().is_success() {
+            return Err(SourceError::Status(read_status(response).await));
+        }
+        match content_type(&response) {
+            Some(content_type) if !content_type.contains("json") => Err(SourceError::NotJson { content_type }),
+            _ => Ok(response.into_body()),
+        }
+    }
+
+    fn decoder(&self) -> Decoder<T> {
+        let kind = if self.metadata_only { "PartialObjectMetadata".into() } else { self.resource.kind.clone() };
+        Decoder { kind, managed_fields: self.managed_fields, objects: PhantomData }
+    }
+}
+
+impl<T: Object> ListWatch<T> for KubeSource<T> {
+    async fn list(&self, options: ListOptions) -> Result<Items<T>, SourceError> {
+        let mut query: Vec<(&str, Cow<'_, str>)> = Vec::new();
+        if options.limit > 0 {
+            query.push(("limit", options.limit.to_string().into()));
+        }
+        if let Some(token) = &options.continue_token {
+            query.push(("continue", token.into()));
+        }
+        if let Some(version) = &options.version {
+            query.push(("resourceVersion", version.as_str().into()));
+            if options.not_older_than {
+                query.push(("resourceVersionMatch", "NotOlderThan".into()));
+            }
+        }
+        let accept = match self.metadata_only {
+            false => "application/json",
+            true => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+        };
+        let body = self.get(&query, accept).await?;
+        let splitter = Some(ItemSplitter::new(self.object_limit));
+        let state = ListBody { body, splitter, decoder: self.decoder() };
+        Ok(Items::new(stream::unfold(state, |mut state| async move {
+            let part = state.next().await.transpose()?;
+            if part.is_err() {
+                state.splitter = None;
+            }
+            Some((part, state))
+        })))
+    }
+
+    async fn watch(&self, options: WatchOptions) -> Result<Events<T>, SourceError> {
+        let mut query: Vec<(&str, Cow<'_, str>)> = vec![
+            ("watch", "true".into()),
+            ("allowWatchBookmarks", "true".into()),
+            ("timeoutSeconds", options.timeout.as_secs().to_string().into()),
+        ];
+        if let Some(version) = &options.version {
+            query.push(("resourceVersion", version.as_str().into()));
+        }
+        if options.initial_events {
+            query.push(("sendInitialEvents", "true".into()));
+            query.push(("resourceVersionMatch", "NotOlderThan".into()));
+        }
+        let accept = match self.metadata_only {
+            false => "application/json",
+            true => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+        };
+        let body = self.get(&query, accept).await?;
+        let state = WatchBody { body: Some(body), lines: Lines::new(self.object_limit), decoder: self.decoder() };
+        Ok(Events::new(stream::unfold(state, |mut state| async move {
+            let event = state.next().await.transpose()?;
+            if event.is_err() {
+                state.body = None;
+            }
+            Some((event, state))
+        })))
+    }
+}
+
+/// The body of a list, being cut and decoded.
+struct ListBody<T> {
+    body: Body,
+    /// `None` once the list has ended, well or badly.
+    splitter: Option<ItemSplitter>,
+    decoder: Decoder<T>,
+}
+
+impl<T: Object> ListBody<T> {
+    async fn next(&mut self) -> Result<Option<ListPart<T>>, SourceError> {
+        loop {
+            let Some(splitter) = &mut self.splitter else { return Ok(None) };
+            if let Some(item) = splitter.next()? {
+                return Ok(Some(ListPart::Item(self.decoder.object(&item))));
+            }
+            match next_chunk(&mut self.body).await? {
+                Some(chunk) => splitter.push(&chunk),
+                None => return self.splitter.take().map(|splitter| splitter.finish().map(ListPart::End)).transpose(),
+            }
+        }
+    }
+}
+
+/// The body of a watch, being cut and decoded.
+struct WatchBody<T> {
+    /// `None` once the watch has failed.
+    body: Option<Body>,
+    lines: Lines,
+    decoder: Decoder<T>,
+}
+
+impl<T: Object> WatchBody<T> {
+    async fn next(&mut self) -> Result<Option<WatchEvent<T>>, SourceError> {
+        let Some(body) = &mut self.body else { return Ok(None) };
+        loop {
+            if let Some(line) = self.lines.next()? {
+                return self.decoder.event(&line).map(Some);
+            }
+            match next_chunk(body).await? {
+                Some(chunk) => self.lines.push(chunk),
+                None if self.lines.is_at_line_end() => return Ok(None),
+                None => return Err(SourceError::CutOff),
+            }
+        }
+    }
+}
+
+async fn next_chunk(body: &mut Body) -> Result<Option<Bytes>, SourceError> {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| SourceError::Interrupted(Arc::new(error)))?;
+        // Trailers are of no interest.
+        if let Ok(data) = frame.into_data() {
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
+}
+
+/// Makes objects and events of bytes.
+struct Decoder<T> {
+    kind: String,
+    managed_fields: ManagedFields,
+    objects: PhantomData<fn() -> T>,
+}
+
+/// A watch event of any form. The server writes `type` first and `object` last, which is read without this.
+#[derive(serde::Deserialize)]
+struct Envelope<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+impl<T: Object> Decoder<T> {
+    fn object(&self, json: &[u8]) -> Decoded<T> {
+        match object::decode(Raw::new(json).managed_fields(self.managed_fields)) {
+            Ok(object) => Decoded::Object(Arc::new(object)),
+            Err(error) => Decoded::Bad(self.bad_object(json, error)),
+        }
+    }
+
+    fn bad_object(&self, json: &[u8], error: DecodeError) -> BadObject {
+        let glimpse: Glimpse = Raw::new(json).deserialize().unwrap_or_default();
+        let error = match &glimpse.kind {
+            Some(kind) if *kind != self.kind => {
+                DecodeError::WrongKind { expected: self.kind.clone(), got: kind.clone().into() }
+            }
+            _ => error,
+        };
+        BadObject { key: glimpse.key(), version: glimpse.metadata.resource_version.map(ResourceVersion::from), error }
+    }
+
+    fn event(&self, line: &[u8]) -> Result<WatchEvent<T>, SourceError> {
+        let (kind, object) = split_event(line).ok_or_else(|| SourceError::NotAnEvent(excerpt(line)))?;
+        match &*kind {
+            "ADDED" => Ok(WatchEvent::Added(self.object(object))),
+            "MODIFIED" => Ok(WatchEvent::Modified(self.object(object))),
+            "DELETED" => Ok(WatchEvent::Deleted(self.object(object))),
+            "BOOKMARK" => bookmark(object).ok_or_else(|| SourceError::NotAnEvent(excerpt(line))),
+            "ERROR" => match serde_json::from_slice::<WireStatus>(object) {
+                Ok(status) => Err(SourceError::Status(status.into())),
+                Err(_) => Err(SourceError::NotAnEvent(excerpt(line))),
+            },
+            _ => Err(SourceError::NotAnEvent(excerpt(line))),
+        }
+    }
+}
+
+/// The type and the object of an event.
+fn split_event(line: &[u8]) -> Option<(Cow<'_, str>, &[u8])> {
+    let as_the_server_writes = || {
+        let rest = line.strip_prefix(br#"{"type":""#)?;
+        let (kind, rest) = rest.split_at_checked(memchr::memchr(b'"', rest)?)?;
+        let object = rest.strip_prefix(br#"","object":"#)?.trim_ascii_end().strip_suffix(b"}")?;
+        let plain = !kind.contains(&b'\\') && object.first() == Some(&b'{');
+        plain.then_some((Cow::Borrowed(std::str::from_utf8(kind).ok()?), object))
+    };
+    as_the_server_writes().or_else(|| {
+        let Envelope { kind, object } = serde_json::from_slice(line).ok()?;
+        Some((kind, object.get().as_bytes()))
+    })
+}
+
+fn bookmark<T>(json: &[u8]) -> Option<WatchEvent<T>> {
+    let Glimpse { metadata, .. } = Raw::new(json).deserialize().ok()?;
+    let version = metadata.resource_version.unwrap_or_default().into();
+    let annotation = metadata.annotations.unwrap_or_default().remove(INITIAL_EVENTS_END);
+    Some(WatchEvent::Bookmark { version, initial_events_end: annotation.as_deref() == Some("true") })
+}
+
+/// The start of some bytes, for a message.
+fn excerpt(bytes: &[u8]) -> String {
+    const LENGTH: usize = 120;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LENGTH)]).into_owned();
+    if bytes.len() > LENGTH { text + "…" } else { text }
+}
+
+/// A `Status` as it stands on the wire.
+#[derive(serde::Deserialize)]
+struct WireStatus {
+    #[serde(default)]
+    code: u16,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    details: Option<WireDetails>,
+}
+
+#[derive(serde::Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct WireDetails {
+    retry_after_seconds: Option<u64>,
+    causes: Option<Vec<WireCause>>,
+}
+
+#[derive(serde::Deserialize, Default)]
+#[serde(default)]
+struct WireCause {
+    reason: String,
+    message: String,
+}
+
+impl From<WireStatus> for Status {
+    fn from(status: WireStatus) -> Self {
+        const TOO_LARGE: &str = "Too large resource version";
+        let WireDetails { retry_after_seconds, causes } = status.details.unwrap_or_default();
+        // Three spellings: the cause, its message, and the message of servers before 1.18.
+        let version_too_large = causes
+            .unwrap_or_default()
+            .iter()
+            .any(|cause| cause.reason == "ResourceVersionTooLarge" || cause.message == TOO_LARGE)
+            || (status.reason == "Timeout" && status.message.contains(TOO_LARGE));
+        Self {
+            code: status.code,
+            reason: status.reason,
+            message: status.message,
+            retry_after: retry_after_seconds.map(Duration::from_secs),
+            version_too_large,
+        }
+    }
+}
+
+async fn read_status(response: Response<Body>) -> Status {
+    let code = response.status().as_u16();
+    let retry_after = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let retry_after = retry_after.map(Duration::from_secs);
+    let body = Limited::new(response.into_body(), ERROR_BODY_LIMIT).collect().await;
+    let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+    let mut status = match serde_json::from_slice::<WireStatus>(&body) {
+        Ok(status) => Status::from(status),
+        Err(_) => Status { message: excerpt(&body), ..Status::default() },
+    };
+    status.code = code;
+    status.retry_after = status.retry_after.max(retry_after);
+    status
+}
+
+fn content_type(response: &Response<Body>) -> Option<String> {
+    let value = response.headers().get(header::CONTENT_TYPE)?;
+    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+impl From<ApiResource> for ResourceType {
+    fn from(resource: ApiResource) -> Self {
+        let ApiResource { group, version, kind, plural, .. } = resource;
+        Self { group, version, kind, plural }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<K> Object for K
+where
+    K: Resource + DeserializeOwned + Send + Sync + 'static,
+{
+    fn decode(raw: Raw<'_>) -> Result<Self, DecodeError> {
+        raw.deserialize()
+    }
+
+    fn id(&self) -> Id<'_> {
+        let meta = self.meta();
+        Id {
+            key: KeyRef::new(
+                meta.namespace.as_deref().unwrap_or_default(),
+                meta.name.as_deref().unwrap_or_default(),
+            ),
+            uid: meta.uid.as_deref().unwrap_or_default(),
+            version: meta.resource_version.as_deref().unwrap_or_default(),
+        }
+    }
+
+    fn label(&self, key: &str) -> Option<&str> {
+        self.meta().labels.as_ref()?.get(key).map(String::as_str)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<K> Kind for K
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned + Object,
+{
+    fn resource_type() -> ResourceType {
+        ApiResource::erase::<K>(&()).into()
+    }
+}
+
+impl<T> std::fmt::Debug for KubeSource<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KubeSource")
+            .field("resource", &self.resource)
+            .field("selection", &self.selection)
+            .finish_non_exhaustive()
+    }
+}

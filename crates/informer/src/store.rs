@@ -1,0 +1,295 @@
+//! The cache itself: objects by key, and the indexes over them, readable at any time from anywhere.
+//!
+//! | to read | use |
+//! |---|---|
+//! | one object by key | [`Store::get`]: one short lock |
+//! | many objects, or several reads that must fit together | [`Store::snapshot`]: everything of one instant, at any size in constant time |
+//! | the objects that share a value | [`Index::get`], made by `add_index` |
+//! | by namespace or by labels | [`Lister`](crate::Lister) |
+//!
+//! Nothing here waits, and nothing knows of sockets, clocks or tasks.
+
+mod index;
+mod table;
+
+use std::any::TypeId;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use parking_lot::RwLock;
+
+pub use self::index::{Index, IndexError, IndexValues};
+pub(crate) use self::index::{IndexFunction, index_function};
+use self::index::{IndexState, Values};
+use self::table::Table;
+use crate::object::{KeyRef, Object, ResourceVersion};
+
+/// The objects of one informer, as last seen. Cloning gives another handle to the same cache.
+pub struct Store<T> {
+    shared: Arc<RwLock<State<T>>>,
+}
+
+/// All objects and indexes of one instant. It never changes, and holds nobody off however long it is kept.
+pub struct Snapshot<T> {
+    state: State<T>,
+}
+
+/// The one who may change a store. There is exactly one, and it is not `Clone`.
+pub struct StoreWriter<T> {
+    store: Store<T>,
+    /// Index values of the object that comes and of the one that goes: kept to be filled again.
+    scratch: [Values; 2],
+}
+
+struct State<T> {
+    hasher: FixedState,
+    objects: Table<Arc<T>>,
+    indexes: Arc<Vec<IndexState<T>>>,
+    version: Option<ResourceVersion>,
+}
+
+impl<T: Object> Store<T> {
+    /// An empty store and its writer. The seed decides the order of iteration and nothing else.
+    pub fn new(seed: u64) -> (Self, StoreWriter<T>) {
+        let state = State {
+            hasher: FixedState::with_seed(seed),
+            objects: Table::new(),
+            indexes: Arc::new(Vec::new()),
+            version: None,
+        };
+        let store = Self { shared: Arc::new(RwLock::new(state)) };
+        (store.clone(), StoreWriter { store, scratch: Default::default() })
+    }
+
+    /// The object as the cache last saw it, or `None` if the cache does not hold it.
+    ///
+    /// The answer may lag behind the server. It never changes under you: an update replaces the `Arc`, not its contents.
+    pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
+        self.shared.read().get(key.into()).cloned()
+    }
+
+    /// True if the cache holds the object.
+    pub fn contains<'k>(&self, key: impl Into<KeyRef<'k>>) -> bool {
+        self.shared.read().get(key.into()).is_some()
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.shared.read().objects.len()
+    }
+
+    /// True if there is no object.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Everything of this instant, in constant time at any size.
+    pub fn snapshot(&self) -> Snapshot<T> {
+        Snapshot { state: self.shared.read().clone() }
+    }
+
+    /// The version up to which the store reflects every change; `None` before the first list.
+    pub fn version(&self) -> Option<ResourceVersion> {
+        self.shared.read().version.clone()
+    }
+
+    /// The index of that name, or `None` if nobody added it.
+    pub fn index(&self, name: &str) -> Option<Index<T>> {
+        let at = self.shared.read().indexes.iter().position(|index| index.is_named(name))?;
+        Some(Index::new(self.clone(), at))
+    }
+
+    fn read<R>(&self, look: impl FnOnce(&State<T>) -> R) -> R {
+        look(&self.shared.read())
+    }
+}
+
+impl<T: Object> Snapshot<T> {
+    /// The object, or `None` if the cache did not hold it at that instant.
+    pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<&Arc<T>> {
+        self.state.get(key.into())
+    }
+
+    /// Every object, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.state.objects.iter()
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.state.objects.len()
+    }
+
+    /// True if there is no object.
+    pub fn is_empty(&self) -> bool {
+        self.state.objects.is_empty()
+    }
+
+    /// The version up to which this snapshot reflects every change; `None` before the first list.
+    pub fn version(&self) -> Option<&ResourceVersion> {
+        self.state.version.as_ref()
+    }
+
+    /// The objects that had this value in the named index at that instant; none if there is no such index.
+    pub fn by_index(&self, index: &str, value: &str) -> impl Iterator<Item = &Arc<T>> {
+        let index = self.state.indexes.iter().find(|state| state.is_named(index));
+        index.into_iter().flat_map(move |index| index.members(&self.state.hasher, value))
+    }
+}
+
+impl<T: Object> StoreWriter<T> {
+    /// The store this writer writes.
+    pub fn store(&self) -> &Store<T> {
+        &self.store
+    }
+
+    /// Adds or replaces one object, and gives back the one it replaces.
+    pub fn put(&mut self, object: Arc<T>) -> Option<Arc<T>> {
+        self.store.shared.write().put(object, &mut self.scratch)
+    }
+
+    /// Removes one object, and gives it back.
+    pub fn remove<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
+        self.store.shared.write().remove(key.into(), &mut self.scratch)
+    }
+
+    /// Says how far the store now reflects the server; `None` when versions start afresh.
+    pub fn set_version(&mut self, version: Option<ResourceVersion>) {
+        self.store.shared.write().version = version;
+    }
+
+    /// Makes many changes that readers see all at once, none of them held off meanwhile.
+    pub fn transaction<R>(&mut self, change: impl FnOnce(&mut Transaction<'_, T>) -> R) -> R {
+        // Nobody else writes, so what is prepared on a copy can simply take the place of the original.
+        let mut transaction = Transaction { state: self.store.shared.read().clone(), scratch: &mut self.scratch };
+        let result = change(&mut transaction);
+        let Transaction { state, .. } = transaction;
+        let replaced = std::mem::replace(&mut *self.store.shared.write(), state);
+        drop(replaced); // Freed with the lock already released.
+        result
+    }
+
+    /// Adds an index and fills it, or finds the one that is there already.
+    pub(crate) fn add_index(
+        &mut self,
+        name: &str,
+        kind: TypeId,
+        function: IndexFunction<T>,
+    ) -> Result<Index<T>, IndexError> {
+        if let Some(at) = self.store.read(|state| state.indexes.iter().position(|index| index.is_named(name))) {
+            let same = self.store.read(|state| state.indexes[at].is_of(kind));
+            return if same { Ok(Index::new(self.store.clone(), at)) } else { Err(IndexError::Exists(name.to_owned())) };
+        }
+        let at = self.transaction(|transaction| {
+            let mut index = IndexState::new(name, kind, function);
+            let state = &mut transaction.state;
+            for object in state.objects.iter() {
+                index.update(&state.hasher, None, Some(object), transaction.scratch);
+            }
+            Arc::make_mut(&mut state.indexes).push(index);
+            state.indexes.len() - 1
+        });
+        Ok(Index::new(self.store.clone(), at))
+    }
+}
+
+/// A store being changed out of sight; see [`StoreWriter::transaction`].
+pub struct Transaction<'w, T> {
+    state: State<T>,
+    scratch: &'w mut [Values; 2],
+}
+
+impl<T: Object> Transaction<'_, T> {
+    /// The object as it is in this transaction.
+    pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<&Arc<T>> {
+        self.state.get(key.into())
+    }
+
+    /// Adds or replaces one object, and gives back the one it replaces.
+    pub fn put(&mut self, object: Arc<T>) -> Option<Arc<T>> {
+        self.state.put(object, self.scratch)
+    }
+
+    /// Removes one object, and gives it back.
+    pub fn remove<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
+        self.state.remove(key.into(), self.scratch)
+    }
+
+    /// Says how far the store reflects the server with this transaction.
+    pub fn set_version(&mut self, version: Option<ResourceVersion>) {
+        self.state.version = version;
+    }
+
+    /// Every object as it is in this transaction, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.state.objects.iter()
+    }
+}
+
+impl<T: Object> State<T> {
+    fn get(&self, key: KeyRef<'_>) -> Option<&Arc<T>> {
+        self.objects.get(self.hasher.hash_one(key), |object| object.id().key == key)
+    }
+
+    fn put(&mut self, object: Arc<T>, scratch: &mut [Values; 2]) -> Option<Arc<T>> {
+        let key = object.id().key;
+        let hash = self.hasher.hash_one(key);
+        let old = self.objects.insert(hash, |known| known.id().key == key, object.clone());
+        self.reindex(old.as_ref(), Some(&object), scratch);
+        old
+    }
+
+    fn remove(&mut self, key: KeyRef<'_>, scratch: &mut [Values; 2]) -> Option<Arc<T>> {
+        let old = self.objects.remove(self.hasher.hash_one(key), |known| known.id().key == key)?;
+        self.reindex(Some(&old), None, scratch);
+        Some(old)
+    }
+
+    fn reindex(&mut self, old: Option<&Arc<T>>, new: Option<&Arc<T>>, scratch: &mut [Values; 2]) {
+        if self.indexes.is_empty() {
+            return;
+        }
+        for index in Arc::make_mut(&mut self.indexes) {
+            index.update(&self.hasher, old, new, scratch);
+        }
+    }
+}
+
+impl<T> Clone for Store<T> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone() }
+    }
+}
+
+impl<T> Clone for Snapshot<T> {
+    fn clone(&self) -> Self {
+        Self { state: self.state.clone() }
+    }
+}
+
+impl<T> Clone for State<T> {
+    fn clone(&self) -> Self {
+        Self {
+            hasher: self.hasher.clone(),
+            objects: self.objects.clone(),
+            indexes: self.indexes.clone(),
+            version: self.version.clone(),
+        }
+    }
+}
+
+impl<T: Object> std::fmt::Debug for Store<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("len", &self.len()).field("version", &self.version()).finish_non_exhaustive()
+    }
+}
+
+impl<T: Object> std::fmt::Debug for Snapshot<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("len", &self.len()).field("version", &self.version()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! A small object for unit tests.
+
+use std::sync::Arc;
+
+use crate::object::{DecodeError, Id, KeyRef, Object, Raw};
+
+/// `namespace/name@version`, with any number of values to index by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Thing {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) version: String,
+    pub(crate) values: Vec<String>,
+}
+
+impl Object for Thing {
+    fn decode(_: Raw<'_>) -> Result<Self, DecodeError> {
+        Err(DecodeError::NoName)
+    }
+
+    fn id(&self) -> Id<'_> {
+        Id { key: KeyRef::new(&self.namespace, &self.name), uid: &self.uid, version: &self.version }
+    }
+}
+
+/// A thing of that key and version.
+pub(crate) fn thing(key: &str, version: u64) -> Arc<Thing> {
+    let key = KeyRef::from(key);
+    Arc::new(Thing {
+        namespace: key.namespace().unwrap_or_default().to_owned(),
+        name: key.name().to_owned(),
+        uid: String::new(),
+        version: version.to_string(),
+        values: Vec::new(),
+    })
+}
