@@ -1,2 +1,80 @@
-//! Habits.
-fn main() {}
+//! Every habit of this project as a command: `cargo xtask check | sim`. Nothing to install beyond cargo.
+
+#![allow(clippy::print_stdout, reason = "a command for people")]
+
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use clap::{Parser, Subcommand};
+
+/// The habits of this project.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    habit: Habit,
+}
+
+#[derive(Subcommand)]
+enum Habit {
+    /// All that CI runs: format, clippy, tests, docs, and the rules for dependencies.
+    Check,
+    /// Simulates clusters with faults, one per seed, and prints what happened.
+    Sim {
+        /// How many seeds to run.
+        #[arg(default_value_t = 10_000)]
+        seeds: u64,
+        /// The first seed.
+        #[arg(long, default_value_t = 0)]
+        first: u64,
+    },
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().habit {
+        Habit::Check => check(),
+        Habit::Sim { seeds, first } => sim(first, seeds),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failed) => {
+            println!("failed: {failed}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn check() -> Result<(), String> {
+    run("format", &mut cargo(["fmt", "--all", "--check"]))?;
+    run("clippy", &mut cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    // Alone, without the features that other crates of the workspace turn on.
+    run("no kube", &mut cargo(["clippy", "-p", "kube-informer", "--lib", "--no-default-features", "--", "-D", "warnings"]))?;
+    run("test", &mut cargo(["test"]))?;
+    run("docs", cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
+    if Command::new("cargo-deny").arg("--version").output().is_ok() {
+        run("deny", &mut cargo(["deny", "check", "bans", "licenses", "sources"]))?;
+    } else {
+        println!("deny: skipped, cargo-deny is not installed (cargo install cargo-deny)");
+    }
+    Ok(())
+}
+
+fn sim(first: u64, seeds: u64) -> Result<(), String> {
+    let mut command = cargo(["test", "-p", "kube-informer", "--test", "sim", "--", "--nocapture", "every_seed"]);
+    run("sim", command.env("SIM_FIRST", first.to_string()).env("SIM_SEEDS", seeds.to_string()))
+}
+
+fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments);
+    command
+}
+
+/// Runs one step and says how long it took.
+fn run(step: &str, command: &mut Command) -> Result<(), String> {
+    #[expect(clippy::disallowed_types, reason = "nothing is paused here")]
+    let start = Instant::now();
+    let status = command.status().map_err(|error| format!("{step}: {error}"))?;
+    println!("{step}: {status} in {:.0} s", start.elapsed().as_secs_f64());
+    if status.success() { Ok(()) } else { Err(step.to_owned()) }
+}

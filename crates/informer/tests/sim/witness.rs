@@ -1,0 +1,45 @@
+//! A handler that remembers what it was told, and fails if it makes no sense.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher as _};
+use std::sync::{Arc, Mutex};
+
+use kube_informer::{Event, Object};
+
+/// What one handler was told so far.
+#[derive(Default)]
+pub struct Witness {
+    /// The version of each object that is there, by its notifications.
+    pub known: BTreeMap<String, String>,
+    /// The highest version told of each key, also of those that are gone.
+    highest: BTreeMap<String, u64>,
+    pub told: u64,
+    pub trace: DefaultHasher,
+}
+
+pub type SharedWitness = Arc<Mutex<Witness>>;
+
+impl Witness {
+    pub fn tell<T: Object>(&mut self, event: &Event<T>) {
+        self.told += 1;
+        self.trace.write(format!("{event:?}").as_bytes());
+        let key = event.key().to_string();
+        let version = event.object().id().version.to_owned();
+        let number: u64 = version.parse().expect("the server counts");
+        let highest = self.highest.entry(key.clone()).or_default();
+        assert!(*highest <= number, "{key} went back from {highest} to {number}: {event:?}");
+        *highest = number;
+        match event {
+            Event::Added { .. } => {
+                let known = self.known.insert(key.clone(), version);
+                assert_eq!(known, None, "{key} was added while known");
+            }
+            Event::Updated { old, .. } => {
+                let known = self.known.insert(key.clone(), version);
+                assert_eq!(known.as_deref(), Some(old.id().version), "{key}: old is not what was told before");
+            }
+            Event::Resynced(_) => assert_eq!(self.known.get(&key), Some(&version), "{key}: resynced to something new"),
+            Event::Deleted(_) => assert!(self.known.remove(&key).is_some(), "{key} was deleted while unknown"),
+        }
+    }
+}
