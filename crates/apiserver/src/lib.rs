@@ -1,1 +1,45 @@
-//! The server.
+//! A Kubernetes-compatible API server in memory: in process or over HTTP, with no cluster.
+//!
+//! An [`ApiServer`] stores objects of all built-in kinds and of custom ones, and answers list, watch and writes the way
+//! a real API server does. It is made for tests, simulations and demonstrations:
+//!
+//! - in process it needs no port and no task, and works on a paused tokio clock;
+//! - all chance comes from one seed, so that a run can be repeated;
+//! - [`Faults`] make things go wrong on purpose, and tell what did.
+
+mod builder;
+mod chance;
+mod clock;
+mod collection;
+mod direct;
+mod dispatch;
+mod event;
+mod fault;
+mod http;
+mod hub;
+mod journal;
+mod list;
+mod object;
+mod query;
+mod reply;
+mod resource;
+mod route;
+mod selector;
+mod server;
+mod service;
+mod status;
+mod storage;
+mod verb;
+mod watch;
+mod write;
+
+pub use builder::ApiServerBuilder;
+pub use fault::{Action, Fault, FaultId, Faults, Firing};
+pub use http::HttpServer;
+pub use journal::RequestRecord;
+pub use list::AnsweredFrom;
+pub use reply::Body;
+pub use resource::Resource;
+pub use server::{ApiServer, Saved};
+pub use status::{Status, StatusCause, StatusDetails};
+pub use verb::Verb;

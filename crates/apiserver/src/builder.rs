@@ -1,0 +1,131 @@
+//! Configures a server.
+
+use jiff::Timestamp;
+use serde_json::json;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::chance::Chance;
+use crate::clock::Clock;
+use crate::collection::HistoryLimits;
+use crate::fault::Faults;
+use crate::hub::{Hub, Settings};
+use crate::journal::Journal;
+use crate::resource::{Catalog, Resource};
+use crate::server::ApiServer;
+use crate::storage::Storage;
+use crate::write::{WriteOptions, create};
+
+/// The namespaces every cluster has.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+/// What the clock of a seeded server shows when it starts: 2026-01-01T00:00:00Z.
+const SEEDED_START: i64 = 1_767_225_600;
+
+/// Configures an [`ApiServer`].
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct ApiServerBuilder {
+    seed: Option<u64>,
+    limits: HistoryLimits,
+    settings: Settings,
+    custom: Vec<Resource>,
+}
+
+impl Default for ApiServerBuilder {
+    fn default() -> Self {
+        let widgets =
+            Resource::custom("demo.example.com", "v1", "widgets", "Widget").scalable().selectable("spec.size");
+        Self {
+            seed: None,
+            limits: HistoryLimits { max_events: 10_000, max_age: None },
+            settings: Settings {
+                bookmark_interval: Duration::from_secs(60),
+                streaming_lists: true,
+                max_watch_lag: None,
+            },
+            custom: vec![widgets],
+        }
+    }
+}
+
+impl ApiServerBuilder {
+    /// Draws all chance from this seed: uids, generated names, the first revision, timeouts and faults. The clock starts
+    /// at a fixed time. Two servers with one seed that are asked the same give the same answers.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// How often a watch that takes bookmarks gets one: 60 seconds unless set.
+    pub fn bookmark_interval(mut self, interval: Duration) -> Self {
+        self.settings.bookmark_interval = interval;
+        self
+    }
+
+    /// How many events each resource remembers: 10,000 unless set. Watches from before them are told 410.
+    pub fn history(mut self, max_events: usize) -> Self {
+        self.limits.max_events = max_events;
+        self
+    }
+
+    /// How long events are remembered: for ever, within [`history`](Self::history), unless set.
+    pub fn history_age(mut self, max_age: Duration) -> Self {
+        self.limits.max_age = Some(max_age);
+        self
+    }
+
+    /// Whether a watch may ask for initial events (`sendInitialEvents`), as servers before 1.34 refuse to: yes unless set.
+    pub fn streaming_lists(mut self, enabled: bool) -> Self {
+        self.settings.streaming_lists = enabled;
+        self
+    }
+
+    /// Closes a watch that is more than so many events behind. Unless set, it is closed when its place in the history
+    /// is gone.
+    pub fn max_watch_lag(mut self, events: usize) -> Self {
+        self.settings.max_watch_lag = Some(events);
+        self
+    }
+
+    /// Offers one more custom resource beside `widgets.demo.example.com`.
+    pub fn with_custom_resource(mut self, resource: Resource) -> Self {
+        self.custom.push(resource);
+        self
+    }
+
+    /// Makes the server. Inside a runtime with a paused clock, time in objects follows that clock.
+    #[must_use]
+    pub fn build(self) -> ApiServer {
+        let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one("seed"));
+        let chance = Chance::new(seed);
+        let now = Timestamp::now();
+        let (start, base) = match self.seed {
+            Some(_) => (Timestamp::from_second(SEEDED_START).unwrap_or(now), chance.within(1_000..1_000_000)),
+            // Far above any revision of an earlier server, so that stale versions are too old and never in the future.
+            None => (now, u64::try_from(now.as_millisecond()).unwrap_or(1)),
+        };
+        let mut catalog = Catalog::built_in();
+        self.custom.into_iter().for_each(|resource| catalog.put(resource));
+        let hub = Hub {
+            storage: Storage::new(base, catalog, self.limits),
+            faults: Faults::new(seed),
+            journal: Journal::default(),
+            clock: Clock::starting_at(start),
+            chance,
+            settings: self.settings,
+        };
+        create_namespaces(&hub);
+        ApiServer::from_hub(Arc::new(hub))
+    }
+}
+
+fn create_namespaces(hub: &Hub) {
+    let namespaces = hub.storage.lock().catalog.named("namespaces").cloned();
+    let Some(namespaces) = namespaces else { return };
+    for name in NAMESPACES {
+        let object = json!({"metadata": {"name": name}});
+        // A fresh server has none of them, and the names are fine: it cannot be refused.
+        let _ = create(hub, &namespaces, None, object, WriteOptions::HOST);
+    }
+}

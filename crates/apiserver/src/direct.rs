@@ -1,0 +1,84 @@
+//! Reads and writes from within the process, with no HTTP and no waiting: for tests and simulations.
+
+use serde_json::Value;
+use std::sync::Arc;
+
+use crate::object::Key;
+use crate::resource::Resource;
+use crate::server::ApiServer;
+use crate::status::Status;
+use crate::write::{self, DeleteOptions, Trust, WriteOptions};
+
+/// Direct access. A resource is named by its plural (`pods`), or with its group (`widgets.demo.example.com`).
+///
+/// Direct writes are trusted: they may set status, and a namespace need not exist. Everything else is as over HTTP:
+/// versions, uids, generations, conflicts, and no event for a write that changes nothing.
+impl ApiServer {
+    /// Creates an object and returns it as stored.
+    ///
+    /// # Errors
+    ///
+    /// The status an API server would answer with: the name is taken, or the object is no object of this kind.
+    pub fn create(&self, resource: &str, namespace: Option<&str>, object: Value) -> Result<Value, Status> {
+        let resource = self.resource(resource)?;
+        write::create(&self.hub, &resource, namespace, object, WriteOptions::HOST).map(|outcome| outcome.value())
+    }
+
+    /// Replaces an object, by the name in its metadata, and returns it as stored. A `resourceVersion` in it must be the
+    /// stored one; without one it replaces whatever is there.
+    ///
+    /// # Errors
+    ///
+    /// The status an API server would answer with: it is missing, or its version is another.
+    pub fn update(&self, resource: &str, namespace: Option<&str>, object: Value) -> Result<Value, Status> {
+        let resource = self.resource(resource)?;
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let key = key(&resource, namespace, name);
+        write::update(&self.hub, &resource, &key, object, WriteOptions::HOST).map(|outcome| outcome.value())
+    }
+
+    /// Deletes an object at once, unless finalizers hold it, and returns what the API server answers with.
+    ///
+    /// # Errors
+    ///
+    /// The status an API server would answer with: it is missing.
+    pub fn delete(&self, resource: &str, namespace: Option<&str>, name: &str) -> Result<Value, Status> {
+        let resource = self.resource(resource)?;
+        let options = DeleteOptions { trust: Trust::Host, ..DeleteOptions::default() };
+        let key = key(&resource, namespace, name);
+        write::delete(&self.hub, &resource, &key, &options).map(|outcome| outcome.value())
+    }
+
+    /// Reads an object.
+    ///
+    /// # Errors
+    ///
+    /// The status an API server would answer with: it is missing.
+    pub fn get(&self, resource: &str, namespace: Option<&str>, name: &str) -> Result<Value, Status> {
+        let resource = self.resource(resource)?;
+        let found = self.hub.storage.lock().object(&resource, &key(&resource, namespace, name));
+        found.map(|object| object.value()).ok_or_else(|| Status::not_found(&resource, name))
+    }
+
+    /// All objects of a resource in all namespaces, in the order of a list, and the revision they show.
+    ///
+    /// # Errors
+    ///
+    /// There is no such resource.
+    pub fn list(&self, resource: &str) -> Result<(u64, Vec<Value>), Status> {
+        let resource = self.resource(resource)?;
+        let (revision, objects) = {
+            let mut state = self.hub.storage.lock();
+            (state.revision, state.collection(&resource).objects().clone())
+        };
+        Ok((revision, objects.values().map(|object| object.value()).collect()))
+    }
+
+    fn resource(&self, name: &str) -> Result<Arc<Resource>, Status> {
+        self.hub.storage.lock().catalog.named(name).cloned().ok_or_else(Status::no_such_resource)
+    }
+}
+
+fn key(resource: &Resource, namespace: Option<&str>, name: &str) -> Key {
+    Key::new(namespace.filter(|_| resource.namespaced), name)
+}

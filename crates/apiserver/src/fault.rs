@@ -1,0 +1,154 @@
+//! Faults on purpose: a seeded plan of what goes wrong, and the record of what did.
+
+mod action;
+mod armed;
+mod bytes;
+mod lines;
+mod rule;
+
+pub use action::Action;
+pub use rule::Fault;
+
+pub(crate) use armed::{Armed, before_answer, spoil};
+
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::chance::Chance;
+use crate::verb::Verb;
+
+/// The faults of one server. A clone is another handle of the same plan.
+///
+/// Faults can be added, removed and cleared while requests are served. What has fired stays on record until
+/// [`forget`](Self::forget).
+///
+/// ```
+/// use kube_embedded_apiserver::{ApiServer, Fault, Verb};
+///
+/// let server = ApiServer::new();
+/// server.faults().add(Fault::status(503).verb(Verb::List).resource("pods").nth(2));
+/// assert_eq!(server.faults().count("status"), 0);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Faults(Arc<Plan>);
+
+#[derive(Debug)]
+struct Plan {
+    chance: Chance,
+    rules: Mutex<Rules>,
+    fired: Mutex<Vec<Firing>>,
+}
+
+#[derive(Debug, Default)]
+struct Rules {
+    last_id: u64,
+    rules: Vec<(FaultId, rule::Rule)>,
+}
+
+/// Names a fault that was added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FaultId(u64);
+
+/// One time that a fault took effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Firing {
+    /// The fault that fired.
+    pub fault: FaultId,
+    /// The name of its action, as in [`Action::kind`].
+    pub kind: &'static str,
+    /// The number of the request, as in [`RequestRecord::id`](crate::RequestRecord::id).
+    pub request: u64,
+    /// What the request asked for.
+    pub verb: Verb,
+    /// The resource it asked for.
+    pub resource: String,
+}
+
+/// What rules look at.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    pub(crate) request: u64,
+    pub(crate) verb: Verb,
+    pub(crate) resource: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) user_agent: String,
+    pub(crate) query: String,
+}
+
+impl Faults {
+    pub(crate) fn new(seed: u64) -> Self {
+        // Another stream of draws than the server's own, so that a fault does not change which uids objects get.
+        let chance = Chance::new(seed ^ 0x6661_756c_7473);
+        Self(Arc::new(Plan { chance, rules: Mutex::default(), fired: Mutex::default() }))
+    }
+
+    /// Adds a fault behind those already there.
+    pub fn add(&self, fault: Fault) -> FaultId {
+        let mut rules = self.0.rules.lock();
+        rules.last_id += 1;
+        let id = FaultId(rules.last_id);
+        rules.rules.push((id, rule::Rule::new(fault)));
+        id
+    }
+
+    /// Takes one fault away. Answers under way keep theirs.
+    pub fn remove(&self, id: FaultId) {
+        self.0.rules.lock().rules.retain(|(known, _)| *known != id);
+    }
+
+    /// Takes all faults away. Answers under way keep theirs.
+    pub fn clear(&self) {
+        self.0.rules.lock().rules.clear();
+    }
+
+    /// Everything that has taken effect, in order.
+    #[must_use]
+    pub fn fired(&self) -> Vec<Firing> {
+        self.0.fired.lock().clone()
+    }
+
+    /// How often each kind of fault has taken effect.
+    #[must_use]
+    pub fn counts(&self) -> BTreeMap<&'static str, usize> {
+        let mut counts = BTreeMap::new();
+        for firing in self.0.fired.lock().iter() {
+            *counts.entry(firing.kind).or_default() += 1;
+        }
+        counts
+    }
+
+    /// How often one kind of fault has taken effect.
+    #[must_use]
+    pub fn count(&self, kind: &str) -> usize {
+        self.0.fired.lock().iter().filter(|firing| firing.kind == kind).count()
+    }
+
+    /// Empties the record of what has fired.
+    pub fn forget(&self) {
+        self.0.fired.lock().clear();
+    }
+
+    /// The faults that apply to a request.
+    pub(crate) fn arm(&self, facts: &Facts) -> Vec<Armed> {
+        let mut rules = self.0.rules.lock();
+        let mut armed = Vec::new();
+        for (id, rule) in &mut rules.rules {
+            if let Some(action) = rule.apply(facts, &self.0.chance) {
+                let firing = Firing {
+                    fault: *id,
+                    kind: action.kind(),
+                    request: facts.request,
+                    verb: facts.verb,
+                    resource: facts.resource.clone(),
+                };
+                armed.push(Armed::new(action, firing, self.clone()));
+            }
+        }
+        armed
+    }
+
+    fn record(&self, firing: Firing) {
+        self.0.fired.lock().push(firing);
+    }
+}

@@ -1,0 +1,208 @@
+//! Which requests a fault is for.
+
+use std::time::Duration;
+
+use super::{Action, Facts};
+use crate::chance::Chance;
+use crate::verb::Verb;
+
+/// Something that goes wrong, and for which requests. Without conditions it is for all.
+#[derive(Debug, Clone)]
+#[must_use = "a fault does nothing until it is added to a plan"]
+pub struct Fault {
+    action: Action,
+    verb: Option<Verb>,
+    resource: Option<String>,
+    namespace: Option<String>,
+    user_agent: Option<String>,
+    query: Option<String>,
+    nth: Option<u64>,
+    times: Option<u64>,
+    probability: Option<f64>,
+}
+
+impl Fault {
+    /// A fault with this action, for every request.
+    pub fn new(action: Action) -> Self {
+        Self {
+            action,
+            verb: None,
+            resource: None,
+            namespace: None,
+            user_agent: None,
+            query: None,
+            nth: None,
+            times: None,
+            probability: None,
+        }
+    }
+
+    /// Answers with this code and a `Status` body.
+    pub fn status(code: u16) -> Self {
+        Self::new(Action::Status { code, retry_after: None })
+    }
+
+    /// Answers with this code, a `Status` body and a `Retry-After` header.
+    pub fn status_retry_after(code: u16, seconds: u32) -> Self {
+        Self::new(Action::Status { code, retry_after: Some(seconds) })
+    }
+
+    /// Breaks the connection before any answer.
+    pub fn reset() -> Self {
+        Self::new(Action::ResetBeforeAnswer)
+    }
+
+    /// Breaks the connection after so many bytes of the body, be it within an event.
+    pub fn reset_after_bytes(bytes: u64) -> Self {
+        Self::new(Action::ResetAfterBytes(bytes))
+    }
+
+    /// Ends a watch after so many events with an `ERROR` event of this code.
+    pub fn error_event(code: u16, after_events: u64) -> Self {
+        Self::new(Action::ErrorEvent { code, after_events })
+    }
+
+    /// Ends a watch cleanly after so many events.
+    pub fn end_after_events(events: u64) -> Self {
+        Self::new(Action::EndAfterEvents(events))
+    }
+
+    /// Never sends the bookmark that ends the initial events.
+    pub fn withhold_end_bookmark() -> Self {
+        Self::new(Action::WithholdEndBookmark)
+    }
+
+    /// Answers so much later.
+    pub fn delay(delay: Duration) -> Self {
+        Self::new(Action::Delay(delay))
+    }
+
+    /// Only for requests with this verb.
+    pub fn verb(mut self, verb: Verb) -> Self {
+        self.verb = Some(verb);
+        self
+    }
+
+    /// Only for this resource: `pods`, `deployments.apps`.
+    pub fn resource(mut self, resource: impl Into<String>) -> Self {
+        self.resource = Some(resource.into());
+        self
+    }
+
+    /// Only for requests for this namespace.
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Only for clients whose user agent begins so.
+    pub fn user_agent(mut self, prefix: impl Into<String>) -> Self {
+        self.user_agent = Some(prefix.into());
+        self
+    }
+
+    /// Only for requests whose query contains this text, such as `continue=` or `sendInitialEvents=true`.
+    pub fn query_contains(mut self, text: impl Into<String>) -> Self {
+        self.query = Some(text.into());
+        self
+    }
+
+    /// Only for the `nth` request that meets the other conditions, counted from 1 since the fault was added.
+    pub fn nth(mut self, nth: u64) -> Self {
+        self.nth = Some(nth);
+        self
+    }
+
+    /// At most so many times.
+    pub fn times(mut self, times: u64) -> Self {
+        self.times = Some(times);
+        self
+    }
+
+    /// With this probability, drawn from the seed of the server.
+    pub fn probability(mut self, probability: f64) -> Self {
+        self.probability = Some(probability);
+        self
+    }
+}
+
+/// A fault in a plan, with its counters.
+#[derive(Debug)]
+pub(super) struct Rule {
+    fault: Fault,
+    met: u64,
+    applied: u64,
+}
+
+impl Rule {
+    pub(super) fn new(fault: Fault) -> Self {
+        Self { fault, met: 0, applied: 0 }
+    }
+
+    /// The action, if it is for this request.
+    pub(super) fn apply(&mut self, facts: &Facts, chance: &Chance) -> Option<Action> {
+        let fault = &self.fault;
+        let equal = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
+        let meant = fault.verb.is_none_or(|verb| verb == facts.verb)
+            && equal(&fault.resource, &facts.resource)
+            && equal(&fault.namespace, facts.namespace.as_deref().unwrap_or_default())
+            && fault.user_agent.as_deref().is_none_or(|prefix| facts.user_agent.starts_with(prefix))
+            && fault.query.as_deref().is_none_or(|text| facts.query.contains(text))
+            && fault.action.is_for(facts.verb);
+        if !meant {
+            return None;
+        }
+        self.met += 1;
+        if fault.nth.is_some_and(|nth| nth != self.met) || fault.times.is_some_and(|times| self.applied >= times) {
+            return None;
+        }
+        if fault.probability.is_some_and(|probability| !chance.happens(probability)) {
+            return None;
+        }
+        self.applied += 1;
+        Some(fault.action.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(verb: Verb, resource: &str) -> Facts {
+        Facts {
+            request: 1,
+            verb,
+            resource: resource.into(),
+            namespace: None,
+            user_agent: "test/1".into(),
+            query: "limit=5".into(),
+        }
+    }
+
+    fn applied(fault: Fault, requests: &[Facts]) -> Vec<bool> {
+        let chance = Chance::new(3);
+        let mut rule = Rule::new(fault);
+        requests.iter().map(|facts| rule.apply(facts, &chance).is_some()).collect()
+    }
+
+    #[test]
+    fn conditions_choose_requests() {
+        let (list, watch) = (facts(Verb::List, "pods"), facts(Verb::Watch, "pods"));
+        let requests = [list.clone(), watch.clone(), list.clone(), facts(Verb::List, "nodes"), list];
+        let on_pods = Fault::status(500).verb(Verb::List).resource("pods");
+        assert_eq!(applied(on_pods.clone(), &requests), [true, false, true, false, true]);
+        assert_eq!(applied(on_pods.clone().nth(2), &requests), [false, false, true, false, false]);
+        assert_eq!(applied(on_pods.times(1), &requests), [true, false, false, false, false]);
+        assert_eq!(applied(Fault::status(500).query_contains("limit="), &requests), [true; 5]);
+        assert_eq!(applied(Fault::status(500).user_agent("other"), &requests), [false; 5]);
+        assert_eq!(applied(Fault::withhold_end_bookmark(), &requests), [false, true, false, false, false]);
+    }
+
+    #[test]
+    fn chance_follows_from_the_seed() {
+        let requests = vec![facts(Verb::List, "pods"); 64];
+        let once = applied(Fault::status(500).probability(0.5), &requests);
+        assert_eq!(once, applied(Fault::status(500).probability(0.5), &requests));
+        assert!(once.contains(&true) && once.contains(&false));
+    }
+}

@@ -1,0 +1,187 @@
+//! What the server knows about a resource: its names, its scope and the few rules in which kinds differ.
+
+mod catalog;
+mod field;
+mod table;
+
+pub(crate) use catalog::Catalog;
+pub(crate) use field::{Field, UnknownField};
+
+use crate::status::StatusDetails;
+
+/// A resource the server offers: built in, or custom.
+#[derive(Debug, Clone)]
+pub struct Resource {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) kind: String,
+    pub(crate) list_kind: String,
+    pub(crate) namespaced: bool,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+    /// Where it lives in storage: `plural` or `plural.group`. All versions of a resource share it.
+    pub(crate) id: String,
+    pub(crate) rules: Rules,
+}
+
+/// The rules in which kinds differ.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rules {
+    /// Defined by a custom resource definition, not built in.
+    pub(crate) custom: bool,
+    /// Has a `/status` subresource: the main path never changes status, and the other way round.
+    pub(crate) status: bool,
+    /// Has a `/scale` subresource.
+    pub(crate) scale: Option<Scale>,
+    /// Counts changes of its specification in `metadata.generation`.
+    pub(crate) generation: bool,
+    /// An update must name the version it replaces.
+    pub(crate) version_required: bool,
+    /// An update of a missing object creates it.
+    pub(crate) create_on_update: bool,
+    /// A delete answers with the object, not with a `Status`.
+    pub(crate) returns_deleted: bool,
+    /// Lists ignore the watch cache, as for events.
+    pub(crate) uncached: bool,
+    /// What a field selector may ask for beside name and namespace.
+    pub(crate) fields: Vec<Field>,
+    /// How an unknown field selector is refused.
+    pub(crate) unknown_field: UnknownField,
+    /// Top-level members of an empty object, as they show in bookmarks.
+    pub(crate) empty: &'static str,
+}
+
+/// Where a scalable object keeps its replicas, as JSON pointers.
+#[derive(Debug, Clone)]
+pub(crate) struct Scale {
+    pub(crate) spec_replicas: String,
+    pub(crate) status_replicas: String,
+    pub(crate) selector: Option<String>,
+}
+
+impl Resource {
+    /// A custom resource, as a definition of it would name it: namespaced, with a status subresource.
+    ///
+    /// ```
+    /// # use kube_embedded_apiserver::Resource;
+    /// let gadgets = Resource::custom("demo.example.com", "v1", "gadgets", "Gadget");
+    /// assert_eq!(gadgets.id(), "gadgets.demo.example.com");
+    /// ```
+    #[must_use]
+    pub fn custom(group: &str, version: &str, plural: &str, kind: &str) -> Self {
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            plural: plural.to_owned(),
+            singular: kind.to_lowercase(),
+            kind: kind.to_owned(),
+            list_kind: format!("{kind}List"),
+            namespaced: true,
+            short_names: Vec::new(),
+            categories: Vec::new(),
+            id: storage_id(group, plural),
+            rules: Rules {
+                custom: true,
+                status: true,
+                generation: true,
+                version_required: true,
+                unknown_field: UnknownField::Label,
+                ..Rules::default()
+            },
+        }
+    }
+
+    /// The same resource in cluster scope.
+    #[must_use]
+    pub fn cluster_scoped(mut self) -> Self {
+        self.namespaced = false;
+        self
+    }
+
+    /// Lets field selectors ask for `path`, such as `spec.size`.
+    #[must_use]
+    pub fn selectable(mut self, path: &str) -> Self {
+        self.rules.fields.push(Field::at(path));
+        self
+    }
+
+    /// Adds a scale subresource that keeps its number in `spec.replicas` and `status.replicas`.
+    #[must_use]
+    pub fn scalable(mut self) -> Self {
+        self.rules.scale = Some(Scale {
+            spec_replicas: "/spec/replicas".into(),
+            status_replicas: "/status/replicas".into(),
+            selector: None,
+        });
+        self
+    }
+
+    /// The API group; empty for the core group.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// The version it is served in.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The plural name, as it stands in paths.
+    #[must_use]
+    pub fn plural(&self) -> &str {
+        &self.plural
+    }
+
+    /// The kind of its objects.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Whether its objects live in namespaces.
+    #[must_use]
+    pub fn is_namespaced(&self) -> bool {
+        self.namespaced
+    }
+
+    /// The name that tells it from all others: `pods`, `deployments.apps`.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// `v1`, `apps/v1`.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        group_version(&self.group, &self.version)
+    }
+
+    /// The name error messages use, which is the id.
+    pub(crate) fn qualified(&self) -> &str {
+        &self.id
+    }
+
+    /// The details of a status about one of its objects.
+    pub(crate) fn details(&self, name: &str) -> StatusDetails {
+        StatusDetails {
+            name: name.to_owned(),
+            group: self.group.clone(),
+            kind: self.plural.clone(),
+            ..StatusDetails::default()
+        }
+    }
+}
+
+/// `v1` for the core group, `group/version` for all others.
+pub(crate) fn group_version(group: &str, version: &str) -> String {
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+}
+
+/// `plural` for the core group, `plural.group` for all others.
+pub(crate) fn storage_id(group: &str, plural: &str) -> String {
+    if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }
+}

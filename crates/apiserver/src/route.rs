@@ -1,0 +1,138 @@
+//! Finds out what a path is about.
+
+use http::Method;
+use std::sync::Arc;
+
+use crate::query::Query;
+use crate::resource::{Catalog, Resource};
+use crate::verb::Verb;
+
+/// What a path leads to.
+#[derive(Debug, Clone)]
+pub(crate) enum Route {
+    /// A collection, an object or a part of one.
+    Resource(Target),
+    /// A path under a group and version that is served, but not this resource.
+    UnknownResource,
+    /// A path outside the resources: discovery, health, version.
+    Other,
+}
+
+/// The place in a resource that a request is about.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) subresource: Option<String>,
+}
+
+impl Route {
+    pub(crate) fn find(path: &str, catalog: &Catalog) -> Self {
+        let steps: Vec<String> =
+            path.trim_matches('/').split('/').filter(|step| !step.is_empty()).map(decoded).collect();
+        let mut steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+        let (group, version) = match steps.as_slice() {
+            ["api", version, ..] => ("", (*version).to_owned()),
+            ["apis", group, version, ..] => (*group, (*version).to_owned()),
+            _ => return Self::Other,
+        };
+        let group = group.to_owned();
+        steps.drain(..if group.is_empty() { 2 } else { 3 });
+        if steps.is_empty() || !catalog.serves(&group, &version) {
+            return Self::Other;
+        }
+        match target(&steps, |plural| catalog.at(&group, &version, plural).cloned()) {
+            Some(target) => Self::Resource(target),
+            None => Self::UnknownResource,
+        }
+    }
+}
+
+impl Target {
+    /// What this method asks for here; `None` if it may not be asked.
+    pub(crate) fn verb(&self, method: &Method, query: &Query) -> Option<Verb> {
+        let named = self.name.is_some();
+        let scoped = self.namespace.is_some() || !self.resource.namespaced;
+        match *method {
+            Method::GET | Method::HEAD if named => Some(Verb::Get),
+            Method::GET | Method::HEAD if query.switch("watch") == Some(true) => Some(Verb::Watch),
+            Method::GET | Method::HEAD => Some(Verb::List),
+            Method::POST if !named && scoped => Some(Verb::Create),
+            Method::PUT if named => Some(Verb::Update),
+            Method::PATCH if named => Some(Verb::Patch),
+            Method::DELETE if named && self.subresource.is_none() => Some(Verb::Delete),
+            Method::DELETE if !named && scoped => Some(Verb::DeleteCollection),
+            _ => None,
+        }
+    }
+}
+
+fn decoded(step: &str) -> String {
+    // The same decoding as for queries, except that a plus sign stands for itself.
+    let pair = format!("={}", step.replace('+', "%2B"));
+    form_urlencoded::parse(pair.as_bytes()).next().map_or_else(String::new, |(_, value)| value.into_owned())
+}
+
+fn target(steps: &[&str], find: impl Fn(&str) -> Option<Arc<Resource>>) -> Option<Target> {
+    let (namespace, steps) = match steps {
+        // What follows a namespace is a resource in it, except for the namespace's own parts.
+        ["namespaces", _, "status" | "finalize"] => (None, steps),
+        ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some((*namespace).to_owned()), rest),
+        _ => (None, steps),
+    };
+    let (plural, rest) = steps.split_first()?;
+    let resource = find(plural)?;
+    if namespace.is_some() && !resource.namespaced || rest.len() > 2 {
+        return None;
+    }
+    // An object of a namespaced resource is only found through its namespace.
+    if resource.namespaced && namespace.is_none() && !rest.is_empty() {
+        return None;
+    }
+    let name = rest.first().map(|name| (*name).to_owned());
+    let subresource = rest.get(1).map(|part| (*part).to_owned());
+    Some(Target { resource, namespace, name, subresource })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, expected: &str) {
+        let found = match Route::find(path, &Catalog::built_in()) {
+            Route::Resource(target) => format!(
+                "{} {} {} {}",
+                target.resource.id,
+                target.namespace.as_deref().unwrap_or("-"),
+                target.name.as_deref().unwrap_or("-"),
+                target.subresource.as_deref().unwrap_or("-")
+            ),
+            Route::UnknownResource => "unknown".into(),
+            Route::Other => "other".into(),
+        };
+        assert_eq!(found, expected, "{path}");
+    }
+
+    #[test]
+    fn paths_lead_to_resources() {
+        check("/api/v1/pods", "pods - - -");
+        check("/api/v1/namespaces/web/pods", "pods web - -");
+        check("/api/v1/namespaces/web/pods/a", "pods web a -");
+        check("/api/v1/namespaces/web/pods/a/status", "pods web a status");
+        check("/api/v1/namespaces", "namespaces - - -");
+        check("/api/v1/namespaces/web", "namespaces - web -");
+        check("/api/v1/namespaces/web/status", "namespaces - web status");
+        check("/apis/apps/v1/deployments", "deployments.apps - - -");
+        check(
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode",
+            "clusterroles.rbac.authorization.k8s.io - system:node -",
+        );
+        check("/api/v1/nopes", "unknown");
+        check("/api/v1/pods/a", "unknown");
+        check("/api/v1/namespaces/web/nodes", "unknown");
+        check("/apis/nope.example.com/v1/things", "other");
+        check("/version", "other");
+        check("/api/v1", "other");
+    }
+}

@@ -1,0 +1,120 @@
+//! The handle of a server.
+
+use std::sync::Arc;
+
+use crate::builder::ApiServerBuilder;
+use crate::fault::Faults;
+use crate::hub::Hub;
+use crate::journal::RequestRecord;
+use crate::resource::Resource;
+use crate::storage::State;
+
+/// A Kubernetes-compatible API server in memory.
+///
+/// A clone is another handle of the same server. It is a [`tower::Service`] in process, can be listened to over HTTP
+/// with [`serve`](Self::serve), and can be read and written directly.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use kube_embedded_apiserver::ApiServer;
+/// use serde_json::json;
+///
+/// let server = ApiServer::new();
+/// server.create("configmaps", Some("default"), json!({"metadata": {"name": "a"}})).unwrap();
+/// let version = server.client().apiserver_version().await;
+/// # let _ = version;
+/// assert_eq!(server.list("configmaps").unwrap().1.len(), 1);
+/// # });
+/// ```
+#[derive(Debug, Clone)]
+pub struct ApiServer {
+    pub(crate) hub: Arc<Hub>,
+}
+
+/// The whole state of a server at one instant, kept by [`ApiServer::save`].
+#[derive(Debug, Clone)]
+pub struct Saved(State);
+
+impl Default for ApiServer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ApiServer {
+    /// A server with default settings.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// Configures a server.
+    pub fn builder() -> ApiServerBuilder {
+        ApiServerBuilder::default()
+    }
+
+    pub(crate) fn from_hub(hub: Arc<Hub>) -> Self {
+        Self { hub }
+    }
+
+    /// A client of this server, in process: no port, no task but the client's own. Its default namespace is `default`.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime, which the client needs.
+    #[must_use]
+    pub fn client(&self) -> kube_client::Client {
+        kube_client::Client::new(self.clone(), "default")
+    }
+
+    /// The revision of the last write to any resource.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.hub.storage.revision()
+    }
+
+    /// Forgets all history up to now: watches and exact lists from before get 410, open watches go on.
+    pub fn compact(&self) {
+        self.hub.storage.compact();
+    }
+
+    /// Cuts every open watch, as a reset connection would.
+    pub fn disconnect_watches(&self) {
+        self.hub.storage.disconnect();
+    }
+
+    /// Keeps the state as it is, to go back to it later.
+    #[must_use]
+    pub fn save(&self) -> Saved {
+        Saved(self.hub.storage.lock().clone())
+    }
+
+    /// Goes back to a state that was kept, as a cluster restored from a backup does: the revision goes back too, and
+    /// every open watch is cut.
+    pub fn restore(&self, saved: &Saved) {
+        self.hub.storage.replace(saved.0.clone());
+    }
+
+    /// The faults that are, and were, injected.
+    #[must_use]
+    pub fn faults(&self) -> &Faults {
+        &self.hub.faults
+    }
+
+    /// All requests so far, in the order they came.
+    #[must_use]
+    pub fn requests(&self) -> Vec<RequestRecord> {
+        self.hub.journal.records()
+    }
+
+    /// Forgets the requests so far.
+    pub fn clear_requests(&self) {
+        self.hub.journal.clear();
+    }
+
+    /// The resources the server offers now.
+    #[must_use]
+    pub fn resources(&self) -> Vec<Arc<Resource>> {
+        self.hub.storage.lock().catalog.iter().cloned().collect()
+    }
+}

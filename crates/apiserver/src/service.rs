@@ -1,0 +1,146 @@
+//! The server as a tower service: one request in, one response out.
+
+use bytes::{Buf, Bytes};
+use futures_util::future::BoxFuture;
+use http::{HeaderValue, Request, Response, header, request};
+use http_body_util::{BodyExt, Limited};
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tower::{BoxError, Service};
+
+use crate::dispatch::dispatch;
+use crate::fault::{Facts, before_answer, spoil};
+use crate::hub::Hub;
+use crate::journal::RequestRecord;
+use crate::query::Query;
+use crate::reply::{Body, page_not_found, status_reply};
+use crate::route::{Route, Target};
+use crate::server::ApiServer;
+use crate::status::Status;
+use crate::verb::Verb;
+
+/// The largest body of a request.
+const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+/// A request once it is known what it is about.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) id: u64,
+    /// `None` if the method may not be used on this path.
+    pub(crate) verb: Option<Verb>,
+    pub(crate) query: Query,
+    pub(crate) parts: request::Parts,
+    pub(crate) body: Bytes,
+}
+
+impl Call {
+    /// A header as text; empty if there is none.
+    pub(crate) fn header(&self, name: header::HeaderName) -> &str {
+        header_text(&self.parts, name)
+    }
+}
+
+impl<B> Service<Request<B>> for ApiServer
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Buf + Send,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    /// A broken connection, as injected by a fault. Everything else is a response.
+    type Error = io::Error;
+    type Future = BoxFuture<'static, Result<Response<Body>, io::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        Box::pin(handle(self.hub.clone(), request))
+    }
+}
+
+async fn handle<B>(hub: Arc<Hub>, request: Request<B>) -> io::Result<Response<Body>>
+where
+    B: http_body::Body + Send,
+    B::Data: Buf + Send,
+    B::Error: Into<BoxError>,
+{
+    let (parts, body) = request.into_parts();
+    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let route = Route::find(parts.uri.path(), &hub.storage.lock().catalog);
+    let target = if let Route::Resource(target) = &route { Some(target) } else { None };
+    let verb = target.map_or(Some(Verb::Other), |target| target.verb(&parts.method, &query));
+    let facts = open_record(&hub, &parts, target, verb);
+    let armed = hub.faults.arm(&facts);
+    let id = facts.request;
+    let mut response = match before_answer(&armed).await? {
+        Some(instead) => instead,
+        None => match read_body(body).await? {
+            Err(status) => status_reply(&status),
+            Ok(body) => {
+                let call = Call { id, verb, query, parts, body };
+                answer(&hub, &call, &route).await
+            }
+        },
+    };
+    hub.journal.amend(id, |record| record.status = Some(response.status().as_u16()));
+    let headers = response.headers_mut();
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
+    if let Ok(audit_id) = HeaderValue::from_str(&format!("00000000-0000-4000-8000-{id:012x}")) {
+        headers.insert("audit-id", audit_id);
+    }
+    let is_watch = verb == Some(Verb::Watch) && response.status().is_success();
+    Ok(spoil(armed, response, is_watch))
+}
+
+async fn answer(hub: &Arc<Hub>, call: &Call, route: &Route) -> Response<Body> {
+    let answered = match route {
+        Route::Resource(target) => dispatch(hub, call, target).await,
+        Route::UnknownResource => Err(Status::no_such_resource()),
+        Route::Other => return page_not_found(),
+    };
+    answered.unwrap_or_else(|status| status_reply(&status))
+}
+
+/// Writes the request down, and tells what faults look at.
+fn open_record(hub: &Hub, parts: &request::Parts, target: Option<&Target>, verb: Option<Verb>) -> Facts {
+    let verb = verb.unwrap_or(Verb::Other);
+    let resource = target.map(|target| target.resource.id.clone()).unwrap_or_default();
+    let namespace = target.and_then(|target| target.namespace.clone());
+    let query = parts.uri.query().unwrap_or_default().to_owned();
+    let request = hub.journal.open(RequestRecord {
+        id: 0,
+        verb,
+        resource: resource.clone(),
+        namespace: namespace.clone(),
+        name: target.and_then(|target| target.name.clone()),
+        path: parts.uri.path().to_owned(),
+        query: query.clone(),
+        status: None,
+        answered_from: None,
+    });
+    let user_agent = header_text(parts, header::USER_AGENT).to_owned();
+    Facts { request, verb, resource, namespace, user_agent, query }
+}
+
+fn header_text(parts: &request::Parts, name: header::HeaderName) -> &str {
+    parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+/// Reads the whole body: what came, or that it is too large, or that the connection broke.
+async fn read_body<B>(body: B) -> io::Result<Result<Bytes, Status>>
+where
+    B: http_body::Body,
+    B::Error: Into<BoxError>,
+{
+    match Limited::new(body, BODY_LIMIT).collect().await {
+        Ok(collected) => Ok(Ok(collected.to_bytes())),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+            let message = format!("Request entity too large: limit is {BODY_LIMIT}");
+            Ok(Err(Status::failure(413, "RequestEntityTooLarge", message)))
+        }
+        Err(error) => Err(io::Error::other(error)),
+    }
+}

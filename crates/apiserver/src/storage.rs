@@ -1,0 +1,150 @@
+//! The state of the whole server: one revision for all resources, one collection for each.
+
+use parking_lot::{Mutex, MutexGuard};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::collection::{Collection, HistoryLimits};
+use crate::event::Event;
+use crate::object::{Change, Key, StoredObject};
+use crate::resource::{Catalog, Resource};
+
+/// Everything that is stored, behind one short lock.
+///
+/// A revision is taken and its event recorded under the same lock, so the current revision is never ahead of an event
+/// that cannot be seen yet, and events of a collection are in the order of their revisions.
+#[derive(Debug)]
+pub(crate) struct Storage {
+    state: Mutex<State>,
+    /// Woken whenever the revision grows.
+    advanced: Notify,
+}
+
+/// What the lock guards.
+#[derive(Debug, Clone)]
+pub(crate) struct State {
+    pub(crate) revision: u64,
+    /// The revision the server started with: everything before it is unknown.
+    pub(crate) base: u64,
+    pub(crate) catalog: Catalog,
+    /// Grows when all watches must end with a broken connection.
+    pub(crate) connection_epoch: u64,
+    collections: BTreeMap<String, Collection>,
+    pub(crate) limits: HistoryLimits,
+}
+
+impl Storage {
+    pub(crate) fn new(base: u64, catalog: Catalog, limits: HistoryLimits) -> Self {
+        let collections = BTreeMap::new();
+        let state = State { revision: base, base, catalog, connection_epoch: 0, collections, limits };
+        Self { state: Mutex::new(state), advanced: Notify::new() }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    pub(crate) fn revision(&self) -> u64 {
+        self.state.lock().revision
+    }
+
+    /// Waits until the revision is at least `revision`. Cancel safe.
+    pub(crate) async fn reached(&self, revision: u64) {
+        loop {
+            let advanced = self.advanced.notified();
+            if self.revision() >= revision {
+                return;
+            }
+            advanced.await;
+        }
+    }
+
+    /// Writes one object: `Some` puts it, `None` removes it. The caller has checked that the write is allowed.
+    pub(crate) fn commit(
+        &self,
+        state: &mut State,
+        resource: &Resource,
+        key: &Key,
+        object: Option<&Value>,
+    ) -> Arc<Event> {
+        state.revision += 1;
+        let (revision, limits) = (state.revision, state.limits);
+        let collection = state.collection(resource);
+        let before = collection.objects().get(key).cloned();
+        let change = if before.is_some() { Change::Modified } else { Change::Added };
+        let after =
+            object.map(|object| Arc::new(StoredObject::encode(resource, key.clone(), object, revision, change)));
+        let event = collection.record(key, Event::new(revision, Instant::now(), before, after), limits);
+        self.advanced.notify_waiters();
+        event
+    }
+
+    /// Forgets all history up to now.
+    pub(crate) fn compact(&self) {
+        let mut state = self.state.lock();
+        let revision = state.revision;
+        state.base = revision;
+        for collection in state.collections.values_mut() {
+            collection.compact(revision);
+            collection.wake();
+        }
+    }
+
+    /// Cuts every open watch as a reset connection would.
+    pub(crate) fn disconnect(&self) {
+        let mut state = self.state.lock();
+        state.connection_epoch += 1;
+        state.wake_all();
+    }
+
+    /// Puts an older or newer state in place of the current one, and cuts every open watch.
+    pub(crate) fn replace(&self, mut with: State) {
+        let mut state = self.state.lock();
+        with.connection_epoch = state.connection_epoch + 1;
+        let old = std::mem::replace(&mut *state, with);
+        old.wake_all();
+        self.advanced.notify_waiters();
+    }
+}
+
+impl State {
+    /// The collection of a resource; an empty one from the first time it is asked for.
+    pub(crate) fn collection(&mut self, resource: &Resource) -> &mut Collection {
+        if !self.collections.contains_key(&resource.id) {
+            self.collections.insert(resource.id.clone(), Collection::new(self.base));
+        }
+        self.collections.get_mut(&resource.id).expect("inserted above")
+    }
+
+    /// The collection as it is asked for a version: what has grown too old is gone.
+    pub(crate) fn collection_now(&mut self, resource: &Resource) -> &mut Collection {
+        let limits = self.limits;
+        let collection = self.collection(resource);
+        collection.trim(limits, Instant::now());
+        collection
+    }
+
+    /// The collection of a resource, if it is there.
+    pub(crate) fn served_collection(&mut self, resource: &Resource) -> Option<&mut Collection> {
+        self.collections.get_mut(&resource.id)
+    }
+
+    /// The object at `key`, if there is one.
+    pub(crate) fn object(&self, resource: &Resource, key: &Key) -> Option<Arc<StoredObject>> {
+        self.collections.get(&resource.id)?.objects().get(key).cloned()
+    }
+
+    /// Removes the collection of a resource that is no longer served; its watches end.
+    pub(crate) fn drop_collection(&mut self, resource: &Resource) {
+        if let Some(collection) = self.collections.remove(&resource.id) {
+            collection.wake();
+        }
+    }
+
+    fn wake_all(&self) {
+        self.collections.values().for_each(Collection::wake);
+    }
+}

@@ -1,0 +1,50 @@
+//! What a request asks for, in the words of Kubernetes.
+
+use std::fmt;
+
+/// The verb of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Verb {
+    /// Reads one object.
+    Get,
+    /// Reads a collection.
+    List,
+    /// Follows a collection.
+    Watch,
+    /// Creates an object.
+    Create,
+    /// Replaces an object.
+    Update,
+    /// Changes parts of an object.
+    Patch,
+    /// Deletes an object.
+    Delete,
+    /// Deletes a collection.
+    DeleteCollection,
+    /// Anything that is not about objects, such as discovery.
+    Other,
+}
+
+impl Verb {
+    /// The verb as access rules write it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}

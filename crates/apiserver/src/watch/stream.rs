@@ -1,0 +1,209 @@
+//! The stream behind one watch: initial events, then the log, then nothing until something happens.
+
+use bytes::{Bytes, BytesMut};
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use super::{Start, WatchOptions, bookmark_line};
+use crate::collection::Objects;
+use crate::hub::Hub;
+use crate::object::{Change, Form, Key};
+use crate::resource::Resource;
+use crate::selector::Selector;
+use crate::status::Status;
+
+/// How much of the initial events is made at a time.
+const CHUNK: usize = 32 * 1024;
+/// How many events are taken from the log at a time.
+const BATCH: usize = 64;
+/// The last bookmark comes so long before the end, so that the client can resume from it.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+
+/// One watch. It holds a place in the log, not a queue: an idle watch costs the same however much is written elsewhere.
+pub(super) struct WatchStream {
+    hub: Arc<Hub>,
+    resource: Arc<Resource>,
+    selector: Selector,
+    form: Form,
+    deadline: Instant,
+    /// When the next bookmark is due; `None` if there will be no more.
+    next_bookmark: Option<Instant>,
+    /// Objects of the initial state that are still to be sent.
+    initial: Option<Initial>,
+    /// Lines that are ready to be sent.
+    ready: VecDeque<Bytes>,
+    /// Everything up to here has been sent, or is in `ready`.
+    position: u64,
+    /// Bookmarks must be newer than this.
+    started_at: u64,
+    connection_epoch: u64,
+    changed: Arc<Notify>,
+}
+
+struct Initial {
+    objects: Objects,
+    /// The last object already sent.
+    after: Option<Key>,
+    /// Whether a bookmark tells the end.
+    marked: bool,
+}
+
+/// What a look at the log found.
+enum Look {
+    Events,
+    Quiet { revision: u64 },
+    Ended,
+    Broken,
+}
+
+impl WatchStream {
+    /// Finds the place the watch begins at.
+    pub(super) fn open(
+        hub: &Arc<Hub>,
+        resource: &Arc<Resource>,
+        selector: Selector,
+        options: &WatchOptions,
+        form: Form,
+        deadline: Instant,
+    ) -> Result<Self, Status> {
+        let mut state = hub.storage.lock();
+        let (revision, connection_epoch) = (state.revision, state.connection_epoch);
+        let collection = state.collection_now(resource);
+        let (position, initial) = match options.start {
+            Start::Now => (revision, None),
+            Start::After(asked) if asked < collection.horizon() => {
+                return Err(Status::watch_expired(asked, collection.horizon()));
+            }
+            Start::After(asked) => (asked, None),
+            Start::Initial { marked, .. } => {
+                let objects = collection.objects().clone();
+                (revision, Some(Initial { objects, after: None, marked: marked && options.bookmarks }))
+            }
+        };
+        let changed = collection.changed().clone();
+        drop(state);
+        let mut stream = Self {
+            hub: hub.clone(),
+            resource: resource.clone(),
+            selector,
+            form,
+            deadline,
+            next_bookmark: None,
+            initial,
+            ready: VecDeque::new(),
+            position,
+            started_at: position,
+            connection_epoch,
+            changed,
+        };
+        if options.bookmarks {
+            stream.schedule_bookmark(Instant::now());
+        }
+        Ok(stream)
+    }
+
+    /// The next bytes. Cancel safe: nothing is lost if the future is dropped.
+    pub(super) async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        loop {
+            if let Some(line) = self.ready.pop_front() {
+                return Some(Ok(line));
+            }
+            if let Some(chunk) = self.next_initial() {
+                return Some(Ok(chunk));
+            }
+            // Registered before the look, so a write in between is not missed.
+            let changed = self.changed.clone().notified_owned();
+            let revision = match self.look() {
+                Look::Events => continue,
+                Look::Ended => return None,
+                Look::Broken => {
+                    return Some(Err(io::Error::new(io::ErrorKind::ConnectionReset, "connection reset by peer")));
+                }
+                Look::Quiet { revision } => revision,
+            };
+            let now = Instant::now();
+            if now >= self.deadline {
+                return None;
+            }
+            if self.next_bookmark.is_some_and(|due| now >= due) {
+                self.schedule_bookmark(now);
+                if revision > self.started_at {
+                    return Some(Ok(bookmark_line(&self.resource, self.form, revision, false)));
+                }
+            }
+            let wake = self.next_bookmark.map_or(self.deadline, |due| due.min(self.deadline));
+            tokio::select! {
+                biased;
+                () = changed => {}
+                () = sleep_until(wake) => {}
+            }
+        }
+    }
+
+    /// The next chunk of the initial state; its end is a line of its own.
+    fn next_initial(&mut self) -> Option<Bytes> {
+        let initial = self.initial.as_mut()?;
+        let prefix = self.selector.key_prefix();
+        let first = match &initial.after {
+            Some(key) => Bound::Excluded(key.as_str()),
+            None => Bound::Included(prefix.as_str()),
+        };
+        let mut chunk = BytesMut::new();
+        let mut last = None;
+        let rest = initial.objects.range::<_, str>((first, Bound::Unbounded));
+        for (key, object) in rest.take_while(|(key, _)| key.as_str().starts_with(&prefix)) {
+            if self.selector.matches(object) {
+                object.write_line(Change::Added, self.form, object.revision, &mut chunk);
+            }
+            last = Some(key.clone());
+            if chunk.len() >= CHUNK {
+                break;
+            }
+        }
+        if !chunk.is_empty() {
+            initial.after = last;
+            return Some(chunk.freeze());
+        }
+        let marked = initial.marked;
+        self.initial = None;
+        marked.then(|| bookmark_line(&self.resource, self.form, self.position, true))
+    }
+
+    /// Takes what is new from the log.
+    fn look(&mut self) -> Look {
+        let mut state = self.hub.storage.lock();
+        let revision = state.revision;
+        if state.connection_epoch != self.connection_epoch {
+            return Look::Broken;
+        }
+        let Some(collection) = state.served_collection(&self.resource) else { return Look::Ended };
+        if !Arc::ptr_eq(collection.changed(), &self.changed) || collection.has_lost(self.position) {
+            return Look::Ended;
+        }
+        let lag = self.hub.settings.max_watch_lag;
+        if lag.is_some_and(|lag| collection.count_after(self.position) > lag) {
+            return Look::Ended;
+        }
+        let events = collection.unseen(self.position, BATCH);
+        drop(state);
+        let Some(last) = events.last() else { return Look::Quiet { revision } };
+        self.position = last.revision;
+        for event in &events {
+            if let Some(change) = event.seen_by(|object| self.selector.matches(object)) {
+                self.ready.push_back(event.line(change, self.form));
+            }
+        }
+        Look::Events
+    }
+
+    fn schedule_bookmark(&mut self, now: Instant) {
+        let last = self.deadline.checked_sub(LAST_BOOKMARK);
+        let next = (now + self.hub.settings.bookmark_interval).min(last.unwrap_or(now));
+        self.next_bookmark = (next > now).then_some(next);
+    }
+}

@@ -1,0 +1,56 @@
+use crate::support::*;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Sends one request as text and reads until the text `until` has come, or the connection ends.
+async fn exchange(stream: &mut TcpStream, path: &str, until: &str) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: test/1\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    let mut buffer = vec![0; 64 * 1024];
+    while !text.contains(until) {
+        let read = tokio::time::timeout(DEADLINE, stream.read(&mut buffer)).await.unwrap().unwrap();
+        if read == 0 {
+            break;
+        }
+        text.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
+    }
+    text
+}
+
+#[tokio::test]
+async fn lists_have_a_length_and_watches_are_chunked() {
+    let server = server();
+    put_config_map(&server, "a");
+    let listening = server.serve("127.0.0.1:0").await.unwrap();
+    assert_eq!(listening.url(), format!("http://{}", listening.addr()));
+    let mut stream = TcpStream::connect(listening.addr()).await.unwrap();
+    let list = exchange(&mut stream, CONFIG_MAPS, "]}\n").await;
+    assert!(list.starts_with("HTTP/1.1 200 OK\r\n"), "{list}");
+    assert!(list.contains("content-length:") && list.contains("content-type: application/json"), "{list}");
+    let watch = exchange(&mut stream, &format!("{CONFIG_MAPS}?watch=true&timeoutSeconds=1"), "0\r\n\r\n").await;
+    assert!(watch.contains("transfer-encoding: chunked"), "{watch}");
+    assert!(watch.contains("\r\n{\"type\":\"ADDED\",\"object\":{\"kind\":\"ConfigMap\""), "{watch}");
+    drop(stream);
+    listening.stop().await;
+}
+
+#[tokio::test]
+async fn stopping_cuts_connections_and_frees_the_port() {
+    let server = server();
+    let listening = server.serve("127.0.0.1:0").await.unwrap();
+    let address = listening.addr();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let path = format!("{CONFIG_MAPS}?watch=true&allowWatchBookmarks=true");
+    assert!(exchange(&mut stream, &path, "initial-events-end").await.contains("BOOKMARK"));
+    listening.stop().await;
+    let mut rest = Vec::new();
+    let _ = tokio::time::timeout(DEADLINE, stream.read_to_end(&mut rest)).await.unwrap();
+    assert!(!rest.ends_with(b"0\r\n\r\n"));
+    assert!(TcpStream::connect(address).await.is_err());
+    let again = server.serve(address).await.unwrap();
+    drop(again);
+}

@@ -1,0 +1,10 @@
+//! The promises of the server, seen from a client. One file per promise.
+#![allow(missing_docs)]
+
+mod faults;
+mod http;
+mod kube;
+mod list;
+mod support;
+mod watch;
+mod write;

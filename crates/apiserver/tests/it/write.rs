@@ -1,0 +1,126 @@
+use crate::support::*;
+use serde_json::json;
+
+#[tokio::test(start_paused = true)]
+async fn a_created_object_gets_what_the_server_answers_for() {
+    let server = server();
+    let mut object = config_map("a");
+    object["metadata"]["uid"] = json!("mine");
+    object["metadata"]["creationTimestamp"] = json!("1999-01-01T00:00:00Z");
+    object["metadata"]["deletionTimestamp"] = json!("1999-01-01T00:00:00Z");
+    let created = post(&server, CONFIG_MAPS, &object).await;
+    assert_eq!(created.code, 201);
+    let metadata = &created.json()["metadata"];
+    assert_eq!(metadata["namespace"], "default");
+    assert_eq!(metadata["uid"].as_str().unwrap().len(), 36);
+    assert_eq!(metadata["creationTimestamp"], "2026-01-01T00:00:00Z");
+    assert_eq!((metadata.get("deletionTimestamp"), metadata.get("generation")), (None, None));
+    assert_eq!(version(&created.json()), server.revision());
+    assert_eq!(get(&server, &format!("{CONFIG_MAPS}/a")).await.json(), created.json());
+}
+
+#[tokio::test(start_paused = true)]
+async fn creates_that_cannot_be_are_refused() {
+    let server = server();
+    put_config_map(&server, "a");
+    let check = async |body: serde_json::Value, code: u16, text: &str| {
+        let answer = post(&server, CONFIG_MAPS, &body).await;
+        assert_eq!(answer.code, code, "{body}");
+        assert!(answer.text.contains(text), "{}", answer.text);
+    };
+    check(config_map("a"), 409, r#""message":"configmaps \"a\" already exists","reason":"AlreadyExists""#).await;
+    check(json!({"metadata": {}}), 422, "FieldValueRequired").await;
+    check(config_map("Bad_Name"), 422, "metadata.name").await;
+    check(json!({"metadata": {"name": "b", "namespace": "other"}}), 400, "does not match the namespace").await;
+    check(json!({"metadata": {"name": "b", "resourceVersion": "5"}}), 500, "should not be set").await;
+    check(json!({"kind": "Secret", "metadata": {"name": "b"}}), 400, "cannot be handled as a ConfigMap").await;
+    check(json!({"apiVersion": "v2", "metadata": {"name": "b"}}), 400, "does not match the expected").await;
+    check(json!({"metadata": {"name": "b", "labels": {"a": 1}}}), 400, "metadata.labels").await;
+    check(json!([1]), 400, "BadRequest").await;
+    let nowhere = post(&server, "/api/v1/namespaces/nowhere/configmaps", &config_map("a")).await;
+    assert_eq!((nowhere.code, &nowhere.json()["details"]["kind"]), (404, &json!("namespaces")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn generated_names_are_drawn_from_the_seed() {
+    let body = json!({"metadata": {"generateName": "g-"}});
+    let names = async || {
+        let server = server();
+        let mut names = Vec::new();
+        for _ in 0..2 {
+            let created = post(&server, CONFIG_MAPS, &body).await.json();
+            names.push(created["metadata"]["name"].as_str().unwrap().to_owned());
+        }
+        names
+    };
+    let drawn = names().await;
+    assert_ne!(drawn[0], drawn[1]);
+    assert!(drawn.iter().all(|name| name.starts_with("g-") && name.len() == 7));
+    assert_eq!(drawn, names().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_moves_the_version_only_if_something_changed() {
+    let server = server();
+    let first = put_config_map(&server, "a");
+    let path = format!("{CONFIG_MAPS}/a");
+    let mut object = config_map("a");
+    object["data"]["k"] = json!("w");
+    object["metadata"]["resourceVersion"] = json!(first.to_string());
+    let updated = put(&server, &path, &object).await;
+    assert_eq!((updated.code, version(&updated.json())), (200, first + 1));
+    let stale = put(&server, &path, &object).await;
+    assert_eq!((stale.code, &stale.json()["reason"]), (409, &json!("Conflict")));
+    let again = put(&server, &path, &updated.json()).await;
+    assert_eq!((again.code, version(&again.json())), (200, first + 1));
+    assert_eq!(server.revision(), first + 1);
+    let unconditional = put(&server, &path, &config_map("a")).await;
+    assert_eq!((unconditional.code, version(&unconditional.json())), (200, first + 2));
+    let renamed = put(&server, &path, &config_map("b")).await;
+    assert_eq!(renamed.code, 400);
+    let mut foreign = config_map("a");
+    foreign["metadata"]["uid"] = json!("other");
+    assert!(put(&server, &path, &foreign).await.text.contains("Precondition failed: UID"));
+    assert_eq!(put(&server, &format!("{CONFIG_MAPS}/zzz"), &config_map("zzz")).await.code, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_object_is_gone() {
+    let server = server();
+    put_config_map(&server, "a");
+    let path = format!("{CONFIG_MAPS}/a");
+    let uid = get(&server, &path).await.json()["metadata"]["uid"].clone();
+    let deleted = delete(&server, &path).await;
+    let expected = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+        "details": {"name": "a", "kind": "configmaps", "uid": uid}});
+    assert_eq!((deleted.code, deleted.json()), (200, expected));
+    assert_eq!(get(&server, &path).await.code, 404);
+    assert_eq!(delete(&server, &path).await.code, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_seed_gives_one_history() {
+    let run = async || {
+        let server = server();
+        put_config_map(&server, "a");
+        post(&server, CONFIG_MAPS, &json!({"metadata": {"generateName": "x"}})).await;
+        (server.revision(), get(&server, CONFIG_MAPS).await.text)
+    };
+    assert_eq!(run().await, run().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn direct_writes_may_set_status() {
+    let server = server();
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": []}, "status": {"phase": "Running"}});
+    let created = server.create("pods", Some("anywhere"), pod.clone()).unwrap();
+    assert_eq!(created["status"]["phase"], "Running");
+    let mut done = pod;
+    done["status"]["phase"] = json!("Succeeded");
+    let updated = server.update("pods", Some("anywhere"), done).unwrap();
+    assert_eq!((&updated["status"]["phase"], &updated["metadata"]["generation"]), (&json!("Succeeded"), &json!(1)));
+    assert_eq!(server.get("pods", Some("anywhere"), "p").unwrap(), updated);
+    server.delete("pods", Some("anywhere"), "p").unwrap();
+    assert_eq!(server.get("pods", Some("anywhere"), "p").unwrap_err().code, 404);
+    assert_eq!(server.get("nopes", None, "p").unwrap_err().code, 404);
+}
