@@ -180,7 +180,9 @@ impl<T: Object> Applier<T> {
         self.health.decodable(id.key);
         match self.writer.store().get(id.key) {
             None => trace!(key = %id.key, "not known"),
-            Some(known) if is_stale(&*object, &known) => debug!(key = %id.key, "ignoring the deletion of an older state"),
+            Some(known) if is_stale(&*object, &known) => {
+                debug!(key = %id.key, "ignoring the deletion of an older state")
+            }
             Some(_) => {
                 self.writer.remove(id.key);
                 events.push(Event::Deleted(Deleted::Final(object)));
@@ -203,7 +205,8 @@ impl<T: Object> Applier<T> {
                 let listed = replacement.objects.iter().map(|object| object.id().key);
                 let unread = replacement.undecodable.iter().filter_map(|bad| bad.key.as_ref()).map(KeyRef::from);
                 let present: HashSet<KeyRef<'_>, RandomState> = listed.chain(unread).collect();
-                let in_scope = |key: &KeyRef<'_>| replacement.scope.is_none() || key.namespace() == replacement.scope.as_deref();
+                let in_scope =
+                    |key: &KeyRef<'_>| replacement.scope.is_none() || key.namespace() == replacement.scope.as_deref();
                 let gone = |object: &&Arc<T>| in_scope(&object.id().key) && !present.contains(&object.id().key);
                 let gone: Vec<Arc<T>> = store.iter().filter(gone).cloned().collect();
                 for object in gone {

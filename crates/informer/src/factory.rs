@@ -109,7 +109,8 @@ impl SharedInformerFactory {
     ) -> Result<SharedInformer<T>, StartError> {
         let key = InformerKey { resource: resource.clone(), representation: TypeId::of::<T>() };
         let mut state = self.shared.state.lock();
-        if let Some(informer) = state.informers.get(&key).and_then(|known| known.as_any().downcast_ref::<SharedInformer<T>>())
+        if let Some(informer) =
+            state.informers.get(&key).and_then(|known| known.as_any().downcast_ref::<SharedInformer<T>>())
             && !informer.is_stopped()
         {
             return Ok(informer.clone());

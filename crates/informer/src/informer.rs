@@ -58,7 +58,8 @@ enum Lifecycle<T> {
 }
 
 /// Starts a reflector whose source and whose type of source are no longer of interest.
-type ReflectorStart<T> = Box<dyn FnOnce(Arc<Core<T>>, CancellationToken) -> futures_util::future::BoxFuture<'static, ()> + Send>;
+type ReflectorStart<T> =
+    Box<dyn FnOnce(Arc<Core<T>>, CancellationToken) -> futures_util::future::BoxFuture<'static, ()> + Send>;
 
 /// Why an informer did not start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -139,7 +140,9 @@ impl<T: Object> SharedInformer<T> {
         }
         let runtime = Handle::try_current().map_err(|_| StartError::NoRuntime)?;
         let started = Lifecycle::Running { tasks: JoinSet::new(), runtime: runtime.clone() };
-        let Lifecycle::New { reflectors, handlers } = std::mem::replace(&mut *lifecycle, started) else { return Ok(()) };
+        let Lifecycle::New { reflectors, handlers } = std::mem::replace(&mut *lifecycle, started) else {
+            return Ok(());
+        };
         let Lifecycle::Running { tasks, .. } = &mut *lifecycle else { return Ok(()) };
         let span = info_span!("informer", name = %core.name);
         for reflector in reflectors {
@@ -475,7 +478,9 @@ impl<T: Object> InformerBuilder<T> {
             source(ReflectorOptions { scope, seed, ..self.options.clone() })
         });
         let lifecycle = Mutex::new(Lifecycle::New { reflectors: reflectors.collect(), handlers: Vec::new() });
-        SharedInformer { shared: Arc::new(Shared { core: Arc::new(core), cancel: CancellationToken::new(), lifecycle }) }
+        SharedInformer {
+            shared: Arc::new(Shared { core: Arc::new(core), cancel: CancellationToken::new(), lifecycle }),
+        }
     }
 }
 
@@ -500,12 +505,18 @@ impl<T> Clone for SharedInformer<T> {
 
 impl<T: Object> fmt::Debug for SharedInformer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedInformer").field("name", &self.name()).field("store", &self.store()).finish_non_exhaustive()
+        f.debug_struct("SharedInformer")
+            .field("name", &self.name())
+            .field("store", &self.store())
+            .finish_non_exhaustive()
     }
 }
 
 impl<T> fmt::Debug for InformerBuilder<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InformerBuilder").field("name", &self.name).field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("InformerBuilder")
+            .field("name", &self.name)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
     }
 }

@@ -16,18 +16,18 @@
 //! | [`informer`], [`factory`], [`lister`] | what programs use |
 //! | [`health`] | says how it is going |
 
-pub mod object;
-pub mod source;
-pub mod reflector;
-pub mod queue;
-pub mod store;
 mod apply;
-pub mod processor;
-pub mod informer;
 #[cfg(feature = "kube")]
 pub mod factory;
-pub mod lister;
 pub mod health;
+pub mod informer;
+pub mod lister;
+pub mod object;
+pub mod processor;
+pub mod queue;
+pub mod reflector;
+pub mod source;
+pub mod store;
 
 #[cfg(feature = "kube")]
 pub use factory::{SharedInformerFactory, client, client_from};

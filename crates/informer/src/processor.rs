@@ -9,8 +9,8 @@ use std::sync::Arc;
 use crate::object::{KeyRef, Object, ObjectKey};
 use crate::store::Snapshot;
 
-pub use self::handler::{EventHandler, HandlerHandle, Removal, RemoveError};
 pub(crate) use self::handler::{AnyHandler, Listener};
+pub use self::handler::{EventHandler, HandlerHandle, Removal, RemoveError};
 pub use self::mailbox::Delivery;
 
 /// What a handler is told.

@@ -6,7 +6,8 @@
 //! | what happens | then |
 //! |---|---|
 //! | the watch ends after a while | the next one, from where it ended |
-//! | the connection is lost, or nobody answers, or the server is busy | after a delay the next watch, from where the last ended |
+//! | the connection is lost after a while | the next one, after asking whether the server still is the same |
+//! | the connection is lost at once, or nobody answers, or the server is busy | the same, after a delay |
 //! | the version has expired, or the server sends an error | a new round |
 //! | the server was restored to an older state | a new round in a new epoch |
 //!
@@ -24,9 +25,9 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
+use self::backoff::Backoff;
 pub use self::backoff::BackoffOptions;
 pub use self::error::ReflectorError;
-use self::backoff::Backoff;
 use self::initial::Streaming;
 use crate::health::Phase;
 use crate::object::{Object, ResourceVersion};
@@ -273,13 +274,14 @@ where
             Err(ReflectorError::Stream(error)) if error.is_overload() => {
                 Next::WaitThenWatch(ReflectorError::Stream(error))
             }
-            Err(error @ ReflectorError::Silent { .. }) => {
+            Err(error) if error.is_lost_connection() => {
                 self.doubtful = true;
-                Next::WaitThenWatch(error)
-            }
-            Err(ReflectorError::Stream(error)) if error.is_interruption() => {
-                self.doubtful = true;
-                Next::WaitThenWatch(ReflectorError::Stream(error))
+                // One that worked for a while has earned a new connection at once.
+                if watch.heard == 0 || lasted < VERY_SHORT {
+                    return Next::WaitThenWatch(error);
+                }
+                self.sink.failed(&error);
+                Next::Watch
             }
             Err(error) => Next::WaitThenRelist(error),
         }
@@ -316,7 +318,8 @@ where
         };
         // A version that is missing, or older than one already seen, is no place to go on from.
         let version = version.filter(|version| !version.as_str().is_empty());
-        let backwards = version.as_ref().zip(self.last_version.as_ref()).is_some_and(|(new, last)| new.is_older_than(last));
+        let backwards =
+            version.as_ref().zip(self.last_version.as_ref()).is_some_and(|(new, last)| new.is_older_than(last));
         if version.is_none() || backwards {
             debug!(version = version.as_ref().map(tracing::field::display), "event without a usable version");
             if matches!(delta, Delta::Bookmark { .. }) {
@@ -338,7 +341,10 @@ where
 
     /// Nothing known of versions holds any longer.
     async fn restart(&mut self) {
-        warn!(scope = self.options.scope.as_deref(), "server was restored to an older state; asking for everything again");
+        warn!(
+            scope = self.options.scope.as_deref(),
+            "server was restored to an older state; asking for everything again"
+        );
         self.last_version = None;
         self.version_unavailable = false;
         self.doubtful = false;
@@ -370,7 +376,11 @@ where
 
     /// Hands over a complete state.
     async fn replace(&mut self, replacement: Replacement<T>) {
-        let older = replacement.version.as_ref().zip(self.last_version.as_ref()).is_some_and(|(new, last)| new.is_older_than(last));
+        let older = replacement
+            .version
+            .as_ref()
+            .zip(self.last_version.as_ref())
+            .is_some_and(|(new, last)| new.is_older_than(last));
         if older {
             self.restart().await;
         }

@@ -179,7 +179,11 @@ impl<T: Object> StoreWriter<T> {
     ) -> Result<Index<T>, IndexError> {
         if let Some(at) = self.store.read(|state| state.indexes.iter().position(|index| index.is_named(name))) {
             let same = self.store.read(|state| state.indexes[at].is_of(kind));
-            return if same { Ok(Index::new(self.store.clone(), at)) } else { Err(IndexError::Exists(name.to_owned())) };
+            return if same {
+                Ok(Index::new(self.store.clone(), at))
+            } else {
+                Err(IndexError::Exists(name.to_owned()))
+            };
         }
         let at = self.transaction(|transaction| {
             let mut index = IndexState::new(name, kind, function);

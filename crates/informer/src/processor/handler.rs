@@ -222,10 +222,7 @@ impl<T: Object, F: Fn(u64) + Send + Sync> Control for ListenerControl<T, F> {
 
 impl HandlerHandle {
     /// A handle to a listener; `unlist` takes it off the informer's list.
-    pub(crate) fn new<T: Object>(
-        listener: Arc<Listener<T>>,
-        unlist: impl Fn(u64) + Send + Sync + 'static,
-    ) -> Self {
+    pub(crate) fn new<T: Object>(listener: Arc<Listener<T>>, unlist: impl Fn(u64) + Send + Sync + 'static) -> Self {
         Self {
             id: listener.id,
             status: listener.status.clone(),
@@ -284,6 +281,9 @@ impl HandlerHandle {
 
 impl fmt::Debug for HandlerHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HandlerHandle").field("name", &self.status.name).field("backlog", &self.backlog()).finish_non_exhaustive()
+        f.debug_struct("HandlerHandle")
+            .field("name", &self.status.name)
+            .field("backlog", &self.backlog())
+            .finish_non_exhaustive()
     }
 }

@@ -61,6 +61,15 @@ impl ReflectorError {
         }
     }
 
+    /// True if a connection broke or fell silent: nothing is known to be wrong with the server.
+    pub fn is_lost_connection(&self) -> bool {
+        match self {
+            Self::Silent { .. } => true,
+            Self::Stream(error) => error.is_interruption(),
+            _ => false,
+        }
+    }
+
     /// How long the server asks to be left alone.
     pub fn retry_after(&self) -> Option<Duration> {
         self.source_error().and_then(SourceError::retry_after)

@@ -280,7 +280,11 @@ where
         Ok((collected, ListEnd { version: list_version, ..end }))
     }
 
-    async fn list_into(&mut self, collected: &mut Collected<T>, options: ListOptions) -> Result<ListEnd, ReflectorError> {
+    async fn list_into(
+        &mut self,
+        collected: &mut Collected<T>,
+        options: ListOptions,
+    ) -> Result<ListEnd, ReflectorError> {
         let end = self.list_page(options, |item| collected.add(item)).await.map_err(ReflectorError::List)?;
         self.sink.phase(Phase::Listing { received: collected.len(), remaining: end.remaining });
         Ok(end)

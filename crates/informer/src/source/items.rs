@@ -271,19 +271,27 @@ mod tests {
         assert!(matches!(error(r#"{"items":[3]}"#), SourceError::NotAList(_)));
         assert!(matches!(error(r#"{"items":[{"a":1}"#), SourceError::CutOff));
         assert!(matches!(error(""), SourceError::CutOff));
-        assert!(matches!(error(&format!(r#"{{"items":[{{"a":"{}"}}]}}"#, "x".repeat(1000))), SourceError::TooLarge { .. }));
+        assert!(matches!(
+            error(&format!(r#"{{"items":[{{"a":"{}"}}]}}"#, "x".repeat(1000))),
+            SourceError::TooLarge { .. }
+        ));
         assert_eq!(split(br#"{"items":null,"metadata":{"resourceVersion":"7"}}"#, 5).unwrap(), (vec![], end("7")));
     }
 
     fn tree() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
-            Just(Value::Null), any::<bool>().prop_map(Value::from), any::<i32>().prop_map(Value::from),
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
             r#"[a-z"\\{}\[\],: \n]{0,12}"#.prop_map(Value::from),
         ];
-        leaf.prop_recursive(3, 16, 4, |inner| prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::btree_map(r#"[a-z"\\{}]{0,6}"#, inner, 0..4).prop_map(|map| Value::Object(map.into_iter().collect())),
-        ])
+        leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map(r#"[a-z"\\{}]{0,6}"#, inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
     }
 
     proptest! {

@@ -24,7 +24,7 @@ use super::{
     BadObject, Decoded, Events, Items, ListOptions, ListPart, ListWatch, SourceError, Status, WatchEvent, WatchOptions,
 };
 use crate::object::{
-    self, DecodeError, Glimpse, Id, Kind, KeyRef, ManagedFields, Object, Raw, ResourceType, ResourceVersion,
+    self, DecodeError, Glimpse, Id, KeyRef, Kind, ManagedFields, Object, Raw, ResourceType, ResourceVersion,
 };
 
 /// The annotation that marks the bookmark behind the initial events.
@@ -462,10 +462,7 @@ where
     fn id(&self) -> Id<'_> {
         let meta = self.meta();
         Id {
-            key: KeyRef::new(
-                meta.namespace.as_deref().unwrap_or_default(),
-                meta.name.as_deref().unwrap_or_default(),
-            ),
+            key: KeyRef::new(meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref().unwrap_or_default()),
             uid: meta.uid.as_deref().unwrap_or_default(),
             version: meta.resource_version.as_deref().unwrap_or_default(),
         }

@@ -179,7 +179,11 @@ impl<T: Object> IndexState<T> {
         self.kind == kind
     }
 
-    pub(super) fn members<'s>(&'s self, hasher: &FixedState, value: &str) -> impl Iterator<Item = &'s Arc<T>> + use<'s, T> {
+    pub(super) fn members<'s>(
+        &'s self,
+        hasher: &FixedState,
+        value: &str,
+    ) -> impl Iterator<Item = &'s Arc<T>> + use<'s, T> {
         self.posting(hasher, value).into_iter().flat_map(|posting| posting.members.iter())
     }
 

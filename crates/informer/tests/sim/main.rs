@@ -4,6 +4,7 @@
 //! cache, versions of a key must never have gone back, and no task may be left. `cargo xtask sim` runs more seeds; a
 //! failing seed prints itself, and `SIM_FIRST=seed SIM_SEEDS=1 cargo test --test sim` repeats it exactly.
 
+mod log;
 mod witness;
 mod world;
 
@@ -30,6 +31,7 @@ fn simulate(seed: u64) -> Report {
     let report = runtime.block_on(async {
         let tasks = tokio::runtime::Handle::current().metrics();
         let before = tasks.num_alive_tasks();
+        log::start();
         let mut world = World::new(seed);
         world.live().await;
         world.calm_down().await;
@@ -56,6 +58,7 @@ fn every_seed_ends_with_the_cache_equal_to_the_server() {
     let mut traces = DefaultHasher::new();
     for seed in first..first + seeds {
         let report = std::panic::catch_unwind(|| simulate(seed)).unwrap_or_else(|panic| {
+            log::print();
             println!("seed {seed} failed; repeat with SIM_FIRST={seed} SIM_SEEDS=1");
             std::panic::resume_unwind(panic)
         });

@@ -8,19 +8,19 @@ use kube_informer::{Event, Object};
 
 /// What one handler was told so far.
 #[derive(Default)]
-pub struct Witness {
+pub(crate) struct Witness {
     /// The version of each object that is there, by its notifications.
-    pub known: BTreeMap<String, String>,
+    pub(crate) known: BTreeMap<String, String>,
     /// The highest version told of each key, also of those that are gone.
     highest: BTreeMap<String, u64>,
-    pub told: u64,
-    pub trace: DefaultHasher,
+    pub(crate) told: u64,
+    pub(crate) trace: DefaultHasher,
 }
 
-pub type SharedWitness = Arc<Mutex<Witness>>;
+pub(crate) type SharedWitness = Arc<Mutex<Witness>>;
 
 impl Witness {
-    pub fn tell<T: Object>(&mut self, event: &Event<T>) {
+    pub(crate) fn tell<T: Object>(&mut self, event: &Event<T>) {
         self.told += 1;
         self.trace.write(format!("{event:?}").as_bytes());
         let key = event.key().to_string();

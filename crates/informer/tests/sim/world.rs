@@ -12,15 +12,15 @@ use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 
-use crate::Report;
 use crate::witness::SharedWitness;
+use crate::{Report, log};
 
 const NAMESPACES: [&str; 3] = ["a", "a-b", "b"];
 const RESOURCE: &str = "configmaps";
 /// Faults are over: within this time the cache must be right.
 const RECOVERY: Duration = Duration::from_secs(300);
 
-pub struct World {
+pub(crate) struct World {
     random: StdRng,
     server: ApiServer,
     factory: SharedInformerFactory,
@@ -33,7 +33,7 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
         let bookmarks = Duration::from_secs(random.random_range(1..90));
         let history = random.random_range(5..200);
@@ -52,6 +52,7 @@ impl World {
         }
         let factory = factory.build();
         let informer = factory.informer::<ConfigMap>().unwrap();
+        informer.on_error(|error| log::note(|| format!("error: {error}")));
         let mut world = Self {
             random,
             server,
@@ -72,7 +73,7 @@ impl World {
     }
 
     /// A while of writes and faults.
-    pub async fn live(&mut self) {
+    pub(crate) async fn live(&mut self) {
         if self.random.random_bool(0.3) {
             self.break_something();
         }
@@ -90,7 +91,8 @@ impl World {
     }
 
     /// No more faults: waits until the cache is right, for as long as it may take at most.
-    pub async fn calm_down(&mut self) {
+    pub(crate) async fn calm_down(&mut self) {
+        log::note(|| format!("no more faults; the server is at {}", self.server.revision()));
         self.server.faults().clear();
         let recovered = async {
             while self.difference().is_some() || !self.handlers_agree() {
@@ -99,10 +101,15 @@ impl World {
         };
         if tokio::time::timeout(RECOVERY, recovered).await.is_err() {
             let difference = self.difference();
-            panic!("not recovered: {difference:?}\nhandlers agree: {}\n{:#?}", self.handlers_agree(), self.informer.health());
+            panic!(
+                "not recovered: {difference:?}\nhandlers agree: {}\n{:#?}",
+                self.handlers_agree(),
+                self.informer.health()
+            );
         }
-        // Nothing more may come, and what is right must stay right.
-        let told: u64 = self.told();
+        // What came and went in the end may still be told; after that nothing, and what is right must stay right.
+        tokio::time::sleep(RECOVERY).await;
+        let told = self.told();
         tokio::time::sleep(Duration::from_secs(1500)).await;
         assert_eq!(self.difference(), None);
         assert!(self.handlers_agree());
@@ -110,7 +117,7 @@ impl World {
     }
 
     /// Stops everything and reports.
-    pub async fn end(self) -> Report {
+    pub(crate) async fn end(self) -> Report {
         let compared = self.informer.store().len() as u64;
         self.informer.stop().await;
         let mut trace = std::hash::DefaultHasher::new();
@@ -148,7 +155,8 @@ impl World {
                 self.server.create(RESOURCE, Some(namespace), body)
             }
         };
-        outcome.unwrap();
+        let written = outcome.unwrap();
+        log::note(|| format!("write {namespace}/{name}@{}", written["metadata"]["resourceVersion"]));
         self.writes += 1;
     }
 
@@ -170,10 +178,12 @@ impl World {
     fn break_something(&mut self) {
         let fault = match self.random.random_range(0..6) {
             0 => {
+                log::note(|| "disconnect".to_owned());
                 *self.faults.entry("disconnect".to_owned()).or_default() += 1;
                 return self.server.disconnect_watches();
             }
             1 => {
+                log::note(|| format!("compact at {}", self.server.revision()));
                 *self.faults.entry("compact".to_owned()).or_default() += 1;
                 return self.server.compact();
             }
@@ -183,13 +193,19 @@ impl World {
             4 => Fault::status(410),
             _ => Fault::status(*[429, 500, 502, 503, 504].choose(&mut self.random).unwrap()),
         };
+        log::note(|| format!("fault {fault:?}"));
         self.server.faults().add(fault.resource(RESOURCE).times(self.random.random_range(1..4)));
     }
 
     fn add_handler(&mut self) {
         let witness = SharedWitness::default();
         self.witnesses.push(witness.clone());
-        self.informer.on_event(move |event| witness.lock().unwrap().tell(&event));
+        let number = self.witnesses.len();
+        log::note(|| format!("handler {number} is added"));
+        self.informer.on_event(move |event| {
+            log::note(|| format!("handler {number} is told {event:?}"));
+            witness.lock().unwrap().tell(&event);
+        });
     }
 
     fn told(&self) -> u64 {

@@ -1,0 +1,56 @@
+//! Prints what happens to the pods of one namespace.
+//!
+//! `cargo run --example pods`, or with `--kubeconfig ~/.kube/config --namespace web` for a real cluster.
+
+#![allow(clippy::print_stdout, missing_docs, unreachable_pub, reason = "an example prints")]
+
+mod connect;
+
+use clap::Parser;
+use k8s_openapi::api::core::v1::Pod;
+use kube_informer::{Event, SharedInformerFactory};
+
+/// Prints what happens to the pods of one namespace.
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    connection: connect::Connection,
+    /// The namespace to follow.
+    #[arg(long, short, default_value = "default")]
+    namespace: String,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments = Arguments::parse();
+    let connected = arguments.connection.connect().await?;
+
+    let factory = SharedInformerFactory::builder(connected.client.clone()).namespace(arguments.namespace).build();
+    let pods = factory.informer::<Pod>()?;
+    let by_node = pods.add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())?;
+    pods.on_error(|error| println!("! {error}"));
+    pods.on_event(|event| match event {
+        Event::Added { object, .. } => println!("+ {} is {}", name(&object), phase(&object)),
+        Event::Updated { old, new } => println!("~ {} was {}, is {}", name(&new), phase(&old), phase(&new)),
+        Event::Deleted(gone) => println!("- {}", gone.key()),
+        Event::Resynced(_) => {}
+    });
+    factory.start()?;
+    factory.synced().await?;
+    println!("synced: {} pods", pods.store().len());
+
+    arguments.connection.until_the_end().await;
+    for node in by_node.values() {
+        println!("{node} runs {} pods", by_node.count(&node));
+    }
+    factory.stop().await;
+    Ok(())
+}
+
+fn name(pod: &Pod) -> &str {
+    pod.metadata.name.as_deref().unwrap_or_default()
+}
+
+fn phase(pod: &Pod) -> &str {
+    pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("Unknown")
+}

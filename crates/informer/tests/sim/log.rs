@@ -1,0 +1,39 @@
+//! The last things that happened in a simulated cluster, for when it fails.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use tokio::time::Instant;
+
+/// How many things are remembered.
+const LENGTH: usize = 60;
+
+struct Log {
+    start: Instant,
+    lines: VecDeque<String>,
+}
+
+thread_local! {
+    static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
+}
+
+/// Forgets the cluster before.
+pub(crate) fn start() {
+    LOG.set(Some(Log { start: Instant::now(), lines: VecDeque::new() }));
+}
+
+/// Remembers something, with the simulated time at which it happened.
+pub(crate) fn note(what: impl FnOnce() -> String) {
+    LOG.with_borrow_mut(|log| {
+        let Some(log) = log else { return };
+        if log.lines.len() == LENGTH {
+            log.lines.pop_front();
+        }
+        log.lines.push_back(format!("{:10.3} {}", log.start.elapsed().as_secs_f64(), what()));
+    });
+}
+
+/// Prints what is remembered.
+pub(crate) fn print() {
+    LOG.with_borrow(|log| log.iter().flat_map(|log| &log.lines).for_each(|line| println!("{line}")));
+}
