@@ -2,78 +2,26 @@
 //!
 //! client-go's controller loop and its `processDeltas`. The store decides what a change is called, not the server's verb:
 //! a key that is there is updated, one that is not is added. What changes nothing is not announced.
+//!
+//! [`Changes`] is the loop by itself, for any queue and any function that processes what comes out of it.
+
+mod changes;
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tracing::{debug, trace};
 
+pub use self::changes::{Changes, ChangesSink, OnError};
 use crate::health::HealthBoard;
 use crate::object::{KeyRef, Object, ResourceVersion, compare_versions};
 use crate::processor::{Deleted, Event, Processor};
-use crate::queue::{Delta, OrderedQueue, Replacement, Scope};
+use crate::queue::{Delta, ListMark, Replacement, Scope, in_scope};
 use crate::store::StoreWriter;
-
-/// So many changes may wait; beyond that reflectors do.
-const BOUND: usize = 2000;
-
-/// The queue between the reflectors and the applier, with the waiting that goes with it.
-#[derive(Debug)]
-pub(crate) struct Intake<T> {
-    queue: Mutex<OrderedQueue<T>>,
-    arrived: Notify,
-    room: Notify,
-}
-
-impl<T: Object> Intake<T> {
-    pub(crate) fn new() -> Self {
-        Self { queue: Mutex::new(OrderedQueue::new()), arrived: Notify::new(), room: Notify::new() }
-    }
-
-    /// Puts a change in, once there is room for it.
-    pub(crate) async fn push(&self, delta: Delta<T>) {
-        loop {
-            // Listened for from before the look, so that room made in between is not missed.
-            let room = self.room.notified();
-            let mut room = std::pin::pin!(room);
-            room.as_mut().enable();
-            {
-                let mut queue = self.queue.lock();
-                if queue.len() < BOUND {
-                    queue.push(delta);
-                    self.arrived.notify_one();
-                    return;
-                }
-            }
-            room.await;
-        }
-    }
-
-    /// Takes the next batch out, once there is one. All of the batch before is taken for processed.
-    pub(crate) async fn pop_batch(&self) -> Vec<Delta<T>> {
-        loop {
-            {
-                let mut queue = self.queue.lock();
-                queue.processed();
-                let batch = queue.pop_batch();
-                if !batch.is_empty() {
-                    self.room.notify_waiters();
-                    return batch;
-                }
-            }
-            self.arrived.notified().await;
-        }
-    }
-
-    /// How many changes wait.
-    pub(crate) fn len(&self) -> usize {
-        self.queue.lock().len()
-    }
-}
 
 /// How far the store has come. A new epoch begins when the server is restored to an older state.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -81,17 +29,26 @@ pub(crate) struct Progress {
     pub(crate) epoch: u64,
     pub(crate) version: Option<ResourceVersion>,
     pub(crate) synced: bool,
+    /// Every request for a relist up to this one has been answered.
+    pub(crate) relists: u64,
+    /// How many batches have been applied.
+    pub(crate) batches: u64,
 }
 
 /// One part of the collection, and how far it has come.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Part {
     scope: Scope,
+    /// Everything up to it is in the store.
     version: Option<ResourceVersion>,
+    /// The highest version seen. It is ahead of `version` while the queue holds back older changes.
+    seen: Option<ResourceVersion>,
     /// True once its first list is applied.
     listed: bool,
     /// True from a restart to the list that follows it: what is known may differ even where versions are equal.
     restarted: bool,
+    /// The last request for a relist that has been answered.
+    relists: u64,
 }
 
 /// Makes changes to the store and tells the processor.
@@ -104,11 +61,16 @@ pub(crate) struct Applier<T> {
 }
 
 impl<T: Object> Applier<T> {
-    pub(crate) fn new(writer: StoreWriter<T>, scopes: impl IntoIterator<Item = Scope>, health: HealthBoard) -> Self {
-        let parts = scopes.into_iter().map(|scope| Part { scope, version: None, listed: false, restarted: false });
+    pub(crate) fn new(
+        writer: StoreWriter<T>,
+        scopes: impl IntoIterator<Item = Scope>,
+        health: HealthBoard,
+        resync_period: Option<Duration>,
+    ) -> Self {
+        let parts = scopes.into_iter().map(|scope| Part { scope, ..Part::default() });
         Self {
             writer,
-            processor: Processor::new(),
+            processor: Processor::new(resync_period),
             parts: parts.collect(),
             progress: watch::Sender::new(Progress::default()),
             health,
@@ -127,56 +89,70 @@ impl<T: Object> Applier<T> {
         self.progress.borrow().synced
     }
 
-    /// Applies a batch and announces it.
-    pub(crate) fn apply(&mut self, batch: Vec<Delta<T>>) {
+    /// Applies a batch and announces it. `settled`: nothing older than what is in it still waits.
+    pub(crate) fn apply(&mut self, batch: Vec<Delta<T>>, settled: bool) {
         let mut events = Vec::with_capacity(batch.len());
         for delta in batch {
             match delta {
                 Delta::Added(object) | Delta::Updated(object) => self.put(object, &mut events),
                 Delta::Deleted(object) => self.delete(object, &mut events),
-                Delta::Vanished { key, version } => {
-                    self.health.decodable((&key).into());
-                    events.extend(self.writer.remove(&key).map(Deleted::Unknown).map(Event::Deleted));
-                    self.reached(key.namespace(), version);
-                }
+                Delta::Tombstone(object) => self.bury(object.id().key, None, &mut events),
+                Delta::Vanished { key, version } => self.bury((&key).into(), version, &mut events),
                 Delta::Undecodable(bad) => {
+                    self.saw(bad.key.as_ref().and_then(|key| key.namespace()), bad.version.clone());
                     self.health.undecodable(&bad);
-                    let namespace = bad.key.as_ref().and_then(|key| key.namespace());
-                    self.reached(namespace, bad.version.clone());
                 }
                 Delta::Replaced(replacement) => self.replace(replacement, &mut events),
-                Delta::Bookmark { scope, version } => self.reached(scope.as_deref(), Some(version)),
+                Delta::Listed(mark) => {
+                    self.processor.distribute(std::mem::take(&mut events));
+                    self.listed(&mark);
+                }
+                Delta::Bookmark { scope, version } => {
+                    if let Some(part) = self.parts.iter_mut().find(|part| part.scope == scope) {
+                        advance(&mut part.version, Some(version));
+                    }
+                }
                 Delta::Resync => {
                     // In order: what was changed before is told before.
                     self.processor.distribute(std::mem::take(&mut events));
-                    self.processor.resync(&self.writer.store().snapshot());
+                    self.processor.resync(self.writer.store().snapshot().iter());
+                    self.processor.resync_done();
                 }
+                Delta::Resynced(object) => self.show_again(object, &mut events),
+                Delta::ResyncDone => self.processor.resync_done(),
                 Delta::Restarted { scope } => self.restart(&scope),
             }
         }
         self.processor.distribute(events);
+        if settled {
+            for part in &mut self.parts {
+                advance(&mut part.version, part.seen.clone());
+            }
+        }
         self.publish();
     }
 
     fn put(&mut self, object: Arc<T>, events: &mut Vec<Event<T>>) {
         let id = object.id();
-        let version = Some(id.version).filter(|version| !version.is_empty()).map(ResourceVersion::from);
-        self.reached(id.key.namespace(), version);
+        self.saw(id.key.namespace(), version_of(&*object));
         self.health.decodable(id.key);
+        let (initial, reuse) = match part_of(&mut self.parts, id.key.namespace()) {
+            Some(part) => (!part.listed, !part.restarted),
+            None => (false, true),
+        };
         match self.writer.store().get(id.key) {
-            Some(known) if known.id().same_state(&id) => trace!(key = %id.key, "nothing new"),
-            Some(known) if is_stale(&*object, &known) => debug!(key = %id.key, "ignoring an older state"),
+            Some(known) if reuse && known.id().same_state(&id) => trace!(key = %id.key, "nothing new"),
+            Some(known) if reuse && is_stale(&*object, &known) => debug!(key = %id.key, "ignoring an older state"),
             _ => match self.writer.put(object.clone()) {
                 Some(old) => events.push(Event::Updated { old, new: object }),
-                None => events.push(Event::Added { object, initial: false }),
+                None => events.push(Event::Added { object, initial }),
             },
         }
     }
 
     fn delete(&mut self, object: Arc<T>, events: &mut Vec<Event<T>>) {
         let id = object.id();
-        let version = Some(id.version).filter(|version| !version.is_empty()).map(ResourceVersion::from);
-        self.reached(id.key.namespace(), version);
+        self.saw(id.key.namespace(), version_of(&*object));
         self.health.decodable(id.key);
         match self.writer.store().get(id.key) {
             None => trace!(key = %id.key, "not known"),
@@ -190,24 +166,40 @@ impl<T: Object> Applier<T> {
         }
     }
 
+    /// Removes what is known to be gone, but not in which state.
+    fn bury(&mut self, key: KeyRef<'_>, version: Option<ResourceVersion>, events: &mut Vec<Event<T>>) {
+        self.saw(key.namespace(), version);
+        self.health.decodable(key);
+        events.extend(self.writer.remove(key).map(Deleted::Unknown).map(Event::Deleted));
+    }
+
+    /// Shows one object to those who are due, unless it turns out to be news.
+    fn show_again(&mut self, object: Arc<T>, events: &mut Vec<Event<T>>) {
+        let known = self.writer.store().get(object.id().key);
+        match known {
+            Some(known) if known.id().same_state(&object.id()) => {
+                self.processor.distribute(std::mem::take(events));
+                self.processor.resync(std::iter::once(&known));
+            }
+            _ => self.put(object, events),
+        }
+    }
+
     /// Makes one scope what the server says it is, all at once, and announces the difference.
     fn replace(&mut self, replacement: Replacement<T>, events: &mut Vec<Event<T>>) {
         for bad in &replacement.undecodable {
             self.health.undecodable(bad);
         }
-        let Some(part) = self.parts.iter_mut().find(|part| part.scope == replacement.scope) else { return };
-        let (initial, reuse) = (!part.listed, !std::mem::take(&mut part.restarted));
-        part.listed = true;
-        part.version = replacement.version.clone();
+        let mark = replacement.mark.clone();
+        let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) else { return };
+        let (initial, reuse) = (!part.listed, !part.restarted);
+        part.version = mark.version.clone();
         let version = lowest_version(&self.parts);
         self.writer.transaction(|store| {
             if replacement.is_conclusive() {
-                let listed = replacement.objects.iter().map(|object| object.id().key);
-                let unread = replacement.undecodable.iter().filter_map(|bad| bad.key.as_ref()).map(KeyRef::from);
-                let present: HashSet<KeyRef<'_>, RandomState> = listed.chain(unread).collect();
-                let in_scope =
-                    |key: &KeyRef<'_>| replacement.scope.is_none() || key.namespace() == replacement.scope.as_deref();
-                let gone = |object: &&Arc<T>| in_scope(&object.id().key) && !present.contains(&object.id().key);
+                let listed: HashSet<KeyRef<'_>, RandomState> = replacement.keys().collect();
+                let gone =
+                    |object: &&Arc<T>| in_scope(&mark.scope, object.id().key) && !listed.contains(&object.id().key);
                 let gone: Vec<Arc<T>> = store.iter().filter(gone).cloned().collect();
                 for object in gone {
                     store.remove(object.id().key);
@@ -228,8 +220,20 @@ impl<T: Object> Applier<T> {
             }
             store.set_version(version);
         });
+        self.processor.distribute(std::mem::take(events));
+        self.listed(&mark);
+    }
+
+    /// One scope is complete, and everybody has been told.
+    fn listed(&mut self, mark: &ListMark) {
+        if let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) {
+            part.listed = true;
+            part.restarted = false;
+            part.version = mark.version.clone();
+            part.seen = mark.version.clone();
+            part.relists = part.relists.max(mark.request);
+        }
         if self.parts.iter().all(|part| part.listed) && !self.is_synced() {
-            self.processor.distribute(std::mem::take(events));
             self.processor.synced();
         }
     }
@@ -237,6 +241,7 @@ impl<T: Object> Applier<T> {
     fn restart(&mut self, scope: &Scope) {
         for part in self.parts.iter_mut().filter(|part| part.scope == *scope) {
             part.version = None;
+            part.seen = None;
             part.restarted = true;
         }
         self.progress.send_modify(|progress| {
@@ -245,35 +250,50 @@ impl<T: Object> Applier<T> {
         });
     }
 
-    /// Moves a part's version on; it never goes back.
-    fn reached(&mut self, namespace: Option<&str>, version: Option<ResourceVersion>) {
-        let Some(version) = version else { return };
-        let part = self.parts.iter_mut().find(|part| part.scope.is_none() || part.scope.as_deref() == namespace);
-        if let Some(part) = part
-            && !part.version.as_ref().is_some_and(|known| version.is_older_than(known))
-        {
-            part.version = Some(version);
+    /// A change of that version came out of the queue.
+    fn saw(&mut self, namespace: Option<&str>, version: Option<ResourceVersion>) {
+        if let Some(part) = part_of(&mut self.parts, namespace) {
+            advance(&mut part.seen, version);
         }
     }
 
     /// Says how far the store has come, to readers and to those who wait.
     fn publish(&mut self) {
         let version = lowest_version(&self.parts);
-        if self.progress.borrow().version != version {
+        if self.writer.store().version() != version {
             self.writer.set_version(version.clone());
+            self.health.store_version(version.as_ref());
         }
-        let synced = self.parts.iter().all(|part| part.listed);
-        let newly_synced = synced && !self.is_synced();
-        self.progress.send_if_modified(|progress| {
-            let changed = progress.version != version || progress.synced != synced;
-            progress.version = version;
-            progress.synced = synced;
-            changed
-        });
+        let now = Progress {
+            epoch: self.progress.borrow().epoch,
+            version,
+            synced: self.parts.iter().all(|part| part.listed),
+            relists: self.parts.iter().map(|part| part.relists).min().unwrap_or_default(),
+            batches: self.progress.borrow().batches + 1,
+        };
+        let newly_synced = now.synced && !self.is_synced();
+        self.progress.send_replace(now);
         if newly_synced {
             self.health.synced();
         }
     }
+}
+
+/// The part that objects of a namespace belong to.
+fn part_of<'p>(parts: &'p mut [Part], namespace: Option<&str>) -> Option<&'p mut Part> {
+    parts.iter_mut().find(|part| part.scope.is_none() || part.scope.as_deref() == namespace)
+}
+
+/// Moves a version on; it never goes back.
+fn advance(version: &mut Option<ResourceVersion>, to: Option<ResourceVersion>) {
+    let Some(to) = to else { return };
+    if !version.as_ref().is_some_and(|known| to.is_older_than(known)) {
+        *version = Some(to);
+    }
+}
+
+fn version_of(object: &impl Object) -> Option<ResourceVersion> {
+    Some(object.id().version).filter(|version| !version.is_empty()).map(ResourceVersion::from)
 }
 
 /// True if `new` is a state from before `known`, as far as can be told.

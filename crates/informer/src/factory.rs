@@ -1,25 +1,54 @@
 //! One place to get informers from: who asks for the same one, shares it.
 
+mod client;
+mod options;
+
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use kube_client::Client;
-use kube_client::config::Config;
+use kube_core::metadata::PartialObjectMeta;
+use kube_core::{ApiResource, DynamicObject, Resource};
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
-use crate::informer::{SharedInformer, StartError, StoppedError};
+pub use self::client::{client, client_from};
+pub use self::options::{FactoryBuilder, InformerOptions};
+use self::options::{Settings, TypeSettings};
+use crate::health::Health;
+use crate::informer::{InformerBuilder, NotSynced, SharedInformer, StartError, Stopped};
 use crate::object::{Kind, Object, ResourceType};
 use crate::queue::Scope;
 use crate::source::kube::{KubeSource, Selection};
 
 /// Makes informers, and shares them: asking again for the same one gives the same one.
 ///
-/// Cloning gives another handle. Informers live as long as one of them, or of their own handles, does.
+/// Two requests ask for the same informer if resource, representation, namespaces, selectors, extra query parameters and
+/// the name of the transform are equal. Cloning gives another handle to the factory. Informers live as long as one of them,
+/// or of their own handles, does.
 ///
-/// client-go's `SharedInformerFactory`, `DynamicSharedInformerFactory` and metadata factory in one.
+/// client-go's `SharedInformerFactory`, its dynamic and its metadata factory in one. What differs: informers asked for after
+/// the start start at once, two selections of one kind can live side by side, and one informer can be stopped alone.
+///
+/// ```
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use kube_informer::SharedInformerFactory;
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// let server = kube_embedded_apiserver::ApiServer::new();
+/// server.create("configmaps", Some("default"), serde_json::json!({"metadata": {"name": "a"}}))?;
+///
+/// let factory = SharedInformerFactory::new(server.client());
+/// let maps = factory.informer::<ConfigMap>()?;
+/// factory.start()?;
+/// factory.synced().await?;
+/// assert!(maps.lister().namespace("default").get("a").is_some());
+/// factory.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct SharedInformerFactory {
     shared: Arc<Shared>,
@@ -27,15 +56,25 @@ pub struct SharedInformerFactory {
 
 struct Shared {
     client: Client,
+    name: Option<String>,
     namespaces: Vec<String>,
+    selection: Selection,
+    settings: Settings,
+    by_type: HashMap<TypeId, TypeSettings>,
     seed: Option<u64>,
+    first_lists: Arc<Semaphore>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     started: bool,
-    informers: HashMap<InformerKey, Box<dyn AnyInformer>>,
+    informers: HashMap<InformerKey, Known>,
+}
+
+struct Known {
+    settings: Settings,
+    informer: Box<dyn AnyInformer>,
 }
 
 /// What makes two requests ask for the same informer.
@@ -43,29 +82,60 @@ struct State {
 struct InformerKey {
     resource: ResourceType,
     representation: TypeId,
+    metadata_only: bool,
+    namespaces: Vec<String>,
+    selection: Selection,
+    transform: Option<String>,
+}
+
+/// Why a factory did not give an informer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FactoryError {
+    /// The factory has been started, and there is no runtime to start this one on.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// There is such an informer already, and it was asked for with other options.
+    #[error("informer {0} exists with other options; ask with the same ones, or give it another selection")]
+    ConflictingOptions(String),
 }
 
 /// An informer of any type.
 trait AnyInformer: Send {
+    fn name(&self) -> &str;
     fn start(&self) -> Result<(), StartError>;
-    fn synced(&self) -> BoxFuture<'static, Result<(), StoppedError>>;
+    fn is_synced(&self) -> bool;
+    fn health(&self) -> Health;
+    fn synced(&self) -> BoxFuture<'static, Result<(), Stopped>>;
     fn stop(&self) -> BoxFuture<'static, ()>;
     fn as_any(&self) -> &dyn Any;
 }
 
 impl<T: Object> AnyInformer for SharedInformer<T> {
+    fn name(&self) -> &str {
+        SharedInformer::name(self)
+    }
+
     fn start(&self) -> Result<(), StartError> {
         SharedInformer::start(self)
     }
 
-    fn synced(&self) -> BoxFuture<'static, Result<(), StoppedError>> {
+    fn is_synced(&self) -> bool {
+        SharedInformer::is_synced(self)
+    }
+
+    fn health(&self) -> Health {
+        SharedInformer::health(self)
+    }
+
+    fn synced(&self) -> BoxFuture<'static, Result<(), Stopped>> {
         let informer = self.clone();
-        Box::pin(async move { informer.synced().await })
+        Box::pin(async move { SharedInformer::synced(&informer).await })
     }
 
     fn stop(&self) -> BoxFuture<'static, ()> {
         let informer = self.clone();
-        Box::pin(async move { informer.stop().await })
+        Box::pin(async move { SharedInformer::stop(&informer).await })
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -73,67 +143,144 @@ impl<T: Object> AnyInformer for SharedInformer<T> {
     }
 }
 
-/// Configures a [`SharedInformerFactory`].
-pub struct FactoryBuilder {
-    client: Client,
-    namespaces: Vec<String>,
-    seed: Option<u64>,
-}
-
 impl SharedInformerFactory {
     /// A factory for all namespaces.
     ///
-    /// The client may retry some failures by itself, and so hide them for minutes; [`client`] makes one that does not.
+    /// The client may retry some failures by itself, and so hide them for minutes; [`client()`] makes one that does not.
     pub fn new(client: Client) -> Self {
         Self::builder(client).build()
     }
 
     /// Configures a factory.
     pub fn builder(client: Client) -> FactoryBuilder {
-        FactoryBuilder { client, namespaces: Vec::new(), seed: None }
+        FactoryBuilder::new(client)
     }
 
     /// The informer of a kind: `informer::<Pod>()`.
     ///
     /// # Errors
     ///
-    /// [`StartError::NoRuntime`] if the factory has been started and there is no runtime to start this one on.
-    pub fn informer<T: Kind>(&self) -> Result<SharedInformer<T>, StartError> {
-        self.informer_of(T::resource_type(), |source| source)
+    /// [`FactoryError::ConflictingOptions`] if it was asked for with other options before; [`FactoryError::Start`] if the
+    /// factory has been started and there is no runtime to start this one on.
+    pub fn informer<T: Kind>(&self) -> Result<SharedInformer<T>, FactoryError> {
+        self.informer_with(InformerOptions::new())
     }
 
-    fn informer_of<T: Object>(
+    /// The informer of a kind with options of its own: selectors, a transform, periods.
+    ///
+    /// # Errors
+    ///
+    /// As [`SharedInformerFactory::informer`].
+    pub fn informer_with<T: Kind>(&self, options: InformerOptions<T>) -> Result<SharedInformer<T>, FactoryError> {
+        self.get(T::resource_type(), options, false)
+    }
+
+    /// The informer of a collection that is known at run time only.
+    ///
+    /// # Errors
+    ///
+    /// As [`SharedInformerFactory::informer`].
+    pub fn dynamic(&self, resource: ApiResource) -> Result<SharedInformer<DynamicObject>, FactoryError> {
+        self.dynamic_with(resource, InformerOptions::new())
+    }
+
+    /// The same with options, and in any representation that can be made from the objects' JSON.
+    ///
+    /// # Errors
+    ///
+    /// As [`SharedInformerFactory::informer`].
+    pub fn dynamic_with<T: Object>(
+        &self,
+        resource: ApiResource,
+        options: InformerOptions<T>,
+    ) -> Result<SharedInformer<T>, FactoryError> {
+        self.get(resource.into(), options, false)
+    }
+
+    /// The informer of a kind of which only metadata is kept, and asked for.
+    ///
+    /// # Errors
+    ///
+    /// As [`SharedInformerFactory::informer`].
+    pub fn metadata<K>(&self) -> Result<SharedInformer<PartialObjectMeta<K>>, FactoryError>
+    where
+        K: Kind + Resource<DynamicType = ()>,
+        PartialObjectMeta<K>: Object,
+    {
+        self.get(K::resource_type(), InformerOptions::new(), true)
+    }
+
+    fn get<T: Object>(
         &self,
         resource: ResourceType,
-        configure: impl Fn(KubeSource<T>) -> KubeSource<T>,
-    ) -> Result<SharedInformer<T>, StartError> {
-        let key = InformerKey { resource: resource.clone(), representation: TypeId::of::<T>() };
+        options: InformerOptions<T>,
+        metadata_only: bool,
+    ) -> Result<SharedInformer<T>, FactoryError> {
+        let by_type = self.shared.by_type.get(&TypeId::of::<T>());
+        let namespaces = options.namespaces.unwrap_or_else(|| self.shared.namespaces.clone());
+        let selection = options.selection.or(&self.shared.selection);
+        let defaults = match by_type {
+            Some(by_type) => by_type.settings.clone().or(&self.shared.settings),
+            None => self.shared.settings.clone(),
+        };
+        let settings = options.settings.or(&defaults);
+        let transform = options.transform.or_else(|| by_type?.transform.as_ref()?.downcast_ref().cloned());
+        let key = InformerKey {
+            resource,
+            representation: TypeId::of::<T>(),
+            metadata_only,
+            namespaces,
+            selection,
+            transform: transform.as_ref().map(|(name, _)| name.clone()),
+        };
         let mut state = self.shared.state.lock();
-        if let Some(informer) =
-            state.informers.get(&key).and_then(|known| known.as_any().downcast_ref::<SharedInformer<T>>())
+        if let Some(known) = state.informers.get(&key)
+            && let Some(informer) = known.informer.as_any().downcast_ref::<SharedInformer<T>>()
             && !informer.is_stopped()
         {
-            return Ok(informer.clone());
+            return match known.settings == settings {
+                true => Ok(informer.clone()),
+                false => Err(FactoryError::ConflictingOptions(SharedInformer::name(informer).to_owned())),
+            };
         }
-        let scopes: Vec<Option<String>> = match self.shared.namespaces.as_slice() {
-            [] => vec![None],
-            namespaces => namespaces.iter().cloned().map(Some).collect(),
+        let builder = InformerBuilder::new(self.sources(&key, &settings)).name(self.informer_name(&key));
+        let builder = builder.boxed_transform(transform.map(|(_, transform)| transform));
+        let builder = builder.first_lists(self.shared.first_lists.clone());
+        let builder = match self.shared.seed {
+            Some(seed) => builder.seed(seed),
+            None => builder,
         };
-        let sources = scopes.into_iter().map(|namespace| {
-            let scope: Scope = namespace.as_deref().map(Arc::from);
-            let selection = Selection { namespace, ..Selection::default() };
-            (scope, configure(KubeSource::of(self.shared.client.clone(), resource.clone()).select(selection)))
-        });
-        let mut builder = SharedInformer::over_scopes(sources).name(resource.to_string());
-        if let Some(seed) = self.shared.seed {
-            builder = builder.seed(seed);
-        }
-        let informer = builder.build();
+        let informer = settings.configure(builder).build();
         if state.started {
-            informer.start()?;
+            SharedInformer::start(&informer)?;
         }
-        state.informers.insert(key, Box::new(informer.clone()));
+        state.informers.insert(key, Known { settings, informer: Box::new(informer.clone()) });
         Ok(informer)
+    }
+
+    /// One source for all namespaces, or one each.
+    fn sources<T: Object>(&self, key: &InformerKey, settings: &Settings) -> Vec<(Scope, KubeSource<T>)> {
+        let scopes: Vec<Option<&String>> = match key.namespaces.as_slice() {
+            [] => vec![None],
+            namespaces => namespaces.iter().map(Some).collect(),
+        };
+        let source = |namespace: Option<&String>| {
+            let selection = Selection { namespace: namespace.cloned(), ..key.selection.clone() };
+            let source = KubeSource::of(self.shared.client.clone(), key.resource.clone()).select(selection);
+            let source = settings.configure_source(source);
+            if key.metadata_only { source.metadata_only() } else { source }
+        };
+        scopes
+            .into_iter()
+            .map(|namespace| (namespace.map(|name| Arc::from(name.as_str())), source(namespace)))
+            .collect()
+    }
+
+    fn informer_name(&self, key: &InformerKey) -> String {
+        match &self.shared.name {
+            Some(name) => format!("{name}/{}", key.resource),
+            None => key.resource.to_string(),
+        }
     }
 
     /// Starts every informer asked for so far; later ones start at once. A second start does nothing.
@@ -143,86 +290,65 @@ impl SharedInformerFactory {
     /// [`StartError::NoRuntime`] outside of a tokio runtime.
     pub fn start(&self) -> Result<(), StartError> {
         let mut state = self.shared.state.lock();
+        for known in state.informers.values() {
+            match known.informer.start() {
+                Ok(()) | Err(StartError::Stopped(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
         state.started = true;
-        state.informers.values().try_for_each(|informer| match informer.start() {
-            Err(StartError::Stopped(_)) => Ok(()),
-            outcome => outcome,
-        })
+        Ok(())
     }
 
     /// Waits until every informer asked for so far is synced.
     ///
     /// # Errors
     ///
-    /// [`StoppedError`] if one of them ended before.
-    pub async fn synced(&self) -> Result<(), StoppedError> {
-        let waits: Vec<_> = self.shared.state.lock().informers.values().map(|informer| informer.synced()).collect();
+    /// [`Stopped`] if one of them ended before.
+    pub async fn synced(&self) -> Result<(), Stopped> {
+        let waits: Vec<_> = self.shared.state.lock().informers.values().map(|known| known.informer.synced()).collect();
         join_all(waits).await.into_iter().collect()
+    }
+
+    /// Waits until every informer asked for so far is synced, for so long at most.
+    ///
+    /// # Errors
+    ///
+    /// [`NotSynced`] names each that is not, sorted, and says what it was doing instead: a refused request, a kind the server
+    /// does not know.
+    pub async fn synced_within(&self, within: Duration) -> Result<(), NotSynced> {
+        if let Ok(Ok(())) = tokio::time::timeout(within, self.synced()).await {
+            return Ok(());
+        }
+        let state = self.shared.state.lock();
+        let waiting = state.informers.values().map(|known| &known.informer).filter(|informer| !informer.is_synced());
+        let mut waiting: Vec<_> =
+            waiting.map(|informer| (informer.name().to_owned(), informer.health().to_string())).collect();
+        waiting.sort_unstable();
+        Err(NotSynced { within, waiting })
+    }
+
+    /// Ends one informer, waits until nothing of it runs any more, and forgets it: asking again makes a new one.
+    ///
+    /// Other holders see it stopped. Its memory is given back with the last of them.
+    pub async fn stop_informer<T: Object>(&self, informer: &SharedInformer<T>) {
+        let is_it = |known: &Known| {
+            known.informer.as_any().downcast_ref::<SharedInformer<T>>().is_some_and(|other| other.is_same(informer))
+        };
+        self.shared.state.lock().informers.retain(|_, known| !is_it(known));
+        SharedInformer::stop(informer).await;
     }
 
     /// Ends every informer and waits until nothing of them runs any more.
     pub async fn stop(&self) {
         let informers = std::mem::take(&mut self.shared.state.lock().informers);
-        join_all(informers.values().map(|informer| informer.stop())).await;
+        join_all(informers.values().map(|known| known.informer.stop())).await;
     }
-}
-
-impl FactoryBuilder {
-    /// Follows this namespace only. Given more than once, it follows a set of namespaces in one cache.
-    #[must_use]
-    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        let namespace = namespace.into();
-        if !self.namespaces.contains(&namespace) {
-            self.namespaces.push(namespace);
-        }
-        self
-    }
-
-    /// Where all chance comes from, so that a run can be repeated.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
-    }
-
-    /// The factory.
-    pub fn build(self) -> SharedInformerFactory {
-        let Self { client, namespaces, seed } = self;
-        SharedInformerFactory { shared: Arc::new(Shared { client, namespaces, seed, state: Mutex::default() }) }
-    }
-}
-
-/// A client for informers, from the usual places: a kubeconfig, or the cluster this program runs in.
-///
-/// It differs from `kube`'s default in one thing: it does not retry by itself. The default retries 429, 503 and 504 up to
-/// fifteen times before anybody hears of them, while informers have a backoff of their own and report every failure.
-///
-/// # Errors
-///
-/// What `kube` says of a configuration that is missing or wrong.
-pub async fn client() -> Result<Client, kube_client::Error> {
-    client_from(Config::infer().await.map_err(kube_client::Error::InferConfig)?)
-}
-
-/// The same from a configuration at hand.
-///
-/// # Errors
-///
-/// What `kube` says of a configuration that is wrong.
-pub fn client_from(mut config: Config) -> Result<Client, kube_client::Error> {
-    config.default_retry = false;
-    Client::try_from(config)
 }
 
 impl fmt::Debug for SharedInformerFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let informers = self.shared.state.lock().informers.len();
         f.debug_struct("SharedInformerFactory").field("informers", &informers).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for FactoryBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FactoryBuilder").field("namespaces", &self.namespaces).finish_non_exhaustive()
     }
 }

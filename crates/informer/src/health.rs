@@ -1,16 +1,20 @@
 //! What an informer is doing, how well, and since when.
 
+mod metrics;
+
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::object::{KeyRef, ObjectKey};
+pub(crate) use self::metrics::Metrics;
+use crate::object::{KeyRef, ObjectKey, ResourceVersion};
 use crate::queue::Scope;
-use crate::reflector::ReflectorError;
+use crate::reflector::{ListReason, ReflectorError};
 use crate::source::BadObject;
 
 /// The state of one informer, at the moment of asking.
@@ -84,11 +88,51 @@ impl Health {
     }
 }
 
+/// One line for people: what it is doing, and what went wrong last.
+impl fmt::Display for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, part) in self.parts.iter().enumerate() {
+            if at > 0 {
+                f.write_str("; ")?;
+            }
+            if let Some(namespace) = &part.scope {
+                write!(f, "namespace {namespace}: ")?;
+            }
+            write!(f, "{}", part.phase)?;
+            if let Some(error) = &part.last_error {
+                write!(f, ", last error: {error}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::New => f.write_str("not started"),
+            Self::Listing { received, remaining: Some(remaining) } => {
+                write!(f, "listing, {received} received, {remaining} to come")
+            }
+            Self::Listing { received, remaining: None } => write!(f, "listing, {received} received"),
+            Self::Streaming { received } => write!(f, "streaming, {received} received"),
+            Self::Watching => f.write_str("watching"),
+            Self::BackingOff { until, why } => {
+                let left = until.saturating_duration_since(Instant::now()).as_secs_f64();
+                write!(f, "backing off for {left:.1} s: {why}")
+            }
+            Self::Stopped => f.write_str("stopped"),
+        }
+    }
+}
+
 /// Where the parts of an informer write what they do. Cloning gives another handle.
 #[derive(Clone)]
 pub(crate) struct HealthBoard {
     sender: Arc<watch::Sender<Health>>,
     error_hook: Arc<Mutex<Option<ErrorHook>>>,
+    /// Taken when the informer starts: a recorder installed before that is found.
+    metrics: Arc<OnceLock<Metrics>>,
 }
 
 /// What is called with every failure.
@@ -150,7 +194,7 @@ impl HealthBoard {
             failures: 0,
         });
         let health = Health { parts: parts.collect(), synced: false, undecodable: BTreeMap::new(), stopped: false };
-        Self { sender: Arc::new(watch::Sender::new(health)), error_hook: Arc::default() }
+        Self { sender: Arc::new(watch::Sender::new(health)), error_hook: Arc::default(), metrics: Arc::default() }
     }
 
     pub(crate) fn health(&self) -> Health {
@@ -165,12 +209,37 @@ impl HealthBoard {
         *self.error_hook.lock() = Some(hook);
     }
 
+    pub(crate) fn take_metrics(&self, name: &str) {
+        let _ = self.metrics.set(Metrics::new(name));
+    }
+
+    pub(crate) fn metrics(&self) -> Option<&Metrics> {
+        self.metrics.get()
+    }
+
+    pub(crate) fn store_version(&self, version: Option<&ResourceVersion>) {
+        if let Some((metrics, version)) = self.metrics().zip(version) {
+            metrics.store_version(version);
+        }
+    }
+
+    pub(crate) fn listing(&self, reason: ListReason) {
+        if let Some(metrics) = self.metrics() {
+            metrics.listing(reason);
+        }
+    }
+
     /// Reports a failure to whoever asked to hear of them.
     pub(crate) fn report(&self, error: &InformerError) {
         // The hook runs outside the lock: it may take as long as it likes, and may call back.
         let hook = self.error_hook.lock().clone();
         if let Some(hook) = hook {
             hook(error);
+        }
+        match (self.metrics(), error) {
+            (Some(metrics), InformerError::Undecodable { .. }) => metrics.undecodable(),
+            (Some(metrics), _) => metrics.failed(),
+            (None, _) => {}
         }
         if let InformerError::Reflector { scope, error } = error {
             self.part(scope, |part| {
@@ -181,6 +250,9 @@ impl HealthBoard {
     }
 
     pub(crate) fn phase(&self, scope: &Scope, phase: Phase) {
+        if let (Some(metrics), Phase::Watching) = (self.metrics(), &phase) {
+            metrics.watching();
+        }
         self.part(scope, |part| part.phase = phase);
     }
 
@@ -199,6 +271,9 @@ impl HealthBoard {
     }
 
     pub(crate) fn stopped(&self) {
+        if let Some(metrics) = self.metrics() {
+            metrics.zero();
+        }
         self.sender.send_modify(|health| {
             health.stopped = true;
             health.parts.iter_mut().for_each(|part| part.phase = Phase::Stopped);
@@ -230,8 +305,8 @@ impl HealthBoard {
     }
 }
 
-impl std::fmt::Debug for HealthBoard {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for HealthBoard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HealthBoard")
     }
 }

@@ -1,27 +1,44 @@
 //! One informer: a cache that keeps itself in step with the server, and tells everybody who asked.
 
-use std::any::TypeId;
+mod builder;
+mod error;
+mod registration;
+mod verify;
+
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, info, info_span};
 
-use crate::apply::{Applier, Intake, Progress};
+use self::builder::ReflectorStart;
+use self::verify::TakeInventory;
+use crate::apply::{Applier, Changes, Progress};
 use crate::health::{Health, HealthBoard, InformerError, Phase};
 use crate::lister::Lister;
-use crate::object::{Object, ResourceVersion};
-use crate::processor::{AnyHandler, Delivery, Event, EventHandler, HandlerHandle, Listener};
+use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion};
+use crate::processor::{AnyHandler, Listener};
 use crate::queue::{Delta, Scope};
-use crate::reflector::{BackoffOptions, Reflector, ReflectorError, ReflectorOptions, Sink};
+use crate::reflector::{ListReason, ReflectorError, Sink};
 use crate::source::ListWatch;
-use crate::store::{Index, IndexError, IndexValues, Store, index_function};
+use crate::store::{Index, Store};
+
+pub use self::builder::InformerBuilder;
+pub use self::error::{NotSynced, StartError, Stopped, VerifyError, WaitError};
+pub use self::registration::Registration;
+pub use self::verify::Difference;
+
+/// How often what waits for each handler is measured.
+const MEASURED: Duration = Duration::from_secs(15);
+/// How long [`SharedInformer::verify`] gives the cache to catch up with the list it is compared with.
+const CATCH_UP: Duration = Duration::from_secs(5);
 
 /// A cache of one collection that keeps itself in step with the server, and tells any number of handlers of every change.
 ///
@@ -44,10 +61,14 @@ struct Shared<T> {
 struct Core<T> {
     name: String,
     store: Store<T>,
+    changes: Changes<T>,
     applier: Mutex<Applier<T>>,
-    intake: Intake<T>,
     health: HealthBoard,
     progress: watch::Receiver<Progress>,
+    /// Counts requests to ask the server for everything again.
+    relists: watch::Sender<u64>,
+    inventories: Vec<TakeInventory>,
+    resync_period: Option<Duration>,
     next_handler: AtomicU64,
 }
 
@@ -57,67 +78,15 @@ enum Lifecycle<T> {
     Stopped,
 }
 
-/// Starts a reflector whose source and whose type of source are no longer of interest.
-type ReflectorStart<T> =
-    Box<dyn FnOnce(Arc<Core<T>>, CancellationToken) -> futures_util::future::BoxFuture<'static, ()> + Send>;
-
-/// Why an informer did not start.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// Informers are tasks, and tasks need a runtime.
-    #[error("no tokio runtime is running here; call this from async code")]
-    NoRuntime,
-    /// A stopped informer does not start again; make a new one.
-    #[error("informer {0} has been stopped; ask the factory for a new one")]
-    Stopped(String),
-}
-
-/// Why something could not be added to an informer or waited for.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoppedError {
-    /// The informer has ended.
-    #[error("informer {0} has been stopped")]
-    Stopped(String),
-}
-
-/// Why a version was not reached.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum WaitError {
-    /// The informer has ended.
-    #[error("informer {0} has been stopped")]
-    Stopped(String),
-    /// The server was restored to an older state: versions from before mean nothing any more.
-    #[error("the server was restored to an older state; versions from before it cannot be waited for")]
-    VersionsRestarted,
-}
-
-/// Configures a [`SharedInformer`]; see [`SharedInformer::builder`].
-pub struct InformerBuilder<T> {
-    name: String,
-    sources: Vec<(Scope, BoxedSource<T>)>,
-    options: ReflectorOptions,
-}
-
-/// Makes the start of a reflector, given its options.
-type BoxedSource<T> = Box<dyn FnOnce(ReflectorOptions) -> ReflectorStart<T> + Send>;
-
 impl<T: Object> SharedInformer<T> {
     /// Configures an informer over any source, with no Kubernetes client needed.
     pub fn builder(source: impl ListWatch<T>) -> InformerBuilder<T> {
-        InformerBuilder {
-            name: short_type_name::<T>(),
-            sources: vec![(None, boxed(source))],
-            options: ReflectorOptions::default(),
-        }
+        InformerBuilder::new([(None, source)])
     }
 
-    /// An informer over one source per scope: a set of namespaces, say.
-    pub(crate) fn over_scopes<L: ListWatch<T>>(sources: impl IntoIterator<Item = (Scope, L)>) -> InformerBuilder<T> {
-        let sources = sources.into_iter().map(|(scope, source)| (scope, boxed(source))).collect();
-        InformerBuilder { name: short_type_name::<T>(), sources, options: ReflectorOptions::default() }
+    /// True if both are handles to one informer.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// The name that logs and messages use.
@@ -144,15 +113,34 @@ impl<T: Object> SharedInformer<T> {
             return Ok(());
         };
         let Lifecycle::Running { tasks, .. } = &mut *lifecycle else { return Ok(()) };
+        core.health.take_metrics(&core.name);
+        let resync_check = core.applier.lock().processor.start();
         let span = info_span!("informer", name = %core.name);
         for reflector in reflectors {
             tasks.spawn_on(reflector(core.clone(), cancel.clone()).instrument(span.clone()), &runtime);
         }
         tasks.spawn_on(apply_all(core.clone(), cancel.clone()).instrument(span.clone()), &runtime);
+        tasks.spawn_on(keep_time(core.clone(), resync_check, cancel.clone()).instrument(span.clone()), &runtime);
         for (listener, handler) in handlers {
             tasks.spawn_on(listener.run(handler, core.health.clone()).instrument(span.clone()), &runtime);
         }
         info!(name = %core.name, "informer started");
+        Ok(())
+    }
+
+    /// Starts the informer, waits until cancelled, and stops it: for programs that keep their tasks themselves.
+    ///
+    /// # Errors
+    ///
+    /// As [`SharedInformer::start`].
+    pub async fn run(&self, cancel: CancellationToken) -> Result<(), StartError> {
+        self.start()?;
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => {}
+            () = self.shared.cancel.cancelled() => {}
+        }
+        self.stop().await;
         Ok(())
     }
 
@@ -162,14 +150,15 @@ impl<T: Object> SharedInformer<T> {
     pub async fn stop(&self) {
         let Shared { core, cancel, lifecycle } = &*self.shared;
         cancel.cancel();
-        core.applier.lock().processor.close();
         let before = std::mem::replace(&mut *lifecycle.lock(), Lifecycle::Stopped);
+        core.applier.lock().processor.close();
         match before {
             Lifecycle::Running { mut tasks, .. } => {
                 while tasks.join_next().await.is_some() {}
                 info!(name = %core.name, "informer stopped");
             }
-            Lifecycle::New { .. } | Lifecycle::Stopped => {}
+            Lifecycle::New { handlers, .. } => handlers.iter().for_each(|(listener, _)| listener.never_runs()),
+            Lifecycle::Stopped => {}
         }
         core.health.stopped();
     }
@@ -194,25 +183,40 @@ impl<T: Object> SharedInformer<T> {
         Lister::new(self.store())
     }
 
+    /// The index of that name, or `None` if nobody added it.
+    pub fn index(&self, name: &str) -> Option<Index<T>> {
+        self.shared.core.store.index(name)
+    }
+
     /// True once the first list is applied. It stays true.
     pub fn is_synced(&self) -> bool {
         self.shared.core.progress.borrow().synced
     }
 
-    /// Waits until the first list is applied.
+    /// Waits until the first list is applied. Any number of tasks may wait.
     ///
     /// # Errors
     ///
-    /// [`StoppedError`] if the informer ended before.
+    /// [`Stopped`] if the informer ended before.
     ///
     /// # Cancel safety
     ///
     /// Waiting again is fine.
-    pub async fn synced(&self) -> Result<(), StoppedError> {
-        let stopped = || StoppedError::Stopped(self.name().to_owned());
-        match self.reach(|progress| progress.synced.then_some(Ok::<(), StoppedError>(()))).await {
-            Some(outcome) => outcome,
-            None => Err(stopped()),
+    pub async fn synced(&self) -> Result<(), Stopped> {
+        self.reach(|progress| progress.synced.then_some(())).await
+    }
+
+    /// Waits until the first list is applied, for so long at most.
+    ///
+    /// # Errors
+    ///
+    /// [`NotSynced`] says what the informer was doing instead: a refused request, a kind the server does not know.
+    pub async fn synced_within(&self, within: Duration) -> Result<(), NotSynced> {
+        match tokio::time::timeout(within, self.synced()).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => {
+                Err(NotSynced { within, waiting: vec![(self.name().to_owned(), self.health().to_string())] })
+            }
         }
     }
 
@@ -222,6 +226,8 @@ impl<T: Object> SharedInformer<T> {
     }
 
     /// Waits until the cache reflects every change up to a version, such as that of an object just written.
+    ///
+    /// On a quiet collection that can take until the server's next bookmark, about a minute.
     ///
     /// # Errors
     ///
@@ -235,7 +241,73 @@ impl<T: Object> SharedInformer<T> {
             }
             progress.version.as_ref().is_some_and(|now| now.is_at_least(version)).then_some(Ok(()))
         });
-        reached.await.unwrap_or_else(|| Err(WaitError::Stopped(self.name().to_owned())))
+        reached.await.unwrap_or_else(|Stopped(name)| Err(WaitError::Stopped(name)))
+    }
+
+    /// Waits until an object is as it should be, or is gone: whatever the predicate says of its present state.
+    ///
+    /// # Errors
+    ///
+    /// [`Stopped`] if the informer ended before.
+    ///
+    /// # Cancel safety
+    ///
+    /// Waiting again is fine.
+    pub async fn wait_for<'k>(
+        &self,
+        key: impl Into<KeyRef<'k>>,
+        mut predicate: impl FnMut(Option<&Arc<T>>) -> bool,
+    ) -> Result<Option<Arc<T>>, Stopped> {
+        let key = ObjectKey::from(key.into());
+        self.reach(|_| {
+            let object = self.shared.core.store.get(&key);
+            predicate(object.as_ref()).then_some(object)
+        })
+        .await
+    }
+
+    /// Asks the server for everything again, and waits until the answer is applied. What is unchanged is not announced.
+    ///
+    /// # Errors
+    ///
+    /// [`Stopped`] if the informer ended before.
+    pub async fn relist(&self) -> Result<(), Stopped> {
+        let mut request = 0;
+        self.shared.core.relists.send_modify(|requests| {
+            *requests += 1;
+            request = *requests;
+        });
+        self.reach(|progress| (progress.relists >= request).then_some(())).await
+    }
+
+    /// Compares the cache with the server, by keys and versions, and gives what is not the same.
+    ///
+    /// A healthy informer has no differences: what changes meanwhile is told apart by asking twice.
+    ///
+    /// # Errors
+    ///
+    /// [`VerifyError`] if the server could not be asked.
+    pub async fn verify(&self) -> Result<Vec<Difference>, VerifyError> {
+        let first = self.differences().await?;
+        if first.is_empty() {
+            return Ok(first);
+        }
+        let second = self.differences().await?;
+        Ok(first.into_iter().filter(|difference| second.contains(difference)).collect())
+    }
+
+    async fn differences(&self) -> Result<Vec<Difference>, VerifyError> {
+        let mut differences = Vec::new();
+        for inventory in &self.shared.core.inventories {
+            let inventory = inventory().await?;
+            if let Some(version) = &inventory.version {
+                // A cache that does not catch up is compared as it is.
+                let _ = tokio::time::timeout(CATCH_UP, self.wait_for_version(version)).await;
+            }
+            differences.extend(inventory.compare(&self.shared.core.store.snapshot()));
+        }
+        differences.sort_unstable();
+        Ok(differences)
     }
 
     /// What the informer is doing, and how well.
@@ -250,7 +322,7 @@ impl<T: Object> SharedInformer<T> {
 
     /// How many changes came and wait to be applied.
     pub fn queued(&self) -> usize {
-        self.shared.core.intake.len()
+        self.shared.core.changes.len()
     }
 
     /// Calls a function with everything that goes wrong. The last one set is called.
@@ -258,107 +330,26 @@ impl<T: Object> SharedInformer<T> {
         self.shared.core.health.set_error_hook(Arc::new(hook));
     }
 
-    /// Calls a closure with each event. It must be brief: it runs on the runtime.
-    pub fn on_event<F>(&self, handler: F) -> HandlerHandle
-    where
-        F: FnMut(Event<T>) + Send + 'static,
-    {
-        self.register(short_type_name::<F>(), Delivery::default(), AnyHandler::Sync(Box::new(handler)))
-    }
-
-    /// Calls an async closure with each event, one at a time. Each call is made on a clone of the closure.
-    pub fn on_event_async<F, R>(&self, handler: F) -> HandlerHandle
-    where
-        F: FnOnce(Event<T>) -> R + Clone + Send + Sync + 'static,
-        R: Future<Output = ()> + Send + 'static,
-    {
-        let call = move |event| Box::pin(handler.clone()(event)) as futures_util::future::BoxFuture<'static, ()>;
-        self.register(short_type_name::<F>(), Delivery::default(), AnyHandler::Async(Box::new(call)))
-    }
-
-    /// Adds a handler. It may be added at any time: a late one is told of everything there is, then of every change.
-    pub fn add_handler<H: EventHandler<T>>(&self, handler: H) -> HandlerHandle {
-        self.add_handler_with(handler, Delivery::default())
-    }
-
-    /// Adds a handler, and says how it is told when it is slow.
-    pub fn add_handler_with<H: EventHandler<T>>(&self, mut handler: H, delivery: Delivery) -> HandlerHandle {
-        let call = move |event| handler.on_event(event);
-        self.register(short_type_name::<H>(), delivery, AnyHandler::Sync(Box::new(call)))
-    }
-
-    /// Adds a named index, filled from what is there, and kept in step from then on.
-    ///
-    /// The function depends on the object only, and returns none, one or many values. Added again with the same function
-    /// it gives the same index.
-    ///
-    /// # Errors
-    ///
-    /// [`IndexError::Exists`] if the name is taken by another function.
-    pub fn add_index<F, V>(&self, name: &str, function: F) -> Result<Index<T>, IndexError>
-    where
-        F: Fn(&T) -> V + Send + Sync + 'static,
-        V: IndexValues,
-    {
-        let Core { health, applier, .. } = &*self.shared.core;
-        let (health, index) = (health.clone(), name.to_owned());
-        let report = move |key: crate::object::KeyRef<'_>, message| {
-            health.report(&InformerError::Index { index: index.clone(), key: key.into(), message });
-        };
-        applier.lock().writer().add_index(name, TypeId::of::<F>(), index_function(function, report))
-    }
-
-    /// Waits until `look` finds what it looks for in the progress; `None` if the informer ends before.
-    async fn reach<R>(&self, mut look: impl FnMut(&Progress) -> Option<R>) -> Option<R> {
+    /// Waits until `look` finds what it looks for.
+    async fn reach<R>(&self, mut look: impl FnMut(&Progress) -> Option<R>) -> Result<R, Stopped> {
         let mut progress = self.shared.core.progress.clone();
         let found = async {
             loop {
-                let found = look(&progress.borrow_and_update());
-                if found.is_some() || progress.changed().await.is_err() {
-                    return found;
+                let now = progress.borrow_and_update().clone();
+                if let Some(found) = look(&now) {
+                    return Some(found);
+                }
+                if progress.changed().await.is_err() {
+                    return None;
                 }
             }
         };
-        tokio::select! {
+        let found = tokio::select! {
             biased;
             found = found => found,
             () = self.shared.cancel.cancelled() => None,
-        }
-    }
-
-    fn register(&self, name: String, delivery: Delivery, handler: AnyHandler<T>) -> HandlerHandle {
-        let Shared { core, lifecycle, .. } = &*self.shared;
-        let id = core.next_handler.fetch_add(1, Ordering::Relaxed);
-        let listener = Arc::new(Listener::new(id, name, delivery));
-        let mut lifecycle = lifecycle.lock();
-        match &mut *lifecycle {
-            Lifecycle::New { handlers, .. } => {
-                core.listen(listener.clone());
-                handlers.push((listener.clone(), handler));
-            }
-            Lifecycle::Running { tasks, runtime } => {
-                while tasks.try_join_next().is_some() {} // Handlers that were removed meanwhile.
-                core.listen(listener.clone());
-                let span = info_span!("informer", name = %core.name);
-                tasks.spawn_on(listener.clone().run(handler, core.health.clone()).instrument(span), runtime);
-            }
-            Lifecycle::Stopped => listener.never_runs(),
-        }
-        let weak = Arc::downgrade(core);
-        HandlerHandle::new(listener, move |id| {
-            if let Some(core) = weak.upgrade() {
-                core.applier.lock().processor.remove(id);
-            }
-        })
-    }
-}
-
-impl<T: Object> Core<T> {
-    /// From this moment on the listener is told of changes, behind a replay of what is known: both under one lock.
-    fn listen(&self, listener: Arc<Listener<T>>) {
-        let mut applier = self.applier.lock();
-        let (known, synced) = (self.store.snapshot(), applier.is_synced());
-        applier.processor.add(listener, known, synced);
+        };
+        found.ok_or_else(|| Stopped(self.name().to_owned()))
     }
 }
 
@@ -366,11 +357,48 @@ impl<T: Object> Core<T> {
 async fn apply_all<T: Object>(core: Arc<Core<T>>, cancel: CancellationToken) {
     let forever = async {
         loop {
-            let batch = core.intake.pop_batch().await;
-            core.applier.lock().apply(batch);
+            let (batch, settled) = core.changes.next().await;
+            let start = Instant::now();
+            core.applier.lock().apply(batch, settled);
+            if let Some(metrics) = core.health.metrics() {
+                metrics.processed(core.changes.len(), start.elapsed());
+            }
+            tokio::task::coop::consume_budget().await;
         }
     };
     cancel.run_until_cancelled(forever).await;
+}
+
+/// Does what is to be done from time to time, until cancelled: resyncs, and measuring.
+async fn keep_time<T: Object>(core: Arc<Core<T>>, resync_check: Option<Duration>, cancel: CancellationToken) {
+    let resyncs = async {
+        let Some(check) = resync_check else { return std::future::pending().await };
+        let mut due = Instant::now() + check;
+        loop {
+            tokio::time::sleep_until(due).await;
+            due += check;
+            let anybody = core.applier.lock().processor.mark_due();
+            if anybody {
+                core.changes.push(Delta::Resync).await;
+            }
+        }
+    };
+    let measuring = async {
+        let Some(metrics) = core.health.metrics() else { return std::future::pending().await };
+        loop {
+            tokio::time::sleep(MEASURED).await;
+            core.applier
+                .lock()
+                .processor
+                .backlogs()
+                .for_each(|(name, waiting, folds)| metrics.backlog(name, waiting, folds));
+            if let Some(age) = core.health.health().age() {
+                metrics.last_contact(age);
+            }
+        }
+    };
+    let forever = async { tokio::join!(resyncs, measuring) };
+    let _: Option<((), ())> = cancel.run_until_cancelled(forever).await;
 }
 
 /// What a reflector of an informer writes to.
@@ -381,7 +409,7 @@ struct CoreSink<T> {
 
 impl<T: Object> Sink<T> for CoreSink<T> {
     async fn push(&mut self, delta: Delta<T>) {
-        self.core.intake.push(delta).await;
+        self.core.changes.push(delta).await;
     }
 
     fn phase(&mut self, phase: Phase) {
@@ -392,95 +420,13 @@ impl<T: Object> Sink<T> for CoreSink<T> {
         self.core.health.contact(&self.scope);
     }
 
+    fn listing(&mut self, reason: ListReason) {
+        self.core.health.listing(reason);
+    }
+
     fn failed(&mut self, error: &ReflectorError) {
         let error = InformerError::Reflector { scope: self.scope.clone(), error: error.clone() };
         self.core.health.report(&error);
-    }
-}
-
-fn boxed<T: Object, L: ListWatch<T>>(source: L) -> BoxedSource<T> {
-    Box::new(move |options: ReflectorOptions| {
-        Box::new(move |core, cancel| {
-            let sink = CoreSink { core, scope: options.scope.clone() };
-            Box::pin(Reflector::new(source, sink, options).run(cancel))
-        })
-    })
-}
-
-impl<T: Object> InformerBuilder<T> {
-    /// The name that logs and messages use; the type's name unless given.
-    #[must_use]
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
-        self
-    }
-
-    /// Whether to ask for the initial state by a watch where the source can. On unless said otherwise.
-    #[must_use]
-    pub fn streaming(mut self, streaming: bool) -> Self {
-        self.options.streaming = streaming;
-        self
-    }
-
-    /// How many objects a list asks for at a time.
-    #[must_use]
-    pub fn page_size(mut self, page_size: usize) -> Self {
-        self.options.page_size = Some(page_size);
-        self
-    }
-
-    /// The shortest time a watch is asked to last; the longest is twice that.
-    #[must_use]
-    pub fn watch_timeout(mut self, timeout: Duration) -> Self {
-        self.options.watch_timeout = timeout;
-        self
-    }
-
-    /// How long a list or an initial stream may stand still before it is given up.
-    #[must_use]
-    pub fn progress_deadline(mut self, deadline: Duration) -> Self {
-        self.options.progress_deadline = deadline;
-        self
-    }
-
-    /// How long to wait between attempts.
-    #[must_use]
-    pub fn backoff(mut self, backoff: BackoffOptions) -> Self {
-        self.options.backoff = backoff;
-        self
-    }
-
-    /// Where all chance comes from, so that a run can be repeated.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.options.seed = seed;
-        self
-    }
-
-    /// The informer, not started yet.
-    pub fn build(self) -> SharedInformer<T> {
-        let scopes: Vec<Scope> = self.sources.iter().map(|(scope, _)| scope.clone()).collect();
-        let health = HealthBoard::new(scopes.clone());
-        let (store, writer) = Store::new(self.options.seed);
-        let applier = Applier::new(writer, scopes, health.clone());
-        let progress = applier.progress();
-        let core = Core {
-            name: self.name,
-            store,
-            applier: Mutex::new(applier),
-            intake: Intake::new(),
-            health,
-            progress,
-            next_handler: AtomicU64::new(0),
-        };
-        let reflectors = self.sources.into_iter().zip(0..).map(|((scope, source), number)| {
-            let seed = self.options.seed.wrapping_add(number);
-            source(ReflectorOptions { scope, seed, ..self.options.clone() })
-        });
-        let lifecycle = Mutex::new(Lifecycle::New { reflectors: reflectors.collect(), handlers: Vec::new() });
-        SharedInformer {
-            shared: Arc::new(Shared { core: Arc::new(core), cancel: CancellationToken::new(), lifecycle }),
-        }
     }
 }
 
@@ -508,15 +454,6 @@ impl<T: Object> fmt::Debug for SharedInformer<T> {
         f.debug_struct("SharedInformer")
             .field("name", &self.name())
             .field("store", &self.store())
-            .finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for InformerBuilder<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InformerBuilder")
-            .field("name", &self.name)
-            .field("options", &self.options)
             .finish_non_exhaustive()
     }
 }

@@ -11,37 +11,40 @@
 //! | [`reflector`] | keeps asking, whatever goes wrong |
 //! | [`queue`] | keeps changes in order |
 //! | [`store`] | holds the objects and their indexes |
-//! | `apply` | makes the changes to the store |
+//! | [`apply`] | makes the changes to the store |
 //! | [`processor`] | tells the handlers |
 //! | [`informer`], [`factory`], [`lister`] | what programs use |
 //! | [`health`] | says how it is going |
 
-mod apply;
+pub mod object;
+pub mod source;
+pub mod reflector;
+pub mod queue;
+pub mod store;
+pub mod apply;
+pub mod processor;
+pub mod informer;
 #[cfg(feature = "kube")]
 pub mod factory;
-pub mod health;
-pub mod informer;
 pub mod lister;
-pub mod object;
-pub mod processor;
-pub mod queue;
-pub mod reflector;
-pub mod source;
-pub mod store;
+pub mod health;
+#[cfg(test)]
+mod testing;
 
 #[cfg(feature = "kube")]
 pub use factory::{SharedInformerFactory, client, client_from};
 pub use health::{Health, InformerError, Phase};
 pub use informer::SharedInformer;
-pub use lister::Lister;
+pub use lister::{Lister, Selector};
 pub use object::{Object, ObjectKey, ResourceVersion};
-pub use processor::{Deleted, Delivery, Event, EventHandler, HandlerHandle, Removal};
+pub use processor::{
+    AsyncEventHandler, Deleted, Delivery, Event, EventHandler, EventStream, Filtered, HandlerHandle, HandlerOptions,
+    Handlers, Removal,
+};
+pub use queue::{Delta, DeltaFifo, QueueOrder};
 pub use reflector::Reflector;
 pub use source::ListWatch;
 pub use store::{Index, Snapshot, Store};
-
-#[cfg(test)]
-mod testing;
 
 /// What a panic said, if it said something.
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {

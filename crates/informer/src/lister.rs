@@ -1,11 +1,24 @@
-//! The cache by namespace.
+//! The cache by namespace and labels.
+//!
+//! | to read | use |
+//! |---|---|
+//! | one object by key | [`Store::get`] or [`Lister::get`]: one short lock |
+//! | many objects, or several reads that must fit together | [`Snapshot`](crate::Snapshot): everything of one instant |
+//! | the objects that share a value | [`Index`](crate::Index) |
+//! | by namespace or by labels | [`Lister`] |
+
+mod selector;
 
 use std::sync::Arc;
 
+pub use self::selector::{Selector, SelectorError};
 use crate::object::{KeyRef, Object};
 use crate::store::Store;
 
-/// Reads a cache by namespace and name. Cloning gives another handle.
+/// The index that every informer has: objects by namespace.
+pub(crate) const NAMESPACE_INDEX: &str = "namespace";
+
+/// Reads a cache by namespace and labels. Cloning gives another handle.
 ///
 /// client-go's `GenericLister`. What differs: what is not there is `None`, not an error.
 pub struct Lister<T> {
@@ -19,18 +32,24 @@ pub struct NamespaceLister<'n, T> {
 }
 
 impl<T: Object> Lister<T> {
-    pub(crate) fn new(store: Store<T>) -> Self {
+    /// A lister over any store.
+    pub fn new(store: Store<T>) -> Self {
         Self { store }
     }
 
-    /// One object by key, or by name in cluster scope.
+    /// One object by key, or by name in cluster scope. Nothing is allocated to ask.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
         self.store.get(key)
     }
 
-    /// Every object, in no particular order.
-    pub fn list(&self) -> Vec<Arc<T>> {
-        self.store.snapshot().iter().cloned().collect()
+    /// Every object that matches, in no particular order.
+    pub fn list(&self, selector: &Selector) -> Vec<Arc<T>> {
+        self.store.snapshot().iter().filter(|object| selector.matches(&***object)).cloned().collect()
+    }
+
+    /// Every object that has the value in the named index, in no particular order; none if there is no such index.
+    pub fn by_index(&self, index: &str, value: &str) -> Vec<Arc<T>> {
+        self.store.snapshot().by_index(index, value).cloned().collect()
     }
 
     /// The same within one namespace.
@@ -40,15 +59,20 @@ impl<T: Object> Lister<T> {
 }
 
 impl<T: Object> NamespaceLister<'_, T> {
-    /// One object by name.
+    /// One object by name. Nothing is allocated to ask.
     pub fn get(&self, name: &str) -> Option<Arc<T>> {
         self.store.get((self.namespace, name))
     }
 
-    /// Every object of the namespace, in no particular order.
-    pub fn list(&self) -> Vec<Arc<T>> {
+    /// Every object of the namespace that matches, in no particular order.
+    pub fn list(&self, selector: &Selector) -> Vec<Arc<T>> {
+        let snapshot = self.store.snapshot();
+        let matching = |object: &&Arc<T>| selector.matches(&***object);
+        if snapshot.has_index(NAMESPACE_INDEX) {
+            return snapshot.by_index(NAMESPACE_INDEX, self.namespace).filter(matching).cloned().collect();
+        }
         let within = |object: &&Arc<T>| object.id().key.namespace() == Some(self.namespace);
-        self.store.snapshot().iter().filter(within).cloned().collect()
+        snapshot.iter().filter(within).filter(matching).cloned().collect()
     }
 }
 

@@ -225,6 +225,8 @@ pub(crate) struct GlimpseMetadata {
     #[serde(default)]
     pub(crate) name: Option<String>,
     #[serde(default)]
+    pub(crate) uid: Option<String>,
+    #[serde(default)]
     pub(crate) resource_version: Option<String>,
     #[serde(default)]
     pub(crate) annotations: Option<std::collections::BTreeMap<String, String>>,

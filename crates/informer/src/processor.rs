@@ -1,16 +1,23 @@
 //! Tells handlers what changed: each in order, each at its own pace.
 
 mod handler;
+mod listener;
 mod mailbox;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tracing::warn;
 
 use crate::object::{KeyRef, Object, ObjectKey};
 use crate::store::Snapshot;
 
-pub(crate) use self::handler::{AnyHandler, Listener};
-pub use self::handler::{EventHandler, HandlerHandle, Removal, RemoveError};
+pub(crate) use self::handler::{AnyHandler, AsyncCalls, AsyncClosure};
+pub use self::handler::{AsyncEventHandler, EventHandler, Filtered, Handlers};
+pub(crate) use self::listener::Listener;
+pub use self::listener::{EventStream, HandlerGuard, HandlerHandle, HandlerOptions, Removal, RemoveError};
 pub use self::mailbox::Delivery;
 
 /// What a handler is told.
@@ -81,14 +88,28 @@ impl<T: Object> Deleted<T> {
     }
 }
 
+/// The shortest time between two resyncs.
+const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
+
 /// All listeners of one informer.
 pub(crate) struct Processor<T> {
     listeners: Vec<Arc<Listener<T>>>,
+    /// How often it is looked who is to be shown the cache again; `None` if nobody ever is. Fixed once started.
+    resync_check: Option<Duration>,
+    started: bool,
 }
 
 impl<T: Object> Processor<T> {
-    pub(crate) fn new() -> Self {
-        Self { listeners: Vec::new() }
+    pub(crate) fn new(resync_check: Option<Duration>) -> Self {
+        Self { listeners: Vec::new(), resync_check, started: false }
+    }
+
+    /// From now on the time between resync checks is fixed; gives it.
+    pub(crate) fn start(&mut self) -> Option<Duration> {
+        self.started = true;
+        let now = Instant::now();
+        self.listeners.iter().for_each(|listener| self.plan_resync(listener, now));
+        self.resync_check
     }
 
     /// Adds a listener. What is distributed from now on reaches it, behind a replay of what is known already.
@@ -97,7 +118,56 @@ impl<T: Object> Processor<T> {
         if synced {
             listener.mailbox.push_synced();
         }
+        self.negotiate_resync(&listener);
         self.listeners.push(listener);
+    }
+
+    /// Lowers the time between checks for a listener that wants to be shown the cache more often, before the start only.
+    fn negotiate_resync(&mut self, listener: &Listener<T>) {
+        let requested = listener.resync.lock().requested.map(|period| period.max(SHORTEST_RESYNC));
+        match (requested, self.resync_check) {
+            (Some(_), None) => {
+                warn!(handler = listener.name(), "the informer does no resyncs; its resync period must be set")
+            }
+            (Some(requested), Some(check)) if requested < check && !self.started => {
+                self.resync_check = Some(requested);
+                let now = Instant::now();
+                self.listeners.iter().for_each(|listener| self.plan_resync(listener, now));
+            }
+            (Some(requested), Some(check)) if requested < check => {
+                warn!(
+                    handler = listener.name(),
+                    ?requested,
+                    ?check,
+                    "resync period is raised to what was fixed at the start"
+                );
+            }
+            _ => {}
+        }
+        self.plan_resync(listener, Instant::now());
+    }
+
+    fn plan_resync(&self, listener: &Listener<T>, now: Instant) {
+        let mut resync = listener.resync.lock();
+        resync.period = resync.requested.zip(self.resync_check).map(|(requested, check)| requested.max(check));
+        resync.next = resync.period.map(|period| now + period);
+    }
+
+    /// Marks who is to be shown the cache again now. True if anybody is.
+    pub(crate) fn mark_due(&self) -> bool {
+        let now = Instant::now();
+        let mut any = false;
+        for listener in &self.listeners {
+            let mut resync = listener.resync.lock();
+            if let (Some(next), Some(period)) = (resync.next, resync.period)
+                && next <= now
+            {
+                resync.next = Some(now + period);
+                resync.due = true;
+                any = true;
+            }
+        }
+        any
     }
 
     pub(crate) fn remove(&mut self, id: u64) {
@@ -115,11 +185,18 @@ impl<T: Object> Processor<T> {
         }
     }
 
-    /// Shows the cache to those who are due.
-    pub(crate) fn resync(&self, known: &Snapshot<T>) {
-        let events: Arc<[Event<T>]> = known.iter().cloned().map(Event::Resynced).collect();
-        for listener in self.listeners.iter().filter(|listener| listener.wants_resync()) {
+    /// Shows objects to those who are due.
+    pub(crate) fn resync<'a>(&self, objects: impl Iterator<Item = &'a Arc<T>>) {
+        let events: Arc<[Event<T>]> = objects.cloned().map(Event::Resynced).collect();
+        for listener in self.listeners.iter().filter(|listener| listener.resync.lock().due) {
             listener.mailbox.push(&events);
+        }
+    }
+
+    /// Those who were due have been shown everything.
+    pub(crate) fn resync_done(&self) {
+        for listener in &self.listeners {
+            listener.resync.lock().due = false;
         }
     }
 
@@ -135,6 +212,11 @@ impl<T: Object> Processor<T> {
         for listener in &self.listeners {
             listener.mailbox.push_synced();
         }
+    }
+
+    /// Every listener's name, with how many events wait for it and how often it was folded.
+    pub(crate) fn backlogs(&self) -> impl Iterator<Item = (&str, usize, u64)> {
+        self.listeners.iter().map(|listener| (listener.name(), listener.backlog(), listener.mailbox.folds()))
     }
 }
 

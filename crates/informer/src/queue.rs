@@ -2,23 +2,76 @@
 //!
 //! A queue is a plain value: it knows no sockets, clocks or tasks. Waiting for it lives in [`apply`](crate::apply).
 
+mod delta_fifo;
 mod ordered;
 
 use std::sync::Arc;
 
+pub use self::delta_fifo::{DeltaFifo, Deltas, KeyDelta};
 pub use self::ordered::OrderedQueue;
 use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion};
 use crate::source::BadObject;
+use crate::store::Store;
+
+/// Changes on their way to the store, in some order.
+pub trait Queue<T>: Send + 'static {
+    /// Puts a change in. What the store holds already is there to be asked.
+    fn push(&mut self, delta: Delta<T>, known: &Store<T>);
+
+    /// Takes the next changes out, to be made one after the other; empty if nothing waits.
+    fn pop_batch(&mut self) -> Vec<Delta<T>>;
+
+    /// Says that everything popped so far is processed.
+    fn processed(&mut self);
+
+    /// Puts changes back that could not be made, unless newer ones of the same object wait.
+    fn put_back(&mut self, batch: Vec<Delta<T>>);
+
+    /// How many changes wait.
+    fn len(&self) -> usize;
+
+    /// True if nothing waits.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// True once the first population is popped and processed.
+    fn has_synced(&self) -> bool;
+
+    /// True if nothing older than what was popped last still waits.
+    fn is_settled(&self) -> bool;
+}
+
+/// Which queue an informer uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum QueueOrder {
+    /// Every change in the order of the stream, and a relist all at once: [`OrderedQueue`].
+    #[default]
+    Ordered,
+    /// All changes of one object together, and a relist object by object: [`DeltaFifo`].
+    PerObject,
+}
+
+impl QueueOrder {
+    pub(crate) fn queue<T: Object>(self) -> Box<dyn Queue<T>> {
+        match self {
+            Self::Ordered => Box::new(OrderedQueue::new()),
+            Self::PerObject => Box::new(DeltaFifo::new().emit_replaced(true)),
+        }
+    }
+}
 
 /// One ordered change bound for the store.
 #[derive(Debug)]
 pub enum Delta<T> {
     /// An object appeared.
     Added(Arc<T>),
-    /// An object changed.
+    /// An object changed, or was listed.
     Updated(Arc<T>),
     /// An object is gone, and this is the last the server sent of it.
     Deleted(Arc<T>),
+    /// An object is gone: it was missing from a list. This is the last that was known of it.
+    Tombstone(Arc<T>),
     /// An object is gone, and nothing but its key could be read.
     Vanished {
         /// Which object.
@@ -30,6 +83,8 @@ pub enum Delta<T> {
     Undecodable(BadObject),
     /// The server was asked for everything again, and this is all there is.
     Replaced(Replacement<T>),
+    /// A list that came object by object is complete.
+    Listed(ListMark),
     /// Nothing up to this version is missing.
     Bookmark {
         /// Whose version: of one namespace of a set, or of the whole collection.
@@ -37,8 +92,12 @@ pub enum Delta<T> {
         /// The version reached.
         version: ResourceVersion,
     },
-    /// Handlers that asked for it are to be shown the cache again.
+    /// Handlers that are due are to be shown the whole cache.
     Resync,
+    /// Handlers that are due are to be shown one object.
+    Resynced(Arc<T>),
+    /// Handlers that were due have been shown everything.
+    ResyncDone,
     /// The server was restored to an older state: versions start afresh, and nothing known can be relied on.
     Restarted {
         /// Whose versions.
@@ -52,31 +111,84 @@ pub type Scope = Option<Arc<str>>;
 /// All objects of a scope, as of one version.
 #[derive(Debug)]
 pub struct Replacement<T> {
-    /// What was listed. Known objects outside of it are untouched.
-    pub scope: Scope,
+    /// What was listed, and when.
+    pub mark: ListMark,
     /// The objects, in the server's order.
     pub objects: Vec<Arc<T>>,
     /// Objects that are there but could not be read: known ones stay as they are.
     pub undecodable: Vec<BadObject>,
-    /// The version of the list.
-    pub version: Option<ResourceVersion>,
 }
 
-impl<T> Replacement<T> {
+/// Which list it was.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ListMark {
+    /// What was listed. Known objects outside of it are untouched.
+    pub scope: Scope,
+    /// The version of the list.
+    pub version: Option<ResourceVersion>,
+    /// The last request for a relist that had been made when it began; 0 if none.
+    pub request: u64,
+}
+
+impl<T: Object> Replacement<T> {
     /// True if whatever is not in the list can be taken for deleted: every key in it could be read.
     pub fn is_conclusive(&self) -> bool {
         self.undecodable.iter().all(|bad| bad.key.is_some())
     }
+
+    /// The keys of everything in the list, also of what could not be read.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = KeyRef<'_>> {
+        let unread = self.undecodable.iter().filter_map(|bad| bad.key.as_ref()).map(KeyRef::from);
+        self.objects.iter().map(|object| object.id().key).chain(unread)
+    }
+}
+
+/// True if a key is in the part of the collection that was listed.
+pub(crate) fn in_scope(scope: &Scope, key: KeyRef<'_>) -> bool {
+    scope.is_none() || key.namespace() == scope.as_deref()
 }
 
 impl<T: Object> Delta<T> {
     /// The one object this is about; `None` if it is about many or none.
     pub fn key(&self) -> Option<KeyRef<'_>> {
         match self {
-            Self::Added(object) | Self::Updated(object) | Self::Deleted(object) => Some(object.id().key),
+            Self::Added(object)
+            | Self::Updated(object)
+            | Self::Deleted(object)
+            | Self::Tombstone(object)
+            | Self::Resynced(object) => Some(object.id().key),
             Self::Vanished { key, .. } => Some(key.into()),
             Self::Undecodable(bad) => bad.key.as_ref().map(KeyRef::from),
-            Self::Replaced(_) | Self::Bookmark { .. } | Self::Resync | Self::Restarted { .. } => None,
+            Self::Replaced(_)
+            | Self::Listed(_)
+            | Self::Bookmark { .. }
+            | Self::Resync
+            | Self::ResyncDone
+            | Self::Restarted { .. } => None,
+        }
+    }
+}
+
+impl<T> Clone for Delta<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Added(object) => Self::Added(object.clone()),
+            Self::Updated(object) => Self::Updated(object.clone()),
+            Self::Deleted(object) => Self::Deleted(object.clone()),
+            Self::Tombstone(object) => Self::Tombstone(object.clone()),
+            Self::Vanished { key, version } => Self::Vanished { key: key.clone(), version: version.clone() },
+            Self::Undecodable(bad) => Self::Undecodable(bad.clone()),
+            Self::Replaced(Replacement { mark, objects, undecodable }) => Self::Replaced(Replacement {
+                mark: mark.clone(),
+                objects: objects.clone(),
+                undecodable: undecodable.clone(),
+            }),
+            Self::Listed(mark) => Self::Listed(mark.clone()),
+            Self::Bookmark { scope, version } => Self::Bookmark { scope: scope.clone(), version: version.clone() },
+            Self::Resync => Self::Resync,
+            Self::Resynced(object) => Self::Resynced(object.clone()),
+            Self::ResyncDone => Self::ResyncDone,
+            Self::Restarted { scope } => Self::Restarted { scope: scope.clone() },
         }
     }
 }

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
@@ -31,7 +32,7 @@ pub use self::error::ReflectorError;
 use self::initial::Streaming;
 use crate::health::Phase;
 use crate::object::{Object, ResourceVersion};
-use crate::queue::{Delta, Replacement, Scope};
+use crate::queue::{Delta, ListMark, Replacement, Scope};
 use crate::source::{Decoded, Events, ListOptions, ListWatch, SourceError, WatchEvent, WatchOptions};
 
 /// Watches shorter than this, with nothing in them, are a server's way of saying no.
@@ -54,9 +55,43 @@ pub trait Sink<T>: Send + 'static {
     /// Something was heard from the server.
     fn contact(&mut self) {}
 
+    /// Everything is being asked for, and why.
+    fn listing(&mut self, reason: ListReason) {
+        let _ = reason;
+    }
+
     /// Something failed; the reflector goes on.
     fn failed(&mut self, error: &ReflectorError) {
         let _ = error;
+    }
+}
+
+/// Why everything is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ListReason {
+    /// Nothing is known yet.
+    First,
+    /// The server has forgotten the version to go on from.
+    Expired,
+    /// Something went wrong that a new watch would not cure.
+    Failed,
+    /// Somebody asked for it, or it was time to.
+    Requested,
+    /// The server was restored to an older state.
+    Restored,
+}
+
+impl ListReason {
+    /// One word for metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Expired => "expired",
+            Self::Failed => "failed",
+            Self::Requested => "requested",
+            Self::Restored => "restored",
+        }
     }
 }
 
@@ -75,6 +110,12 @@ pub struct ReflectorOptions {
     pub progress_deadline: Duration,
     /// How long to wait between attempts.
     pub backoff: BackoffOptions,
+    /// How often to ask for everything again though nothing is wrong; `None` for never.
+    pub relist_period: Option<Duration>,
+    /// Counts requests to ask for everything again; each change is one.
+    pub relist_requests: Option<watch::Receiver<u64>>,
+    /// So many first lists may run at once, of all reflectors that share this; `None` for any number.
+    pub first_lists: Option<Arc<Semaphore>>,
     /// Where all chance comes from.
     pub seed: u64,
 }
@@ -88,6 +129,9 @@ impl Default for ReflectorOptions {
             watch_timeout: Duration::from_secs(300),
             progress_deadline: Duration::from_secs(30),
             backoff: BackoffOptions::default(),
+            relist_period: None,
+            relist_requests: None,
+            first_lists: None,
             seed: rand::random(),
         }
     }
@@ -123,6 +167,12 @@ pub struct Reflector<T, L, S> {
     paginated: bool,
     /// True if `last_version` may be of a server that was restored since.
     doubtful: bool,
+    /// Why the next round begins.
+    reason: ListReason,
+    /// The last request for a relist that had been made when the round began.
+    request: u64,
+    /// When the last list was complete.
+    listed_at: Instant,
     /// True if a watch has worked since the last time a version expired.
     watch_worked: bool,
     streaming: Streaming,
@@ -160,6 +210,9 @@ where
             version_unavailable: false,
             paginated: false,
             doubtful: false,
+            reason: ListReason::First,
+            request: 0,
+            listed_at: Instant::now(),
             watch_worked: false,
             streaming,
             objects: std::marker::PhantomData,
@@ -189,7 +242,16 @@ where
     ///
     /// The next round starts afresh; nothing that was pushed is lost.
     pub async fn round(&mut self) -> Result<(), ReflectorError> {
+        self.request = self.options.relist_requests.as_mut().map_or(0, |requests| *requests.borrow_and_update());
+        self.sink.listing(self.reason);
+        let turn = match &self.options.first_lists {
+            // A semaphore that is closed holds nobody back.
+            Some(first_lists) if self.reason == ListReason::First => first_lists.clone().acquire_owned().await.ok(),
+            _ => None,
+        };
         let mut stream = self.initial_state().await?;
+        drop(turn);
+        self.reason = ListReason::Failed;
         loop {
             let next = match stream.take() {
                 Some(events) => self.follow(events).await,
@@ -245,9 +307,19 @@ where
     /// Passes on what a watch sends, until it ends.
     async fn follow(&mut self, mut watch: OpenWatch<T>) -> Next {
         self.sink.phase(Phase::Watching);
+        let mut relist = std::pin::pin!(self.relist_wanted());
         let ended = loop {
-            match timeout(watch.deadline(), watch.events.next()).await {
-                Err(_) => break Err(ReflectorError::Silent { after: watch.deadline() }),
+            let deadline = watch.deadline();
+            let event = tokio::select! {
+                biased;
+                () = &mut relist => {
+                    self.reason = ListReason::Requested;
+                    return Next::Relist;
+                }
+                event = timeout(deadline, watch.events.next()) => event,
+            };
+            match event {
+                Err(_) => break Err(ReflectorError::Silent { after: deadline }),
                 Ok(None) => break Ok(()),
                 Ok(Some(Err(error))) => break Err(ReflectorError::Stream(error)),
                 Ok(Some(Ok(event))) => {
@@ -287,9 +359,35 @@ where
         }
     }
 
+    /// Waits until somebody asks for a relist, or it is time for one.
+    fn relist_wanted(&self) -> impl Future<Output = ()> + Send + use<T, L, S> {
+        let (requests, handled) = (self.options.relist_requests.clone(), self.request);
+        let due = self.options.relist_period.map(|period| self.listed_at + period);
+        async move {
+            let requested = async {
+                let Some(mut requests) = requests else { return std::future::pending().await };
+                if requests.wait_for(|request| *request > handled).await.is_err() {
+                    std::future::pending::<()>().await; // Nobody is left who could ask.
+                }
+            };
+            let due = async {
+                match due {
+                    Some(due) => tokio::time::sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = requested => {}
+                () = due => {}
+            }
+        }
+    }
+
     /// The first time a version expires after a watch that worked, everything is asked for again at once.
     fn expired(&mut self, error: SourceError) -> Next {
         let error = ReflectorError::Expired(error);
+        self.reason = ListReason::Expired;
         if std::mem::take(&mut self.watch_worked) {
             self.sink.failed(&error);
             Next::Relist
@@ -345,6 +443,7 @@ where
             scope = self.options.scope.as_deref(),
             "server was restored to an older state; asking for everything again"
         );
+        self.reason = ListReason::Restored;
         self.last_version = None;
         self.version_unavailable = false;
         self.doubtful = false;
@@ -376,18 +475,19 @@ where
 
     /// Hands over a complete state.
     async fn replace(&mut self, replacement: Replacement<T>) {
-        let older = replacement
-            .version
-            .as_ref()
-            .zip(self.last_version.as_ref())
-            .is_some_and(|(new, last)| new.is_older_than(last));
-        if older {
+        let version = replacement.mark.version.clone();
+        if version.as_ref().zip(self.last_version.as_ref()).is_some_and(|(new, last)| new.is_older_than(last)) {
             self.restart().await;
         }
-        self.last_version = replacement.version.clone();
+        self.last_version = version;
         self.version_unavailable = false;
         self.doubtful = false;
+        self.listed_at = Instant::now();
         self.sink.push(Delta::Replaced(replacement)).await;
+    }
+
+    fn mark(&self, version: Option<ResourceVersion>) -> ListMark {
+        ListMark { scope: self.options.scope.clone(), version, request: self.request }
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod items;
 #[cfg(feature = "kube")]
 pub mod kube;
 mod script;
+pub(crate) mod transform;
 
 use std::fmt;
 use std::future::Future;
@@ -18,21 +19,55 @@ use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 
 pub use self::script::ListWatchFns;
-use crate::object::{DecodeError, ObjectKey, ResourceVersion};
+use crate::object::{DecodeError, Glimpse, GlimpseMetadata, Id, Object, ObjectKey, Raw, ResourceVersion};
 
 /// Where objects come from: an API server, or a script in a test.
 ///
 /// Over a Kubernetes API server it is `KubeSource`; two closures make one too ([`ListWatchFns`]).
-pub trait ListWatch<T>: Send + Sync + 'static {
+pub trait ListWatch<T: Object>: Send + Sync + 'static {
     /// Starts to list one page of the collection.
     fn list(&self, options: ListOptions) -> impl Future<Output = Result<Items<T>, SourceError>> + Send;
 
     /// Opens a watch.
     fn watch(&self, options: WatchOptions) -> impl Future<Output = Result<Events<T>, SourceError>> + Send;
 
+    /// Starts to list one page of the collection, of which only keys and versions are of interest.
+    ///
+    /// A source that can ask its server for less does so.
+    fn list_identities(
+        &self,
+        options: ListOptions,
+    ) -> impl Future<Output = Result<Items<Identity>, SourceError>> + Send {
+        async {
+            let items = self.list(options).await?;
+            Ok(Items::new(items.map(|part| part.map(|part| part.map(|object| Identity::of(&*object))))))
+        }
+    }
+
     /// False if this source cannot answer a watch with the initial state first; lists are then used instead.
     fn supports_streaming_lists(&self) -> bool {
         true
+    }
+}
+
+impl<T: Object, L: ListWatch<T>> ListWatch<T> for Arc<L> {
+    fn list(&self, options: ListOptions) -> impl Future<Output = Result<Items<T>, SourceError>> + Send {
+        L::list(self, options)
+    }
+
+    fn watch(&self, options: WatchOptions) -> impl Future<Output = Result<Events<T>, SourceError>> + Send {
+        L::watch(self, options)
+    }
+
+    fn list_identities(
+        &self,
+        options: ListOptions,
+    ) -> impl Future<Output = Result<Items<Identity>, SourceError>> + Send {
+        L::list_identities(self, options)
+    }
+
+    fn supports_streaming_lists(&self) -> bool {
+        L::supports_streaming_lists(self)
     }
 }
 
@@ -70,6 +105,49 @@ pub enum ListPart<T> {
     Item(Decoded<T>),
     /// The page is complete.
     End(ListEnd),
+}
+
+impl<T> ListPart<T> {
+    /// The same with other objects.
+    fn map<U>(self, change: impl FnOnce(Arc<T>) -> U) -> ListPart<U> {
+        match self {
+            Self::Item(Decoded::Object(object)) => ListPart::Item(Decoded::Object(Arc::new(change(object)))),
+            Self::Item(Decoded::Bad(bad)) => ListPart::Item(Decoded::Bad(bad)),
+            Self::End(end) => ListPart::End(end),
+        }
+    }
+}
+
+/// Which object, and which version of it: an object of which nothing else is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// What tells a recreated object from its namesake; empty if unknown.
+    pub uid: String,
+    /// The version the server gave it; empty if unknown.
+    pub version: String,
+}
+
+impl Identity {
+    /// That of another object.
+    pub fn of(object: &impl Object) -> Self {
+        let Id { key, uid, version } = object.id();
+        Self { key: key.into(), uid: uid.to_owned(), version: version.to_owned() }
+    }
+}
+
+impl Object for Identity {
+    fn decode(raw: Raw<'_>) -> Result<Self, DecodeError> {
+        let glimpse: Glimpse = raw.deserialize()?;
+        let key = glimpse.key().ok_or(DecodeError::NoName)?;
+        let GlimpseMetadata { uid, resource_version, .. } = glimpse.metadata;
+        Ok(Self { key, uid: uid.unwrap_or_default(), version: resource_version.unwrap_or_default() })
+    }
+
+    fn id(&self) -> Id<'_> {
+        Id { key: (&self.key).into(), uid: &self.uid, version: &self.version }
+    }
 }
 
 /// What is known at the end of a page.

@@ -131,6 +131,11 @@ impl<T: Object> Snapshot<T> {
         self.state.version.as_ref()
     }
 
+    /// True if somebody added an index of that name.
+    pub fn has_index(&self, index: &str) -> bool {
+        self.state.indexes.iter().any(|state| state.is_named(index))
+    }
+
     /// The objects that had this value in the named index at that instant; none if there is no such index.
     pub fn by_index(&self, index: &str, value: &str) -> impl Iterator<Item = &Arc<T>> {
         let index = self.state.indexes.iter().find(|state| state.is_named(index));

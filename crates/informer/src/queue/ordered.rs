@@ -5,8 +5,9 @@ use std::hash::BuildHasher as _;
 
 use foldhash::fast::FixedState;
 
-use super::Delta;
+use super::{Delta, Queue};
 use crate::object::Object;
+use crate::store::Store;
 
 /// The most changes one batch holds.
 const BATCH: usize = 1000;
@@ -88,6 +89,42 @@ impl<T: Object> OrderedQueue<T> {
             *initial = initial.saturating_sub(self.in_hand);
         }
         self.in_hand = 0;
+    }
+}
+
+impl<T: Object> Queue<T> for OrderedQueue<T> {
+    fn push(&mut self, delta: Delta<T>, _known: &Store<T>) {
+        Self::push(self, delta);
+    }
+
+    fn pop_batch(&mut self) -> Vec<Delta<T>> {
+        Self::pop_batch(self)
+    }
+
+    fn processed(&mut self) {
+        Self::processed(self);
+    }
+
+    fn put_back(&mut self, batch: Vec<Delta<T>>) {
+        let waiting: HashSet<_> =
+            self.waiting.iter().filter_map(|delta| delta.key().map(crate::ObjectKey::from)).collect();
+        let absent = |delta: &Delta<T>| !delta.key().is_some_and(|key| waiting.contains(&key.into()));
+        // In front, where they were: what came later must still come later.
+        for delta in batch.into_iter().rev().filter(absent) {
+            self.waiting.push_front(delta);
+        }
+    }
+
+    fn len(&self) -> usize {
+        Self::len(self)
+    }
+
+    fn has_synced(&self) -> bool {
+        Self::has_synced(self)
+    }
+
+    fn is_settled(&self) -> bool {
+        true
     }
 }
 

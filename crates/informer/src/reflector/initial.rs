@@ -12,7 +12,7 @@ use super::error::IncompleteReason;
 use super::{OpenWatch, Reflector, ReflectorError, Sink, VERY_SHORT};
 use crate::health::Phase;
 use crate::object::{Object, ObjectKey, ResourceVersion};
-use crate::queue::Replacement;
+use crate::queue::{ListMark, Replacement};
 use crate::source::{BadObject, Decoded, ListEnd, ListOptions, ListPart, ListWatch, SourceError, WatchEvent};
 
 /// How many objects a page holds, where pages are wanted.
@@ -97,9 +97,8 @@ impl<T: Object> Collected<T> {
         self.add(item);
     }
 
-    fn into_replacement(self, scope: crate::queue::Scope, version: Option<ResourceVersion>) -> Replacement<T> {
-        let objects = self.objects.into_iter().flatten().collect();
-        Replacement { scope, objects, undecodable: self.undecodable, version }
+    fn into_replacement(self, mark: ListMark) -> Replacement<T> {
+        Replacement { mark, objects: self.objects.into_iter().flatten().collect(), undecodable: self.undecodable }
     }
 }
 
@@ -189,7 +188,8 @@ where
             }
         };
         let version = Some(version).filter(|version| !version.as_str().is_empty());
-        self.replace(collected.into_replacement(self.options.scope.clone(), version)).await;
+        let mark = self.mark(version);
+        self.replace(collected.into_replacement(mark)).await;
         Attempt::Complete(watch)
     }
 
@@ -240,7 +240,8 @@ where
             outcome => outcome,
         };
         let (collected, end) = outcome?;
-        self.replace(collected.into_replacement(self.options.scope.clone(), end.version)).await;
+        let mark = self.mark(end.version);
+        self.replace(collected.into_replacement(mark)).await;
         Ok(())
     }
 

@@ -21,7 +21,8 @@ use serde_json::value::RawValue;
 use super::frames::Lines;
 use super::items::ItemSplitter;
 use super::{
-    BadObject, Decoded, Events, Items, ListOptions, ListPart, ListWatch, SourceError, Status, WatchEvent, WatchOptions,
+    BadObject, Decoded, Events, Identity, Items, ListOptions, ListPart, ListWatch, SourceError, Status, WatchEvent,
+    WatchOptions,
 };
 use crate::object::{
     self, DecodeError, Glimpse, Id, KeyRef, Kind, ManagedFields, Object, Raw, ResourceType, ResourceVersion,
@@ -61,6 +62,19 @@ pub(crate) struct Selection {
     pub(crate) labels: Option<String>,
     pub(crate) fields: Option<String>,
     pub(crate) extra: Vec<(String, String)>,
+}
+
+impl Selection {
+    /// This, and another's where nothing was said. Namespaces are not looked at.
+    pub(crate) fn or(self, other: &Self) -> Self {
+        let extra = if self.extra.is_empty() { other.extra.clone() } else { self.extra };
+        Self {
+            namespace: None,
+            labels: self.labels.or_else(|| other.labels.clone()),
+            fields: self.fields.or_else(|| other.fields.clone()),
+            extra,
+        }
+    }
 }
 
 impl<T: Kind> KubeSource<T> {
@@ -207,6 +221,12 @@ impl<T: Object> ListWatch<T> for KubeSource<T> {
             }
             Some((part, state))
         })))
+    }
+
+    async fn list_identities(&self, options: ListOptions) -> Result<Items<Identity>, SourceError> {
+        let Self { client, resource, selection, object_limit, .. } = self;
+        let metadata = KubeSource::<Identity>::of(client.clone(), resource.clone()).select(selection.clone());
+        metadata.metadata_only().object_limit(*object_limit).list(options).await
     }
 
     async fn watch(&self, options: WatchOptions) -> Result<Events<T>, SourceError> {

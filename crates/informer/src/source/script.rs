@@ -2,6 +2,8 @@
 
 use std::future::Future;
 
+use crate::object::Object;
+
 use super::{Events, Items, ListOptions, ListWatch, SourceError, WatchOptions};
 
 /// A [`ListWatch`] made of two async closures.
@@ -49,6 +51,7 @@ impl<L, W> ListWatchFns<L, W> {
 
 impl<T, L, W, LF, WF> ListWatch<T> for ListWatchFns<L, W>
 where
+    T: Object,
     L: Fn(ListOptions) -> LF + Send + Sync + 'static,
     W: Fn(WatchOptions) -> WF + Send + Sync + 'static,
     LF: Future<Output = Result<Items<T>, SourceError>> + Send,

@@ -86,18 +86,13 @@ impl<V: IndexValues, const N: usize> IndexValues for [V; N] {
 pub(crate) type IndexFunction<T> = Arc<dyn Fn(&T, &mut dyn FnMut(&str)) -> bool + Send + Sync>;
 
 /// Wraps an index function so that a panic is reported and skips the object instead of ending the informer.
-pub(crate) fn index_function<T: Object, F, V>(
-    function: F,
+pub(crate) fn index_function<T: Object>(
+    function: impl Fn(&T, &mut dyn FnMut(&str)) + Send + Sync + 'static,
     report: impl Fn(KeyRef<'_>, String) + Send + Sync + 'static,
-) -> IndexFunction<T>
-where
-    F: Fn(&T) -> V + Send + Sync + 'static,
-    V: IndexValues,
-{
+) -> IndexFunction<T> {
     Arc::new(move |object, add| {
         // The function only borrows the object, so that what it leaves behind in a panic is its own affair.
-        let outcome = catch_unwind(AssertUnwindSafe(|| function(object).for_each(add)));
-        match outcome {
+        match catch_unwind(AssertUnwindSafe(|| function(object, add))) {
             Ok(()) => true,
             Err(panic) => {
                 report(object.id().key, crate::panic_text(&*panic));

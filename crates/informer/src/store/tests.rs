@@ -13,8 +13,8 @@ fn with_values(name: u8, version: u64, values: &[u8]) -> Arc<Thing> {
     Arc::new(thing)
 }
 
-fn by_value(thing: &Thing) -> Vec<String> {
-    thing.values.clone()
+fn by_value(thing: &Thing, add: &mut dyn FnMut(&str)) {
+    thing.values.clone().for_each(add);
 }
 
 fn add_index(writer: &mut StoreWriter<Thing>, name: &str) -> Index<Thing> {
@@ -96,9 +96,10 @@ fn a_transaction_is_seen_all_at_once_or_not_at_all() {
 fn a_panicking_index_function_skips_the_object_and_is_reported() {
     let (store, mut writer) = Store::new(1);
     let reported = Arc::new(parking_lot::Mutex::new(Vec::new()));
-    let function = |thing: &Thing| {
+    let function = |thing: &Thing, add: &mut dyn FnMut(&str)| {
+        add("before");
         assert!(thing.name != "bad", "cannot take {}", thing.name);
-        thing.name.clone()
+        add(&thing.name);
     };
     let report = {
         let reported = reported.clone();
@@ -107,7 +108,8 @@ fn a_panicking_index_function_skips_the_object_and_is_reported() {
     let index = writer.add_index("name", TypeId::of::<u8>(), index_function(function, report)).unwrap();
     writer.put(thing("web/bad", 1));
     writer.put(thing("web/good", 2));
-    assert_eq!(index.values(), ["good"]);
+    assert_eq!(index.values(), ["before", "good"]);
+    assert_eq!(index.count("before"), 1, "nothing of a failed call is kept");
     assert_eq!(store.len(), 2);
     assert_eq!(*reported.lock(), [("web/bad".to_owned(), "cannot take bad".to_owned())]);
 }

@@ -1,0 +1,26 @@
+//! Clients for informers.
+
+use kube_client::Client;
+use kube_client::config::Config;
+
+/// A client for informers, from the usual places: a kubeconfig, or the cluster this program runs in.
+///
+/// It differs from `kube`'s default in one thing: it does not retry by itself. The default retries 429, 503 and 504 up to
+/// fifteen times before anybody hears of them, while informers have a backoff of their own and report every failure.
+///
+/// # Errors
+///
+/// What `kube` says of a configuration that is missing or wrong.
+pub async fn client() -> Result<Client, kube_client::Error> {
+    client_from(Config::infer().await.map_err(kube_client::Error::InferConfig)?)
+}
+
+/// The same from a configuration at hand.
+///
+/// # Errors
+///
+/// What `kube` says of a configuration that is wrong.
+pub fn client_from(mut config: Config) -> Result<Client, kube_client::Error> {
+    config.default_retry = false;
+    Client::try_from(config)
+}

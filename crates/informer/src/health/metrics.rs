@@ -1,0 +1,89 @@
+//! What an informer tells the `metrics` facade.
+//!
+//! Names are client-go's where it has them: `informer_queued_items`, `informer_processing_latency_seconds`,
+//! `informer_store_resource_version`. Ours beside them count lists and watches by reason, failures, objects that could not
+//! be read, and what waits for each handler.
+
+use std::time::Duration;
+
+use metrics::{Counter, Gauge, Histogram, Label, counter, gauge, histogram};
+
+use crate::object::ResourceVersion;
+use crate::reflector::ListReason;
+
+/// The handles of one informer, taken once.
+pub(crate) struct Metrics {
+    labels: Vec<Label>,
+    queued: Gauge,
+    latency: Histogram,
+    store_version: Gauge,
+    last_contact: Gauge,
+    watches: Counter,
+    undecodable: Counter,
+    failures: Counter,
+}
+
+impl Metrics {
+    pub(crate) fn new(name: &str) -> Self {
+        let labels = vec![Label::new("name", name.to_owned())];
+        Self {
+            queued: gauge!("informer_queued_items", labels.clone()),
+            latency: histogram!("informer_processing_latency_seconds", labels.clone()),
+            store_version: gauge!("informer_store_resource_version", labels.clone()),
+            last_contact: gauge!("informer_last_contact_seconds", labels.clone()),
+            watches: counter!("informer_watches_total", labels.clone()),
+            undecodable: counter!("informer_undecodable_objects_total", labels.clone()),
+            failures: counter!("informer_failures_total", labels.clone()),
+            labels,
+        }
+    }
+
+    pub(crate) fn processed(&self, waiting: usize, took: Duration) {
+        self.queued.set(waiting as f64);
+        self.latency.record(took);
+    }
+
+    /// The last fifteen digits: as much as a gauge can tell apart.
+    pub(crate) fn store_version(&self, version: &ResourceVersion) {
+        let text = version.as_str();
+        let digits = text.get(text.len().saturating_sub(15)..).and_then(|digits| digits.parse::<u64>().ok());
+        self.store_version.set(digits.unwrap_or_default() as f64);
+    }
+
+    pub(crate) fn listing(&self, reason: ListReason) {
+        let mut labels = self.labels.clone();
+        labels.push(Label::new("reason", reason.as_str()));
+        counter!("informer_lists_total", labels).increment(1);
+    }
+
+    pub(crate) fn watching(&self) {
+        self.watches.increment(1);
+    }
+
+    pub(crate) fn failed(&self) {
+        self.failures.increment(1);
+    }
+
+    pub(crate) fn undecodable(&self) {
+        self.undecodable.increment(1);
+    }
+
+    /// How long ago the server was heard of.
+    pub(crate) fn last_contact(&self, age: Duration) {
+        self.last_contact.set(age.as_secs_f64());
+    }
+
+    pub(crate) fn backlog(&self, handler: &str, waiting: usize, folds: u64) {
+        let mut labels = self.labels.clone();
+        labels.push(Label::new("handler", handler.to_owned()));
+        gauge!("informer_handler_backlog", labels.clone()).set(waiting as f64);
+        counter!("informer_handler_folds_total", labels).absolute(folds);
+    }
+
+    /// Nothing waits and nothing is known any more.
+    pub(crate) fn zero(&self) {
+        self.queued.set(0.0);
+        self.store_version.set(0.0);
+        self.last_contact.set(0.0);
+    }
+}

@@ -1,0 +1,446 @@
+//! Registered handlers: the tasks that call them, and the handles to both.
+
+use std::any::Any;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_core::Stream;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::Event;
+use super::handler::AnyHandler;
+use super::mailbox::{Delivery, Mailbox, Parcel};
+use crate::health::{HealthBoard, InformerError};
+use crate::object::Object;
+
+tokio::task_local! {
+    /// The handler whose callback is running, so that it cannot wait for itself.
+    static CURRENT: u64;
+}
+
+/// The handler whose callback is running.
+pub(super) fn current() -> Option<u64> {
+    CURRENT.try_with(|id| *id).ok()
+}
+
+/// Runs something as part of a handler's callback, on whatever thread this is.
+pub(super) fn within<R>(id: Option<u64>, run: impl FnOnce() -> R) -> R {
+    match id {
+        Some(id) => CURRENT.sync_scope(id, run),
+        None => run(),
+    }
+}
+
+/// How a handler is registered.
+#[derive(Debug, Clone, Default)]
+pub struct HandlerOptions {
+    name: Option<String>,
+    delivery: Delivery,
+    resync_period: Option<Duration>,
+}
+
+impl HandlerOptions {
+    /// As if nothing had been said.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The name that logs, messages and metrics use; the type's name unless given.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// How the handler is told when it is slow.
+    #[must_use]
+    pub fn delivery(mut self, delivery: Delivery) -> Self {
+        self.delivery = delivery;
+        self
+    }
+
+    /// How often the handler is shown the cache again; the informer's own period unless given, zero for never.
+    #[must_use]
+    pub fn resync_period(mut self, period: Duration) -> Self {
+        self.resync_period = Some(period);
+        self
+    }
+
+    pub(crate) fn name_or(&self, otherwise: impl FnOnce() -> String) -> String {
+        self.name.clone().unwrap_or_else(otherwise)
+    }
+
+    pub(crate) fn requested_resync(&self) -> Option<Duration> {
+        self.resync_period
+    }
+}
+
+/// One registered handler: what waits for it and how far it has come.
+pub(crate) struct Listener<T> {
+    pub(crate) id: u64,
+    pub(crate) mailbox: Mailbox<T>,
+    pub(crate) resync: Mutex<Resync>,
+    status: Arc<ListenerStatus>,
+}
+
+/// When a listener is shown the cache again.
+#[derive(Debug, Default)]
+pub(crate) struct Resync {
+    /// What was asked for; `None` for never.
+    pub(crate) requested: Option<Duration>,
+    /// What it gets.
+    pub(crate) period: Option<Duration>,
+    pub(crate) next: Option<Instant>,
+    /// True from the moment it is due until it has been shown the cache.
+    pub(crate) due: bool,
+}
+
+/// The part of a listener that a handle reads.
+#[derive(Debug)]
+struct ListenerStatus {
+    name: String,
+    /// Events of the parcel in hand that are still to be delivered.
+    in_hand: AtomicUsize,
+    phase: watch::Sender<ListenerPhase>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum ListenerPhase {
+    Starting,
+    Synced,
+    /// Its task has ended, or never started and never will.
+    Ended {
+        was_synced: bool,
+    },
+}
+
+impl ListenerStatus {
+    fn synced(&self) {
+        self.phase.send_if_modified(|phase| {
+            let starting = *phase == ListenerPhase::Starting;
+            if starting {
+                *phase = ListenerPhase::Synced;
+            }
+            starting
+        });
+    }
+
+    fn ended(&self) {
+        self.phase.send_modify(|phase| {
+            let was_synced = matches!(phase, ListenerPhase::Synced | ListenerPhase::Ended { was_synced: true });
+            *phase = ListenerPhase::Ended { was_synced };
+        });
+    }
+}
+
+impl<T: Object> Listener<T> {
+    pub(crate) fn new(id: u64, name: String, delivery: Delivery, resync: Option<Duration>) -> Self {
+        let phase = watch::Sender::new(ListenerPhase::Starting);
+        let status = Arc::new(ListenerStatus { name, in_hand: AtomicUsize::new(0), phase });
+        let resync = Mutex::new(Resync { requested: resync, ..Resync::default() });
+        Self { id, mailbox: Mailbox::new(delivery), resync, status }
+    }
+
+    pub(crate) fn with_options(id: u64, name: String, options: &HandlerOptions, resync: Option<Duration>) -> Self {
+        Self::new(id, name, options.delivery, resync)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.status.name
+    }
+
+    /// How many events wait to be delivered, the parcel in hand included.
+    pub(crate) fn backlog(&self) -> usize {
+        self.mailbox.len() + self.status.in_hand.load(Ordering::Relaxed)
+    }
+
+    /// It was added to an informer that has ended.
+    pub(crate) fn never_runs(&self) {
+        self.status.ended();
+    }
+
+    /// Delivers what comes, one at a time, until the mailbox is closed and empty.
+    pub(crate) async fn run(self: Arc<Self>, mut handler: AnyHandler<T>, health: HealthBoard) {
+        // Also if the task is aborted: whoever waits for its end must not wait for ever.
+        let _ended = EndsOnDrop(self.status.clone());
+        CURRENT.scope(self.id, self.deliver_all(&mut handler, &health)).await;
+    }
+
+    async fn deliver_all(&self, handler: &mut AnyHandler<T>, health: &HealthBoard) {
+        while let Some(parcel) = self.mailbox.next().await {
+            match parcel {
+                Parcel::Replay(known) => {
+                    self.status.in_hand.store(known.len(), Ordering::Relaxed);
+                    for object in known.iter() {
+                        let event = Event::Added { object: object.clone(), initial: true };
+                        self.deliver(handler, event, health).await;
+                    }
+                }
+                Parcel::Events(events) => {
+                    self.status.in_hand.store(events.len(), Ordering::Relaxed);
+                    for event in events.iter() {
+                        self.deliver(handler, event.clone(), health).await;
+                    }
+                }
+                Parcel::Synced => self.status.synced(),
+            }
+            self.status.in_hand.store(0, Ordering::Relaxed);
+        }
+    }
+
+    async fn deliver(&self, handler: &mut AnyHandler<T>, event: Event<T>, health: &HealthBoard) {
+        // What was discarded while a parcel was in hand is not delivered any more.
+        if self.mailbox.is_discarded() {
+            return;
+        }
+        if let Err(message) = handler.call(event).await {
+            health.report(&InformerError::HandlerPanicked { handler: self.status.name.clone(), message });
+        }
+        self.status.in_hand.fetch_sub(1, Ordering::Relaxed);
+        // A handler with much to do leaves room for others.
+        tokio::task::coop::consume_budget().await;
+    }
+
+    /// The events of this listener as a stream, in place of a handler.
+    pub(crate) fn into_stream(
+        self: Arc<Self>,
+        unlist: impl Fn(u64) + Send + Sync + 'static,
+        informer: Arc<dyn Any + Send + Sync>,
+    ) -> EventStream<T> {
+        let ended = EndsOnDrop(self.status.clone());
+        let unlisted = Unlisted { id: self.id, unlist: Box::new(unlist) };
+        let listener = self.clone();
+        let parcels = stream::unfold((self, ended), |(listener, ended)| async move {
+            let parcel = listener.mailbox.next().await?;
+            let events: Vec<Event<T>> = match parcel {
+                Parcel::Replay(known) => {
+                    known.iter().map(|object| Event::Added { object: object.clone(), initial: true }).collect()
+                }
+                Parcel::Events(events) => events.to_vec(),
+                Parcel::Synced => {
+                    listener.status.synced();
+                    Vec::new()
+                }
+            };
+            Some((stream::iter(events), (listener, ended)))
+        });
+        EventStream { events: parcels.flatten().boxed(), listener, _unlisted: unlisted, _informer: informer }
+    }
+}
+
+struct EndsOnDrop(Arc<ListenerStatus>);
+
+impl Drop for EndsOnDrop {
+    fn drop(&mut self) {
+        self.0.ended();
+    }
+}
+
+struct Unlisted {
+    id: u64,
+    unlist: Box<dyn Fn(u64) + Send + Sync>,
+}
+
+impl Drop for Unlisted {
+    fn drop(&mut self) {
+        (self.unlist)(self.id);
+    }
+}
+
+/// The events of an informer as a stream. It ends when the informer is stopped, and keeps it alive until then; dropping
+/// it takes it off the informer's list.
+///
+/// It is slow if it is not polled: what waits then is folded as for any other handler.
+pub struct EventStream<T> {
+    events: BoxStream<'static, Event<T>>,
+    listener: Arc<Listener<T>>,
+    _unlisted: Unlisted,
+    _informer: Arc<dyn Any + Send + Sync>,
+}
+
+impl<T: Object> EventStream<T> {
+    /// How many events wait.
+    pub fn backlog(&self) -> usize {
+        self.listener.backlog()
+    }
+}
+
+impl<T> Stream for EventStream<T> {
+    type Item = Event<T>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event<T>>> {
+        self.events.as_mut().poll_next(context)
+    }
+}
+
+/// What becomes of events that wait when a handler is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Removal {
+    /// They are still delivered.
+    Drain,
+    /// They are thrown away.
+    Discard,
+}
+
+/// Why a handler could not be removed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoveError {
+    /// A handler cannot wait for its own callback to end.
+    #[error("handler {0:?} cannot be removed from inside its own callback; do it from another task")]
+    FromItself(String),
+}
+
+/// A registered handler. Dropping it leaves the handler in place; see [`HandlerHandle::remove_on_drop`].
+pub struct HandlerHandle {
+    id: u64,
+    status: Arc<ListenerStatus>,
+    control: Arc<dyn Control>,
+    informer: Weak<dyn Any + Send + Sync>,
+}
+
+/// What a handle does with its listener and its informer, whatever their type.
+trait Control: Send + Sync {
+    fn close(&self, removal: Removal);
+    fn backlog(&self) -> usize;
+    fn folds(&self) -> u64;
+}
+
+struct ListenerControl<T, F> {
+    listener: Arc<Listener<T>>,
+    unlist: F,
+}
+
+impl<T: Object, F: Fn(u64) + Send + Sync> Control for ListenerControl<T, F> {
+    fn close(&self, removal: Removal) {
+        (self.unlist)(self.listener.id);
+        self.listener.mailbox.close(removal == Removal::Drain);
+    }
+
+    fn backlog(&self) -> usize {
+        self.listener.backlog()
+    }
+
+    fn folds(&self) -> u64 {
+        self.listener.mailbox.folds()
+    }
+}
+
+impl HandlerHandle {
+    /// A handle to a listener of an informer; `unlist` takes it off the informer's list.
+    pub(crate) fn new<T: Object>(
+        listener: Arc<Listener<T>>,
+        unlist: impl Fn(u64) + Send + Sync + 'static,
+        informer: Weak<dyn Any + Send + Sync>,
+    ) -> Self {
+        Self {
+            id: listener.id,
+            status: listener.status.clone(),
+            control: Arc::new(ListenerControl { listener, unlist }),
+            informer,
+        }
+    }
+
+    /// The name it was registered under.
+    pub fn name(&self) -> &str {
+        &self.status.name
+    }
+
+    /// True once everything that was there at the start has been delivered. It stays true.
+    pub fn is_synced(&self) -> bool {
+        matches!(*self.status.phase.borrow(), ListenerPhase::Synced | ListenerPhase::Ended { was_synced: true })
+    }
+
+    /// Waits until everything that was there at the start has been delivered: true then, false if the handler ended
+    /// before.
+    ///
+    /// # Cancel safety
+    ///
+    /// Waiting again is fine.
+    pub async fn synced(&self) -> bool {
+        let mut phase = self.status.phase.subscribe();
+        // An error means that the listener is gone, and then its last phase tells.
+        let _ = phase.wait_for(|phase| *phase != ListenerPhase::Starting).await;
+        self.is_synced()
+    }
+
+    /// How many events wait to be delivered.
+    pub fn backlog(&self) -> usize {
+        self.control.backlog()
+    }
+
+    /// How often the handler was so slow that only the latest of each object was kept for it.
+    pub fn folds(&self) -> u64 {
+        self.control.folds()
+    }
+
+    /// Takes the handler away, and waits until its last call has returned.
+    ///
+    /// # Errors
+    ///
+    /// [`RemoveError::FromItself`] inside the handler's own callback: it would wait for itself.
+    pub async fn remove(self, removal: Removal) -> Result<(), RemoveError> {
+        if current() == Some(self.id) {
+            return Err(RemoveError::FromItself(self.status.name.clone()));
+        }
+        self.control.close(removal);
+        let mut phase = self.status.phase.subscribe();
+        // An error means that all is gone, which is as good as ended.
+        let _ = phase.wait_for(|phase| matches!(phase, ListenerPhase::Ended { .. })).await;
+        Ok(())
+    }
+
+    /// A guard that takes the handler away when it is dropped, without waiting for a call that is under way. Until then
+    /// it keeps the informer alive.
+    #[must_use = "dropping the guard removes the handler"]
+    pub fn remove_on_drop(self) -> HandlerGuard {
+        HandlerGuard { _informer: self.informer.upgrade(), handle: self }
+    }
+}
+
+/// Takes its handler away when it is dropped. Events that wait are thrown away.
+pub struct HandlerGuard {
+    handle: HandlerHandle,
+    _informer: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl std::ops::Deref for HandlerGuard {
+    type Target = HandlerHandle;
+
+    fn deref(&self) -> &HandlerHandle {
+        &self.handle
+    }
+}
+
+impl Drop for HandlerGuard {
+    fn drop(&mut self) {
+        self.handle.control.close(Removal::Discard);
+    }
+}
+
+impl fmt::Debug for HandlerGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HandlerGuard").field(&self.handle).finish()
+    }
+}
+
+impl fmt::Debug for HandlerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("HandlerHandle");
+        debug.field("name", &self.status.name).field("backlog", &self.backlog()).finish_non_exhaustive()
+    }
+}
+
+impl<T: Object> fmt::Debug for EventStream<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventStream").field("name", &self.listener.name()).finish_non_exhaustive()
+    }
+}

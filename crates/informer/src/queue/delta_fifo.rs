@@ -1,0 +1,381 @@
+//! The classic queue: all changes of one object together, objects in the order in which they first changed.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Delta, ListMark, Queue, Replacement, in_scope};
+use crate::object::{KeyRef, Object, ObjectKey};
+use crate::processor::Deleted;
+use crate::store::{Snapshot, Store};
+
+/// One change of one object.
+pub enum KeyDelta<T> {
+    /// It appeared.
+    Added(Arc<T>),
+    /// It changed.
+    Updated(Arc<T>),
+    /// It was listed; see [`DeltaFifo::emit_replaced`].
+    Replaced(Arc<T>),
+    /// It is to be looked at again, though nothing changed.
+    Sync(Arc<T>),
+    /// It is gone.
+    Deleted(Deleted<T>),
+}
+
+/// The changes of one object, oldest first. There is at least one.
+pub type Deltas<T> = Vec<KeyDelta<T>>;
+
+/// Changes waiting to be applied, all of one object together, objects in the order in which they first changed.
+///
+/// client-go's `DeltaFIFO`, with its order and its rules. Two deletions in a row become one; nothing else is merged. What
+/// differs: synced is true only once what was popped is also processed, and what the store knows is passed in.
+pub struct DeltaFifo<T> {
+    order: VecDeque<Place<T>>,
+    deltas: HashMap<ObjectKey, Deltas<T>>,
+    emit_replaced: bool,
+    /// How many objects of the first population are not yet processed; `None` before it.
+    initial: Option<usize>,
+    /// How many of those were popped and are not yet processed.
+    in_hand: usize,
+    closed: bool,
+}
+
+/// One place in the line.
+enum Place<T> {
+    Key(ObjectKey),
+    /// Something about many objects or none, in line with the changes before and behind it.
+    Mark(Delta<T>),
+}
+
+impl<T: Object> DeltaFifo<T> {
+    /// An empty queue. What is listed comes out as [`KeyDelta::Sync`] unless told otherwise.
+    pub fn new() -> Self {
+        Self {
+            order: VecDeque::new(),
+            deltas: HashMap::new(),
+            emit_replaced: false,
+            initial: None,
+            in_hand: 0,
+            closed: false,
+        }
+    }
+
+    /// Says whether what is listed comes out as [`KeyDelta::Replaced`], told apart from a resync.
+    #[must_use]
+    pub fn emit_replaced(mut self, emit_replaced: bool) -> Self {
+        self.emit_replaced = emit_replaced;
+        self
+    }
+
+    /// An object appeared.
+    pub fn add(&mut self, object: Arc<T>) {
+        self.populate();
+        self.enqueue(object.id().key.into(), KeyDelta::Added(object));
+    }
+
+    /// An object changed.
+    pub fn update(&mut self, object: Arc<T>) {
+        self.populate();
+        self.enqueue(object.id().key.into(), KeyDelta::Updated(object));
+    }
+
+    /// An object is gone. Ignored if it is neither queued nor known.
+    pub fn delete(&mut self, object: Deleted<T>, known: &Snapshot<T>) {
+        self.populate();
+        let key = object.key();
+        if self.deltas.contains_key(&key) || known.get(&key).is_some() {
+            self.enqueue(key, KeyDelta::Deleted(object));
+        }
+    }
+
+    /// The server was asked for everything again: what is missing from the list, queued or known, is gone.
+    pub fn replace(&mut self, objects: Vec<Arc<T>>, known: &Snapshot<T>) {
+        let replacement = Replacement { mark: ListMark::default(), objects, undecodable: Vec::new() };
+        self.replace_scope(replacement, known);
+    }
+
+    /// The same for one part of the collection. Answers which it was.
+    fn replace_scope(&mut self, replacement: Replacement<T>, known: &Snapshot<T>) -> ListMark {
+        let listed: HashSet<ObjectKey> = replacement.keys().map(ObjectKey::from).collect();
+        let scope = &replacement.mark.scope;
+        let mut gone = Vec::new();
+        if replacement.is_conclusive() {
+            let is_gone = |key: KeyRef<'_>| in_scope(scope, key) && !listed.contains(&key.into());
+            // The newest state queued is the last one known.
+            let queued = self.order.iter().filter_map(|place| self.deltas_at(place)).filter_map(<[_]>::last);
+            gone.extend(queued.map(KeyDelta::object).filter(|object| is_gone(object.id().key)).cloned());
+            let only_known = |object: &&Arc<T>| !self.deltas.contains_key(&ObjectKey::from(object.id().key));
+            gone.extend(known.iter().filter(|object| is_gone(object.id().key)).filter(only_known).cloned());
+        }
+        if self.initial.is_none() {
+            self.initial = Some(listed.len() + gone.len());
+        }
+        for object in replacement.objects {
+            let key = object.id().key.into();
+            let delta = if self.emit_replaced { KeyDelta::Replaced(object) } else { KeyDelta::Sync(object) };
+            self.enqueue(key, delta);
+        }
+        for object in gone {
+            self.enqueue(object.id().key.into(), KeyDelta::Deleted(Deleted::Unknown(object)));
+        }
+        replacement.mark
+    }
+
+    /// Queues everything known to be looked at again, but for what has changes waiting.
+    pub fn resync(&mut self, known: &Snapshot<T>) {
+        for object in known.iter() {
+            let key = ObjectKey::from(object.id().key);
+            if !self.deltas.contains_key(&key) {
+                self.enqueue(key, KeyDelta::Sync(object.clone()));
+            }
+        }
+    }
+
+    /// Takes out the changes of the object that has waited longest; `None` if nothing waits.
+    pub fn pop(&mut self) -> Option<(ObjectKey, Deltas<T>)> {
+        while let Some(place) = self.order.pop_front() {
+            if let Place::Key(key) = place {
+                self.count_popped();
+                let deltas = self.deltas.remove(&key).unwrap_or_default();
+                return Some((key, deltas));
+            }
+        }
+        None
+    }
+
+    /// Says that everything popped so far is processed.
+    pub fn processed(&mut self) {
+        if let Some(initial) = &mut self.initial {
+            *initial = initial.saturating_sub(self.in_hand);
+        }
+        self.in_hand = 0;
+    }
+
+    /// Puts changes back that could not be processed, unless newer ones of the same object wait.
+    pub fn add_if_absent(&mut self, key: ObjectKey, deltas: Deltas<T>) {
+        if !deltas.is_empty() && !self.deltas.contains_key(&key) {
+            self.order.push_back(Place::Key(key.clone()));
+            self.deltas.insert(key, deltas);
+        }
+    }
+
+    /// The changes of one object that wait, oldest first.
+    pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<&[KeyDelta<T>]> {
+        self.deltas.get(&ObjectKey::from(key.into())).map(Vec::as_slice)
+    }
+
+    /// The newest change of every object that waits, in order.
+    pub fn list(&self) -> Vec<&KeyDelta<T>> {
+        self.order.iter().filter_map(|place| self.deltas_at(place)?.last()).collect()
+    }
+
+    /// The keys of every object that waits, in order.
+    pub fn keys(&self) -> Vec<ObjectKey> {
+        let key = |place: &Place<T>| if let Place::Key(key) = place { Some(key.clone()) } else { None };
+        self.order.iter().filter_map(key).collect()
+    }
+
+    /// How many objects wait.
+    pub fn len(&self) -> usize {
+        self.deltas.len()
+    }
+
+    /// True if no object waits.
+    pub fn is_empty(&self) -> bool {
+        self.deltas.is_empty()
+    }
+
+    /// True once the first population is popped and processed.
+    pub fn has_synced(&self) -> bool {
+        self.initial == Some(0)
+    }
+
+    /// Takes nothing in from now on. What waits may still be taken out.
+    pub fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// True if nothing is taken in any more.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// A change before any list: there is no first population to wait for.
+    fn populate(&mut self) {
+        self.initial.get_or_insert(0);
+    }
+
+    fn count_popped(&mut self) {
+        if self.initial.is_some_and(|initial| initial > self.in_hand) {
+            self.in_hand += 1;
+        }
+    }
+
+    fn deltas_at(&self, place: &Place<T>) -> Option<&[KeyDelta<T>]> {
+        if let Place::Key(key) = place { self.deltas.get(key).map(Vec::as_slice) } else { None }
+    }
+
+    fn enqueue(&mut self, key: ObjectKey, delta: KeyDelta<T>) {
+        if self.closed {
+            return;
+        }
+        match self.deltas.get_mut(&key) {
+            None => {
+                self.order.push_back(Place::Key(key.clone()));
+                self.deltas.insert(key, vec![delta]);
+            }
+            Some(deltas) => match (deltas.last(), &delta) {
+                // Of two deletions the one that knows the final state says more.
+                (Some(KeyDelta::Deleted(Deleted::Final(_))), KeyDelta::Deleted(_)) => {}
+                (Some(KeyDelta::Deleted(Deleted::Unknown(_))), KeyDelta::Deleted(_)) => {
+                    deltas.pop();
+                    deltas.push(delta);
+                }
+                _ => deltas.push(delta),
+            },
+        }
+    }
+
+    fn mark(&mut self, delta: Delta<T>) {
+        if !self.closed {
+            self.order.push_back(Place::Mark(delta));
+        }
+    }
+}
+
+/// As the queue of an informer: marks keep their place in the line, behind everything that came before them.
+impl<T: Object> Queue<T> for DeltaFifo<T> {
+    fn push(&mut self, delta: Delta<T>, known: &Store<T>) {
+        match delta {
+            Delta::Added(object) => self.add(object),
+            Delta::Updated(object) => self.update(object),
+            Delta::Deleted(object) => self.delete(Deleted::Final(object), &known.snapshot()),
+            Delta::Tombstone(object) => self.delete(Deleted::Unknown(object), &known.snapshot()),
+            Delta::Vanished { key, version } => {
+                let queued = self.deltas.get(&key).and_then(|deltas| Some(deltas.last()?.object().clone()));
+                match queued.or_else(|| known.get(&key)) {
+                    Some(last) => self.enqueue(key, KeyDelta::Deleted(Deleted::Unknown(last))),
+                    None => self.mark(Delta::Vanished { key, version }),
+                }
+            }
+            Delta::Replaced(mut replacement) => {
+                for bad in std::mem::take(&mut replacement.undecodable) {
+                    self.mark(Delta::Undecodable(bad.clone()));
+                    replacement.undecodable.push(bad);
+                }
+                let mark = self.replace_scope(replacement, &known.snapshot());
+                self.mark(Delta::Listed(mark));
+            }
+            Delta::Resync => {
+                self.resync(&known.snapshot());
+                self.mark(Delta::ResyncDone);
+            }
+            Delta::Resynced(object) => self.enqueue(object.id().key.into(), KeyDelta::Sync(object)),
+            mark @ (Delta::Undecodable(_)
+            | Delta::Listed(_)
+            | Delta::Bookmark { .. }
+            | Delta::ResyncDone
+            | Delta::Restarted { .. }) => self.mark(mark),
+        }
+    }
+
+    fn pop_batch(&mut self) -> Vec<Delta<T>> {
+        match self.order.front() {
+            None => Vec::new(),
+            Some(Place::Mark(_)) => match self.order.pop_front() {
+                Some(Place::Mark(delta)) => vec![delta],
+                _ => Vec::new(),
+            },
+            Some(Place::Key(_)) => {
+                let deltas = self.pop().map(|(_, deltas)| deltas).unwrap_or_default();
+                deltas.into_iter().map(Delta::from).collect()
+            }
+        }
+    }
+
+    fn processed(&mut self) {
+        Self::processed(self);
+    }
+
+    fn put_back(&mut self, batch: Vec<Delta<T>>) {
+        let mut deltas: HashMap<ObjectKey, Deltas<T>> = HashMap::new();
+        for delta in batch {
+            match delta.key().map(ObjectKey::from).zip(KeyDelta::from_delta(delta)) {
+                Some((key, delta)) => deltas.entry(key).or_default().push(delta),
+                None => {}
+            }
+        }
+        deltas.into_iter().for_each(|(key, deltas)| self.add_if_absent(key, deltas));
+    }
+
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    fn has_synced(&self) -> bool {
+        Self::has_synced(self)
+    }
+
+    fn is_settled(&self) -> bool {
+        self.order.is_empty()
+    }
+}
+
+impl<T> KeyDelta<T> {
+    /// The state this change is about.
+    pub fn object(&self) -> &Arc<T> {
+        match self {
+            Self::Added(object) | Self::Updated(object) | Self::Replaced(object) | Self::Sync(object) => object,
+            Self::Deleted(Deleted::Final(object) | Deleted::Unknown(object)) => object,
+        }
+    }
+
+    fn from_delta(delta: Delta<T>) -> Option<Self> {
+        match delta {
+            Delta::Added(object) => Some(Self::Added(object)),
+            Delta::Updated(object) => Some(Self::Updated(object)),
+            Delta::Resynced(object) => Some(Self::Sync(object)),
+            Delta::Deleted(object) => Some(Self::Deleted(Deleted::Final(object))),
+            Delta::Tombstone(object) => Some(Self::Deleted(Deleted::Unknown(object))),
+            _ => None,
+        }
+    }
+}
+
+impl<T> From<KeyDelta<T>> for Delta<T> {
+    fn from(delta: KeyDelta<T>) -> Self {
+        match delta {
+            KeyDelta::Added(object) => Self::Added(object),
+            KeyDelta::Updated(object) | KeyDelta::Replaced(object) => Self::Updated(object),
+            KeyDelta::Sync(object) => Self::Resynced(object),
+            KeyDelta::Deleted(Deleted::Final(object)) => Self::Deleted(object),
+            KeyDelta::Deleted(Deleted::Unknown(object)) => Self::Tombstone(object),
+        }
+    }
+}
+
+impl<T: Object> Default for DeltaFifo<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Object> fmt::Debug for KeyDelta<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, id) = match self {
+            Self::Added(object) => ("Added", object.id()),
+            Self::Updated(object) => ("Updated", object.id()),
+            Self::Replaced(object) => ("Replaced", object.id()),
+            Self::Sync(object) => ("Sync", object.id()),
+            Self::Deleted(gone) => return fmt::Debug::fmt(gone, f),
+        };
+        write!(f, "{what}({}@{})", id.key, id.version)
+    }
+}
+
+impl<T: Object> fmt::Debug for DeltaFifo<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeltaFifo").field("deltas", &self.deltas).field("synced", &self.has_synced()).finish_non_exhaustive()
+    }
+}
