@@ -74,6 +74,13 @@ impl ApiServer {
         Ok((revision, objects.values().map(|object| object.value()).collect()))
     }
 
+    /// Asks a pod to stop, as its owner does: it is marked, and stays until it is deleted once more.
+    pub(crate) fn stop_pod(&self, namespace: &str, name: &str) -> Option<()> {
+        let pods = self.resource("pods").ok()?;
+        let options = DeleteOptions { grace_period: Some(30), ..DeleteOptions::default() };
+        write::delete(&self.hub, &pods, &key(&pods, Some(namespace), name), &options).ok().map(|_| ())
+    }
+
     fn resource(&self, name: &str) -> Result<Arc<Resource>, Status> {
         self.hub.storage.lock().catalog.named(name).cloned().ok_or_else(Status::no_such_resource)
     }

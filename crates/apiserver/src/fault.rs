@@ -4,9 +4,11 @@ mod action;
 mod armed;
 mod bytes;
 mod lines;
+mod list;
 mod rule;
 
 pub use action::Action;
+pub use list::ListFlaw;
 pub use rule::Fault;
 
 pub(crate) use armed::{Armed, before_answer, spoil};
@@ -53,11 +55,11 @@ pub struct FaultId(u64);
 /// One time that a fault took effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Firing {
-    /// The fault that fired.
+    /// The fault that fired; of no meaning for what was done to the whole server.
     pub fault: FaultId,
     /// The name of its action, as in [`Action::kind`].
     pub kind: &'static str,
-    /// The number of the request, as in [`RequestRecord::id`](crate::RequestRecord::id).
+    /// The number of the request, or 0 for what was done to the whole server. As in [`RequestRecord::id`](crate::RequestRecord::id).
     pub request: u64,
     /// What the request asked for.
     pub verb: Verb,
@@ -146,6 +148,12 @@ impl Faults {
             }
         }
         armed
+    }
+
+    /// Writes down a fault of the whole server, such as a restart, that no request asked for.
+    pub(crate) fn record_server(&self, kind: &'static str) {
+        let (verb, resource) = (Verb::Other, String::new());
+        self.record(Firing { fault: FaultId(0), kind, request: 0, verb, resource });
     }
 
     fn record(&self, firing: Firing) {

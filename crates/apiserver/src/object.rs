@@ -131,11 +131,6 @@ impl StoredObject {
         }
     }
 
-    /// The object as JSON.
-    pub(crate) fn json(&self) -> Bytes {
-        self.line.slice(self.object.clone())
-    }
-
     /// The watch line of the write that made this state: `ADDED` if it created the object, else `MODIFIED`.
     pub(crate) fn line(&self) -> Bytes {
         self.line.clone()

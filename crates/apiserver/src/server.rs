@@ -35,6 +35,15 @@ pub struct ApiServer {
 #[derive(Debug, Clone)]
 pub struct Saved(State);
 
+/// What becomes of history when a server restarts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum History {
+    /// Watches go on from where they were.
+    Kept,
+    /// Watches from before the restart get 410.
+    Lost,
+}
+
 impl Default for ApiServer {
     fn default() -> Self {
         Self::new()
@@ -73,13 +82,15 @@ impl ApiServer {
         self.hub.storage.revision()
     }
 
-    /// Forgets all history up to now: watches and exact lists from before get 410, open watches go on.
+    /// Forgets all history up to now, and puts it on the record of faults: watches and exact lists from before get 410, open watches go on.
     pub fn compact(&self) {
+        self.hub.faults.record_server("compact");
         self.hub.storage.compact();
     }
 
     /// Cuts every open watch, as a reset connection would.
     pub fn disconnect_watches(&self) {
+        self.hub.faults.record_server("disconnect");
         self.hub.storage.disconnect();
     }
 
@@ -92,7 +103,23 @@ impl ApiServer {
     /// Goes back to a state that was kept, as a cluster restored from a backup does: the revision goes back too, and
     /// every open watch is cut.
     pub fn restore(&self, saved: &Saved) {
+        self.hub.faults.record_server("restore");
         self.hub.storage.replace(saved.0.clone());
+    }
+
+    /// Restarts the server: objects and revision stay, every open watch is cut, and history stays or not.
+    pub fn restart(&self, history: History) {
+        self.hub.faults.record_server("restart");
+        if history == History::Lost {
+            self.hub.storage.compact();
+        }
+        self.hub.storage.disconnect();
+    }
+
+    /// Makes the clock of the server wrong by so many seconds, from now on, as timestamps of objects show.
+    pub fn set_clock_skew(&self, seconds: i64) {
+        self.hub.faults.record_server("clock_skew");
+        self.hub.clock.set_skew(seconds);
     }
 
     /// The faults that are, and were, injected.

@@ -75,7 +75,7 @@ where
     let facts = open_record(&hub, &parts, target, verb);
     let armed = hub.faults.arm(&facts);
     let id = facts.request;
-    let mut response = match before_answer(&armed).await? {
+    let mut response = match before_answer(&hub, &armed).await? {
         Some(instead) => instead,
         None => match read_body(body).await? {
             Err(status) => status_reply(&status),
@@ -91,8 +91,7 @@ where
     if let Ok(audit_id) = HeaderValue::from_str(&format!("00000000-0000-4000-8000-{id:012x}")) {
         headers.insert("audit-id", audit_id);
     }
-    let is_watch = verb == Some(Verb::Watch) && response.status().is_success();
-    Ok(spoil(armed, response, is_watch))
+    Ok(spoil(armed, response, &facts).await)
 }
 
 async fn answer(hub: &Arc<Hub>, call: &Call, route: &Route) -> Response<Body> {

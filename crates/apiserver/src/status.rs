@@ -16,7 +16,7 @@ pub struct Status {
     /// The sentence meant for people.
     pub message: String,
     /// What the answer is about.
-    pub details: Option<StatusDetails>,
+    pub details: Option<Box<StatusDetails>>,
     /// A replacement continue token, in the answer to one that has expired.
     pub continue_token: Option<String>,
 }
@@ -70,7 +70,7 @@ impl Status {
     }
 
     pub(crate) fn with_details(mut self, details: StatusDetails) -> Self {
-        self.details = Some(details);
+        self.details = Some(Box::new(details));
         self
     }
 
@@ -168,7 +168,7 @@ impl Status {
             status: if failed { "Failure" } else { "Success" },
             message: &self.message,
             reason: self.reason,
-            details: self.details.as_ref(),
+            details: self.details.as_deref(),
             code: if failed { self.code } else { 0 },
         };
         let mut bytes = serde_json::to_vec(&wire).unwrap_or_default();

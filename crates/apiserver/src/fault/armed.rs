@@ -1,15 +1,17 @@
 //! Faults that were chosen for one request, and how they change its answer.
 
-use http::{Response, header};
-use http_body_util::BodyDataStream;
+use http::{HeaderValue, Response, header};
+use http_body_util::{BodyDataStream, BodyExt};
 use std::io;
 
 use super::action::Layer;
 use super::bytes::FaultyBytes;
 use super::lines::FaultyLines;
-use super::{Action, Faults, Firing};
-use crate::reply::{Body, status_reply, stream_body};
+use super::{Action, Facts, Faults, Firing};
+use crate::hub::Hub;
+use crate::reply::{Body, full_body, reply, status_reply, stream_body};
 use crate::status::{Status, StatusDetails};
+use crate::verb::Verb;
 
 /// A fault chosen for one request. It is on record only once it takes effect.
 #[derive(Debug)]
@@ -31,20 +33,28 @@ impl Armed {
 }
 
 /// Applies what happens before there is an answer. Returns an answer that takes the place of the real one.
-pub(crate) async fn before_answer(armed: &[Armed]) -> io::Result<Option<Response<Body>>> {
-    for fault in armed {
+pub(crate) async fn before_answer(hub: &Hub, armed: &[Armed]) -> io::Result<Option<Response<Body>>> {
+    for fault in armed.iter().filter(|fault| fault.action.layer() == Layer::Answer) {
+        fault.fire();
         match &fault.action {
-            Action::Delay(delay) => {
-                fault.fire();
-                tokio::time::sleep(*delay).await;
-            }
-            Action::ResetBeforeAnswer => {
-                fault.fire();
-                return Err(reset());
-            }
+            Action::Delay(delay) => tokio::time::sleep(*delay).await,
+            Action::Compact => hub.storage.compact(),
+            Action::ResetBeforeAnswer => return Err(reset()),
+            Action::NoAnswer => return std::future::pending().await,
             Action::Status { code, retry_after } => {
-                fault.fire();
                 return Ok(Some(status_reply(&injected_status(*code, *retry_after))));
+            }
+            Action::VersionTooLarge => {
+                let current = hub.storage.revision();
+                return Ok(Some(status_reply(&Status::version_too_large(current + 1, current))));
+            }
+            Action::Page { code, content_type, header, body } => {
+                let mut page = reply(*code, content_type, full_body(body.clone()));
+                let value = header.as_ref().and_then(|(_, value)| HeaderValue::from_str(value).ok());
+                if let (Some((name, _)), Some(value)) = (header, value) {
+                    page.headers_mut().insert(*name, value);
+                }
+                return Ok(Some(page));
             }
             _ => {}
         }
@@ -52,32 +62,72 @@ pub(crate) async fn before_answer(armed: &[Armed]) -> io::Result<Option<Response
     Ok(None)
 }
 
-/// Applies what happens to the body of the answer.
-pub(crate) fn spoil(armed: Vec<Armed>, mut response: Response<Body>, is_watch: bool) -> Response<Body> {
+/// Applies what happens to the answer: its headers, its objects, its events, its bytes.
+pub(crate) async fn spoil(armed: Vec<Armed>, response: Response<Body>, facts: &Facts) -> Response<Body> {
+    let is_watch = facts.verb == Verb::Watch && response.status().is_success();
     let (mut lines, mut bytes) = (Vec::new(), Vec::new());
+    let mut response = response;
     for fault in armed {
         match fault.action.layer() {
             Layer::Answer => {}
+            Layer::Headers => spoil_headers(&fault, &mut response),
+            Layer::Items => response = spoil_list(&fault, response, facts).await,
             Layer::Lines if is_watch => lines.push(fault),
             Layer::Lines => {}
             Layer::Bytes => bytes.push(fault),
         }
     }
-    if lines.is_empty() && bytes.is_empty() {
+    if !lines.is_empty() {
+        response = response.map(|body| stream_body(FaultyLines::new(BodyDataStream::new(body), lines).into_stream()));
+    }
+    if bytes.is_empty() {
         return response;
     }
-    response.headers_mut().remove(header::CONTENT_LENGTH);
-    let body = |body: Body| {
-        let body = match lines.is_empty() {
-            true => body,
-            false => stream_body(FaultyLines::new(BodyDataStream::new(body), lines).into_stream()),
-        };
-        match bytes.is_empty() {
-            true => body,
-            false => stream_body(FaultyBytes::new(BodyDataStream::new(body), bytes).into_stream()),
+    if bytes.iter().any(|fault| fault.action == Action::UnaskedGzip) {
+        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response.map(|body| stream_body(FaultyBytes::new(BodyDataStream::new(body), bytes).into_stream()))
+}
+
+fn spoil_headers(fault: &Armed, response: &mut Response<Body>) {
+    fault.fire();
+    let headers = response.headers_mut();
+    match fault.action {
+        Action::ContentType(None) => {
+            headers.remove(header::CONTENT_TYPE);
         }
+        Action::ContentType(Some(content_type)) => {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        }
+        Action::Warnings(count) => {
+            for number in 0..count {
+                if let Ok(warning) = HeaderValue::from_str(&format!("299 - \"warning {number}\"")) {
+                    headers.append(header::WARNING, warning);
+                }
+            }
+        }
+        Action::ConnectionClose => {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        _ => {}
+    }
+}
+
+async fn spoil_list(fault: &Armed, response: Response<Body>, facts: &Facts) -> Response<Body> {
+    let Action::List(flaw) = fault.action else { return response };
+    if !response.status().is_success() {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let whole = match body.collect().await {
+        Ok(collected) => collected.to_bytes(),
+        Err(error) => return Response::from_parts(parts, stream_body(futures_util::stream::iter([Err(error)]))),
     };
-    response.map(body)
+    let spoilt = flaw.spoil(&whole, facts);
+    if spoilt.is_some() {
+        fault.fire();
+    }
+    Response::from_parts(parts, full_body(spoilt.unwrap_or(whole)))
 }
 
 /// A broken connection.

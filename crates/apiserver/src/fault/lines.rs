@@ -2,10 +2,12 @@
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::io;
+use std::time::Duration;
 
-use super::armed::injected_status;
+use super::armed::{injected_status, reset};
 use super::{Action, Armed};
 use crate::watch::error_line;
 
@@ -13,16 +15,30 @@ use crate::watch::error_line;
 pub(super) struct FaultyLines<S> {
     inner: S,
     faults: Vec<Armed>,
+    /// Lines that came and were not looked at yet.
+    held: VecDeque<Bytes>,
+    /// Lines that are passed on next.
+    ready: VecDeque<Bytes>,
+    /// An event that waits for the one after it.
+    overtaken: Option<Bytes>,
+    /// How many events have come.
+    seen: u64,
     /// How many events have been passed on.
     sent: u64,
-    /// Lines that came and are not passed on yet.
-    held: VecDeque<Bytes>,
     ended: bool,
+}
+
+/// How a watch ends before its time.
+enum Ending {
+    Clean,
+    Broken,
+    Told(Bytes),
 }
 
 impl<S: Stream<Item = io::Result<Bytes>> + Unpin + Send + 'static> FaultyLines<S> {
     pub(super) fn new(inner: S, faults: Vec<Armed>) -> Self {
-        Self { inner, faults, sent: 0, held: VecDeque::new(), ended: false }
+        let (held, ready) = (VecDeque::new(), VecDeque::new());
+        Self { inner, faults, held, ready, overtaken: None, seen: 0, sent: 0, ended: false }
     }
 
     pub(super) fn into_stream(self) -> impl Stream<Item = io::Result<Bytes>> + Send {
@@ -34,47 +50,118 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin + Send + 'static> FaultyLines<S
             if self.ended {
                 return None;
             }
-            if let Some(last) = self.ending() {
-                self.ended = true;
-                return last.map(Ok);
-            }
-            let Some(line) = self.held.pop_front() else {
-                match self.inner.next().await? {
-                    Ok(bytes) => self.held.extend(split_lines(bytes)),
-                    Err(error) => return Some(Err(error)),
-                }
-                continue;
-            };
-            if !self.swallows(&line) {
+            if let Some(line) = self.ready.pop_front() {
                 self.sent += 1;
                 return Some(Ok(line));
+            }
+            if let Some(line) = self.inserted() {
+                return Some(Ok(line));
+            }
+            if let Some(ending) = self.ending() {
+                self.ended = true;
+                return match ending {
+                    Ending::Clean => None,
+                    Ending::Broken => Some(Err(reset())),
+                    Ending::Told(line) => Some(Ok(line)),
+                };
+            }
+            if let Some(line) = self.held.pop_front() {
+                self.seen += 1;
+                if let Some(delay) = self.delay() {
+                    tokio::time::sleep(delay).await;
+                }
+                self.pass(line);
+                continue;
+            }
+            match self.inner.next().await {
+                Some(Ok(bytes)) => self.held.extend(split_lines(bytes)),
+                Some(Err(error)) => return Some(Err(error)),
+                None => {
+                    self.ended = true;
+                    return self.overtaken.take().map(Ok);
+                }
             }
         }
     }
 
-    /// Whether the watch ends now, and the line it ends with.
-    fn ending(&self) -> Option<Option<Bytes>> {
-        self.faults.iter().find_map(|fault| match fault.action {
-            Action::ErrorEvent { code, after_events } if self.sent >= after_events => {
-                fault.fire();
-                Some(Some(error_line(&injected_status(code, None))))
+    /// A line that is sent although nothing happened.
+    fn inserted(&mut self) -> Option<Bytes> {
+        let sent = self.sent;
+        let due = |fault: &Armed| match &fault.action {
+            Action::InsertLine { after_events, line } if sent >= *after_events => Some(format!("{line}\n")),
+            _ => None,
+        };
+        let (at, line) = self.faults.iter().enumerate().find_map(|(at, fault)| Some((at, due(fault)?)))?;
+        self.faults.remove(at).fire();
+        Some(line.into())
+    }
+
+    /// Whether the watch ends now.
+    fn ending(&self) -> Option<Ending> {
+        self.faults.iter().find_map(|fault| {
+            let (after, ending) = match &fault.action {
+                Action::ErrorEvent { code, after_events } => {
+                    (after_events, Ending::Told(error_line(&injected_status(*code, None))))
+                }
+                Action::EndAfterEvents(events) => (events, Ending::Clean),
+                Action::ResetAfterEvents(events) => (events, Ending::Broken),
+                _ => return None,
+            };
+            if self.sent < *after {
+                return None;
             }
-            Action::EndAfterEvents(events) if self.sent >= events => {
+            fault.fire();
+            Some(ending)
+        })
+    }
+
+    fn delay(&self) -> Option<Duration> {
+        self.faults.iter().find_map(|fault| match &fault.action {
+            Action::DelayEvent { nth, delay } if *nth == self.seen => {
                 fault.fire();
-                Some(None)
+                Some(*delay)
             }
             _ => None,
         })
     }
 
-    fn swallows(&self, line: &Bytes) -> bool {
-        self.faults.iter().any(|fault| {
-            let swallowed = fault.action == Action::WithholdEndBookmark && ends_initial_events(line);
-            if swallowed {
-                fault.fire();
+    /// Puts what becomes of an event into `ready`.
+    fn pass(&mut self, line: Bytes) {
+        let mut line = line;
+        for fault in &self.faults {
+            match &fault.action {
+                Action::WithholdEndBookmark if ends_initial_events(&line) => {
+                    fault.fire();
+                    return;
+                }
+                Action::DropEvent(nth) if *nth == self.seen => {
+                    fault.fire();
+                    return;
+                }
+                Action::DuplicateEvent(nth) if *nth == self.seen => {
+                    fault.fire();
+                    self.ready.push_back(line.clone());
+                }
+                Action::RetypeEvent { nth, to } if *nth == self.seen => {
+                    fault.fire();
+                    line = altered(&line, |event| event["type"] = (*to).into());
+                }
+                Action::BookmarkVersion(version) if is_bookmark(&line) => {
+                    fault.fire();
+                    line = altered(&line, |event| {
+                        event["object"]["metadata"]["resourceVersion"] = version.as_str().into();
+                    });
+                }
+                Action::SwapEvents(nth) if *nth == self.seen => {
+                    self.overtaken = Some(line);
+                    return;
+                }
+                Action::SwapEvents(nth) if *nth + 1 == self.seen => fault.fire(),
+                _ => {}
             }
-            swallowed
-        })
+        }
+        self.ready.push_back(line);
+        self.ready.extend(self.overtaken.take());
     }
 }
 
@@ -90,7 +177,20 @@ fn split_lines(mut bytes: Bytes) -> VecDeque<Bytes> {
     lines
 }
 
+/// The line with a change, or as it is if it is no JSON.
+fn altered(line: &Bytes, change: impl FnOnce(&mut Value)) -> Bytes {
+    let Ok(mut event) = serde_json::from_slice::<Value>(line) else { return line.clone() };
+    change(&mut event);
+    let mut bytes = serde_json::to_vec(&event).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes.into()
+}
+
+fn is_bookmark(line: &[u8]) -> bool {
+    line.starts_with(br#"{"type":"BOOKMARK""#)
+}
+
 fn ends_initial_events(line: &[u8]) -> bool {
     const MARK: &[u8] = br#""k8s.io/initial-events-end":"true""#;
-    line.starts_with(br#"{"type":"BOOKMARK""#) && line.windows(MARK.len()).any(|window| window == MARK)
+    is_bookmark(line) && line.windows(MARK.len()).any(|window| window == MARK)
 }

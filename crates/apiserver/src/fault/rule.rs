@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Action, Facts};
+use super::{Action, Facts, ListFlaw};
 use crate::chance::Chance;
+use crate::reply::TEXT;
 use crate::verb::Verb;
 
 /// Something that goes wrong, and for which requests. Without conditions it is for all.
@@ -75,6 +76,30 @@ impl Fault {
     /// Answers so much later.
     pub fn delay(delay: Duration) -> Self {
         Self::new(Action::Delay(delay))
+    }
+
+    /// Answers with an HTML page, as a proxy or a login page would.
+    pub fn html_page(code: u16) -> Self {
+        let body = "<html><body><h1>Bad Gateway</h1></body></html>\n".to_owned();
+        Self::new(Action::Page { code, content_type: "text/html", header: None, body })
+    }
+
+    /// Answers 429 in plain text, as flow control does.
+    pub fn too_many_requests(retry_after_seconds: Option<u32>) -> Self {
+        let body = "Too many requests, please try again later.\n".to_owned();
+        let header = retry_after_seconds.map(|seconds| ("retry-after", seconds.to_string()));
+        Self::new(Action::Page { code: 429, content_type: TEXT, header, body })
+    }
+
+    /// Answers with a redirect to another place.
+    pub fn redirect(location: impl Into<String>) -> Self {
+        let header = Some(("location", location.into()));
+        Self::new(Action::Page { code: 302, content_type: "text/html", header, body: String::new() })
+    }
+
+    /// Gives a list a flaw.
+    pub fn list(flaw: ListFlaw) -> Self {
+        Self::new(Action::List(flaw))
     }
 
     /// Only for requests with this verb.

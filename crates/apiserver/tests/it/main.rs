@@ -1,10 +1,12 @@
 //! The promises of the server, seen from a client. One file per promise.
 #![allow(missing_docs)]
 
+mod fault_table;
 mod faults;
 mod http;
 mod kube;
 mod list;
 mod support;
 mod watch;
+mod workload;
 mod write;

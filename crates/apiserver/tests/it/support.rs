@@ -1,7 +1,7 @@
 //! A plain HTTP client of the in-process service.
 
 use bytes::Bytes;
-use http::{HeaderMap, Request};
+use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt, Full};
 use kube_embedded_apiserver::{ApiServer, Body};
 use serde_json::{Value, json};
@@ -89,6 +89,8 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 pub(crate) enum Seen {
     Event(Value),
+    /// A line that is no JSON.
+    Garbage,
     /// The stream ended; the text is what was left of an unfinished line.
     End(String),
     /// The connection broke; the text is what was left of an unfinished line.
@@ -99,7 +101,10 @@ pub(crate) enum Seen {
 
 impl Watch {
     pub(crate) async fn open(server: &ApiServer, path: &str) -> Self {
-        let response = server.clone().oneshot(request("GET", path, None)).await.unwrap();
+        Self::of(server.clone().oneshot(request("GET", path, None)).await.unwrap())
+    }
+
+    pub(crate) fn of(response: Response<Body>) -> Self {
         let (parts, body) = response.into_parts();
         Self { code: parts.status.as_u16(), headers: parts.headers, body, buffer: Vec::new() }
     }
@@ -109,7 +114,10 @@ impl Watch {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
-                return Seen::Event(serde_json::from_slice(&line).unwrap());
+                return match serde_json::from_slice(&line) {
+                    Ok(event) => Seen::Event(event),
+                    Err(_) => Seen::Garbage,
+                };
             }
             match tokio::time::timeout(wait, self.body.frame()).await {
                 Err(_) => return Seen::Silence,

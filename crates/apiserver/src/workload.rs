@@ -1,0 +1,330 @@
+//! A small cluster life: nodes, deployments and pods that come, change and go.
+
+mod model;
+mod objects;
+
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::chance::Chance;
+use crate::server::ApiServer;
+use crate::verb::Verb;
+use model::{Deployment, Model, Phase, Pod};
+
+/// A seeded generator of cluster life, written straight into a server.
+///
+/// Each step is one write: a node beats its heart, a deployment is created, scaled, rolled or deleted, a pod is created,
+/// scheduled, started, restarted, asked to stop or removed. The same seed on an equal server makes the same steps.
+///
+/// ```
+/// use kube_embedded_apiserver::{ApiServer, Workload};
+///
+/// let server = ApiServer::builder().seed(1).build();
+/// let mut workload = Workload::new(7).pods(20);
+/// for _ in 0..200 {
+///     workload.step(&server);
+/// }
+/// assert!(!server.list("pods").unwrap().1.is_empty());
+/// ```
+#[derive(Debug)]
+pub struct Workload {
+    chance: Chance,
+    nodes: usize,
+    namespaces: Vec<String>,
+    pods: usize,
+    pod_bytes: usize,
+    model: Model,
+}
+
+/// One write of a [`Workload`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What was done.
+    pub verb: Verb,
+    /// To which resource.
+    pub resource: &'static str,
+    /// In which namespace.
+    pub namespace: Option<String>,
+    /// To which object.
+    pub name: String,
+}
+
+impl Workload {
+    /// A life of 5 nodes and about 50 pods in two namespaces, drawn from this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            chance: Chance::new(seed ^ 0x776f_726b),
+            nodes: 5,
+            namespaces: vec!["default".into(), "web".into()],
+            pods: 50,
+            pod_bytes: 0,
+            model: Model::default(),
+        }
+    }
+
+    /// With so many nodes.
+    #[must_use]
+    pub fn nodes(mut self, nodes: usize) -> Self {
+        self.nodes = nodes.max(1);
+        self
+    }
+
+    /// With about so many pods, once it has settled.
+    #[must_use]
+    pub fn pods(mut self, pods: usize) -> Self {
+        self.pods = pods.max(1);
+        self
+    }
+
+    /// In these namespaces, which are created if they are missing.
+    #[must_use]
+    pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.namespaces = namespaces.into_iter().map(Into::into).collect();
+        if self.namespaces.is_empty() {
+            self.namespaces.push("default".into());
+        }
+        self
+    }
+
+    /// With pods of at least so many bytes each; about 2 KB unless set.
+    #[must_use]
+    pub fn pod_bytes(mut self, bytes: usize) -> Self {
+        self.pod_bytes = bytes;
+        self
+    }
+
+    /// Makes one write and tells which. `None` if the server refused it, as it does when someone else has removed the
+    /// object: it is then forgotten.
+    pub fn step(&mut self, server: &ApiServer) -> Option<Step> {
+        if let Some(namespace) = self.next_namespace(server) {
+            let created = server.create("namespaces", None, objects::namespace(&namespace));
+            return created.ok().map(|_| step(Verb::Create, "namespaces", None, &namespace));
+        }
+        if self.model.nodes < self.nodes {
+            return self.create_node(server);
+        }
+        let wanted: usize = self.model.deployments.iter().map(|deployment| deployment.replicas).sum();
+        if wanted < self.pods / 2 {
+            return self.create_deployment(server);
+        }
+        if let Some(deployment) = self.model.in_need_of_a_pod() {
+            return self.create_pod(server, deployment);
+        }
+        // What is under way goes on before anything new begins, most of the time.
+        if !self.model.moving.is_empty() && self.chance.happens(0.8) {
+            let at = self.pick(self.model.moving.len());
+            let pod = self.model.moving.swap_remove(at);
+            return self.advance(server, pod);
+        }
+        match self.chance.within(0..100) {
+            0..40 => self.heartbeat(server),
+            40..60 => self.scale(server, wanted),
+            60..75 => self.roll(server),
+            75..80 => self.delete_deployment(server),
+            80..85 if wanted < self.pods => self.create_deployment(server),
+            _ => self.restart_pod(server),
+        }
+    }
+
+    /// Makes `rate` steps a second until it is cancelled. Steps that are late are made up for.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future stops it between two steps.
+    pub async fn run(mut self, server: ApiServer, rate: f64, cancel: CancellationToken) {
+        if rate <= 0.0 {
+            return cancel.cancelled().await;
+        }
+        let started = Instant::now();
+        let mut made = 0.0_f64;
+        while !cancel.is_cancelled() {
+            while made < started.elapsed().as_secs_f64() * rate && !cancel.is_cancelled() {
+                self.step(&server);
+                made += 1.0;
+                if made % 64.0 == 0.0 {
+                    tokio::task::yield_now().await;
+                }
+            }
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = sleep_until(started + Duration::from_secs_f64((made + 1.0) / rate)) => {}
+            }
+        }
+    }
+
+    /// The next namespace that is missing.
+    fn next_namespace(&mut self, server: &ApiServer) -> Option<String> {
+        while let Some(name) = self.namespaces.get(self.model.namespaces) {
+            self.model.namespaces += 1;
+            if server.get("namespaces", None, name).is_err() {
+                return Some(name.clone());
+            }
+        }
+        None
+    }
+
+    fn create_node(&mut self, server: &ApiServer) -> Option<Step> {
+        let name = format!("node-{}", self.model.nodes);
+        self.model.nodes += 1;
+        let created = server.create("nodes", None, objects::node(&name));
+        created.ok().map(|_| step(Verb::Create, "nodes", None, &name))
+    }
+
+    fn heartbeat(&mut self, server: &ApiServer) -> Option<Step> {
+        let name = format!("node-{}", self.pick(self.nodes));
+        let mut node = server.get("nodes", None, &name).ok()?;
+        self.model.heartbeats += 1;
+        node["metadata"]["annotations"]["demo.example.com/heartbeat"] = self.model.heartbeats.to_string().into();
+        server.update("nodes", None, node).ok().map(|_| step(Verb::Update, "nodes", None, &name))
+    }
+
+    fn create_deployment(&mut self, server: &ApiServer) -> Option<Step> {
+        let namespace = self.namespaces[self.pick(self.namespaces.len())].clone();
+        self.model.deployments_made += 1;
+        let name = format!("app-{}", self.model.deployments_made);
+        let replicas = 1 + self.pick(self.pods.div_ceil(4).min(10));
+        let id = self.model.deployments_made;
+        let deployment = Deployment { id, namespace, name, replicas, roll: 1, live: 0 };
+        let created = server.create("deployments", Some(&deployment.namespace), objects::deployment(&deployment));
+        let made = step(Verb::Create, "deployments", Some(&deployment.namespace), &deployment.name);
+        self.model.deployments.push(deployment);
+        created.ok().map(|_| made)
+    }
+
+    fn scale(&mut self, server: &ApiServer, wanted: usize) -> Option<Step> {
+        let at = self.pick_deployment()?;
+        let now = self.model.deployments[at].replicas;
+        let most = now + self.pods.saturating_sub(wanted).min(10);
+        let replicas = 1 + self.pick(most);
+        let replicas = if replicas == now { now + 1 } else { replicas };
+        self.change_deployment(server, at, |deployment| deployment.replicas = replicas)
+    }
+
+    fn roll(&mut self, server: &ApiServer) -> Option<Step> {
+        let at = self.pick_deployment()?;
+        self.change_deployment(server, at, |deployment| {
+            deployment.roll += 1;
+            deployment.live = 0;
+        })
+    }
+
+    fn change_deployment(
+        &mut self,
+        server: &ApiServer,
+        at: usize,
+        change: impl FnOnce(&mut Deployment),
+    ) -> Option<Step> {
+        let deployment = self.model.deployments.get_mut(at)?;
+        change(deployment);
+        let Deployment { id, namespace, name, .. } = deployment.clone();
+        let updated = server.update("deployments", Some(&namespace), objects::deployment(deployment));
+        if updated.is_err() {
+            self.model.deployments.remove(at);
+        }
+        self.model.stir(id);
+        updated.ok().map(|_| step(Verb::Update, "deployments", Some(&namespace), &name))
+    }
+
+    fn delete_deployment(&mut self, server: &ApiServer) -> Option<Step> {
+        let at = self.pick_deployment()?;
+        let gone = self.model.deployments.remove(at);
+        self.model.stir(gone.id);
+        let deleted = server.delete("deployments", Some(&gone.namespace), &gone.name);
+        deleted.ok().map(|_| step(Verb::Delete, "deployments", Some(&gone.namespace), &gone.name))
+    }
+
+    fn create_pod(&mut self, server: &ApiServer, deployment: usize) -> Option<Step> {
+        let deployment = &self.model.deployments[deployment];
+        let pod = Pod {
+            namespace: deployment.namespace.clone(),
+            name: format!("{}-{}", deployment.name, self.chance.name_suffix()),
+            deployment: deployment.id,
+            app: deployment.name.clone(),
+            roll: deployment.roll,
+            phase: Phase::Pending,
+            node: None,
+            restarts: 0,
+        };
+        let created = server.create("pods", Some(&pod.namespace), objects::pod(&pod, self.pod_bytes));
+        let made = step(Verb::Create, "pods", Some(&pod.namespace), &pod.name);
+        if created.is_ok() {
+            self.model.add_pod(pod);
+        }
+        created.ok().map(|_| made)
+    }
+
+    /// Moves a pod to its next phase; one that is done for is removed.
+    fn advance(&mut self, server: &ApiServer, id: u64) -> Option<Step> {
+        let mut pod = self.model.pods.get(&id)?.clone();
+        let surplus = self.model.is_surplus(&pod);
+        if pod.phase == Phase::Stopping || surplus && pod.node.is_none() {
+            self.forget(id);
+            let deleted = server.delete("pods", Some(&pod.namespace), &pod.name);
+            return deleted.ok().map(|_| step(Verb::Delete, "pods", Some(&pod.namespace), &pod.name));
+        }
+        if surplus {
+            self.model.count_out(&pod);
+            pod.phase = Phase::Stopping;
+            self.model.moving.push(id);
+            let stopped = server.stop_pod(&pod.namespace, &pod.name);
+            let made = step(Verb::Delete, "pods", Some(&pod.namespace), &pod.name);
+            self.model.pods.insert(id, pod);
+            return stopped.map(|()| made);
+        }
+        if pod.phase == Phase::Pending {
+            pod.phase = Phase::Scheduled;
+            pod.node = Some(format!("node-{}", self.pick(self.nodes)));
+            self.model.moving.push(id);
+        } else if pod.phase == Phase::Running {
+            // It was one too many when it was set in motion, and no longer is.
+            pod.restarts += 1;
+        } else {
+            pod.phase = Phase::Running;
+        }
+        self.update_pod(server, id, pod)
+    }
+
+    /// A container of a running pod fails and is started again.
+    fn restart_pod(&mut self, server: &ApiServer) -> Option<Step> {
+        let Some(id) = self.model.pod_near(self.chance.within(0..u64::MAX)) else { return self.heartbeat(server) };
+        let mut pod = self.model.pods.get(&id)?.clone();
+        if pod.phase != Phase::Running {
+            return self.heartbeat(server);
+        }
+        pod.restarts += 1;
+        self.update_pod(server, id, pod)
+    }
+
+    fn update_pod(&mut self, server: &ApiServer, id: u64, pod: Pod) -> Option<Step> {
+        let updated = server.update("pods", Some(&pod.namespace), objects::pod(&pod, self.pod_bytes));
+        if updated.is_err() {
+            self.forget(id);
+            return None;
+        }
+        let made = step(Verb::Update, "pods", Some(&pod.namespace), &pod.name);
+        self.model.pods.insert(id, pod);
+        Some(made)
+    }
+
+    fn forget(&mut self, id: u64) {
+        if let Some(pod) = self.model.pods.remove(&id) {
+            self.model.count_out(&pod);
+        }
+    }
+
+    fn pick_deployment(&self) -> Option<usize> {
+        let count = self.model.deployments.len();
+        (count > 0).then(|| self.pick(count))
+    }
+
+    fn pick(&self, count: usize) -> usize {
+        usize::try_from(self.chance.within(0..count.max(1) as u64)).unwrap_or(0)
+    }
+}
+
+fn step(verb: Verb, resource: &'static str, namespace: Option<&str>, name: &str) -> Step {
+    Step { verb, resource, namespace: namespace.map(str::to_owned), name: name.to_owned() }
+}

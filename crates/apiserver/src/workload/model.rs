@@ -1,0 +1,106 @@
+//! What a workload knows about the cluster it keeps alive.
+
+use std::collections::BTreeMap;
+
+/// The objects of the workload.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    pub(super) namespaces: usize,
+    pub(super) nodes: usize,
+    pub(super) heartbeats: u64,
+    /// How many deployments were ever made: their names are not used again.
+    pub(super) deployments_made: u64,
+    pub(super) deployments: Vec<Deployment>,
+    pub(super) pods: BTreeMap<u64, Pod>,
+    pods_made: u64,
+    /// Pods that are on their way from one phase to another, each once.
+    pub(super) moving: Vec<u64>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Deployment {
+    pub(super) id: u64,
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) replicas: usize,
+    /// Counts rolls; pods of an earlier one are replaced.
+    pub(super) roll: u64,
+    /// How many pods of the current roll there are that were not asked to stop.
+    pub(super) live: usize,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Pod {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    /// The deployment it belongs to.
+    pub(super) deployment: u64,
+    pub(super) app: String,
+    pub(super) roll: u64,
+    pub(super) phase: Phase,
+    pub(super) node: Option<String>,
+    pub(super) restarts: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Pending,
+    Scheduled,
+    Running,
+    /// It was asked to stop and is still there.
+    Stopping,
+}
+
+impl Model {
+    /// A deployment that has too few pods.
+    pub(super) fn in_need_of_a_pod(&self) -> Option<usize> {
+        self.deployments.iter().position(|deployment| deployment.live < deployment.replicas)
+    }
+
+    pub(super) fn add_pod(&mut self, pod: Pod) {
+        if let Some(owner) = self.owner_of(&pod) {
+            owner.live += 1;
+        }
+        self.pods_made += 1;
+        self.moving.push(self.pods_made);
+        self.pods.insert(self.pods_made, pod);
+    }
+
+    /// Whether a pod is one too many: its deployment is gone, rolled on, or has shrunk.
+    pub(super) fn is_surplus(&self, pod: &Pod) -> bool {
+        let owner = self.deployments.iter().find(|deployment| deployment.id == pod.deployment);
+        owner.is_none_or(|owner| owner.roll != pod.roll || owner.live > owner.replicas)
+    }
+
+    /// Counts a pod out, once it is asked to stop or gone.
+    pub(super) fn count_out(&mut self, pod: &Pod) {
+        if pod.phase != Phase::Stopping
+            && let Some(owner) = self.owner_of(pod)
+        {
+            owner.live = owner.live.saturating_sub(1);
+        }
+    }
+
+    /// Sets the pods of a deployment in motion after it has changed.
+    pub(super) fn stir(&mut self, deployment: u64) {
+        let at_rest = |pod: &Pod| pod.deployment == deployment && pod.phase == Phase::Running;
+        let stirred: Vec<u64> =
+            self.pods.iter().filter(|(_, pod)| at_rest(pod) && self.is_surplus(pod)).map(|(id, _)| *id).collect();
+        for id in stirred {
+            if !self.moving.contains(&id) {
+                self.moving.push(id);
+            }
+        }
+    }
+
+    /// The first pod at or after a number, going round.
+    pub(super) fn pod_near(&self, number: u64) -> Option<u64> {
+        let found = self.pods.range(number % (self.pods_made + 1)..).next().or_else(|| self.pods.first_key_value());
+        found.map(|(id, _)| *id)
+    }
+
+    /// The deployment whose current roll a pod is of.
+    fn owner_of(&mut self, pod: &Pod) -> Option<&mut Deployment> {
+        self.deployments.iter_mut().find(|deployment| deployment.id == pod.deployment && deployment.roll == pod.roll)
+    }
+}
