@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use serde_json::json;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::chance::Chance;
@@ -11,7 +10,6 @@ use crate::clock::Clock;
 use crate::collection::HistoryLimits;
 use crate::fault::Faults;
 use crate::hub::{Hub, Settings};
-use crate::journal::Journal;
 use crate::resource::{Catalog, Resource};
 use crate::server::ApiServer;
 use crate::storage::Storage;
@@ -43,6 +41,7 @@ impl Default for ApiServerBuilder {
                 bookmark_interval: Duration::from_secs(60),
                 streaming_lists: true,
                 max_watch_lag: None,
+                sweep_delay: Duration::from_millis(100),
             },
             custom: vec![widgets],
         }
@@ -88,6 +87,12 @@ impl ApiServerBuilder {
         self
     }
 
+    /// How long a namespace is seen terminating before its content goes: 100 ms unless set.
+    pub fn sweep_delay(mut self, delay: Duration) -> Self {
+        self.settings.sweep_delay = delay;
+        self
+    }
+
     /// Offers one more custom resource beside `widgets.demo.example.com`.
     pub fn with_custom_resource(mut self, resource: Resource) -> Self {
         self.custom.push(resource);
@@ -107,16 +112,10 @@ impl ApiServerBuilder {
         };
         let mut catalog = Catalog::built_in();
         self.custom.into_iter().for_each(|resource| catalog.put(resource));
-        let hub = Hub {
-            storage: Storage::new(base, catalog, self.limits),
-            faults: Faults::new(seed),
-            journal: Journal::default(),
-            clock: Clock::starting_at(start),
-            chance,
-            settings: self.settings,
-        };
+        let storage = Storage::new(base, catalog, self.limits);
+        let hub = Hub::new(storage, chance, Clock::starting_at(start), Faults::new(seed), self.settings);
         create_namespaces(&hub);
-        ApiServer::from_hub(Arc::new(hub))
+        ApiServer::from_hub(hub)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::object::Key;
 use crate::resource::Resource;
 use crate::server::ApiServer;
 use crate::status::Status;
-use crate::write::{self, DeleteOptions, Trust, WriteOptions};
+use crate::write::{self, DeleteOptions, Part, Trust, WriteOptions};
 
 /// Direct access. A resource is named by its plural (`pods`), or with its group (`widgets.demo.example.com`).
 ///
@@ -34,7 +34,7 @@ impl ApiServer {
         let resource = self.resource(resource)?;
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let key = key(&resource, namespace, name);
-        write::update(&self.hub, &resource, &key, object, WriteOptions::HOST).map(|outcome| outcome.value())
+        write::update(&self.hub, &resource, &key, object, Part::Main, WriteOptions::HOST).map(|outcome| outcome.value())
     }
 
     /// Deletes an object at once, unless finalizers hold it, and returns what the API server answers with.

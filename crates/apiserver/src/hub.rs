@@ -1,6 +1,10 @@
 //! Everything one server is made of, shared by its handles and its open watches.
 
+use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 
 use crate::chance::Chance;
 use crate::clock::Clock;
@@ -17,6 +21,34 @@ pub(crate) struct Hub {
     pub(crate) faults: Faults,
     pub(crate) journal: Journal,
     pub(crate) settings: Settings,
+    /// The hub itself, for work that goes on after a request and must not keep the hub alive.
+    pub(crate) me: Weak<Hub>,
+    /// Such work. It ends with the hub.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl Hub {
+    pub(crate) fn new(storage: Storage, chance: Chance, clock: Clock, faults: Faults, settings: Settings) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            storage,
+            chance,
+            clock,
+            faults,
+            journal: Journal::default(),
+            settings,
+            me: me.clone(),
+            tasks: Mutex::default(),
+        })
+    }
+
+    /// Does work in the background, if there is a runtime to do it in.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> bool {
+        let Ok(runtime) = Handle::try_current() else { return false };
+        let mut tasks = self.tasks.lock();
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn_on(work, &runtime);
+        true
+    }
 }
 
 /// What the builder decided.
@@ -27,4 +59,6 @@ pub(crate) struct Settings {
     pub(crate) streaming_lists: bool,
     /// A watch that is further behind is closed.
     pub(crate) max_watch_lag: Option<usize>,
+    /// How long a namespace, or the definition of a resource, is seen on its way out.
+    pub(crate) sweep_delay: Duration,
 }

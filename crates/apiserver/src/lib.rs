@@ -20,6 +20,7 @@ mod http;
 mod hub;
 mod journal;
 mod list;
+mod namespace;
 mod object;
 mod query;
 mod reply;

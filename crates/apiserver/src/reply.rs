@@ -6,6 +6,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
+use serde_json::Value;
 use std::io;
 
 use crate::status::Status;
@@ -34,6 +35,13 @@ pub(crate) fn reply(code: u16, content_type: &'static str, body: Body) -> Respon
 
 pub(crate) fn json_reply(code: u16, body: impl Into<Bytes>) -> Response<Body> {
     reply(code, JSON, full_body(body))
+}
+
+/// A response that shows a value.
+pub(crate) fn value_reply(code: u16, value: &Value) -> Response<Body> {
+    let mut bytes = serde_json::to_vec(value).unwrap_or_default();
+    bytes.push(b'\n');
+    json_reply(code, bytes)
 }
 
 /// The API server's plain `404 page not found`, for paths outside its groups.

@@ -3,6 +3,7 @@
 use http::Method;
 use std::sync::Arc;
 
+use crate::object::Key;
 use crate::query::Query;
 use crate::resource::{Catalog, Resource};
 use crate::verb::Verb;
@@ -43,13 +44,29 @@ impl Route {
             return Self::Other;
         }
         match target(&steps, |plural| catalog.at(&group, &version, plural).cloned()) {
-            Some(target) => Self::Resource(target),
-            None => Self::UnknownResource,
+            Some(target) if target.has_part() => Self::Resource(target),
+            _ => Self::UnknownResource,
         }
     }
 }
 
 impl Target {
+    /// The key of the object the path names.
+    pub(crate) fn key(&self) -> Key {
+        Key::new(self.namespace.as_deref(), self.name.as_deref().unwrap_or_default())
+    }
+
+    /// Whether the part of the object that the path names exists for this resource.
+    fn has_part(&self) -> bool {
+        match self.subresource.as_deref() {
+            None => true,
+            Some("status") => self.resource.rules.status,
+            Some("scale") => self.resource.rules.scale.is_some(),
+            Some("finalize") => self.resource.id == "namespaces",
+            Some(_) => false,
+        }
+    }
+
     /// What this method asks for here; `None` if it may not be asked.
     pub(crate) fn verb(&self, method: &Method, query: &Query) -> Option<Verb> {
         let named = self.name.is_some();
@@ -128,6 +145,9 @@ mod tests {
             "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode",
             "clusterroles.rbac.authorization.k8s.io - system:node -",
         );
+        check("/apis/apps/v1/namespaces/web/deployments/a/scale", "deployments.apps web a scale");
+        check("/api/v1/namespaces/web/pods/a/scale", "unknown");
+        check("/api/v1/namespaces/web/configmaps/a/status", "unknown");
         check("/api/v1/nopes", "unknown");
         check("/api/v1/pods/a", "unknown");
         check("/api/v1/namespaces/web/nodes", "unknown");

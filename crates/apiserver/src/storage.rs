@@ -3,6 +3,7 @@
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -135,6 +136,24 @@ impl State {
     /// The object at `key`, if there is one.
     pub(crate) fn object(&self, resource: &Resource, key: &Key) -> Option<Arc<StoredObject>> {
         self.collections.get(&resource.id)?.objects().get(key).cloned()
+    }
+
+    /// The keys of a resource in a namespace.
+    pub(crate) fn keys_in(&self, resource: &Resource, namespace: &str) -> Vec<Key> {
+        self.keys_from(resource, namespace).cloned().collect()
+    }
+
+    /// Whether a resource has an object in a namespace.
+    pub(crate) fn has_key_in(&self, resource: &Resource, namespace: &str) -> bool {
+        self.keys_from(resource, namespace).next().is_some()
+    }
+
+    fn keys_from(&self, resource: &Resource, namespace: &str) -> impl Iterator<Item = &Key> {
+        let prefix = format!("{namespace}/");
+        let objects = self.collections.get(&resource.id).map(Collection::objects);
+        let range =
+            objects.map(|objects| objects.range::<_, str>((Bound::Included(prefix.as_str()), Bound::Unbounded)));
+        range.into_iter().flatten().map(|(key, _)| key).take_while(move |key| key.as_str().starts_with(&prefix))
     }
 
     /// Removes the collection of a resource that is no longer served; its watches end.

@@ -2,21 +2,27 @@
 
 mod create;
 mod delete;
+mod delete_options;
 mod metadata;
 mod name;
 mod options;
+mod patch;
+mod protobuf;
+mod scale;
 mod update;
 
 pub(crate) use create::create;
-pub(crate) use delete::{DeleteOptions, delete};
+pub(crate) use delete::{delete, delete_in};
+pub(crate) use delete_options::DeleteOptions;
 pub(crate) use options::{Trust, WriteOptions};
-pub(crate) use update::update;
+pub(crate) use patch::{Patch, patch};
+pub(crate) use scale::{ScaleChange, rescale, scale_of};
+pub(crate) use update::{Part, update};
 
 use bytes::{Bytes, BytesMut};
 use serde_json::Value;
 use std::sync::Arc;
 
-use crate::event::Event;
 use crate::object::{Change, Form, Key, StoredObject};
 use crate::resource::Resource;
 use crate::status::Status;
@@ -28,29 +34,25 @@ pub(crate) enum Outcome {
     Stored { object: Arc<StoredObject>, created: bool },
     /// The object as it would be, or as it was last: it is not stored.
     Shown { object: Value, created: bool },
+    /// The object is marked to be deleted, and the client asked in a way that is answered with 202.
+    Accepted(Arc<StoredObject>),
     /// The object is gone, and the kind answers with no more than that.
     Done(Status),
 }
 
 impl Outcome {
-    /// The object at the time it was removed, with the version of its removal.
-    fn removed(event: &Event) -> Self {
-        let mut object = event.before.as_ref().map_or(Value::Null, |before| before.value());
-        object["metadata"]["resourceVersion"] = event.revision.to_string().into();
-        Self::Shown { object, created: false }
-    }
-
     pub(crate) fn code(&self) -> u16 {
         match self {
             Self::Stored { created: true, .. } | Self::Shown { created: true, .. } => 201,
             Self::Stored { .. } | Self::Shown { .. } => 200,
+            Self::Accepted(_) => 202,
             Self::Done(status) => status.code,
         }
     }
 
     pub(crate) fn value(&self) -> Value {
         match self {
-            Self::Stored { object, .. } => object.value(),
+            Self::Stored { object, .. } | Self::Accepted(object) => object.value(),
             Self::Shown { object, .. } => object.clone(),
             Self::Done(status) => serde_json::from_slice(&status.to_json()).unwrap_or(Value::Null),
         }
@@ -59,7 +61,7 @@ impl Outcome {
     /// The body of the answer.
     pub(crate) fn json(&self, resource: &Resource, form: Form) -> Bytes {
         match self {
-            Self::Stored { object, .. } => written(object, form),
+            Self::Stored { object, .. } | Self::Accepted(object) => written(object, form),
             Self::Shown { object, .. } if form == Form::Full => {
                 let mut bytes = serde_json::to_vec(object).unwrap_or_default();
                 bytes.push(b'\n');

@@ -4,27 +4,32 @@ use serde_json::Value;
 use std::time::Duration;
 
 use super::metadata::{finalizers, metadata_mut};
-use super::{Outcome, Trust};
+use super::{DeleteOptions, Outcome, Trust};
 use crate::hub::Hub;
+use crate::namespace;
 use crate::object::Key;
 use crate::resource::Resource;
 use crate::status::{Status, StatusDetails};
-
-/// Options of a delete.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct DeleteOptions {
-    pub(crate) grace_period: Option<i64>,
-    pub(crate) uid: Option<String>,
-    pub(crate) resource_version: Option<String>,
-    pub(crate) dry_run: bool,
-    /// The deprecated way to ask for dependents to stay; `Some(false)` changes the code of the answer.
-    pub(crate) orphan_dependents: Option<bool>,
-    pub(crate) trust: Trust,
-}
+use crate::storage::State;
 
 /// Deletes the object at `key`.
 pub(crate) fn delete(hub: &Hub, resource: &Resource, key: &Key, options: &DeleteOptions) -> Result<Outcome, Status> {
     let mut state = hub.storage.lock();
+    let outcome = delete_in(hub, &mut state, resource, key, options)?;
+    if resource.id == "namespaces" && !options.dry_run {
+        namespace::sweep_later(hub, state, key.name());
+    }
+    Ok(outcome)
+}
+
+/// Deletes the object at `key` while the state is held.
+pub(crate) fn delete_in(
+    hub: &Hub,
+    state: &mut State,
+    resource: &Resource,
+    key: &Key,
+    options: &DeleteOptions,
+) -> Result<Outcome, Status> {
     let Some(stored) = state.object(resource, key) else { return Err(Status::not_found(resource, key.name())) };
     let mut object = stored.value();
     check_preconditions(resource, key, &object, options)?;
@@ -33,28 +38,29 @@ pub(crate) fn delete(hub: &Hub, resource: &Resource, key: &Key, options: &Delete
         return Err(Status::failure(403, "Forbidden", message).with_details(resource.details(key.name())));
     }
     let grace = grace_period(resource, &object, options);
-    let held = grace > 0 || !finalizers(&object).is_empty();
+    let held = grace > 0 || !finalizers(&object).is_empty() || is_content_held(resource, &object);
     if held {
         let marked = !object["metadata"]["deletionTimestamp"].is_null();
         let shorter = object["metadata"]["deletionGracePeriodSeconds"].as_i64().is_some_and(|left| grace < left);
         if marked && !shorter {
             return Ok(Outcome::Stored { object: stored, created: false });
         }
-        mark(hub, &mut object, grace);
+        mark(hub, resource, &mut object, grace);
         if options.dry_run {
             return Ok(Outcome::Shown { object, created: false });
         }
-        let event = hub.storage.commit(&mut state, resource, key, Some(&object));
-        return Ok(event.after.as_ref().map_or_else(
-            || Outcome::removed(&event),
-            |stored| Outcome::Stored { object: stored.clone(), created: false },
-        ));
+        let event = hub.storage.commit(state, resource, key, Some(&object));
+        return Ok(match &event.after {
+            Some(stored) if options.orphan_dependents == Some(false) => Outcome::Accepted(stored.clone()),
+            Some(stored) => Outcome::Stored { object: stored.clone(), created: false },
+            None => Outcome::Shown { object, created: false },
+        });
     }
-    if options.dry_run {
-        return Ok(answer(resource, key, object));
+    if !options.dry_run {
+        let event = hub.storage.commit(state, resource, key, None);
+        object["metadata"]["resourceVersion"] = event.revision.to_string().into();
+        namespace::finish(hub, state, key.namespace());
     }
-    let event = hub.storage.commit(&mut state, resource, key, None);
-    let Outcome::Shown { object, .. } = Outcome::removed(&event) else { return Ok(Outcome::removed(&event)) };
     Ok(answer(resource, key, object))
 }
 
@@ -68,12 +74,22 @@ fn answer(resource: &Resource, key: &Key, object: Value) -> Outcome {
     Outcome::Done(Status::failure(200, "", "").with_details(details))
 }
 
+/// Whether a namespace must be emptied first.
+fn is_content_held(resource: &Resource, object: &Value) -> bool {
+    let finalizers = object["spec"]["finalizers"].as_array();
+    resource.id == "namespaces" && finalizers.is_some_and(|finalizers| !finalizers.is_empty())
+}
+
 /// Marks an object as being deleted.
-fn mark(hub: &Hub, object: &mut Value, grace: i64) {
+fn mark(hub: &Hub, resource: &Resource, object: &mut Value, grace: i64) {
     let delay = Duration::from_secs(u64::try_from(grace).unwrap_or(0));
     let first = object["metadata"]["deletionTimestamp"].is_null();
     let metadata = metadata_mut(object);
     metadata.insert("deletionTimestamp".into(), hub.clock.text_after(delay).into());
+    if resource.id == "namespaces" {
+        object["status"]["phase"] = "Terminating".into();
+        return;
+    }
     metadata.insert("deletionGracePeriodSeconds".into(), grace.into());
     let generation = metadata.get("generation").and_then(Value::as_i64).filter(|_| first);
     if let Some(generation) = generation.filter(|generation| *generation > 0) {

@@ -1,34 +1,39 @@
-//! Replaces an object.
+//! Replaces an object, or a part of it.
 
 use serde_json::Value;
 
 use super::create::create;
-use super::metadata::{check_kind, finalizers, fix_namespace, keep_identity, metadata_text};
-use super::{Outcome, WriteOptions};
+use super::metadata::{check_kind, finalizers, fix_namespace, keep_identity, keep_member, metadata_text};
+use super::{Outcome, Trust, WriteOptions};
 use crate::hub::Hub;
+use crate::namespace;
 use crate::object::Key;
 use crate::resource::Resource;
 use crate::status::{Status, StatusCause};
 
-/// Replaces the object at `key` by `object`.
+/// The part of an object that a write may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Everything but status, where status has a path of its own.
+    Main,
+    /// Nothing but status.
+    Status,
+    /// Nothing but the finalizers of a namespace's content.
+    Finalize,
+}
+
+/// Replaces the object at `key` by `object`, or a part of it.
 pub(crate) fn update(
     hub: &Hub,
     resource: &Resource,
     key: &Key,
     mut object: Value,
+    part: Part,
     options: WriteOptions,
 ) -> Result<Outcome, Status> {
-    check_kind(resource, &mut object)?;
-    fix_namespace(resource, key.namespace(), &mut object)?;
-    let named = metadata_text(&object, "name");
-    if named.is_empty() {
-        object["metadata"]["name"] = key.name().into();
-    } else if named != key.name() {
-        let message = format!("the name of the object ({named}) does not match the name on the URL ({})", key.name());
-        return Err(Status::bad_request(message));
-    }
+    check_body(resource, key, &mut object)?;
     let missing = hub.storage.lock().object(resource, key).is_none();
-    if missing && resource.rules.create_on_update {
+    if missing && resource.rules.create_on_update && part == Part::Main {
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.remove("resourceVersion");
         }
@@ -36,9 +41,42 @@ pub(crate) fn update(
     }
     modify(hub, resource, key, options, |stored| {
         check_version(resource, key, stored, &object, options)?;
-        keep_identity(resource, stored, &mut object, options.trust);
-        Ok(std::mem::take(&mut object))
+        Ok(restrict(resource, stored, object, part, options.trust))
     })
+}
+
+/// Checks that a body is for this object, and fills in what it may leave out.
+pub(super) fn check_body(resource: &Resource, key: &Key, object: &mut Value) -> Result<(), Status> {
+    check_kind(resource, object)?;
+    fix_namespace(resource, key.namespace(), object)?;
+    let named = metadata_text(object, "name");
+    if named.is_empty() {
+        object["metadata"]["name"] = key.name().into();
+    } else if named != key.name() {
+        let message = format!("the name of the object ({named}) does not match the name on the URL ({})", key.name());
+        return Err(Status::bad_request(message));
+    }
+    Ok(())
+}
+
+/// Takes from an update what it may change, and the rest from the stored object.
+pub(super) fn restrict(resource: &Resource, stored: &Value, mut updated: Value, part: Part, trust: Trust) -> Value {
+    match part {
+        Part::Main => {
+            keep_identity(resource, stored, &mut updated, trust);
+            updated
+        }
+        Part::Status => {
+            let mut next = stored.clone();
+            keep_member(&updated, &mut next, "status");
+            next
+        }
+        Part::Finalize => {
+            let mut next = stored.clone();
+            next["spec"]["finalizers"] = updated["spec"]["finalizers"].take();
+            next
+        }
+    }
 }
 
 /// Reads an object, lets `change` make the next one of it, and stores that, all in one step.
@@ -58,13 +96,10 @@ pub(super) fn modify(
     check_finalizers(resource, key, &before, &after)?;
     // The version is not part of the content: it follows from the write.
     after["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
-    let deleting = !before["metadata"]["deletionTimestamp"].is_null()
-        && before["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0;
-    let held_by_namespace =
-        resource.id == "namespaces" && after["spec"]["finalizers"].as_array().is_some_and(|held| !held.is_empty());
-    if deleting && finalizers(&after).is_empty() && !held_by_namespace && !options.dry_run {
+    if is_last_release(resource, &before, &after) && !options.dry_run {
         let event = hub.storage.commit(&mut state, resource, key, None);
         after["metadata"]["resourceVersion"] = event.revision.to_string().into();
+        namespace::finish(hub, &mut state, key.namespace());
         return Ok(Outcome::Shown { object: after, created: false });
     }
     if after == before {
@@ -78,6 +113,16 @@ pub(super) fn modify(
         Some(stored) => Ok(Outcome::Stored { object: stored.clone(), created: false }),
         None => Ok(Outcome::Shown { object: after, created: false }),
     }
+}
+
+/// Whether an update lets go of an object that only waited to be deleted.
+fn is_last_release(resource: &Resource, before: &Value, after: &Value) -> bool {
+    let metadata = &before["metadata"];
+    let deleting =
+        !metadata["deletionTimestamp"].is_null() && metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0;
+    let content_held = resource.id == "namespaces"
+        && after["spec"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
+    deleting && finalizers(after).is_empty() && !content_held
 }
 
 /// Compares the version and uid a client based its update on with what is stored.
@@ -101,7 +146,7 @@ pub(super) fn check_version(
     }
     let version = metadata_text(updated, "resourceVersion");
     if version.is_empty() || version == "0" {
-        if resource.rules.version_required && options.trust == super::Trust::Client {
+        if resource.rules.version_required && options.trust == Trust::Client {
             let cause = StatusCause::invalid("metadata.resourceVersion", "0: must be specified for an update");
             return Err(Status::invalid(&resource.group, &resource.kind, key.name(), vec![cause]));
         }

@@ -64,6 +64,16 @@ pub(crate) async fn delete(server: &ApiServer, path: &str) -> Answer {
     send(server, request("DELETE", path, None)).await
 }
 
+/// Sends a body of any media type.
+pub(crate) async fn send_as(server: &ApiServer, method: &str, path: &str, media_type: &str, body: &str) -> Answer {
+    let request = Request::builder().method(method).uri(path).header("content-type", media_type);
+    send(server, request.body(Full::new(Bytes::from(body.to_owned()))).unwrap()).await
+}
+
+pub(crate) async fn merge(server: &ApiServer, path: &str, patch: &Value) -> Answer {
+    send_as(server, "PATCH", path, "application/merge-patch+json", &patch.to_string()).await
+}
+
 pub(crate) fn config_map(name: &str) -> Value {
     json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}, "data": {"k": "v"}})
 }

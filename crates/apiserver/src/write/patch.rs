@@ -1,0 +1,109 @@
+//! Changes parts of an object: JSON patch and JSON merge patch.
+
+use json_patch::PatchErrorKind;
+use serde_json::Value;
+
+use super::update::{Part, check_body, check_version, modify, restrict};
+use super::{Outcome, WriteOptions};
+use crate::hub::Hub;
+use crate::object::Key;
+use crate::resource::Resource;
+use crate::status::{Status, StatusDetails};
+
+/// How many operations a JSON patch may have.
+const MAX_OPERATIONS: usize = 10_000;
+
+/// A change in one of the two formats.
+#[derive(Debug, Clone)]
+pub(crate) enum Patch {
+    /// RFC 6902: a list of operations.
+    Operations(json_patch::Patch),
+    /// RFC 7386: an object laid over the other; null removes.
+    Merge(Value),
+}
+
+impl Patch {
+    /// Reads a patch of this media type.
+    pub(crate) fn parse(media_type: &str, body: &[u8]) -> Result<Self, Status> {
+        let refuse = |error: serde_json::Error| Status::bad_request(format!("error decoding patch: {error}"));
+        match media_type {
+            "application/json-patch+json" => {
+                let patch: json_patch::Patch = serde_json::from_slice(body).map_err(refuse)?;
+                if patch.0.len() > MAX_OPERATIONS {
+                    let message = format!(
+                        "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
+                        patch.0.len()
+                    );
+                    return Err(Status::failure(413, "RequestEntityTooLarge", message));
+                }
+                Ok(Self::Operations(patch))
+            }
+            "application/merge-patch+json" => {
+                let patch: Value = serde_json::from_slice(body).map_err(refuse)?;
+                if !patch.is_object() {
+                    return Err(Status::bad_request("error decoding patch: a merge patch must be an object"));
+                }
+                Ok(Self::Merge(patch))
+            }
+            other => Err(unsupported(other)),
+        }
+    }
+
+    /// The value with the change made.
+    pub(crate) fn apply(&self, value: &Value) -> Result<Value, Status> {
+        let mut changed = value.clone();
+        match self {
+            Self::Merge(patch) => json_patch::merge(&mut changed, patch),
+            Self::Operations(patch) => json_patch::patch(&mut changed, patch).map_err(|error| {
+                let why = match error.kind {
+                    PatchErrorKind::TestFailed => "testing value failed".to_owned(),
+                    ref kind => kind.to_string(),
+                };
+                tracing::debug!(%why, operation = error.operation, "patch does not apply");
+                unprocessable()
+            })?,
+        }
+        Ok(changed)
+    }
+}
+
+/// Changes the object at `key`, or a part of it.
+pub(crate) fn patch(
+    hub: &Hub,
+    resource: &Resource,
+    key: &Key,
+    patch: &Patch,
+    part: Part,
+    options: WriteOptions,
+) -> Result<Outcome, Status> {
+    modify(hub, resource, key, options, |stored| {
+        let mut changed = patch.apply(stored)?;
+        check_body(resource, key, &mut changed).map_err(|status| {
+            match status.message.contains("cannot unmarshal") {
+                true => Status { code: 422, reason: "Invalid", ..status },
+                false => status,
+            }
+        })?;
+        check_version(resource, key, stored, &changed, options)?;
+        Ok(restrict(resource, stored, changed, part, options.trust))
+    })
+}
+
+fn unprocessable() -> Status {
+    Status::failure(422, "Invalid", "the server rejected our request due to an error in our request")
+        .with_details(StatusDetails::default())
+}
+
+/// Says which patches are understood, and that others of the API server's are not yet.
+fn unsupported(media_type: &str) -> Status {
+    let known = "application/json-patch+json, application/merge-patch+json";
+    let message = match media_type {
+        "application/strategic-merge-patch+json" | "application/apply-patch+yaml" | "application/apply-patch+cbor" => {
+            format!(
+                "this server does not understand patches of type {media_type} yet - accepted media types include: {known}"
+            )
+        }
+        _ => format!("the body of the request was in an unknown format - accepted media types include: {known}"),
+    };
+    Status::failure(415, "UnsupportedMediaType", message)
+}

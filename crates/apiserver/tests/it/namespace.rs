@@ -1,0 +1,64 @@
+use crate::support::*;
+use serde_json::json;
+use std::time::Duration;
+
+const NAMESPACES: &str = "/api/v1/namespaces";
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_is_emptied_before_it_goes() {
+    let server = server();
+    let created = post(&server, NAMESPACES, &json!({"metadata": {"name": "web"}})).await.json();
+    assert_eq!(created["status"]["phase"], "Active");
+    assert_eq!(created["metadata"]["labels"]["kubernetes.io/metadata.name"], "web");
+    let inside = "/api/v1/namespaces/web/configmaps";
+    assert_eq!(post(&server, inside, &config_map("a")).await.code, 201);
+    let start = server.revision();
+    let mut content = Watch::open(&server, &format!("{inside}?watch=1&resourceVersion={start}")).await;
+    let mut spaces = Watch::open(&server, &format!("{NAMESPACES}?watch=1&resourceVersion={start}")).await;
+    let deleted = delete(&server, &format!("{NAMESPACES}/web")).await;
+    assert_eq!((deleted.code, &deleted.json()["status"]["phase"]), (200, &json!("Terminating")));
+    let refused = post(&server, inside, &config_map("b")).await;
+    assert_eq!(
+        (refused.code, &refused.json()["details"]["causes"][0]["reason"]),
+        (403, &json!("NamespaceTerminating"))
+    );
+    assert_eq!(content.told().await, "DELETED a");
+    assert_eq!([spaces.told().await, spaces.told().await], ["MODIFIED web", "DELETED web"]);
+    assert_eq!(get(&server, &format!("{NAMESPACES}/web")).await.code, 404);
+    assert_eq!(get(&server, inside).await.names().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn held_content_holds_its_namespace() {
+    let server = server();
+    post(&server, NAMESPACES, &json!({"metadata": {"name": "web"}})).await;
+    let mut held = config_map("a");
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    post(&server, "/api/v1/namespaces/web/configmaps", &held).await;
+    delete(&server, &format!("{NAMESPACES}/web")).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(get(&server, &format!("{NAMESPACES}/web")).await.json()["status"]["phase"], "Terminating");
+    let released =
+        merge(&server, "/api/v1/namespaces/web/configmaps/a", &json!({"metadata": {"finalizers": null}})).await;
+    assert_eq!(released.code, 200);
+    assert_eq!(get(&server, &format!("{NAMESPACES}/web")).await.code, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn some_namespaces_stay() {
+    let server = server();
+    for name in ["default", "kube-system", "kube-public"] {
+        let refused = delete(&server, &format!("{NAMESPACES}/{name}")).await;
+        assert_eq!((refused.code, &refused.json()["reason"]), (403, &json!("Forbidden")));
+    }
+}
+
+#[test]
+fn without_a_runtime_a_namespace_goes_at_once() {
+    let server = server();
+    server.create("namespaces", None, json!({"metadata": {"name": "web"}})).unwrap();
+    server.create("configmaps", Some("web"), config_map("a")).unwrap();
+    server.delete("namespaces", None, "web").unwrap();
+    assert_eq!(server.get("namespaces", None, "web").unwrap_err().code, 404);
+    assert!(server.list("configmaps").unwrap().1.is_empty());
+}

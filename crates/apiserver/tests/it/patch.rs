@@ -1,0 +1,162 @@
+use crate::support::*;
+use kube_embedded_apiserver::ApiServer;
+use serde_json::{Value, json};
+
+const WIDGETS: &str = "/apis/demo.example.com/v1/namespaces/default/widgets";
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+
+fn widget(size: i64) -> Value {
+    json!({"kind": "Widget", "apiVersion": "demo.example.com/v1", "metadata": {"name": "w"},
+        "spec": {"size": size, "replicas": 1}, "status": {"ready": true}})
+}
+
+async fn operations(server: &ApiServer, path: &str, patch: Value) -> Answer {
+    send_as(server, "PATCH", path, "application/json-patch+json", &patch.to_string()).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_merge_patch_sets_and_removes() {
+    let server = server();
+    let first = put_config_map(&server, "a");
+    let path = format!("{CONFIG_MAPS}/a");
+    let patched = merge(&server, &path, &json!({"data": {"k": null, "l": "1"}})).await;
+    assert_eq!((patched.code, &patched.json()["data"]), (200, &json!({"l": "1"})));
+    assert_eq!(version(&patched.json()), first + 1);
+    let again = merge(&server, &path, &json!({"data": {"l": "1"}})).await;
+    assert_eq!(version(&again.json()), first + 1);
+    let stale = merge(&server, &path, &json!({"metadata": {"resourceVersion": first.to_string()}})).await;
+    assert_eq!(stale.code, 409);
+    assert_eq!(merge(&server, &path, &json!({"metadata": {"name": "b"}})).await.code, 400);
+    assert_eq!(merge(&server, &path, &json!({"metadata": {"annotations": {"a": [1]}}})).await.code, 422);
+    assert_eq!(merge(&server, &format!("{CONFIG_MAPS}/zzz"), &json!({})).await.code, 404);
+    assert_eq!(merge(&server, &path, &json!([1])).await.code, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_json_patch_is_all_or_nothing() {
+    let server = server();
+    put_config_map(&server, "a");
+    let path = format!("{CONFIG_MAPS}/a");
+    let test = |value: &str| json!([{"op": "test", "path": "/data/k", "value": value}, {"op": "add", "path": "/data/l", "value": "1"}]);
+    let failed = operations(&server, &path, test("other")).await;
+    assert_eq!((failed.code, &failed.json()["reason"]), (422, &json!("Invalid")));
+    let patched = operations(&server, &path, test("v")).await;
+    assert_eq!(patched.json()["data"], json!({"k": "v", "l": "1"}));
+    assert_eq!(operations(&server, &path, json!([{"op": "remove", "path": "/nowhere/x"}])).await.code, 422);
+    assert_eq!(operations(&server, &path, json!({"not": "a list"})).await.code, 400);
+    let many: Vec<_> = (0..10_001).map(|_| json!({"op": "test", "path": "/data/k", "value": "v"})).collect();
+    assert_eq!(operations(&server, &path, json!(many)).await.code, 413);
+}
+
+#[tokio::test(start_paused = true)]
+async fn patches_that_are_not_understood_are_told_so() {
+    let server = server();
+    put_config_map(&server, "a");
+    for (media_type, said) in [
+        (
+            "application/strategic-merge-patch+json",
+            "does not understand patches of type application/strategic-merge-patch+json yet",
+        ),
+        ("application/apply-patch+yaml", "does not understand patches of type application/apply-patch+yaml yet"),
+        ("text/csv", "unknown format"),
+    ] {
+        let refused = send_as(&server, "PATCH", &format!("{CONFIG_MAPS}/a"), media_type, "{}").await;
+        assert_eq!(refused.code, 415);
+        assert!(
+            refused.text.contains(said) && refused.text.contains("application/merge-patch+json"),
+            "{}",
+            refused.text
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn status_and_the_rest_have_paths_of_their_own() {
+    let server = server();
+    let created = post(&server, WIDGETS, &widget(1)).await.json();
+    assert_eq!((created.get("status"), &created["metadata"]["generation"]), (None, &json!(1)));
+    let mut changed = widget(5);
+    changed["metadata"]["labels"] = json!({"a": "b"});
+    changed["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"].clone();
+    let status = put(&server, &format!("{WIDGETS}/w/status"), &changed).await.json();
+    assert_eq!(status["status"], json!({"ready": true}));
+    assert_eq!((&status["spec"]["size"], &status["metadata"]["generation"]), (&json!(1), &json!(1)));
+    assert_eq!(status["metadata"].get("labels"), None);
+    let mut main = status.clone();
+    main["spec"]["size"] = json!(7);
+    main["status"]["ready"] = json!(false);
+    let main = put(&server, &format!("{WIDGETS}/w"), &main).await.json();
+    assert_eq!((&main["spec"]["size"], &main["status"]["ready"]), (&json!(7), &json!(true)));
+    assert_eq!(main["metadata"]["generation"], 2);
+    let patched = merge(&server, &format!("{WIDGETS}/w/status"), &json!({"status": {"ready": null}})).await;
+    assert_eq!(patched.json()["status"], json!({}));
+    assert_eq!(get(&server, &format!("{WIDGETS}/w/status")).await.json(), patched.json());
+    let unconditional = put(&server, &format!("{WIDGETS}/w"), &widget(1)).await;
+    assert_eq!((unconditional.code, unconditional.text.contains("must be specified for an update")), (422, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn scale_reads_and_changes_the_replicas_of_any_kind() {
+    let server = server();
+    post(&server, WIDGETS, &widget(1)).await;
+    let deployment =
+        json!({"metadata": {"name": "d"}, "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "d"}}}});
+    post(&server, DEPLOYMENTS, &deployment).await;
+    let scale = get(&server, &format!("{DEPLOYMENTS}/d/scale")).await.json();
+    assert_eq!((&scale["kind"], &scale["spec"]["replicas"]), (&json!("Scale"), &json!(2)));
+    assert_eq!(scale["status"], json!({"replicas": 0, "selector": "app=d"}));
+    let patched = merge(&server, &format!("{WIDGETS}/w/scale"), &json!({"spec": {"replicas": 3}})).await;
+    assert_eq!((patched.code, &patched.json()["spec"]["replicas"]), (200, &json!(3)));
+    let parent = get(&server, &format!("{WIDGETS}/w")).await.json();
+    assert_eq!((&parent["spec"]["replicas"], &parent["metadata"]["generation"]), (&json!(3), &json!(2)));
+    let mut stale = scale.clone();
+    stale["metadata"]["resourceVersion"] = json!("1");
+    assert_eq!(put(&server, &format!("{DEPLOYMENTS}/d/scale"), &stale).await.code, 409);
+    let mut negative = scale;
+    negative["spec"]["replicas"] = json!(-1);
+    assert_eq!(put(&server, &format!("{DEPLOYMENTS}/d/scale"), &negative).await.code, 422);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_shows_what_would_be_and_writes_nothing() {
+    let server = server();
+    let stored = put_config_map(&server, "a");
+    let created = post(&server, &format!("{CONFIG_MAPS}?dryRun=All"), &config_map("b")).await;
+    assert_eq!((created.code, created.json()["metadata"].get("resourceVersion")), (201, None));
+    assert!(created.json()["metadata"]["uid"].is_string());
+    let patched = merge(&server, &format!("{CONFIG_MAPS}/a?dryRun=All"), &json!({"data": {"k": "w"}})).await.json();
+    assert_eq!((&patched["data"]["k"], version(&patched)), (&json!("w"), stored));
+    assert_eq!(delete(&server, &format!("{CONFIG_MAPS}/a?dryRun=All")).await.code, 200);
+    assert_eq!(server.revision(), stored);
+    assert_eq!(server.get("configmaps", Some("default"), "a").unwrap()["data"]["k"], "v");
+    let refused = post(&server, &format!("{CONFIG_MAPS}?dryRun=Maybe"), &config_map("b")).await;
+    assert_eq!((refused.code, &refused.json()["details"]["causes"][0]["field"]), (422, &json!("dryRun")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_may_be_yaml_and_other_formats_are_told_so() {
+    let server = server();
+    let yaml = "kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: y\ndata:\n  k: v\n";
+    assert_eq!(send_as(&server, "POST", CONFIG_MAPS, "application/yaml", yaml).await.code, 201);
+    assert_eq!(send_as(&server, "POST", CONFIG_MAPS, "application/yaml", "a: [").await.code, 400);
+    for (media_type, said) in [
+        ("application/vnd.kubernetes.protobuf", "does not understand objects in protobuf yet"),
+        ("application/cbor", "CBOR"),
+        ("text/csv", "unknown format"),
+    ] {
+        let refused = send_as(&server, "POST", CONFIG_MAPS, media_type, "x").await;
+        assert_eq!(refused.code, 415);
+        assert!(refused.text.contains(said), "{}", refused.text);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn some_kinds_are_created_by_an_update_and_need_its_version() {
+    let server = server();
+    let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l";
+    let lease = json!({"metadata": {"name": "l"}, "spec": {"renewTime": "2026-08-20T18:59:46.000001Z"}});
+    let created = put(&server, path, &lease).await;
+    assert_eq!((created.code, &created.json()["spec"]["renewTime"]), (201, &lease["spec"]["renewTime"]));
+    assert_eq!(put(&server, path, &lease).await.code, 422);
+    assert_eq!(put(&server, path, &created.json()).await.code, 200);
+}
