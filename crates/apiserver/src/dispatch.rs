@@ -6,12 +6,14 @@ mod mutate;
 use mutate::mutate;
 
 use bytes::BytesMut;
-use http::Response;
+use http::{Response, header};
 use std::sync::Arc;
 
+use crate::accept::{Shape, negotiate};
 use crate::hub::Hub;
 use crate::list::{self, ListHead, ListOptions, list_body};
 use crate::object::Form;
+use crate::render::{is_pretty, render};
 use crate::reply::{Body, JSON, json_reply, reply, stream_body, value_reply};
 use crate::route::Target;
 use crate::selector::{FieldSelector, LabelSelector, Selector};
@@ -24,14 +26,52 @@ use crate::write::scale_of;
 /// Answers a request about a resource.
 pub(crate) async fn dispatch(hub: &Arc<Hub>, call: &Call, target: &Target) -> Result<Response<Body>, Status> {
     let Some(verb) = call.verb else { return Err(Status::method_not_allowed()) };
-    let form = Form::Full;
+    let shape = match verb {
+        Verb::Watch => Shape::Watch,
+        Verb::List | Verb::DeleteCollection => Shape::List,
+        _ => Shape::Object,
+    };
+    let agreed = negotiate(call.header(header::ACCEPT), shape)?;
+    if verb == Verb::Watch {
+        return follow(hub, call, target, agreed.form).await;
+    }
+    check_timeout(call.query.text("timeout"))?;
+    let response = answer(hub, call, target, verb, agreed.form).await?;
+    let pretty = is_pretty(call.query.switch("pretty"), call.header(header::USER_AGENT));
+    Ok(render(response, agreed.format, pretty).await)
+}
+
+async fn answer(
+    hub: &Arc<Hub>,
+    call: &Call,
+    target: &Target,
+    verb: Verb,
+    form: Form,
+) -> Result<Response<Body>, Status> {
     match (verb, target.subresource.as_deref()) {
         (Verb::Get, Some("scale")) => read_scale(hub, call, target).await,
         (Verb::Get, None | Some("status")) => read(hub, call, target, form).await,
         (Verb::List, _) => read_all(hub, call, target, form).await,
-        (Verb::Watch, _) => follow(hub, call, target, form).await,
         _ => mutate(hub, call, target, verb, form),
     }
+}
+
+/// A time limit must be a duration as Go writes it, such as `32s` or `1m30s`.
+fn check_timeout(text: &str) -> Result<(), Status> {
+    let units = ["ns", "us", "µs", "ms", "s", "m", "h"];
+    let mut rest = text;
+    while !rest.is_empty() {
+        let number = rest.trim_start_matches(|character: char| character.is_ascii_digit() || character == '.');
+        let after_unit = number.trim_start_matches(char::is_alphabetic);
+        let unit = &number[..number.len() - after_unit.len()];
+        if number.len() == rest.len() || !units.contains(&unit) {
+            return Err(Status::bad_request(format!(
+                "invalid timeout specified in the request URL: time: invalid duration {text:?}"
+            )));
+        }
+        rest = after_unit;
+    }
+    Ok(())
 }
 
 async fn read_scale(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, Status> {

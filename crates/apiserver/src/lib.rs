@@ -7,15 +7,18 @@
 //! - all chance comes from one seed, so that a run can be repeated;
 //! - [`Faults`] make things go wrong on purpose, and tell what did.
 
+mod accept;
 mod builder;
 mod chance;
 mod clock;
 mod collection;
 mod compress;
 mod direct;
+mod discovery;
 mod dispatch;
 mod event;
 mod fault;
+mod general;
 mod http;
 mod hub;
 mod journal;
@@ -23,6 +26,7 @@ mod list;
 mod namespace;
 mod object;
 mod query;
+mod render;
 mod reply;
 mod resource;
 mod route;

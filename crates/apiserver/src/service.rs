@@ -11,10 +11,11 @@ use tower::{BoxError, Service};
 
 use crate::dispatch::dispatch;
 use crate::fault::{Facts, before_answer, spoil};
+use crate::general::general;
 use crate::hub::Hub;
 use crate::journal::RequestRecord;
 use crate::query::Query;
-use crate::reply::{Body, page_not_found, status_reply};
+use crate::reply::{Body, status_reply};
 use crate::route::{Route, Target};
 use crate::server::ApiServer;
 use crate::status::Status;
@@ -98,7 +99,7 @@ async fn answer(hub: &Arc<Hub>, call: &Call, route: &Route) -> Response<Body> {
     let answered = match route {
         Route::Resource(target) => dispatch(hub, call, target).await,
         Route::UnknownResource => Err(Status::no_such_resource()),
-        Route::Other => return page_not_found(),
+        Route::Other => general(hub, call),
     };
     answered.unwrap_or_else(|status| status_reply(&status))
 }
