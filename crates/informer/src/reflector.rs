@@ -37,6 +37,8 @@ use crate::source::{Decoded, Events, ListOptions, ListWatch, SourceError, WatchE
 
 /// Watches shorter than this, with nothing in them, are a server's way of saying no.
 const VERY_SHORT: Duration = Duration::from_secs(1);
+/// No watch is asked to end sooner: each one costs the server a connection.
+const SHORTEST_WATCH: Duration = Duration::from_secs(300);
 /// How much longer than agreed a watch may stay silent before it is taken for dead.
 const GRACE: Duration = Duration::from_secs(30);
 /// How many bookmarks in a row may be missed before a watch is taken for dead.
@@ -451,7 +453,7 @@ where
     }
 
     async fn open(&mut self, initial_events: bool) -> Result<OpenWatch<T>, SourceError> {
-        let agreed = self.backoff.spread(self.options.watch_timeout);
+        let agreed = self.backoff.spread(self.options.watch_timeout.max(SHORTEST_WATCH));
         let version = match initial_events && self.version_unavailable {
             true => None,
             false => self.last_version.clone(),
