@@ -329,7 +329,7 @@ where
                     self.backoff.healthy();
                     self.watch_worked = true;
                     watch.heard(&event);
-                    self.pass_on(event).await;
+                    self.pass_on(event, watch.unordered).await;
                 }
             }
         };
@@ -398,7 +398,8 @@ where
         }
     }
 
-    async fn pass_on(&mut self, event: WatchEvent<T>) {
+    /// Passes one event on. If `unordered`, its version says nothing of what may still be missing.
+    async fn pass_on(&mut self, event: WatchEvent<T>, unordered: bool) {
         let (version, delta) = match event {
             WatchEvent::Added(Decoded::Object(object)) => (version_of(&*object), Delta::Added(object)),
             WatchEvent::Modified(Decoded::Object(object)) => (version_of(&*object), Delta::Updated(object)),
@@ -417,7 +418,7 @@ where
             }
         };
         // A version that is missing, or older than one already seen, is no place to go on from.
-        let version = version.filter(|version| !version.as_str().is_empty());
+        let version = version.filter(|version| !version.as_str().is_empty() && !unordered);
         let backwards =
             version.as_ref().zip(self.last_version.as_ref()).is_some_and(|(new, last)| new.is_older_than(last));
         if version.is_none() || backwards {
@@ -458,6 +459,7 @@ where
             true => None,
             false => self.last_version.clone(),
         };
+        let unordered = version.is_none() && !initial_events;
         // Taken before the request: what the server spends on it counts as part of the watch.
         let opened = Instant::now();
         let options = WatchOptions { version, initial_events, timeout: agreed };
@@ -465,7 +467,7 @@ where
             .await
             .map_err(|elapsed| SourceError::Unreachable(Arc::new(elapsed)))??;
         self.sink.contact();
-        Ok(OpenWatch { events, opened, agreed, heard: 0, last_bookmark: None, rhythm: None })
+        Ok(OpenWatch { events, opened, agreed, heard: 0, unordered, last_bookmark: None, rhythm: None })
     }
 
     async fn wait(&mut self, error: &ReflectorError) {
@@ -505,6 +507,8 @@ struct OpenWatch<T> {
     agreed: Duration,
     /// How many events and bookmarks have come.
     heard: u64,
+    /// True on a watch without a version until its first change: it begins with the present state, in no order.
+    unordered: bool,
     last_bookmark: Option<Instant>,
     /// The longest time between two bookmarks so far.
     rhythm: Option<Duration>,
@@ -513,6 +517,7 @@ struct OpenWatch<T> {
 impl<T> OpenWatch<T> {
     fn heard(&mut self, event: &WatchEvent<T>) {
         self.heard += 1;
+        self.unordered &= matches!(event, WatchEvent::Added(_));
         if matches!(event, WatchEvent::Bookmark { .. }) {
             let now = Instant::now();
             let gap = self.last_bookmark.replace(now).map(|last| now - last);
