@@ -1,0 +1,167 @@
+//! How long a reflector waits, and what it asks afterwards.
+
+use std::time::Duration;
+
+use kube_informer::source::{SourceError, Status};
+
+use crate::script::{
+    Act::{Fail, StayOpen},
+    Script, TestReflector, added, bookmark, busy, gone, initial_end, interrupted, pause, status, unreachable,
+};
+
+/// The shortest delays, in milliseconds; each may be up to twice as long.
+const DELAYS: [u128; 8] = [800, 1600, 3200, 6400, 12800, 25600, 30000, 30000];
+
+fn assert_delays<const N: usize>(gaps: impl IntoIterator<Item = Duration>, expected: [u128; N]) {
+    let gaps: Vec<u128> = gaps.into_iter().map(|gap| gap.as_millis()).collect();
+    assert_eq!(gaps.len(), N, "{gaps:?}");
+    let fits = |(gap, base): (&u128, &u128)| (*base..base * 2 + 2).contains(gap);
+    assert!(gaps.iter().zip(&expected).all(fits), "{gaps:?} are not {expected:?} plus up to as much");
+}
+
+// Differs in that every attempt is reported.
+#[tokio::test(start_paused = true)]
+async fn star_09_nobody_answering_is_tried_again_with_delays_that_double_up_to_a_plateau() {
+    let scripts = [
+        Script::streaming().times(9, |script| script.watch_refused(unreachable())),
+        Script::new().times(9, |script| script.list_refused(unreachable())),
+    ];
+    for script in scripts {
+        let reflector = TestReflector::start(script.clone());
+        assert_delays(script.gaps(9).await, DELAYS);
+        assert_eq!(reflector.stop().await.failures.len(), 9);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn star_09_an_established_collection_is_not_listed_again_because_nobody_answers() {
+    let script = Script::new()
+        .list("10", [])
+        .watch_refused(unreachable())
+        .list_refused(unreachable())
+        .list("12", [])
+        .watch([StayOpen]);
+    let reflector = TestReflector::start(script);
+    // The one item is decision enough: is it still the same server?
+    let expected = ["list 0 limit=500 not older", "watch 10", "list - limit=1", "list - limit=1", "watch 10"];
+    assert_eq!(reflector.asks(5).await, expected);
+    assert_eq!(reflector.stop().await.pushed, ["replaced 10: "]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn star_10_each_busy_answer_costs_one_delay_whether_on_opening_or_in_the_stream() {
+    let opening = Script::new().list("10", []).times(4, |script| script.watch_refused(busy())).watch([StayOpen]);
+    let in_stream = Script::new().list("10", []).times(4, |script| script.watch([Fail(busy())])).watch([StayOpen]);
+    for script in [opening, in_stream] {
+        let reflector = TestReflector::start(script.clone());
+        assert_delays(script.gaps(6).await.into_iter().skip(1), [800, 1600, 3200, 6400]);
+        assert_eq!(reflector.stop().await.failures.len(), 4);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn star_10_the_server_may_ask_for_more_time_than_the_delay() {
+    let status = Status { code: 429, retry_after: Some(Duration::from_secs(90)), ..Status::default() };
+    let script = Script::new().list("10", []).watch_refused(SourceError::Status(status)).watch([StayOpen]);
+    let reflector = TestReflector::start(script.clone());
+    assert_eq!(script.gaps(3).await[1], Duration::from_secs(90));
+    reflector.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn star_11_a_busy_server_is_not_listed_again() {
+    let script = Script::new().list("10", []).times(4, |script| script.watch_refused(busy())).watch([StayOpen]);
+    let reflector = TestReflector::start(script);
+    let expected = ["list 0 limit=500 not older", "watch 10", "watch 10", "watch 10", "watch 10", "watch 10"];
+    assert_eq!(reflector.asks(6).await, expected);
+    reflector.stop().await;
+}
+
+// Differs from R-35, B-07: there is no window in which internal errors are retried at once; each costs a delay.
+#[tokio::test(start_paused = true)]
+async fn star_12_internal_errors_are_never_retried_without_a_delay() {
+    let script = Script::new().times(5, |script| {
+        script.list("10", []).watch([bookmark("11"), pause(1.0), Fail(status(500, "InternalError"))])
+    });
+    let reflector = TestReflector::start(script.clone());
+    let asked = reflector.asks(9).await;
+    assert_eq!(asked[..4], ["list 0 limit=500 not older", "watch 10", "list 11", "watch 10"]);
+    let after_errors = script.gaps(9).await.into_iter().skip(1).step_by(2);
+    assert_delays(after_errors.map(|gap| gap - Duration::from_secs(1)), [800, 1600, 3200, 6400]);
+    reflector.stop().await;
+}
+
+// R-5, B-01: in client-go the delays start over every two minutes of an outage.
+#[tokio::test(start_paused = true)]
+async fn b_01_a_long_outage_does_not_shorten_the_delays() {
+    let script = Script::new().times(20, |script| script.list_refused(unreachable()));
+    let reflector = TestReflector::start(script.clone());
+    let gaps = script.gaps(20).await;
+    assert_delays(gaps.into_iter().skip(8), [30000; 11]);
+    reflector.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn b_01_two_healthy_minutes_earn_the_shortest_delay_again() {
+    let healthy = |seconds: f64| {
+        Script::new()
+            .times(5, |script| script.list_refused(unreachable()))
+            .list("10", [])
+            .watch([bookmark("11"), pause(seconds), Fail(busy())])
+            .watch([StayOpen])
+    };
+    for (seconds, base) in [(119.0, 25600), (121.0, 800)] {
+        let script = healthy(seconds);
+        let reflector = TestReflector::start(script.clone());
+        let gap = script.gaps(8).await[6] - Duration::from_secs_f64(seconds);
+        assert_delays([gap], [base]);
+        reflector.stop().await;
+    }
+}
+
+// B-06: client-go opens such watches one after the other as fast as it can.
+#[tokio::test(start_paused = true)]
+async fn b_06_a_server_that_ends_every_watch_after_one_event_is_not_asked_without_end() {
+    let script = Script::new().list("10", []).times(5, |script| script.watch([bookmark("11")]));
+    let reflector = TestReflector::start(script.clone());
+    assert_delays(script.gaps(6).await.into_iter().skip(1), [800, 1600, 3200, 6400]);
+    assert_eq!(reflector.stop().await.failures.len(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn b_06_nor_is_one_that_breaks_every_connection_after_one_event() {
+    let script = Script::new()
+        .list("10", [])
+        .times(3, |script| script.watch([bookmark("11"), Fail(interrupted())]).list("11", []));
+    let reflector = TestReflector::start(script.clone());
+    let gaps = script.gaps(6).await;
+    assert_delays([gaps[1], gaps[3]], [800, 1600]);
+    reflector.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_expiry_after_a_watch_that_worked_is_met_at_once_and_the_next_one_waits() {
+    let script = Script::new()
+        .list("10", [])
+        .watch([added("web/a@11"), Fail(gone())])
+        .list("20", [])
+        .watch([Fail(gone())])
+        .list("30", [])
+        .watch([added("web/a@31"), Fail(gone())])
+        .list("40", [])
+        .watch([StayOpen]);
+    let reflector = TestReflector::start(script.clone());
+    let gaps = script.gaps(8).await;
+    assert!(gaps[1].is_zero() && gaps[5].is_zero(), "{gaps:?}");
+    assert_delays([gaps[3]], [800]);
+    assert_eq!(reflector.stop().await.failures.len(), 3, "each is reported all the same");
+}
+
+// kube-rs resets its backoff with the marker that a list begins, and so never backs off when lists fail.
+#[tokio::test(start_paused = true)]
+async fn that_an_attempt_begins_does_not_shorten_the_delays() {
+    let script = Script::streaming().times(7, |script| script.watch([initial_end("5")]));
+    let reflector = TestReflector::start(script.clone());
+    assert_delays(script.gaps(7).await, [800, 1600, 3200, 6400, 12800, 25600]);
+    reflector.stop().await;
+}

@@ -1,0 +1,19 @@
+//! What the library promises, one file per promise.
+//!
+//! Tests named `star_` and a number are the cases of client-go that a port must keep. Where this one means to differ,
+//! the test shows what it does instead and says so. Letters with a number are clauses of client-go's behaviour (`R-12`)
+//! and its known defects (`B-38`).
+
+mod backoff;
+mod changes;
+mod defects;
+mod handlers;
+mod lifecycle;
+mod over_http;
+mod queue;
+mod relist;
+mod requests;
+mod script;
+mod store;
+mod streaming;
+mod waiting;

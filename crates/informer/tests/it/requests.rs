@@ -1,0 +1,231 @@
+//! What a reflector asks for, and what it asks when that is refused.
+
+use std::time::Duration;
+
+use kube_informer::reflector::ReflectorOptions;
+use kube_informer::source::SourceError;
+
+use crate::script::{
+    Act::{Fail, StayOpen},
+    Request, Script, TestInformer, TestReflector, added, bookmark, deleted, gone, initial_end, live, modified, options,
+    pause, quiet, status, too_large,
+};
+
+/// Runs a reflector over the script, and compares all it asks.
+async fn check<const N: usize>(script: Script, options: ReflectorOptions, expected: [&str; N]) {
+    let reflector = TestReflector::start_with(script, options);
+    assert_eq!(reflector.asks(N).await, expected);
+    reflector.stop().await;
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn star_07_a_single_streaming_request_brings_everything_and_goes_on_as_the_watch() {
+    let script =
+        Script::streaming().watch([added("web/a@3"), added("web/b@2"), initial_end("5"), added("web/c@6"), StayOpen]);
+    let reflector = TestReflector::start(script.clone());
+    assert_eq!(reflector.pushes(2).await, ["replaced 5: web/a@3 web/b@2", "added web/c@6"]);
+    assert_eq!(reflector.asks(1).await, ["stream -"]);
+    reflector.stop().await;
+    assert_eq!(script.asked().len(), 1);
+}
+
+// Differs from R-11: with a limit, a version without "not older than" would mean exactly that version.
+#[tokio::test(start_paused = true)]
+async fn star_08_without_streaming_a_paged_list_at_0_and_a_watch_at_its_version() {
+    let script = Script::new().list("10", ["web/a@1"]).watch([StayOpen]);
+    check(script, options(), ["list 0 limit=500 not older", "watch 10"]).await;
+    // The same where the source could stream, but is not to.
+    let script = Script::streaming().list("10", ["web/a@1"]).watch([StayOpen]);
+    let options = ReflectorOptions { streaming: false, ..options() };
+    check(script, options, ["list 0 limit=500 not older", "watch 10"]).await;
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn star_13_an_explicit_page_size_is_used_even_with_a_version() {
+    let script = Script::new()
+        .page("10", ["web/a@1", "web/b@1", "web/c@1", "web/d@1"], "after d")
+        .page("11", ["web/e@1", "web/f@1", "web/g@1", "web/h@1"], "after h")
+        .list("12", ["web/i@1", "web/j@1"])
+        .watch([Fail(gone())])
+        .list("20", [])
+        .watch([StayOpen]);
+    let reflector = TestReflector::start_with(script, ReflectorOptions { page_size: Some(4), ..options() });
+    let first = [
+        "list 0 limit=4 not older",
+        "list - limit=4 from after d",
+        "list - limit=4 from after h",
+        "watch 10", // P-4: the version of the first page.
+        "list 10 limit=4 not older",
+        "watch 20",
+    ];
+    assert_eq!(reflector.asks(6).await, first);
+    let all = "replaced 10: web/a@1 web/b@1 web/c@1 web/d@1 web/e@1 web/f@1 web/g@1 web/h@1 web/i@1 web/j@1";
+    assert_eq!(reflector.stop().await.pushed[0], all);
+}
+
+#[tokio::test(start_paused = true)]
+async fn star_14_a_relist_at_a_known_version_asks_for_all_at_once() {
+    let script = Script::new().list("10", []).watch([Fail(gone())]).list("11", []).watch([StayOpen]);
+    check(script, options(), ["list 0 limit=500 not older", "watch 10", "list 10", "watch 11"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn star_15_a_server_that_paged_the_first_list_is_asked_for_pages_ever_after() {
+    let script = Script::new()
+        .page("10", ["web/a@1"], "next")
+        .list("10", ["web/b@1"])
+        .watch([Fail(gone())])
+        .list("11", [])
+        .watch([Fail(gone())])
+        .list("12", [])
+        .watch([StayOpen]);
+    let expected = [
+        "list 0 limit=500 not older",
+        "list - limit=500 from next",
+        "watch 10",
+        "list 10 limit=500 not older",
+        "watch 11",
+        "list 11 limit=500 not older",
+        "watch 12",
+    ];
+    check(script, options(), expected).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn star_16_the_first_list_is_at_0_and_the_next_at_the_version_reached() {
+    let script = Script::new().list("10", []).watch([bookmark("15"), Fail(gone())]).list("20", []).watch([StayOpen]);
+    check(script, options(), ["list 0 limit=500 not older", "watch 10", "list 15", "watch 20"]).await;
+}
+
+// Differs in that the fallback is paged: B-38.
+#[tokio::test(start_paused = true)]
+async fn star_17_an_expired_version_is_given_up_for_the_most_recent_one_at_once() {
+    let script =
+        Script::new().list("10", []).watch([Fail(gone())]).list_refused(gone()).list("11", []).watch([StayOpen]);
+    let reflector = TestReflector::start(script.clone());
+    let expected = ["list 0 limit=500 not older", "watch 10", "list 10", "list - limit=500", "watch 11"];
+    assert_eq!(reflector.asks(5).await, expected);
+    assert_eq!(script.gaps(5).await[2], Duration::ZERO);
+    reflector.stop().await;
+}
+
+// what failed at the most recent version is asked there again, and only a success makes versions usable again.
+#[tokio::test(start_paused = true)]
+async fn star_17_if_that_fails_too_the_next_round_starts_with_the_most_recent_version() {
+    let script = Script::new()
+        .list("10", [])
+        .watch([Fail(gone())])
+        .list_refused(gone())
+        .list_refused(status(500, "InternalError"))
+        .list("11", [])
+        .watch([Fail(gone())])
+        .list("12", [])
+        .watch([StayOpen]);
+    let expected = [
+        "list 0 limit=500 not older",
+        "watch 10",
+        "list 10",
+        "list - limit=500",
+        "list - limit=500",
+        "watch 11",
+        "list 11",
+        "watch 12",
+    ];
+    check(script, options(), expected).await;
+}
+
+// P-5.
+#[tokio::test(start_paused = true)]
+async fn star_18_a_page_that_expired_turns_the_list_into_one_without_pages_at_the_same_version() {
+    let script = Script::new()
+        .list("10", [])
+        .watch([Fail(gone())])
+        .page("11", ["web/a@1", "web/b@2"], "next")
+        .list_refused(gone())
+        .list("12", ["web/a@1", "web/c@3"])
+        .watch([StayOpen]);
+    let reflector = TestReflector::start_with(script, ReflectorOptions { page_size: Some(2), ..options() });
+    let expected = [
+        "list 0 limit=2 not older",
+        "watch 10",
+        "list 10 limit=2 not older",
+        "list - limit=2 from next",
+        "list 10",
+        "watch 12",
+    ];
+    assert_eq!(reflector.asks(6).await, expected);
+    assert_eq!(reflector.stop().await.pushed.last().unwrap(), "replaced 12: web/a@1 web/c@3");
+}
+
+// the three spellings of it on the wire are in `over_http`.
+#[tokio::test(start_paused = true)]
+async fn star_19_a_version_the_server_has_not_reached_is_given_up_for_the_most_recent_one() {
+    let script =
+        Script::new().list("10", []).watch([Fail(gone())]).list_refused(too_large()).list("9", []).watch([StayOpen]);
+    let reflector = TestReflector::start(script);
+    let expected = ["list 0 limit=500 not older", "watch 10", "list 10", "list - limit=500", "watch 9"];
+    assert_eq!(reflector.asks(5).await, expected);
+    // A lower version than before: the server was restored, which starts a new epoch.
+    assert_eq!(reflector.stop().await.pushed, ["replaced 10: ", "restarted", "replaced 9: "]);
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn star_20_watches_are_asked_to_last_between_once_and_twice_the_least_time() {
+    const MINUTE: u64 = 60;
+    for (least, expected) in [(None, 5 * MINUTE), (Some(1), 5 * MINUTE), (Some(30 * MINUTE), 30 * MINUTE)] {
+        let script = Script::new().list("10", []).times(50, |script| script.watch([pause(1.0), bookmark("10")]));
+        let watch_timeout = least.map_or(options().watch_timeout, Duration::from_secs);
+        let reflector = TestReflector::start_with(script, ReflectorOptions { watch_timeout, ..options() });
+        reflector.asks(51).await;
+        let asked = reflector.script.log().asked;
+        let timeouts: Vec<u64> = asked
+            .iter()
+            .filter_map(|(_, request)| match request {
+                Request::Watch(options) => Some(options.timeout.as_secs()),
+                Request::List(_) => None,
+            })
+            .collect();
+        assert!(timeouts.iter().all(|seconds| (expected..=expected * 2).contains(seconds)), "{least:?}: {timeouts:?}");
+        assert!(timeouts.iter().any(|seconds| *seconds != timeouts[0]), "not all at the same time");
+        reflector.stop().await;
+    }
+}
+
+// Differs: client-go calls a hook, here the store has a version that can be read and waited for.
+#[tokio::test(start_paused = true)]
+async fn star_21_the_version_follows_every_event_and_bookmark() {
+    let (feed, events) = live();
+    let informer = TestInformer::start(Script::new().list("10", []).watch([events]));
+    informer.delivered_through("10").await;
+    for (act, version) in
+        [(added("web/a@20"), "20"), (bookmark("30"), "30"), (modified("web/a@40"), "40"), (deleted("web/a@50"), "50")]
+    {
+        feed.send(act).unwrap();
+        quiet().await;
+        assert_eq!(informer.version().as_deref(), Some(version));
+    }
+    informer.stop().await;
+}
+
+// what comes first on a watch without a version is the present state, in no order.
+#[tokio::test(start_paused = true)]
+async fn a_watch_without_a_version_is_not_taken_for_complete_before_its_first_change() {
+    let script = Script::new()
+        .list("", [])
+        .watch([added("web/b@9"), pause(2.0)])
+        .watch([added("web/b@9"), added("web/a@3"), modified("web/a@11"), pause(2.0)])
+        .watch([StayOpen]);
+    check(script, options(), ["list 0 limit=500 not older", "watch -", "watch -", "watch 11"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_cut_off_is_no_list() {
+    let script = Script::new().list_cut_off(["web/a@1"]).list("10", ["web/a@1", "web/b@1"]).watch([StayOpen]);
+    let reflector = TestReflector::start(script);
+    assert_eq!(reflector.pushes(1).await, ["replaced 10: web/a@1 web/b@1"]);
+    let failures = reflector.stop().await.failures;
+    assert!(matches!(failures[0].source_error(), Some(SourceError::CutOff)), "{failures:?}");
+}

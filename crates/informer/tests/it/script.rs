@@ -1,0 +1,692 @@
+//! A scripted source, and reflectors and informers over it that write down all they do.
+//!
+//! A [`Script`] is a list of answers. Each request takes the next one, and a request of the other sort than the script
+//! expects is noted and never answered. Whoever asks beyond the end of the script is not answered either.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::stream;
+use kube_informer::health::Phase;
+use kube_informer::informer::InformerBuilder;
+use kube_informer::object::{DecodeError, Id, KeyRef, Object, Raw};
+use kube_informer::processor::{Event, HandlerHandle};
+use kube_informer::queue::Delta;
+use kube_informer::reflector::{Reflector, ReflectorError, ReflectorOptions, Sink};
+use kube_informer::source::{
+    BadObject, Decoded, Events, Items, ListEnd, ListOptions, ListPart, ListWatch, SourceError, Status, WatchEvent,
+    WatchOptions,
+};
+use kube_informer::{InformerError, ResourceVersion, SharedInformer};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// All chance of the tests comes from here.
+pub(crate) const SEED: u64 = 7;
+
+/// A small object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Thing {
+    namespace: String,
+    name: String,
+    uid: String,
+    version: String,
+    /// What it is indexed by.
+    pub(crate) values: Vec<String>,
+}
+
+impl Object for Thing {
+    fn decode(_: Raw<'_>) -> Result<Self, DecodeError> {
+        Err(DecodeError::NoName)
+    }
+
+    fn id(&self) -> Id<'_> {
+        Id { key: KeyRef::new(&self.namespace, &self.name), uid: &self.uid, version: &self.version }
+    }
+}
+
+impl Thing {
+    pub(crate) fn with<const N: usize>(mut self, values: [&str; N]) -> Self {
+        self.values = values.map(str::to_owned).into();
+        self
+    }
+}
+
+/// A thing, written as `namespace/name@version`, with `#uid` behind it where that matters.
+pub(crate) fn thing(text: &str) -> Thing {
+    let (text, uid) = text.split_once('#').unwrap_or((text, ""));
+    let (key, version) = text.split_once('@').unwrap_or((text, ""));
+    let key = KeyRef::from(key);
+    Thing {
+        namespace: key.namespace().unwrap_or_default().to_owned(),
+        name: key.name().to_owned(),
+        uid: uid.to_owned(),
+        version: version.to_owned(),
+        values: Vec::new(),
+    }
+}
+
+/// The inverse of [`thing`], without the uid.
+fn text(thing: &Thing) -> String {
+    let id = thing.id();
+    if id.version.is_empty() { id.key.to_string() } else { format!("{}@{}", id.key, id.version) }
+}
+
+/// An object of that key and version that could not be read; `""` if not even its key could.
+pub(crate) fn bad(text: &str) -> BadObject {
+    let (key, version) = text.split_once('@').unwrap_or((text, ""));
+    let version = Some(version).filter(|version| !version.is_empty()).map(ResourceVersion::from);
+    BadObject { key: key.parse().ok(), version, error: DecodeError::Shape("a test wants it so".into()) }
+}
+
+/// What a scripted watch does next. It ends behind the last one.
+pub(crate) enum Act {
+    Event(WatchEvent<Thing>),
+    Fail(SourceError),
+    Pause(Duration),
+    StayOpen,
+    /// Whatever the test sends, until it drops its end.
+    Live(mpsc::UnboundedReceiver<Act>),
+}
+
+pub(crate) fn added(text: &str) -> Act {
+    Act::Event(WatchEvent::Added(object(text)))
+}
+
+pub(crate) fn modified(text: &str) -> Act {
+    Act::Event(WatchEvent::Modified(object(text)))
+}
+
+pub(crate) fn deleted(text: &str) -> Act {
+    Act::Event(WatchEvent::Deleted(object(text)))
+}
+
+pub(crate) fn bookmark(version: &str) -> Act {
+    Act::Event(WatchEvent::Bookmark { version: version.into(), initial_events_end: false })
+}
+
+/// The bookmark behind the initial state.
+pub(crate) fn initial_end(version: &str) -> Act {
+    Act::Event(WatchEvent::Bookmark { version: version.into(), initial_events_end: true })
+}
+
+pub(crate) fn pause(seconds: f64) -> Act {
+    Act::Pause(Duration::from_secs_f64(seconds))
+}
+
+fn object(text: &str) -> Decoded<Thing> {
+    Decoded::Object(Arc::new(thing(text)))
+}
+
+/// A watch that sends what the test tells it to.
+pub(crate) fn live() -> (mpsc::UnboundedSender<Act>, Act) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    (sender, Act::Live(receiver))
+}
+
+/// An answer of a server that has something to object.
+pub(crate) fn status(code: u16, reason: &str) -> SourceError {
+    SourceError::Status(Status { code, reason: reason.into(), message: "scripted".into(), ..Status::default() })
+}
+
+pub(crate) fn gone() -> SourceError {
+    status(410, "Expired")
+}
+
+pub(crate) fn busy() -> SourceError {
+    status(429, "TooManyRequests")
+}
+
+pub(crate) fn too_large() -> SourceError {
+    SourceError::Status(Status { code: 504, reason: "Timeout".into(), version_too_large: true, ..Status::default() })
+}
+
+pub(crate) fn unreachable() -> SourceError {
+    SourceError::Unreachable(Arc::new(std::io::Error::from(std::io::ErrorKind::ConnectionRefused)))
+}
+
+pub(crate) fn interrupted() -> SourceError {
+    SourceError::Interrupted(Arc::new(std::io::Error::from(std::io::ErrorKind::ConnectionReset)))
+}
+
+/// What a source was asked.
+#[derive(Debug, Clone)]
+pub(crate) enum Request {
+    List(ListOptions),
+    Watch(WatchOptions),
+}
+
+/// `list VERSION …`, `watch VERSION`, or `stream VERSION` for a watch that is to begin with the initial state.
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn text(version: &Option<ResourceVersion>) -> &str {
+            version.as_ref().map_or("-", ResourceVersion::as_str)
+        }
+        match self {
+            Self::List(options) => {
+                write!(f, "list {}", text(&options.version))?;
+                if options.limit > 0 {
+                    write!(f, " limit={}", options.limit)?;
+                }
+                if options.not_older_than {
+                    f.write_str(" not older")?;
+                }
+                options.continue_token.as_ref().map_or(Ok(()), |token| write!(f, " from {token}"))
+            }
+            Self::Watch(options) if options.initial_events => write!(f, "stream {}", text(&options.version)),
+            Self::Watch(options) => write!(f, "watch {}", text(&options.version)),
+        }
+    }
+}
+
+enum Answer {
+    List(Vec<Result<ListPart<Thing>, SourceError>>),
+    ListRefused(SourceError),
+    ListHangs,
+    Watch(Vec<Act>),
+    WatchRefused(SourceError),
+    WatchHangs,
+}
+
+/// What happened so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Log {
+    pub(crate) asked: Vec<(Instant, Request)>,
+    /// Watches, and how many of them are over.
+    pub(crate) opened: usize,
+    pub(crate) closed: usize,
+    /// Requests without an answer that somebody still waits for.
+    pub(crate) hanging: usize,
+    unexpected: Vec<String>,
+}
+
+/// A source that answers as it is told to. Cloning gives another handle to the same.
+#[derive(Clone)]
+pub(crate) struct Script(Arc<Shared>);
+
+struct Shared {
+    streaming: AtomicBool,
+    answers: Mutex<VecDeque<Answer>>,
+    log: watch::Sender<Log>,
+}
+
+impl Script {
+    /// A source that does not answer a watch with the initial state.
+    pub(crate) fn new() -> Self {
+        let (streaming, answers) = (AtomicBool::new(false), Mutex::default());
+        Self(Arc::new(Shared { streaming, answers, log: watch::Sender::default() }))
+    }
+
+    /// A source that can.
+    pub(crate) fn streaming() -> Self {
+        let script = Self::new();
+        script.0.streaming.store(true, Ordering::Relaxed);
+        script
+    }
+
+    fn then(self, answer: Answer) -> Self {
+        self.0.answers.lock().push_back(answer);
+        self
+    }
+
+    /// A list in one page.
+    pub(crate) fn list<const N: usize>(self, version: &str, objects: [&str; N]) -> Self {
+        self.list_things(version, objects.map(thing))
+    }
+
+    pub(crate) fn list_things(self, version: &str, things: impl IntoIterator<Item = Thing>) -> Self {
+        let items = things.into_iter().map(|thing| Decoded::Object(Arc::new(thing)));
+        self.list_items(version, items)
+    }
+
+    pub(crate) fn list_items(self, version: &str, items: impl IntoIterator<Item = Decoded<Thing>>) -> Self {
+        self.pages(version, items, None)
+    }
+
+    /// A page of a list that is not the last one.
+    pub(crate) fn page<const N: usize>(self, version: &str, objects: [&str; N], next: &str) -> Self {
+        self.pages(version, objects.map(object), Some(next.to_owned()))
+    }
+
+    fn pages(self, version: &str, items: impl IntoIterator<Item = Decoded<Thing>>, next: Option<String>) -> Self {
+        let version = Some(version).filter(|version| !version.is_empty()).map(ResourceVersion::from);
+        let end = ListEnd { version, continue_token: next, remaining: None };
+        let parts = items.into_iter().map(ListPart::Item).chain([ListPart::End(end)]);
+        self.then(Answer::List(parts.map(Ok).collect()))
+    }
+
+    /// A list that breaks off.
+    pub(crate) fn list_cut_off<const N: usize>(self, objects: [&str; N]) -> Self {
+        self.then(Answer::List(objects.map(|text| Ok(ListPart::Item(object(text)))).into_iter().collect()))
+    }
+
+    pub(crate) fn list_refused(self, error: SourceError) -> Self {
+        self.then(Answer::ListRefused(error))
+    }
+
+    pub(crate) fn list_hangs(self) -> Self {
+        self.then(Answer::ListHangs)
+    }
+
+    pub(crate) fn watch<const N: usize>(self, acts: [Act; N]) -> Self {
+        self.then(Answer::Watch(acts.into()))
+    }
+
+    pub(crate) fn watch_refused(self, error: SourceError) -> Self {
+        self.then(Answer::WatchRefused(error))
+    }
+
+    pub(crate) fn watch_hangs(self) -> Self {
+        self.then(Answer::WatchHangs)
+    }
+
+    /// The same answers so many times.
+    pub(crate) fn times(self, count: usize, answers: impl Fn(Self) -> Self) -> Self {
+        (0..count).fold(self, |script, _| answers(script))
+    }
+
+    pub(crate) fn log(&self) -> Log {
+        self.0.log.borrow().clone()
+    }
+
+    /// Everything asked so far.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.log().asked.iter().map(|(_, request)| request.to_string()).collect()
+    }
+
+    /// Everything asked, once that is so many requests.
+    pub(crate) async fn asks(&self, count: usize) -> Vec<String> {
+        self.until(|log| log.asked.len() >= count).await;
+        self.asked()
+    }
+
+    /// Waits until so many requests were made, and says how long each came after the one before.
+    pub(crate) async fn gaps(&self, count: usize) -> Vec<Duration> {
+        self.until(|log| log.asked.len() >= count).await;
+        self.log().asked.windows(2).map(|pair| pair[1].0 - pair[0].0).collect()
+    }
+
+    pub(crate) async fn until(&self, condition: impl FnMut(&Log) -> bool) {
+        let mut log = self.0.log.subscribe();
+        let reached = tokio::time::timeout(PATIENCE, log.wait_for(condition)).await;
+        assert!(reached.is_ok(), "the source was asked {:?} and then nothing more", self.asked());
+    }
+
+    fn ask(&self, request: Request, fits: impl FnOnce(&Answer) -> bool) -> Option<Answer> {
+        let mut answers = self.0.answers.lock();
+        let next = answers.front().map(fits);
+        self.0.log.send_modify(|log| {
+            if next == Some(false) {
+                log.unexpected.push(format!("request {}: {request}", log.asked.len()));
+            }
+            log.asked.push((Instant::now(), request));
+        });
+        if next == Some(true) { answers.pop_front() } else { None }
+    }
+
+    async fn hang<R>(&self) -> R {
+        let _hanging = Counted::new(&self.0, |log| &mut log.hanging, |log| log.hanging -= 1);
+        pending().await
+    }
+
+    /// Everybody who was answered is done with the answer, and nobody asked what the script did not expect.
+    fn check_over(&self) {
+        let log = self.log();
+        assert!(log.unexpected.is_empty(), "the script did not expect {:?}", log.unexpected);
+        assert_eq!(log.opened, log.closed, "a watch is left open");
+        assert_eq!(log.hanging, 0, "a request is left");
+    }
+}
+
+impl ListWatch<Thing> for Script {
+    async fn list(&self, options: ListOptions) -> Result<Items<Thing>, SourceError> {
+        let is_list = |answer: &Answer| matches!(answer, Answer::List(_) | Answer::ListRefused(_) | Answer::ListHangs);
+        match self.ask(Request::List(options), is_list) {
+            Some(Answer::List(parts)) => Ok(Items::new(stream::iter(parts))),
+            Some(Answer::ListRefused(error)) => Err(error),
+            _ => self.hang().await,
+        }
+    }
+
+    async fn watch(&self, options: WatchOptions) -> Result<Events<Thing>, SourceError> {
+        let is_watch =
+            |answer: &Answer| matches!(answer, Answer::Watch(_) | Answer::WatchRefused(_) | Answer::WatchHangs);
+        match self.ask(Request::Watch(options), is_watch) {
+            Some(Answer::Watch(acts)) => Ok(self.play(acts)),
+            Some(Answer::WatchRefused(error)) => Err(error),
+            _ => self.hang().await,
+        }
+    }
+
+    fn supports_streaming_lists(&self) -> bool {
+        self.0.streaming.load(Ordering::Relaxed)
+    }
+}
+
+impl Script {
+    fn play(&self, acts: Vec<Act>) -> Events<Thing> {
+        let open = Counted::new(&self.0, |log| &mut log.opened, |log| log.closed += 1);
+        Events::new(stream::unfold((VecDeque::from(acts), open), |(mut acts, open)| async move {
+            loop {
+                match acts.pop_front()? {
+                    Act::Event(event) => return Some((Ok(event), (acts, open))),
+                    Act::Fail(error) => return Some((Err(error), (acts, open))),
+                    Act::Pause(duration) => tokio::time::sleep(duration).await,
+                    Act::StayOpen => pending().await,
+                    Act::Live(mut receiver) => {
+                        if let Some(act) = receiver.recv().await {
+                            acts.push_front(Act::Live(receiver));
+                            acts.push_front(act);
+                        }
+                    }
+                }
+            }
+        }))
+    }
+}
+
+/// Counts something when it begins, and again when it is dropped.
+struct Counted(Arc<Shared>, fn(&mut Log));
+
+impl Counted {
+    fn new(shared: &Arc<Shared>, begins: fn(&mut Log) -> &mut usize, ends: fn(&mut Log)) -> Self {
+        shared.log.send_modify(|log| *begins(log) += 1);
+        Self(shared.clone(), ends)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.log.send_modify(self.1);
+    }
+}
+
+/// Far longer than anything a test waits for. On a paused clock it passes at once when nothing happens any more.
+const PATIENCE: Duration = Duration::from_secs(4 * 3600);
+
+/// Waits for something that a test expects to happen.
+pub(crate) async fn within<F: Future>(what: &str, future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
+}
+
+/// Waits until every task waits: a paused clock does not move on before.
+pub(crate) async fn quiet() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+/// Checks that whatever was started since is gone.
+pub(crate) struct NoTaskLeft(usize);
+
+impl NoTaskLeft {
+    pub(crate) fn since_now() -> Self {
+        Self(Handle::current().metrics().num_alive_tasks())
+    }
+
+    pub(crate) fn check(&self) {
+        assert_eq!(Handle::current().metrics().num_alive_tasks(), self.0, "a task is left");
+    }
+}
+
+/// A sink that takes notes.
+#[derive(Clone, Default)]
+pub(crate) struct Notes(Arc<watch::Sender<Noted>>);
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Noted {
+    pub(crate) pushed: Vec<String>,
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) failures: Vec<ReflectorError>,
+}
+
+impl Sink<Thing> for Notes {
+    async fn push(&mut self, delta: Delta<Thing>) {
+        self.0.send_modify(|noted| noted.pushed.push(describe(&delta)));
+    }
+
+    fn phase(&mut self, phase: Phase) {
+        self.0.send_modify(|noted| noted.phases.push(phase));
+    }
+
+    fn failed(&mut self, error: &ReflectorError) {
+        self.0.send_modify(|noted| noted.failures.push(error.clone()));
+    }
+}
+
+/// A change in a few words.
+pub(crate) fn describe(delta: &Delta<Thing>) -> String {
+    match delta {
+        Delta::Added(thing) => format!("added {}", text(thing)),
+        Delta::Updated(thing) => format!("updated {}", text(thing)),
+        Delta::Deleted(thing) => format!("deleted {}", text(thing)),
+        Delta::Vanished { key, .. } => format!("vanished {key}"),
+        Delta::Undecodable(bad) => format!("undecodable {}", bad.key.as_ref().map_or("?", |key| key.as_str())),
+        Delta::Replaced(all) => {
+            let version = all.version.as_ref().map_or("-", ResourceVersion::as_str);
+            let objects: Vec<String> = all.objects.iter().map(|thing| text(thing)).collect();
+            format!("replaced {version}: {}", objects.join(" "))
+        }
+        Delta::Bookmark { version, .. } => format!("bookmark {version}"),
+        Delta::Resync => "resync".to_owned(),
+        Delta::Restarted { .. } => "restarted".to_owned(),
+        #[allow(unreachable_patterns)]
+        _ => "something else".to_owned(),
+    }
+}
+
+/// A reflector by itself.
+pub(crate) struct TestReflector {
+    pub(crate) script: Script,
+    notes: Notes,
+    cancel: CancellationToken,
+    task: JoinSet<()>,
+    no_task_left: NoTaskLeft,
+}
+
+/// What reflectors of tests are configured with, unless said otherwise.
+pub(crate) fn options() -> ReflectorOptions {
+    ReflectorOptions { seed: SEED, ..ReflectorOptions::default() }
+}
+
+impl TestReflector {
+    pub(crate) fn start(script: Script) -> Self {
+        Self::start_with(script, options())
+    }
+
+    pub(crate) fn start_with(script: Script, options: ReflectorOptions) -> Self {
+        Self::start_cancelled_by(script, options, CancellationToken::new())
+    }
+
+    pub(crate) fn start_cancelled_by(script: Script, options: ReflectorOptions, cancel: CancellationToken) -> Self {
+        let no_task_left = NoTaskLeft::since_now();
+        let (notes, mut task) = (Notes::default(), JoinSet::new());
+        task.spawn(Reflector::new(script.clone(), notes.clone(), options).run(cancel.clone()));
+        Self { script, notes, cancel, task, no_task_left }
+    }
+
+    /// What was asked, once that is so many requests.
+    pub(crate) async fn asks(&self, count: usize) -> Vec<String> {
+        self.script.asks(count).await
+    }
+
+    /// What was passed on, once that is so many changes.
+    pub(crate) async fn pushes(&self, count: usize) -> Vec<String> {
+        self.notes_with(|noted| noted.pushed.len() >= count).await.pushed
+    }
+
+    /// What was reported, once that is so many failures.
+    pub(crate) async fn failures(&self, count: usize) -> Vec<ReflectorError> {
+        self.notes_with(|noted| noted.failures.len() >= count).await.failures
+    }
+
+    pub(crate) fn noted(&self) -> Noted {
+        self.notes.0.borrow().clone()
+    }
+
+    async fn notes_with(&self, condition: impl FnMut(&Noted) -> bool) -> Noted {
+        let mut notes = self.notes.0.subscribe();
+        let reached = tokio::time::timeout(PATIENCE, notes.wait_for(condition)).await.is_ok();
+        assert!(reached, "nothing more came: {:?}, asked {:?}", self.noted(), self.script.asked());
+        self.noted()
+    }
+
+    /// Cancels it, waits for its end, and checks that it left nothing behind.
+    pub(crate) async fn stop(mut self) -> Noted {
+        self.cancel.cancel();
+        let ended = within("the end of the reflector", self.task.join_next()).await;
+        ended.expect("it was started").expect("it did not panic");
+        self.script.check_over();
+        self.no_task_left.check();
+        self.noted()
+    }
+}
+
+/// What a handler was told, in order. Cloning gives another handle to the same.
+#[derive(Clone, Default)]
+pub(crate) struct Told(Arc<watch::Sender<Vec<(String, String)>>>);
+
+impl Told {
+    /// A handler that writes down what it is told.
+    pub(crate) fn handler(&self) -> impl FnMut(Event<Thing>) + Send + 'static {
+        let told = self.0.clone();
+        move |event| told.send_modify(|told| told.push((event.key().to_string(), what(&event))))
+    }
+
+    /// What it was told of one object.
+    pub(crate) fn of(&self, key: &str) -> Vec<String> {
+        self.0.borrow().iter().filter(|(about, _)| about == key).map(|(_, what)| what.clone()).collect()
+    }
+
+    /// Everything it was told, in order: `web/a add 3`.
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.0.borrow().iter().map(|(key, what)| format!("{key} {what}")).collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.borrow().len()
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.send_modify(Vec::clear);
+    }
+
+    /// Waits until it has been told so much.
+    pub(crate) async fn reaches(&self, count: usize) {
+        let mut told = self.0.subscribe();
+        let reached = tokio::time::timeout(PATIENCE, told.wait_for(|told| told.len() >= count)).await.is_ok();
+        assert!(reached, "was told {:?} and nothing more", self.all());
+    }
+}
+
+fn what(event: &Event<Thing>) -> String {
+    let version = |thing: &Thing| thing.id().version.to_owned();
+    match event {
+        Event::Added { object, initial: true } => format!("initial add {}", version(object)),
+        Event::Added { object, initial: false } => format!("add {}", version(object)),
+        Event::Updated { old, new } => format!("update {} to {}", version(old), version(new)),
+        Event::Resynced(object) => format!("resync {}", version(object)),
+        Event::Deleted(gone) if gone.is_final() => format!("delete {}", version(gone.object())),
+        Event::Deleted(gone) => format!("delete {} (tombstone)", version(gone.object())),
+    }
+}
+
+/// An informer with one handler that was there from the start.
+pub(crate) struct TestInformer {
+    pub(crate) informer: SharedInformer<Thing>,
+    pub(crate) script: Script,
+    pub(crate) told: Told,
+    handle: HandlerHandle,
+    errors: Arc<Mutex<Vec<InformerError>>>,
+    no_task_left: NoTaskLeft,
+}
+
+impl TestInformer {
+    pub(crate) fn start(script: Script) -> Self {
+        Self::start_with(script, |builder| builder)
+    }
+
+    pub(crate) fn start_with(
+        script: Script,
+        configure: impl FnOnce(InformerBuilder<Thing>) -> InformerBuilder<Thing>,
+    ) -> Self {
+        let informer = Self::new(script, configure);
+        informer.informer.start().expect("there is a runtime");
+        informer
+    }
+
+    /// One that is not started.
+    pub(crate) fn new(
+        script: Script,
+        configure: impl FnOnce(InformerBuilder<Thing>) -> InformerBuilder<Thing>,
+    ) -> Self {
+        let no_task_left = NoTaskLeft::since_now();
+        let informer = configure(SharedInformer::builder(script.clone()).name("things").seed(SEED)).build();
+        let errors = Arc::new(Mutex::new(Vec::new()));
+        let hook = errors.clone();
+        informer.on_error(move |error| hook.lock().push(error.clone()));
+        let told = Told::default();
+        let handle = informer.on_event(told.handler());
+        Self { informer, script, told, handle, errors, no_task_left }
+    }
+
+    /// What the handler was told of one object.
+    pub(crate) fn told(&self, key: &str) -> Vec<String> {
+        self.told.of(key)
+    }
+
+    /// The keys in the cache, sorted.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<_> =
+            self.informer.store().snapshot().iter().map(|thing| thing.id().key.to_string()).collect();
+        keys.sort();
+        keys
+    }
+
+    /// What is in the cache, sorted.
+    pub(crate) fn contents(&self) -> Vec<String> {
+        let mut contents: Vec<_> = self.informer.store().snapshot().iter().map(|thing| text(thing)).collect();
+        contents.sort();
+        contents
+    }
+
+    /// Everything that went wrong.
+    pub(crate) fn errors(&self) -> Vec<InformerError> {
+        self.errors.lock().clone()
+    }
+
+    /// The version of the store.
+    pub(crate) fn version(&self) -> Option<String> {
+        self.informer.last_sync_version().map(|version| version.to_string())
+    }
+
+    /// Waits until the first list is applied and delivered.
+    pub(crate) async fn synced(&self) {
+        within("the informer to sync", self.informer.synced()).await.expect("it runs");
+        assert!(within("the handler to sync", self.handle.synced()).await);
+    }
+
+    /// Waits until the store has reached a version and the handler was told of all that led there.
+    pub(crate) async fn delivered_through(&self, version: &str) {
+        let wanted = ResourceVersion::from(version);
+        let reached = tokio::time::timeout(PATIENCE, self.informer.wait_for_version(&wanted)).await;
+        assert_eq!(reached, Ok(Ok(())), "version {version}; asked {:?}", self.script.asked());
+        let mut told = self.told.0.subscribe();
+        while self.handle.backlog() > 0 {
+            within("the handler to be told", told.changed()).await.expect("it is there");
+        }
+    }
+
+    /// Ends it and checks that nothing of it is left.
+    pub(crate) async fn stop(self) {
+        within("the informer to stop", self.informer.stop()).await;
+        self.script.check_over();
+        self.no_task_left.check();
+    }
+}

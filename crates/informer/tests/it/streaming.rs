@@ -1,0 +1,230 @@
+//! The initial state by a watch that starts with it, and what happens where that does not work.
+
+use std::time::Duration;
+
+use kube_informer::reflector::ReflectorError;
+
+use crate::script::{
+    Act::{Fail, StayOpen},
+    Script, TestInformer, TestReflector, added, bookmark, busy, deleted, gone, initial_end, interrupted, live,
+    modified, pause, quiet, status, too_large, unreachable,
+};
+
+//
+#[tokio::test(start_paused = true)]
+async fn star_23_nothing_is_known_before_the_end_of_the_initial_state_and_then_all_of_it() {
+    let (feed, events) = live();
+    let informer = TestInformer::start(Script::streaming().watch([events]));
+    feed.send(added("web/a@8")).unwrap();
+    feed.send(added("web/b@3")).unwrap();
+    quiet().await;
+    assert_eq!((informer.version(), informer.informer.is_synced(), informer.keys().len()), (None, false, 0));
+    feed.send(initial_end("9")).unwrap();
+    informer.synced().await;
+    assert_eq!(informer.version().as_deref(), Some("9"));
+    // B-41: client-go announces them in no order; here they come in the server's.
+    assert_eq!(informer.told.all(), ["web/a initial add 8", "web/b initial add 3"]);
+    informer.stop().await;
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn star_24_a_server_that_refuses_to_stream_is_listed_instead() {
+    for error in [status(422, "Invalid"), status(500, "InternalError"), status(403, "Forbidden")] {
+        let script = Script::streaming().watch_refused(error).list("10", ["web/a@1"]).watch([StayOpen]);
+        let reflector = TestReflector::start(script.clone());
+        assert_eq!(reflector.asks(3).await, ["stream -", "list 0 limit=500 not older", "watch 10"]);
+        assert!(script.gaps(3).await.iter().all(Duration::is_zero));
+        // B-02: client-go keeps this to itself.
+        assert!(matches!(reflector.stop().await.failures[..], [ReflectorError::Watch(_)]));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn star_24_an_error_within_the_initial_stream_does_the_same() {
+    let script = Script::streaming()
+        .watch([added("web/z@1"), Fail(status(500, "InternalError"))])
+        .list("10", ["web/a@1"])
+        .watch([StayOpen]);
+    let reflector = TestReflector::start(script);
+    assert_eq!(reflector.asks(3).await, ["stream -", "list 0 limit=500 not older", "watch 10"]);
+    assert_eq!(reflector.stop().await.pushed, ["replaced 10: web/a@1"], "nothing of the broken stream is used");
+}
+
+// Differs: client-go tries to stream in every round, however often it was refused for good.
+#[tokio::test(start_paused = true)]
+async fn star_24_a_server_that_cannot_stream_is_not_asked_to_for_a_while_and_one_that_failed_is() {
+    let then = |script: Script| script.list("10", []).watch([bookmark("11"), pause(5.0), Fail(gone())]);
+    let script = then(Script::streaming().watch_refused(status(422, "Invalid"))).list("12", []).watch([StayOpen]);
+    let reflector = TestReflector::start(script);
+    let expected = ["stream -", "list 0 limit=500 not older", "watch 10", "list 11", "watch 12"];
+    assert_eq!(reflector.asks(5).await, expected);
+    reflector.stop().await;
+
+    let script = then(Script::streaming().watch_refused(status(500, "InternalError"))).watch([StayOpen]);
+    let reflector = TestReflector::start(script);
+    assert_eq!(reflector.asks(4).await, ["stream -", "list 0 limit=500 not older", "watch 10", "stream 11"]);
+    reflector.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_a_server_cannot_stream_is_forgotten_after_ten_minutes() {
+    let script = Script::streaming()
+        .watch_refused(status(422, "Invalid"))
+        .list("10", [])
+        .watch([bookmark("11"), pause(250.0)])
+        .watch([bookmark("12"), pause(250.0)])
+        .watch([bookmark("13"), pause(101.0), Fail(gone())])
+        .watch([initial_end("20"), StayOpen]);
+    let reflector = TestReflector::start(script);
+    let expected = ["stream -", "list 0 limit=500 not older", "watch 10", "watch 11", "watch 12", "stream 13"];
+    assert_eq!(reflector.asks(6).await, expected);
+    reflector.stop().await;
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn star_25_changes_before_the_end_of_the_initial_state_are_part_of_it() {
+    let script = Script::streaming().watch([
+        added("web/a@1"),
+        added("web/b@2"),
+        added("web/c@3"),
+        modified("web/a@5"),
+        deleted("web/b@6"),
+        added("web/d@7"),
+        added("web/b@8"),
+        deleted("web/c@9"),
+        initial_end("9"),
+        StayOpen,
+    ]);
+    let informer = TestInformer::start(script);
+    informer.synced().await;
+    assert_eq!(informer.contents(), ["web/a@5", "web/b@8", "web/d@7"]);
+    assert_eq!(informer.told.len(), 3, "each is told once, as it is in the end");
+    informer.stop().await;
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn star_26_a_busy_server_is_asked_the_same_again_after_a_delay() {
+    let script =
+        Script::streaming().times(2, |script| script.watch_refused(busy())).watch([initial_end("5"), StayOpen]);
+    let reflector = TestReflector::start(script.clone());
+    assert_eq!(reflector.asks(3).await, ["stream -"; 3]);
+    let gaps: Vec<f64> = script.gaps(3).await.iter().map(Duration::as_secs_f64).collect();
+    assert!((0.8..1.6).contains(&gaps[0]) && (1.6..3.2).contains(&gaps[1]), "{gaps:?}");
+    reflector.pushes(1).await;
+    reflector.stop().await;
+}
+
+// B-04: in client-go this wait cannot be cancelled.
+#[tokio::test(start_paused = true)]
+async fn star_26_and_the_delay_can_be_cancelled() {
+    let reflector = TestReflector::start(Script::streaming().watch_refused(busy()));
+    reflector.failures(1).await;
+    let before = tokio::time::Instant::now();
+    reflector.stop().await;
+    assert_eq!(before.elapsed(), Duration::ZERO);
+}
+
+// Differs: client-go starts over at once and for ever (B-03); here it waits, and lists after the third time.
+#[tokio::test(start_paused = true)]
+async fn star_27_a_stream_that_ends_early_is_begun_anew_and_given_up_after_the_third_time() {
+    let script = Script::streaming()
+        .watch([added("web/old@1")])
+        .watch([added("web/old@1"), Fail(interrupted())])
+        .watch([added("web/old@1")])
+        .list("10", ["web/a@1"])
+        .watch([StayOpen]);
+    let reflector = TestReflector::start(script.clone());
+    let expected = ["stream -", "stream -", "stream -", "list 0 limit=500 not older", "watch 10"];
+    assert_eq!(reflector.asks(5).await, expected);
+    let gaps = script.gaps(5).await;
+    assert!(gaps[0].as_secs_f64() >= 0.8 && gaps[1].as_secs_f64() >= 1.6 && gaps[2].is_zero(), "{gaps:?}");
+    let noted = reflector.stop().await;
+    assert_eq!(noted.pushed, ["replaced 10: web/a@1"]);
+    assert_eq!(noted.failures.len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn star_27_one_early_end_is_made_good_by_the_next_stream() {
+    let script = Script::streaming().watch([added("web/old@1")]).watch([added("web/a@2"), initial_end("5"), StayOpen]);
+    let reflector = TestReflector::start(script);
+    assert_eq!(reflector.pushes(1).await, ["replaced 5: web/a@2"]);
+    reflector.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn star_28_a_stream_that_ends_later_is_followed_by_a_plain_watch() {
+    let script =
+        Script::streaming().watch([initial_end("5"), added("web/a@7"), pause(1.0)]).watch([bookmark("8"), StayOpen]);
+    let reflector = TestReflector::start(script.clone());
+    assert_eq!(reflector.asks(2).await, ["stream -", "watch 7"]);
+    assert_eq!(reflector.pushes(3).await.last().unwrap(), "bookmark 8");
+    assert!(reflector.stop().await.failures.is_empty());
+}
+
+// Differs: the first time after a watch that worked, everything is asked for again at once.
+#[tokio::test(start_paused = true)]
+async fn star_29_a_watch_that_cannot_be_reopened_because_it_expired_is_reported_and_everything_asked_for_again() {
+    let script = Script::streaming()
+        .watch([initial_end("5"), bookmark("7"), pause(1.0)])
+        .watch_refused(gone())
+        .watch([initial_end("9"), StayOpen]);
+    let reflector = TestReflector::start(script.clone());
+    assert_eq!(reflector.asks(3).await, ["stream -", "watch 7", "stream 7"]);
+    assert!(script.gaps(3).await[1].is_zero());
+    assert_eq!(reflector.pushes(3).await, ["replaced 5: ", "bookmark 7", "replaced 9: "]);
+    assert!(matches!(reflector.stop().await.failures[..], [ReflectorError::Expired(_)]));
+}
+
+// R-21; the annotation itself is tested in `over_http`.
+#[tokio::test(start_paused = true)]
+async fn star_30_an_ordinary_bookmark_does_not_end_the_initial_state() {
+    let (feed, events) = live();
+    let informer = TestInformer::start(Script::streaming().watch([events]));
+    for act in [added("web/a@1"), bookmark("2"), added("web/b@2")] {
+        feed.send(act).unwrap();
+    }
+    quiet().await;
+    assert!(!informer.informer.is_synced());
+    assert_eq!(informer.version(), None);
+    feed.send(initial_end("3")).unwrap();
+    informer.synced().await;
+    assert_eq!(informer.keys(), ["web/a", "web/b"]);
+    informer.stop().await;
+}
+
+// R-25, B-05: in client-go this goes on for ever without a delay.
+#[tokio::test(start_paused = true)]
+async fn a_version_the_server_does_not_know_is_dropped_once_and_then_lists_are_used() {
+    for error in [gone, too_large] {
+        let script = Script::streaming()
+            .watch([initial_end("5"), bookmark("6"), pause(2.0), Fail(gone())])
+            .watch_refused(error())
+            .watch_refused(error())
+            .list("20", [])
+            .watch([StayOpen]);
+        let reflector = TestReflector::start(script);
+        assert_eq!(reflector.asks(5).await, ["stream -", "stream 6", "stream -", "list - limit=500", "watch 20"]);
+        reflector.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_stands_still_is_given_up_for_lists() {
+    let script = Script::streaming().watch([added("web/z@1"), StayOpen]).list("10", []).watch([StayOpen]);
+    let reflector = TestReflector::start(script.clone());
+    assert_eq!(reflector.asks(3).await, ["stream -", "list 0 limit=500 not older", "watch 10"]);
+    assert_eq!(script.gaps(3).await[0], Duration::from_secs(30));
+    assert_eq!(script.log().opened - script.log().closed, 1, "the one that stood still is closed");
+    reflector.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_cannot_be_reached_is_no_reason_to_list_instead() {
+    let script = Script::streaming().watch_refused(unreachable()).watch([initial_end("5"), StayOpen]);
+    let reflector = TestReflector::start(script);
+    assert_eq!(reflector.asks(2).await, ["stream -"; 2]);
+    reflector.stop().await;
+}
