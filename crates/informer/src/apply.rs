@@ -7,20 +7,19 @@
 
 mod changes;
 
-use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use tokio::sync::watch;
-use tracing::{debug, trace};
+use tracing::{debug, trace, warn};
 
 pub use self::changes::{Changes, ChangesSink, OnError};
 use crate::health::HealthBoard;
-use crate::object::{KeyRef, Object, ResourceVersion, compare_versions};
+use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion};
 use crate::processor::{Deleted, Event, Processor};
-use crate::queue::{Delta, ListMark, Replacement, Scope, in_scope};
+use crate::queue::{Delta, ListMark, Replacement, Scope, in_scope, is_older};
 use crate::store::StoreWriter;
 
 /// How far the store has come. A new epoch begins when the server is restored to an older state.
@@ -45,10 +44,18 @@ struct Part {
     seen: Option<ResourceVersion>,
     /// True once its first list is applied.
     listed: bool,
-    /// True from a restart to the list that follows it: what is known may differ even where versions are equal.
-    restarted: bool,
+    /// Objects of which the store holds a state from before the server was restored to an older one: their versions say
+    /// nothing, and they are replaced by whatever comes.
+    outdated: HashSet<ObjectKey>,
     /// The last request for a relist that has been answered.
     relists: u64,
+}
+
+impl Part {
+    /// True if what comes for this key replaces a state from before a restart. It is the last time for this key.
+    fn replaces_outdated(&mut self, key: KeyRef<'_>) -> bool {
+        !self.outdated.is_empty() && self.outdated.remove(&ObjectKey::from(key))
+    }
 }
 
 /// Makes changes to the store and tells the processor.
@@ -137,12 +144,12 @@ impl<T: Object> Applier<T> {
         self.saw(id.key.namespace(), version_of(&*object));
         self.health.decodable(id.key);
         let (initial, reuse) = match part_of(&mut self.parts, id.key.namespace()) {
-            Some(part) => (!part.listed, !part.restarted),
+            Some(part) => (!part.listed, !part.replaces_outdated(id.key)),
             None => (false, true),
         };
         match self.writer.store().get(id.key) {
             Some(known) if reuse && known.id().same_state(&id) => trace!(key = %id.key, "nothing new"),
-            Some(known) if reuse && is_stale(&*object, &known) => debug!(key = %id.key, "ignoring an older state"),
+            Some(known) if reuse && is_older(&*object, &*known) => debug!(key = %id.key, "ignoring an older state"),
             _ => match self.writer.put(object.clone()) {
                 Some(old) => events.push(Event::Updated { old, new: object }),
                 None => events.push(Event::Added { object, initial }),
@@ -154,9 +161,10 @@ impl<T: Object> Applier<T> {
         let id = object.id();
         self.saw(id.key.namespace(), version_of(&*object));
         self.health.decodable(id.key);
+        let reuse = !part_of(&mut self.parts, id.key.namespace()).is_some_and(|part| part.replaces_outdated(id.key));
         match self.writer.store().get(id.key) {
             None => trace!(key = %id.key, "not known"),
-            Some(known) if is_stale(&*object, &known) => {
+            Some(known) if reuse && is_older(&*object, &*known) => {
                 debug!(key = %id.key, "ignoring the deletion of an older state")
             }
             Some(_) => {
@@ -170,6 +178,9 @@ impl<T: Object> Applier<T> {
     fn bury(&mut self, key: KeyRef<'_>, version: Option<ResourceVersion>, events: &mut Vec<Event<T>>) {
         self.saw(key.namespace(), version);
         self.health.decodable(key);
+        if let Some(part) = part_of(&mut self.parts, key.namespace()) {
+            part.replaces_outdated(key);
+        }
         events.extend(self.writer.remove(key).map(Deleted::Unknown).map(Event::Deleted));
     }
 
@@ -191,8 +202,13 @@ impl<T: Object> Applier<T> {
             self.health.undecodable(bad);
         }
         let mark = replacement.mark.clone();
+        if replacement.contradicts(|key| self.writer.store().get(key)) {
+            warn!(scope = mark.scope.as_deref(), "the list is older than what is known; the server was restored");
+            self.restart(&mark.scope);
+        }
+        self.health.listed(&mark.scope, replacement.is_conclusive());
         let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) else { return };
-        let (initial, reuse) = (!part.listed, !part.restarted);
+        let (initial, mut outdated) = (!part.listed, std::mem::take(&mut part.outdated));
         part.version = mark.version.clone();
         let version = lowest_version(&self.parts);
         self.writer.transaction(|store| {
@@ -209,9 +225,10 @@ impl<T: Object> Applier<T> {
             for object in replacement.objects {
                 let id = object.id();
                 self.health.decodable(id.key);
+                let reuse = outdated.is_empty() || !outdated.remove(&ObjectKey::from(id.key));
                 match store.get(id.key) {
                     // Equal uid and version: the `Arc` that everybody already holds stays, and nobody is told.
-                    Some(known) if reuse && (known.id().same_state(&id) || is_stale(&*object, known)) => {}
+                    Some(known) if reuse && (known.id().same_state(&id) || is_older(&*object, &**known)) => {}
                     _ => match store.put(object.clone()) {
                         Some(old) => events.push(Event::Updated { old, new: object }),
                         None => events.push(Event::Added { object, initial }),
@@ -219,7 +236,11 @@ impl<T: Object> Applier<T> {
                 }
             }
             store.set_version(version);
+            outdated.retain(|key| store.get(key).is_some());
         });
+        if let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) {
+            part.outdated = outdated;
+        }
         self.processor.distribute(std::mem::take(events));
         self.listed(&mark);
     }
@@ -228,7 +249,6 @@ impl<T: Object> Applier<T> {
     fn listed(&mut self, mark: &ListMark) {
         if let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) {
             part.listed = true;
-            part.restarted = false;
             part.version = mark.version.clone();
             part.seen = mark.version.clone();
             part.relists = part.relists.max(mark.request);
@@ -239,10 +259,12 @@ impl<T: Object> Applier<T> {
     }
 
     fn restart(&mut self, scope: &Scope) {
+        let known = self.writer.store().snapshot();
         for part in self.parts.iter_mut().filter(|part| part.scope == *scope) {
             part.version = None;
             part.seen = None;
-            part.restarted = true;
+            let keys = known.iter().map(|object| object.id().key).filter(|key| in_scope(scope, *key));
+            part.outdated = keys.map(ObjectKey::from).collect();
         }
         self.progress.send_modify(|progress| {
             progress.epoch += 1;
@@ -294,11 +316,6 @@ fn advance(version: &mut Option<ResourceVersion>, to: Option<ResourceVersion>) {
 
 fn version_of(object: &impl Object) -> Option<ResourceVersion> {
     Some(object.id().version).filter(|version| !version.is_empty()).map(ResourceVersion::from)
-}
-
-/// True if `new` is a state from before `known`, as far as can be told.
-fn is_stale<T: Object>(new: &T, known: &T) -> bool {
-    compare_versions(new.id().version, known.id().version) == Some(Ordering::Less)
 }
 
 /// The store reflects everything up to the lowest version of its parts.

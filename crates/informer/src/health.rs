@@ -43,6 +43,8 @@ pub struct PartHealth {
     pub last_error: Option<ReflectorError>,
     /// How often it failed since it started.
     pub failures: u64,
+    /// True if the last list held objects of which not even the key could be read: deletions may be missing.
+    pub inconclusive: bool,
 }
 
 /// What a reflector can be doing.
@@ -192,6 +194,7 @@ impl HealthBoard {
             last_contact: None,
             last_error: None,
             failures: 0,
+            inconclusive: false,
         });
         let health = Health { parts: parts.collect(), synced: false, undecodable: BTreeMap::new(), stopped: false };
         Self { sender: Arc::new(watch::Sender::new(health)), error_hook: Arc::default(), metrics: Arc::default() }
@@ -254,6 +257,10 @@ impl HealthBoard {
             metrics.watching();
         }
         self.part(scope, |part| part.phase = phase);
+    }
+
+    pub(crate) fn listed(&self, scope: &Scope, conclusive: bool) {
+        self.part(scope, |part| part.inconclusive = !conclusive);
     }
 
     pub(crate) fn contact(&self, scope: &Scope) {

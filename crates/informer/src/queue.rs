@@ -5,11 +5,12 @@
 mod delta_fifo;
 mod ordered;
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 pub use self::delta_fifo::{DeltaFifo, Deltas, KeyDelta};
 pub use self::ordered::OrderedQueue;
-use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion};
+use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, compare_versions};
 use crate::source::BadObject;
 use crate::store::Store;
 
@@ -136,11 +137,22 @@ impl<T: Object> Replacement<T> {
         self.undecodable.iter().all(|bad| bad.key.is_some())
     }
 
+    /// True if an object in the list is older than what is known of it already. No server says that of one and the same
+    /// history: it was restored to an older state.
+    pub(crate) fn contradicts(&self, known: impl Fn(KeyRef<'_>) -> Option<Arc<T>>) -> bool {
+        self.objects.iter().any(|object| known(object.id().key).is_some_and(|known| is_older(&**object, &*known)))
+    }
+
     /// The keys of everything in the list, also of what could not be read.
     pub(crate) fn keys(&self) -> impl Iterator<Item = KeyRef<'_>> {
         let unread = self.undecodable.iter().filter_map(|bad| bad.key.as_ref()).map(KeyRef::from);
         self.objects.iter().map(|object| object.id().key).chain(unread)
     }
+}
+
+/// True if `new` is a state from before `known`, as far as can be told.
+pub(crate) fn is_older<T: Object>(new: &T, known: &T) -> bool {
+    compare_versions(new.id().version, known.id().version) == Some(Ordering::Less)
 }
 
 /// True if a key is in the part of the collection that was listed.

@@ -41,6 +41,9 @@ const VERY_SHORT: Duration = Duration::from_secs(1);
 const SHORTEST_WATCH: Duration = Duration::from_secs(300);
 /// How much longer than agreed a watch may stay silent before it is taken for dead.
 const GRACE: Duration = Duration::from_secs(30);
+/// When to list again after one that could not be read in full: at first, and in the end.
+const RETRY_LIST: Duration = Duration::from_secs(30);
+const RETRY_LIST_AT_MOST: Duration = Duration::from_secs(600);
 /// How many bookmarks in a row may be missed before a watch is taken for dead.
 const MISSED_BOOKMARKS: u32 = 4;
 
@@ -175,6 +178,8 @@ pub struct Reflector<T, L, S> {
     request: u64,
     /// When the last list was complete.
     listed_at: Instant,
+    /// How many lists in a row held objects of which not even the key could be read.
+    inconclusive: u32,
     /// True if a watch has worked since the last time a version expired.
     watch_worked: bool,
     streaming: Streaming,
@@ -215,6 +220,7 @@ where
             reason: ListReason::First,
             request: 0,
             listed_at: Instant::now(),
+            inconclusive: 0,
             watch_worked: false,
             streaming,
             objects: std::marker::PhantomData,
@@ -254,11 +260,15 @@ where
         let mut stream = self.initial_state().await?;
         drop(turn);
         self.reason = ListReason::Failed;
+        let mut watched = false;
         loop {
             let next = match stream.take() {
                 Some(events) => self.follow(events).await,
+                // Without a version there is no telling what was missed between two watches.
+                None if watched && self.last_version.is_none() => return Ok(()),
                 None => self.watch().await,
             };
+            watched = true;
             match next {
                 Next::Watch => {}
                 Next::WaitThenWatch(error) => {
@@ -324,6 +334,7 @@ where
                 Err(_) => break Err(ReflectorError::Silent { after: deadline }),
                 Ok(None) => break Ok(()),
                 Ok(Some(Err(error))) => break Err(ReflectorError::Stream(error)),
+                Ok(Some(Ok(event))) if event.is_of_nobody_knows_what() => break Err(ReflectorError::Unreadable),
                 Ok(Some(Ok(event))) => {
                     self.sink.contact();
                     self.backoff.healthy();
@@ -364,7 +375,10 @@ where
     /// Waits until somebody asks for a relist, or it is time for one.
     fn relist_wanted(&self) -> impl Future<Output = ()> + Send + use<T, L, S> {
         let (requests, handled) = (self.options.relist_requests.clone(), self.request);
-        let due = self.options.relist_period.map(|period| self.listed_at + period);
+        // What a list did not tell is asked for again before long: the next one may be readable.
+        let again = self.inconclusive.checked_sub(1).map(|times| (RETRY_LIST * (1 << times.min(5))).min(RETRY_LIST_AT_MOST));
+        let period = self.options.relist_period.into_iter().chain(again).min();
+        let due = period.map(|period| self.listed_at + period);
         async move {
             let requested = async {
                 let Some(mut requests) = requests else { return std::future::pending().await };
@@ -417,19 +431,21 @@ where
                 (Some(version.clone()), Delta::Bookmark { scope, version })
             }
         };
-        // A version that is missing, or older than one already seen, is no place to go on from.
-        let version = version.filter(|version| !version.as_str().is_empty() && !unordered);
-        let backwards =
-            version.as_ref().zip(self.last_version.as_ref()).is_some_and(|(new, last)| new.is_older_than(last));
-        if version.is_none() || backwards {
-            debug!(version = version.as_ref().map(tracing::field::display), "event without a usable version");
-            if matches!(delta, Delta::Bookmark { .. }) {
-                return;
-            }
-        } else {
-            self.last_version = version;
+        match version.filter(|version| !unordered && self.can_go_on_from(version)) {
+            Some(version) => self.last_version = Some(version),
+            None if matches!(delta, Delta::Bookmark { .. }) => return,
+            None => debug!("event without a usable version"),
         }
         self.sink.push(delta).await;
+    }
+
+    /// False for a version that is missing, older than one already seen, or of another kind.
+    fn can_go_on_from(&self, version: &ResourceVersion) -> bool {
+        match &self.last_version {
+            _ if version.as_str().is_empty() => false,
+            None => true,
+            Some(last) => version.is_at_least(last) || !last.is_number(),
+        }
     }
 
     /// Asks which version the server is at: one below ours means that it was restored from an older state.
@@ -487,6 +503,7 @@ where
         self.version_unavailable = false;
         self.doubtful = false;
         self.listed_at = Instant::now();
+        self.inconclusive = if replacement.is_conclusive() { 0 } else { self.inconclusive + 1 };
         self.sink.push(Delta::Replaced(replacement)).await;
     }
 

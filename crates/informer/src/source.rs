@@ -202,6 +202,18 @@ pub enum WatchEvent<T> {
     },
 }
 
+impl<T> WatchEvent<T> {
+    /// True if something happened to some object, and that is all that could be read.
+    pub(crate) fn is_of_nobody_knows_what(&self) -> bool {
+        match self {
+            Self::Added(Decoded::Bad(bad)) | Self::Modified(Decoded::Bad(bad)) | Self::Deleted(Decoded::Bad(bad)) => {
+                bad.key.is_none()
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Why a list or watch failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -227,6 +239,14 @@ pub enum SourceError {
     /// The server answered with a table, which is made for people.
     #[error("the server sent a Table instead of objects")]
     Table,
+    /// The list is one of another kind.
+    #[error("expected a {expected}, got a {got}")]
+    WrongKind {
+        /// What was asked for.
+        expected: String,
+        /// What came.
+        got: String,
+    },
     /// The answer is a page for a browser, most likely from a proxy on the way.
     #[error("the server sent {content_type} instead of JSON; is a proxy in the way?")]
     NotJson {
@@ -268,6 +288,11 @@ impl SourceError {
     /// True if the version asked for is no longer, or not yet, known to the server.
     pub fn is_version_unavailable(&self) -> bool {
         self.is_expired() || self.status().is_some_and(|status| status.version_too_large)
+    }
+
+    /// True if another version may well be answered: this one is not available, or not even understood.
+    pub(crate) fn is_about_version(&self) -> bool {
+        self.is_version_unavailable() || self.status().is_some_and(|status| matches!(status.code, 400 | 422))
     }
 
     /// True if the server has forgotten the version asked for: list again.

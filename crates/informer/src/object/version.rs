@@ -25,6 +25,11 @@ impl ResourceVersion {
         &self.0
     }
 
+    /// True if it is a number, and so compares with others.
+    pub fn is_number(&self) -> bool {
+        is_canonical(&self.0)
+    }
+
     /// Which is older; `None` where that cannot be told.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         compare(&self.0, &other.0)
@@ -46,8 +51,13 @@ pub(crate) fn compare(left: &str, right: &str) -> Option<Ordering> {
     if left == right {
         return Some(Ordering::Equal);
     }
-    let canonical = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()) && text.starts_with(|c| c != '0');
-    (canonical(left) && canonical(right)).then(|| left.len().cmp(&right.len()).then_with(|| left.cmp(right)))
+    let comparable = is_canonical(left) && is_canonical(right);
+    comparable.then(|| left.len().cmp(&right.len()).then_with(|| left.cmp(right)))
+}
+
+/// A decimal number without leading zeros, and not zero.
+fn is_canonical(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.starts_with(|first| first != '0')
 }
 
 impl From<&str> for ResourceVersion {

@@ -264,6 +264,13 @@ impl<T: Object> Queue<T> for DeltaFifo<T> {
                     self.mark(Delta::Undecodable(bad.clone()));
                     replacement.undecodable.push(bad);
                 }
+                let newest = |key: KeyRef<'_>| {
+                    let queued = self.deltas.get(&ObjectKey::from(key)).and_then(|deltas| deltas.last());
+                    queued.map(|delta| delta.object().clone()).or_else(|| known.get(key))
+                };
+                if replacement.contradicts(newest) {
+                    self.mark(Delta::Restarted { scope: replacement.mark.scope.clone() });
+                }
                 let mark = self.replace_scope(replacement, &known.snapshot());
                 self.mark(Delta::Listed(mark));
             }

@@ -32,6 +32,9 @@ pub enum ReflectorError {
         /// How long it lasted.
         lasted: Duration,
     },
+    /// An event came of which not even the key could be read: nobody knows what is missing now.
+    #[error("an event could not be read, not even which object it is about")]
+    Unreadable,
     /// A watch neither sent anything nor ended.
     #[error("nothing was heard for {after:?}; the connection is taken for dead")]
     Silent {
@@ -47,6 +50,9 @@ pub enum IncompleteReason {
     /// The stream ended before the bookmark that marks the end of the initial state.
     #[error("the stream ended before its end was marked")]
     Ended,
+    /// Its end was marked, but not with a version.
+    #[error("its end was marked without a version")]
+    NoVersion,
     /// Nothing came for too long.
     #[error("nothing came for {0:?}")]
     Stalled(Duration),

@@ -178,6 +178,11 @@ where
                             Some(key) => collected.forget(&key),
                             None => collected.add(item),
                         },
+                        WatchEvent::Bookmark { version, initial_events_end: true } if version.as_str().is_empty() => {
+                            // It cannot be gone on from.
+                            self.streaming.use_lists();
+                            return Attempt::List(ReflectorError::Incomplete(IncompleteReason::NoVersion));
+                        }
                         WatchEvent::Bookmark { version, initial_events_end: true } => break version,
                         WatchEvent::Bookmark { .. } => {}
                     }
@@ -187,8 +192,7 @@ where
                 }
             }
         };
-        let version = Some(version).filter(|version| !version.as_str().is_empty());
-        let mark = self.mark(version);
+        let mark = self.mark(Some(version));
         self.replace(collected.into_replacement(mark)).await;
         Attempt::Complete(watch)
     }
@@ -232,7 +236,7 @@ where
             (Some(last), false) => Some(last.clone()),
         };
         let outcome = match self.list_all(version.clone()).await {
-            Err(ReflectorError::List(error)) if error.is_version_unavailable() && version.is_some() => {
+            Err(ReflectorError::List(error)) if version.is_some() && error.is_about_version() => {
                 debug!(%error, "listing the most recent state instead");
                 self.version_unavailable = true;
                 self.list_all(None).await

@@ -21,6 +21,20 @@ pub(crate) struct ItemSplitter {
     envelope: Envelope,
 }
 
+/// What a list should say it is a list of.
+#[derive(Debug, Clone)]
+pub(crate) struct ExpectedKind {
+    pub(crate) list: String,
+    /// True if nothing else will do: custom resources may call their lists what they like.
+    pub(crate) strict: bool,
+}
+
+impl ExpectedKind {
+    fn fits(&self, kind: &str) -> bool {
+        kind.is_empty() || kind == self.list || (!self.strict && kind != "PartialObjectMetadataList")
+    }
+}
+
 /// Where in the body the scanner is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -122,14 +136,17 @@ impl ItemSplitter {
     ///
     /// # Errors
     ///
-    /// [`SourceError::CutOff`] if the body ended early, [`SourceError::Table`] or [`SourceError::NotAList`] if it is
-    /// something else.
-    pub(crate) fn finish(self) -> Result<ListEnd, SourceError> {
+    /// [`SourceError::CutOff`] if the body ended early, [`SourceError::Table`], [`SourceError::WrongKind`] or
+    /// [`SourceError::NotAList`] if it is something else.
+    pub(crate) fn finish(self, expected: &ExpectedKind) -> Result<ListEnd, SourceError> {
         if self.place != Place::Done {
             return Err(SourceError::CutOff);
         }
         if self.envelope.kind == "Table" {
             return Err(SourceError::Table);
+        }
+        if !expected.fits(&self.envelope.kind) {
+            return Err(SourceError::WrongKind { expected: expected.list.clone(), got: self.envelope.kind });
         }
         if !self.envelope.has_items {
             return Err(SourceError::NotAList(format!("it is of kind {:?} and has no items", self.envelope.kind)));
@@ -245,7 +262,21 @@ mod tests {
                 items.push(serde_json::from_slice(&item).unwrap_or(Value::Null));
             }
         }
-        Ok((items, splitter.finish()?))
+        Ok((items, splitter.finish(&ExpectedKind { list: "PodList".to_owned(), strict: false })?))
+    }
+
+    #[test]
+    fn a_list_of_another_kind_is_refused_where_the_kind_is_known() {
+        let finish = |kind: &str, strict| {
+            let mut splitter = ItemSplitter::new(1000);
+            splitter.push(&Bytes::from(format!(r#"{{"kind":"{kind}","items":[]}}"#)));
+            assert!(splitter.next().unwrap().is_none());
+            splitter.finish(&ExpectedKind { list: "PodList".to_owned(), strict })
+        };
+        assert!(finish("PodList", true).is_ok());
+        assert!(matches!(finish("SecretList", true), Err(SourceError::WrongKind { .. })));
+        assert!(finish("Pods", false).is_ok());
+        assert!(matches!(finish("PartialObjectMetadataList", false), Err(SourceError::WrongKind { .. })));
     }
 
     fn end(version: &str) -> ListEnd {

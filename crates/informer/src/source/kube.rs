@@ -3,6 +3,7 @@
 //! This is the only module that talks to a server. It asks for JSON without compression, reads the raw body, and decodes
 //! each object once.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -14,12 +15,12 @@ use http::{Request, Response, header};
 use http_body_util::{BodyExt as _, Limited};
 use kube_client::Client;
 use kube_client::client::Body;
-use kube_core::{ApiResource, Resource};
+use kube_core::{ApiResource, DynamicObject, Resource, TypeMeta};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::frames::Lines;
-use super::items::ItemSplitter;
+use super::items::{ExpectedKind, ItemSplitter};
 use super::{
     BadObject, Decoded, Events, Identity, Items, ListOptions, ListPart, ListWatch, SourceError, Status, WatchEvent,
     WatchOptions,
@@ -187,8 +188,19 @@ impl<T: Object> KubeSource<T> {
     }
 
     fn decoder(&self) -> Decoder<T> {
-        let kind = if self.metadata_only { "PartialObjectMetadata".into() } else { self.resource.kind.clone() };
-        Decoder { kind, managed_fields: self.managed_fields, objects: PhantomData }
+        let ResourceType { group, version, kind, .. } = &self.resource;
+        let (api_version, kind) = match (self.metadata_only, group.as_str()) {
+            (true, _) => ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadata".to_owned()),
+            (false, "") => (version.clone(), kind.clone()),
+            (false, group) => (format!("{group}/{version}"), kind.clone()),
+        };
+        Decoder { api_version, kind, managed_fields: self.managed_fields, objects: PhantomData }
+    }
+
+    fn expected_kind(&self) -> ExpectedKind {
+        let group = self.resource.group.as_str();
+        let list = if self.metadata_only { "PartialObjectMetadata" } else { &self.resource.kind };
+        ExpectedKind { list: format!("{list}List"), strict: !group.contains('.') || group.ends_with(".k8s.io") }
     }
 }
 
@@ -213,7 +225,7 @@ impl<T: Object> ListWatch<T> for KubeSource<T> {
         };
         let body = self.get(&query, accept).await?;
         let splitter = Some(ItemSplitter::new(self.object_limit));
-        let state = ListBody { body, splitter, decoder: self.decoder() };
+        let state = ListBody { body, splitter, expected: self.expected_kind(), decoder: self.decoder() };
         Ok(Items::new(stream::unfold(state, |mut state| async move {
             let part = state.next().await.transpose()?;
             if part.is_err() {
@@ -263,6 +275,7 @@ struct ListBody<T> {
     body: Body,
     /// `None` once the list has ended, well or badly.
     splitter: Option<ItemSplitter>,
+    expected: ExpectedKind,
     decoder: Decoder<T>,
 }
 
@@ -275,7 +288,14 @@ impl<T: Object> ListBody<T> {
             }
             match next_chunk(&mut self.body).await? {
                 Some(chunk) => splitter.push(&chunk),
-                None => return self.splitter.take().map(|splitter| splitter.finish().map(ListPart::End)).transpose(),
+                None => {
+                    let Some(splitter) = self.splitter.take() else { return Ok(None) };
+                    let end = splitter.finish(&self.expected)?;
+                    // A server always has one, and there is no safe way on without it.
+                    let unversioned = || SourceError::NotAList("it has no resourceVersion".to_owned());
+                    end.version.as_ref().ok_or_else(unversioned)?;
+                    return Ok(Some(ListPart::End(end)));
+                }
             }
         }
     }
@@ -318,6 +338,7 @@ async fn next_chunk(body: &mut Body) -> Result<Option<Bytes>, SourceError> {
 
 /// Makes objects and events of bytes.
 struct Decoder<T> {
+    api_version: String,
     kind: String,
     managed_fields: ManagedFields,
     objects: PhantomData<fn() -> T>,
@@ -334,9 +355,25 @@ struct Envelope<'a> {
 
 impl<T: Object> Decoder<T> {
     fn object(&self, json: &[u8]) -> Decoded<T> {
-        match object::decode(Raw::new(json).managed_fields(self.managed_fields)) {
+        let object = object::decode(Raw::new(json).managed_fields(self.managed_fields));
+        match object.and_then(|object| self.check_type(object)) {
             Ok(object) => Decoded::Object(Arc::new(object)),
             Err(error) => Decoded::Bad(self.bad_object(json, error)),
+        }
+    }
+
+    /// Objects that say of what type they are must be of this one; those in lists of built-in kinds do not say.
+    fn check_type(&self, mut object: T) -> Result<T, DecodeError> {
+        let Some(dynamic) = (&mut object as &mut dyn Any).downcast_mut::<DynamicObject>() else { return Ok(object) };
+        match &dynamic.types {
+            Some(types) if types.kind != self.kind => {
+                Err(DecodeError::WrongKind { expected: self.kind.clone(), got: types.kind.clone().into() })
+            }
+            Some(_) => Ok(object),
+            None => {
+                dynamic.types = Some(TypeMeta { api_version: self.api_version.clone(), kind: self.kind.clone() });
+                Ok(object)
+            }
         }
     }
 

@@ -469,7 +469,7 @@ pub(crate) fn describe(delta: &Delta<Thing>) -> String {
         Delta::Vanished { key, .. } => format!("vanished {key}"),
         Delta::Undecodable(bad) => format!("undecodable {}", bad.key.as_ref().map_or("?", |key| key.as_str())),
         Delta::Replaced(all) => {
-            let version = all.version.as_ref().map_or("-", ResourceVersion::as_str);
+            let version = all.mark.version.as_ref().map_or("-", ResourceVersion::as_str);
             let objects: Vec<String> = all.objects.iter().map(|thing| text(thing)).collect();
             format!("replaced {version}: {}", objects.join(" "))
         }

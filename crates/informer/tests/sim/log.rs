@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use tokio::time::Instant;
 
 /// How many things are remembered.
-const LENGTH: usize = 60;
+const LENGTH: usize = 100;
 
 struct Log {
     start: Instant,

@@ -13,21 +13,33 @@ pub(crate) struct Witness {
     pub(crate) known: BTreeMap<String, String>,
     /// The highest version told of each key, also of those that are gone.
     highest: BTreeMap<String, u64>,
+    may_go_back: bool,
+    /// True once the handler was removed: nothing may be told any more.
+    pub(crate) ended: bool,
     pub(crate) told: u64,
+    /// What was told without what was only shown again.
+    pub(crate) changes: u64,
     pub(crate) trace: DefaultHasher,
 }
 
 pub(crate) type SharedWitness = Arc<Mutex<Witness>>;
 
 impl Witness {
+    /// The server was restored to an older state.
+    pub(crate) fn versions_may_go_back(&mut self) {
+        self.may_go_back = true;
+    }
+
     pub(crate) fn tell<T: Object>(&mut self, event: &Event<T>) {
+        assert!(!self.ended, "told after the end: {event:?}");
         self.told += 1;
+        self.changes += u64::from(!matches!(event, Event::Resynced(_)));
         self.trace.write(format!("{event:?}").as_bytes());
         let key = event.key().to_string();
         let version = event.object().id().version.to_owned();
         let number: u64 = version.parse().expect("the server counts");
         let highest = self.highest.entry(key.clone()).or_default();
-        assert!(*highest <= number, "{key} went back from {highest} to {number}: {event:?}");
+        assert!(*highest <= number || self.may_go_back, "{key} went back from {highest} to {number}: {event:?}");
         *highest = number;
         match event {
             Event::Added { .. } => {

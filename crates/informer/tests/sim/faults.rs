@@ -1,0 +1,88 @@
+//! What goes wrong in a simulated cluster.
+
+use std::time::Duration;
+
+use kube_embedded_apiserver::{Action, Fault, ListFlaw, Verb};
+use rand::RngExt as _;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom as _;
+
+/// Every kind of fault there is, by the name under which it is counted.
+pub(crate) const KINDS: [&str; 27] = [
+    "bookmark_version",
+    "compact",
+    "content_type",
+    "corrupt_byte",
+    "delay",
+    "disconnect",
+    "drip",
+    "duplicate_event",
+    "duplicate_item",
+    "end_after_bytes",
+    "end_after_events",
+    "error_event",
+    "insert_line",
+    "metadata_only",
+    "no_answer",
+    "no_version",
+    "other_kind",
+    "page",
+    "reset_after_bytes",
+    "reset_before_answer",
+    "restart",
+    "restore",
+    "stall_after_bytes",
+    "status",
+    "table",
+    "version_too_large",
+    "withhold_end_bookmark",
+];
+
+/// A fault of an answer: any that a client can notice. A server that silently leaves things out is not among them.
+pub(crate) fn any(random: &mut StdRng) -> Fault {
+    // At any byte: between frames, inside of one, before the first.
+    let at = random.random_range(0..3000);
+    let events = random.random_range(0..5);
+    match random.random_range(0..26) {
+        0 => Fault::reset_after_bytes(at),
+        1 => Fault::new(Action::EndAfterBytes(at)),
+        2 => Fault::new(Action::StallAfterBytes(at)),
+        3 => Fault::new(Action::CorruptByte(at)),
+        4 => Fault::new(Action::Drip { bytes: random.random_range(1..200), pause: Duration::from_secs(1) }),
+        5 | 6 => Fault::error_event(*[410, 410, 429, 500, 504].choose(random).unwrap(), events),
+        7 => Fault::end_after_events(events),
+        8 => Fault::withhold_end_bookmark(),
+        9 => Fault::new(Action::DuplicateEvent(events + 1)),
+        10 => Fault::new(Action::BookmarkVersion((*["", "1", "abc"].choose(random).unwrap()).to_owned())),
+        11 => Fault::new(Action::InsertLine { after_events: events, line: line(random) }),
+        12..15 => Fault::status(*[410, 429, 500, 502, 503, 504].choose(random).unwrap()),
+        15 => Fault::status_retry_after(429, random.random_range(1..90)),
+        16 => Fault::html_page(*[200, 502, 503].choose(random).unwrap()),
+        17 => Fault::reset(),
+        18 => Fault::new(Action::NoAnswer),
+        19 => Fault::delay(Duration::from_secs(random.random_range(1..70))),
+        20 => Fault::new(Action::VersionTooLarge),
+        21 => Fault::new(Action::ContentType(Some("text/html"))),
+        22 => Fault::list(ListFlaw::DuplicateItem).verb(Verb::List),
+        23 => Fault::list(ListFlaw::NoVersion).verb(Verb::List),
+        24 => Fault::list(*[ListFlaw::Table, ListFlaw::MetadataOnly, ListFlaw::OtherKind].choose(random).unwrap()).verb(Verb::List),
+        // Lists are asked for only where this fails.
+        _ => Fault::status(422).query_contains("sendInitialEvents"),
+    }
+}
+
+/// Something that is not an event, or an event of something that is not an object.
+fn line(random: &mut StdRng) -> String {
+    let lines = [
+        "not json",
+        "{}",
+        r#"{"type":"ADDED"}"#,
+        r#"{"type":"WEIRD","object":{"metadata":{"name":"x"}}}"#,
+        r#"{"type":"MODIFIED","object":{"metadata":{}}}"#,
+        r#"{"type":"MODIFIED","object":{"kind":"Secret","metadata":{"name":"c1","namespace":"a"}}}"#,
+        r#"{"type":"ADDED","object":{"kind":"ConfigMap","metadata":{"name":"c2","namespace":"b"},"data":5}}"#,
+        r#"{"object":{"metadata":{"resourceVersion":"1"}},"type":"BOOKMARK"}"#,
+        r#"{"type":"BOOKMARK","object":3}"#,
+    ];
+    (*lines.choose(random).unwrap()).to_owned()
+}
