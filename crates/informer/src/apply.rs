@@ -198,9 +198,6 @@ impl<T: Object> Applier<T> {
 
     /// Makes one scope what the server says it is, all at once, and announces the difference.
     fn replace(&mut self, replacement: Replacement<T>, events: &mut Vec<Event<T>>) {
-        for bad in &replacement.undecodable {
-            self.health.undecodable(bad);
-        }
         let mark = replacement.mark.clone();
         if replacement.contradicts(|key| self.writer.store().get(key)) {
             warn!(scope = mark.scope.as_deref(), "the list is older than what is known; the server was restored");
@@ -208,6 +205,7 @@ impl<T: Object> Applier<T> {
         }
         self.health.listed(&mark.scope, replacement.is_conclusive());
         let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) else { return };
+        let undecodable = replacement.undecodable.clone();
         let (initial, mut outdated) = (!part.listed, std::mem::take(&mut part.outdated));
         part.version = mark.version.clone();
         let version = lowest_version(&self.parts);
@@ -241,6 +239,8 @@ impl<T: Object> Applier<T> {
         if let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) {
             part.outdated = outdated;
         }
+        // Last: a list may hold a good state of an object and a later one that could not be read.
+        undecodable.iter().for_each(|bad| self.health.undecodable(bad));
         self.processor.distribute(std::mem::take(events));
         self.listed(&mark);
     }

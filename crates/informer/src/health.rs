@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub(crate) use self::metrics::Metrics;
-use crate::object::{KeyRef, ObjectKey, ResourceVersion};
+use crate::object::{DecodeError, KeyRef, ObjectKey, ResourceVersion};
 use crate::queue::Scope;
 use crate::reflector::{ListReason, ReflectorError};
 use crate::source::BadObject;
@@ -288,7 +288,9 @@ impl HealthBoard {
     }
 
     pub(crate) fn undecodable(&self, bad: &BadObject) {
-        if let Some(key) = bad.key.clone() {
+        // What is of another kind is not an object of this collection, whatever its name.
+        let foreign = matches!(bad.error, DecodeError::WrongKind { .. });
+        if let Some(key) = bad.key.clone().filter(|_| !foreign) {
             self.sender.send_modify(|health| {
                 health.undecodable.insert(key, bad.error.to_string());
             });

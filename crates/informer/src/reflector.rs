@@ -376,7 +376,8 @@ where
     fn relist_wanted(&self) -> impl Future<Output = ()> + Send + use<T, L, S> {
         let (requests, handled) = (self.options.relist_requests.clone(), self.request);
         // What a list did not tell is asked for again before long: the next one may be readable.
-        let again = self.inconclusive.checked_sub(1).map(|times| (RETRY_LIST * (1 << times.min(5))).min(RETRY_LIST_AT_MOST));
+        let again =
+            self.inconclusive.checked_sub(1).map(|times| (RETRY_LIST * (1 << times.min(5))).min(RETRY_LIST_AT_MOST));
         let period = self.options.relist_period.into_iter().chain(again).min();
         let due = period.map(|period| self.listed_at + period);
         async move {

@@ -383,6 +383,9 @@ impl<T: Object> fmt::Debug for KeyDelta<T> {
 
 impl<T: Object> fmt::Debug for DeltaFifo<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeltaFifo").field("deltas", &self.deltas).field("synced", &self.has_synced()).finish_non_exhaustive()
+        f.debug_struct("DeltaFifo")
+            .field("deltas", &self.deltas)
+            .field("synced", &self.has_synced())
+            .finish_non_exhaustive()
     }
 }

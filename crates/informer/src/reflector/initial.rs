@@ -90,9 +90,10 @@ impl<T: Object> Collected<T> {
         self.undecodable.retain(|bad| bad.key.as_ref() != Some(key));
     }
 
+    /// Takes a newer state. One that cannot be read leaves the last good one in place.
     fn change(&mut self, item: Decoded<T>) {
-        if let Some(key) = key_of(&item) {
-            self.forget(&key);
+        if let Decoded::Object(object) = &item {
+            self.forget(&object.id().key.into());
         }
         self.add(item);
     }

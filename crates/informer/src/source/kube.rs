@@ -284,7 +284,13 @@ impl<T: Object> ListBody<T> {
         loop {
             let Some(splitter) = &mut self.splitter else { return Ok(None) };
             if let Some(item) = splitter.next()? {
-                return Ok(Some(ListPart::Item(self.decoder.object(&item))));
+                return match self.decoder.object(&item) {
+                    // A collection holds one kind: this is not the list that was asked for.
+                    Decoded::Bad(BadObject { error: DecodeError::WrongKind { expected, got }, .. }) => {
+                        Err(SourceError::WrongKind { expected, got: got.into_owned() })
+                    }
+                    item => Ok(Some(ListPart::Item(item))),
+                };
             }
             match next_chunk(&mut self.body).await? {
                 Some(chunk) => splitter.push(&chunk),

@@ -65,7 +65,8 @@ pub(crate) fn any(random: &mut StdRng) -> Fault {
         21 => Fault::new(Action::ContentType(Some("text/html"))),
         22 => Fault::list(ListFlaw::DuplicateItem).verb(Verb::List),
         23 => Fault::list(ListFlaw::NoVersion).verb(Verb::List),
-        24 => Fault::list(*[ListFlaw::Table, ListFlaw::MetadataOnly, ListFlaw::OtherKind].choose(random).unwrap()).verb(Verb::List),
+        24 => Fault::list(*[ListFlaw::Table, ListFlaw::MetadataOnly, ListFlaw::OtherKind].choose(random).unwrap())
+            .verb(Verb::List),
         // Lists are asked for only where this fails.
         _ => Fault::status(422).query_contains("sendInitialEvents"),
     }

@@ -54,7 +54,7 @@ fn from_environment(name: &str, otherwise: u64) -> u64 {
 
 #[test]
 fn every_seed_ends_with_the_cache_equal_to_the_server() {
-    let (first, seeds) = (from_environment("SIM_FIRST", 0), from_environment("SIM_SEEDS", 500));
+    let (first, seeds) = (from_environment("SIM_FIRST", 0), from_environment("SIM_SEEDS", 2000));
     let mut sum = Report::default();
     let mut traces = DefaultHasher::new();
     for seed in first..first + seeds {

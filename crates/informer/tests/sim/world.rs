@@ -392,8 +392,10 @@ impl World {
                 expected.entry(value.clone()).or_default().insert(ObjectKey::of(&**object).unwrap().to_string());
             }
         }
-        let keys = |value: &str| index.get(value).iter().map(|object| ObjectKey::of(&**object).unwrap().to_string()).collect();
-        let found: BTreeMap<String, BTreeSet<String>> = index.values().into_iter().map(|value| (value.clone(), keys(&value))).collect();
+        let keys =
+            |value: &str| index.get(value).iter().map(|object| ObjectKey::of(&**object).unwrap().to_string()).collect();
+        let found: BTreeMap<String, BTreeSet<String>> =
+            index.values().into_iter().map(|value| (value.clone(), keys(&value))).collect();
         (found != expected).then(|| format!("index {found:?}, cache {expected:?}"))
     }
 
