@@ -266,6 +266,7 @@ impl<T: Object> Applier<T> {
             let keys = known.iter().map(|object| object.id().key).filter(|key| in_scope(scope, *key));
             part.outdated = keys.map(ObjectKey::from).collect();
         }
+        self.writer.set_version(None);
         self.progress.send_modify(|progress| {
             progress.epoch += 1;
             progress.version = None;
