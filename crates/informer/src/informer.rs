@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -24,7 +25,7 @@ use crate::apply::{Applier, Changes, Progress};
 use crate::health::{Health, HealthBoard, InformerError, Phase};
 use crate::lister::Lister;
 use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion};
-use crate::processor::{AnyHandler, Listener};
+use crate::processor::Listener;
 use crate::queue::{Delta, Scope};
 use crate::reflector::{ListReason, ReflectorError, Sink};
 use crate::source::ListWatch;
@@ -55,6 +56,8 @@ struct Shared<T> {
     core: Arc<Core<T>>,
     cancel: CancellationToken,
     lifecycle: Mutex<Lifecycle<T>>,
+    /// Tasks that were told to end and are not joined yet. Held by who joins them: others who stop it wait here.
+    ending: tokio::sync::Mutex<JoinSet<()>>,
 }
 
 /// What the informer's tasks share. None of them keeps the informer itself alive.
@@ -73,7 +76,7 @@ struct Core<T> {
 }
 
 enum Lifecycle<T> {
-    New { reflectors: Vec<ReflectorStart<T>>, handlers: Vec<(Arc<Listener<T>>, AnyHandler<T>)> },
+    New { reflectors: Vec<ReflectorStart<T>>, handlers: Vec<(Arc<Listener<T>>, BoxFuture<'static, ()>)> },
     Running { tasks: JoinSet<()>, runtime: Handle },
     Stopped,
 }
@@ -100,7 +103,7 @@ impl<T: Object> SharedInformer<T> {
     ///
     /// [`StartError::NoRuntime`] outside of a tokio runtime, [`StartError::Stopped`] if it has been stopped.
     pub fn start(&self) -> Result<(), StartError> {
-        let Shared { core, cancel, lifecycle } = &*self.shared;
+        let Shared { core, cancel, lifecycle, .. } = &*self.shared;
         let mut lifecycle = lifecycle.lock();
         match &*lifecycle {
             Lifecycle::Running { .. } => return Ok(()),
@@ -121,8 +124,8 @@ impl<T: Object> SharedInformer<T> {
         }
         tasks.spawn_on(apply_all(core.clone(), cancel.clone()).instrument(span.clone()), &runtime);
         tasks.spawn_on(keep_time(core.clone(), resync_check, cancel.clone()).instrument(span.clone()), &runtime);
-        for (listener, handler) in handlers {
-            tasks.spawn_on(listener.run(handler, core.health.clone()).instrument(span.clone()), &runtime);
+        for (_, delivery) in handlers.into_iter().filter(|(listener, _)| listener.starts()) {
+            tasks.spawn_on(delivery.instrument(span.clone()), &runtime);
         }
         info!(name = %core.name, "informer started");
         Ok(())
@@ -148,18 +151,17 @@ impl<T: Object> SharedInformer<T> {
     ///
     /// Callbacks under way are waited for; events that were not delivered yet are dropped.
     pub async fn stop(&self) {
-        let Shared { core, cancel, lifecycle } = &*self.shared;
+        let Shared { core, cancel, lifecycle, ending } = &*self.shared;
         cancel.cancel();
+        let mut ending = ending.lock().await;
         let before = std::mem::replace(&mut *lifecycle.lock(), Lifecycle::Stopped);
+        // From here on nobody is added, so that none is missed and waited for without end.
         core.applier.lock().processor.close();
-        match before {
-            Lifecycle::Running { mut tasks, .. } => {
-                while tasks.join_next().await.is_some() {}
-                info!(name = %core.name, "informer stopped");
-            }
-            Lifecycle::New { handlers, .. } => handlers.iter().for_each(|(listener, _)| listener.never_runs()),
-            Lifecycle::Stopped => {}
+        if let Lifecycle::Running { tasks, .. } = before {
+            *ending = tasks;
         }
+        while ending.join_next().await.is_some() {}
+        info!(name = %core.name, "informer stopped");
         core.health.stopped();
     }
 

@@ -186,9 +186,8 @@ impl<T: Object> InformerBuilder<T> {
             next_handler: AtomicU64::new(0),
         };
         let lifecycle = Mutex::new(Lifecycle::New { reflectors, handlers: Vec::new() });
-        SharedInformer {
-            shared: Arc::new(Shared { core: Arc::new(core), cancel: CancellationToken::new(), lifecycle }),
-        }
+        let (core, cancel, ending) = (Arc::new(core), CancellationToken::new(), tokio::sync::Mutex::default());
+        SharedInformer { shared: Arc::new(Shared { core, cancel, lifecycle, ending }) }
     }
 }
 

@@ -180,6 +180,7 @@ impl<T: Object> Registration<'_, T> {
             Lifecycle::Stopped => listener.mailbox.close(false),
             Lifecycle::New { .. } | Lifecycle::Running { .. } => core.listen(listener.clone()),
         }
+        listener.starts();
         let informer: Arc<dyn Any + Send + Sync> = self.informer.shared.clone();
         listener.into_stream(core.unlist(), informer)
     }
@@ -197,11 +198,12 @@ impl<T: Object> Registration<'_, T> {
         match &mut *lifecycle.lock() {
             Lifecycle::New { handlers, .. } => {
                 core.listen(listener.clone());
-                handlers.push((listener.clone(), handler));
+                handlers.push((listener.clone(), Box::pin(listener.clone().run(handler, core.health.clone()))));
             }
             Lifecycle::Running { tasks, runtime } => {
                 while tasks.try_join_next().is_some() {} // Handlers that were removed meanwhile.
                 core.listen(listener.clone());
+                listener.starts();
                 let span = info_span!("informer", name = %core.name);
                 tasks.spawn_on(listener.clone().run(handler, core.health.clone()).instrument(span), runtime);
             }

@@ -112,38 +112,52 @@ struct ListenerStatus {
     phase: watch::Sender<ListenerPhase>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListenerPhase {
+    /// Its informer has not been started, and neither has its task.
+    New,
     Starting,
     Synced,
     /// Its task has ended, or never started and never will.
     Ended {
-        was_synced: bool,
+        synced: bool,
     },
 }
 
-impl ListenerStatus {
-    fn synced(&self) {
-        self.phase.send_if_modified(|phase| {
-            let starting = *phase == ListenerPhase::Starting;
-            if starting {
-                *phase = ListenerPhase::Synced;
-            }
-            starting
-        });
+impl ListenerPhase {
+    fn is_synced(self) -> bool {
+        matches!(self, Self::Synced | Self::Ended { synced: true })
     }
 
-    fn ended(&self) {
-        self.phase.send_modify(|phase| {
-            let was_synced = matches!(phase, ListenerPhase::Synced | ListenerPhase::Ended { was_synced: true });
-            *phase = ListenerPhase::Ended { was_synced };
-        });
+    fn is_ended(self) -> bool {
+        matches!(self, Self::Ended { .. })
+    }
+}
+
+impl ListenerStatus {
+    fn ends(&self) {
+        self.phase.send_modify(|phase| *phase = ListenerPhase::Ended { synced: phase.is_synced() });
+    }
+
+    /// Moves from one phase to the next; false if it is in another.
+    fn moves(&self, from: ListenerPhase, to: ListenerPhase) -> bool {
+        self.phase.send_if_modified(|phase| {
+            let moves = *phase == from;
+            if moves {
+                *phase = to;
+            }
+            moves
+        })
+    }
+
+    fn synced(&self) {
+        self.moves(ListenerPhase::Starting, ListenerPhase::Synced);
     }
 }
 
 impl<T: Object> Listener<T> {
     pub(crate) fn new(id: u64, name: String, delivery: Delivery, resync: Option<Duration>) -> Self {
-        let phase = watch::Sender::new(ListenerPhase::Starting);
+        let phase = watch::Sender::new(ListenerPhase::New);
         let status = Arc::new(ListenerStatus { name, in_hand: AtomicUsize::new(0), phase });
         let resync = Mutex::new(Resync { requested: resync, ..Resync::default() });
         Self { id, mailbox: Mailbox::new(delivery), resync, status }
@@ -164,14 +178,26 @@ impl<T: Object> Listener<T> {
 
     /// It was added to an informer that has ended.
     pub(crate) fn never_runs(&self) {
-        self.status.ended();
+        self.status.ends();
+    }
+
+    /// Says that its task is about to start; false if it was removed before.
+    pub(crate) fn starts(&self) -> bool {
+        self.status.moves(ListenerPhase::New, ListenerPhase::Starting)
     }
 
     /// Delivers what comes, one at a time, until the mailbox is closed and empty.
-    pub(crate) async fn run(self: Arc<Self>, mut handler: AnyHandler<T>, health: HealthBoard) {
-        // Also if the task is aborted: whoever waits for its end must not wait for ever.
-        let _ended = EndsOnDrop(self.status.clone());
-        CURRENT.scope(self.id, self.deliver_all(&mut handler, &health)).await;
+    pub(crate) fn run(
+        self: Arc<Self>,
+        mut handler: AnyHandler<T>,
+        health: HealthBoard,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        // Also if this is dropped half way, or before it began: whoever waits for its end must not wait for ever.
+        let ended = EndsOnDrop(self.status.clone());
+        async move {
+            let _ended = ended;
+            CURRENT.scope(self.id, self.deliver_all(&mut handler, &health)).await;
+        }
     }
 
     async fn deliver_all(&self, handler: &mut AnyHandler<T>, health: &HealthBoard) {
@@ -240,7 +266,7 @@ struct EndsOnDrop(Arc<ListenerStatus>);
 
 impl Drop for EndsOnDrop {
     fn drop(&mut self) {
-        self.0.ended();
+        self.0.ends();
     }
 }
 
@@ -356,7 +382,7 @@ impl HandlerHandle {
 
     /// True once everything that was there at the start has been delivered. It stays true.
     pub fn is_synced(&self) -> bool {
-        matches!(*self.status.phase.borrow(), ListenerPhase::Synced | ListenerPhase::Ended { was_synced: true })
+        self.status.phase.borrow().is_synced()
     }
 
     /// Waits until everything that was there at the start has been delivered: true then, false if the handler ended
@@ -367,9 +393,8 @@ impl HandlerHandle {
     /// Waiting again is fine.
     pub async fn synced(&self) -> bool {
         let mut phase = self.status.phase.subscribe();
-        // An error means that the listener is gone, and then its last phase tells.
-        let _ = phase.wait_for(|phase| *phase != ListenerPhase::Starting).await;
-        self.is_synced()
+        let reached = phase.wait_for(|phase| phase.is_synced() || phase.is_ended()).await;
+        reached.is_ok_and(|phase| phase.is_synced())
     }
 
     /// How many events wait to be delivered.
@@ -392,9 +417,10 @@ impl HandlerHandle {
             return Err(RemoveError::FromItself(self.status.name.clone()));
         }
         self.control.close(removal);
+        self.status.moves(ListenerPhase::New, ListenerPhase::Ended { synced: false });
         let mut phase = self.status.phase.subscribe();
         // An error means that all is gone, which is as good as ended.
-        let _ = phase.wait_for(|phase| matches!(phase, ListenerPhase::Ended { .. })).await;
+        let _ = phase.wait_for(|phase| phase.is_ended()).await;
         Ok(())
     }
 

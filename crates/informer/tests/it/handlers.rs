@@ -178,7 +178,11 @@ async fn star_54_a_late_handler_is_told_what_there_is_and_then_every_change() {
     feed.send(deleted("web/a@12")).unwrap();
     feed.send(added("web/c@13")).unwrap();
     informer.delivered_through("13").await;
-    assert_eq!(informer.told("web/a"), ["initial add 1", "update 1 to 11", "delete 12"], "nobody waits for the slow one");
+    assert_eq!(
+        informer.told("web/a"),
+        ["initial add 1", "update 1 to 11", "delete 12"],
+        "nobody waits for the slow one"
+    );
     assert!(!late.is_synced());
     assert_eq!(late.backlog(), 4);
     permits.add_permits(2);

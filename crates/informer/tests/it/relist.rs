@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 
 use crate::script::{
     Act::{Fail, StayOpen},
-    Script, TestInformer, Thing, added, bad, bookmark, deleted, gone, interrupted, live, modified, pause, quiet, status,
-    thing,
+    Script, TestInformer, Thing, added, bad, bookmark, deleted, gone, interrupted, live, modified, pause, quiet,
+    status, thing,
 };
 
 // a corrupt object that was deleted by force is such an error.
@@ -51,7 +51,10 @@ async fn star_44_a_relist_tells_deletes_first_and_then_changes_in_the_servers_or
         "web/e add 11",
     ];
     assert_eq!(told, expected);
-    assert!(Arc::ptr_eq(&kept, &informer.informer.store().get("web/b").unwrap()), "what did not change is not replaced");
+    assert!(
+        Arc::ptr_eq(&kept, &informer.informer.store().get("web/b").unwrap()),
+        "what did not change is not replaced"
+    );
     informer.stop().await;
 }
 
