@@ -410,11 +410,16 @@ impl Drop for Counted {
 }
 
 /// Far longer than anything a test waits for. On a paused clock it passes at once when nothing happens any more.
-const PATIENCE: Duration = Duration::from_secs(4 * 3600);
+const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// Waits for something that a test expects to happen.
 pub(crate) async fn within<F: Future>(what: &str, future: F) -> F::Output {
     tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
+}
+
+/// Runs a test on the real clock, which a paused one would not be right for.
+pub(crate) async fn on_the_real_clock<F: Future>(test: F) -> F::Output {
+    tokio::time::timeout(Duration::from_secs(60), test).await.expect("a minute is enough")
 }
 
 /// Waits until every task waits: a paused clock does not move on before.
@@ -679,7 +684,8 @@ impl TestInformer {
         assert_eq!(reached, Ok(Ok(())), "version {version}; asked {:?}", self.script.asked());
         let mut told = self.told.0.subscribe();
         while self.handle.backlog() > 0 {
-            within("the handler to be told", told.changed()).await.expect("it is there");
+            // On more than one thread the last call may be told of before it is counted as returned.
+            let _ = tokio::time::timeout(Duration::from_millis(1), told.changed()).await;
         }
     }
 
