@@ -1,1 +1,340 @@
-//! .
+//! Over real connections, with kube's own client: on the real clock, with a generous deadline.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::{Client, Config};
+use kube_embedded_apiserver::{ApiServer, Verb};
+use kube_informer::reflector::{BackoffOptions, ReflectorError};
+use kube_informer::source::SourceError;
+use kube_informer::source::kube::KubeSource;
+use kube_informer::{Event, InformerError, SharedInformer};
+use parking_lot::Mutex;
+use serde_json::json;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use crate::script::on_the_real_clock;
+
+fn client(url: &str) -> Client {
+    Client::try_from(Config::new(url.parse().expect("a URL"))).expect("a client")
+}
+
+fn map(name: &str, value: &str) -> serde_json::Value {
+    json!({"metadata": {"name": name}, "data": {"value": value}})
+}
+
+fn version(object: &serde_json::Value) -> kube_informer::ResourceVersion {
+    object["metadata"]["resourceVersion"].as_str().expect("a version").into()
+}
+
+#[tokio::test]
+async fn over_http_an_informer_follows_a_server_through_its_restart() {
+    on_the_real_clock(async {
+        let server = ApiServer::new();
+        let http = server.serve("127.0.0.1:0").await.unwrap();
+        server.create("configmaps", Some("web"), map("a", "1")).unwrap();
+        server.create("configmaps", Some("web"), map("b", "1")).unwrap();
+        let informer = SharedInformer::builder(KubeSource::<ConfigMap>::new(client(&http.url())))
+            .backoff(BackoffOptions { initial: Duration::from_millis(20), ..BackoffOptions::default() })
+            .build();
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let events = told.clone();
+        informer.on_event(move |event: Event<ConfigMap>| {
+            let what = match &event {
+                Event::Added { .. } => "add",
+                Event::Updated { .. } => "update",
+                Event::Resynced(_) => "resync",
+                Event::Deleted(gone) if gone.is_final() => "delete",
+                Event::Deleted(_) => "delete (tombstone)",
+            };
+            events.lock().push(format!("{} {what}", event.key()));
+        });
+        informer.start().unwrap();
+        informer.synced().await.unwrap();
+        assert_eq!(informer.store().len(), 2);
+
+        let a = server.update("configmaps", Some("web"), map("a", "2")).unwrap();
+        informer.wait_for_version(&version(&a)).await.unwrap();
+        let value = informer.store().get("web/a").unwrap().data.as_ref().unwrap()["value"].clone();
+        assert_eq!(value, "2");
+
+        // The port closes, things happen meanwhile, history is forgotten, and the port opens again.
+        let address = http.addr();
+        http.stop().await;
+        server.delete("configmaps", Some("web"), "b").unwrap();
+        let c = server.create("configmaps", Some("web"), map("c", "1")).unwrap();
+        server.compact();
+        let http = server.serve(address).await.unwrap();
+        informer.wait_for_version(&version(&c)).await.unwrap();
+        let d = server.create("configmaps", Some("web"), map("d", "1")).unwrap();
+        informer.wait_for_version(&version(&d)).await.unwrap();
+
+        informer.stop().await;
+        http.stop().await;
+        let (mut told, mut keys) = (told.lock().clone(), Vec::new());
+        for object in informer.store().snapshot().iter() {
+            keys.push(object.metadata.name.clone().unwrap());
+        }
+        keys.sort();
+        assert_eq!(keys, ["a", "c", "d"]);
+        told[..2].sort();
+        let mut expected = vec!["web/a add", "web/b add", "web/a update", "web/b delete (tombstone)", "web/c add"];
+        expected.push("web/d add");
+        // The last callbacks may not have been made when the informer was stopped; what was told, was told in order.
+        assert_eq!(told, expected[..told.len()]);
+        assert!(told.len() >= 4, "{told:?}");
+    })
+    .await;
+}
+
+// R-20, R-30: what scripted sources cannot show.
+#[tokio::test]
+async fn star_07_and_08_on_the_wire_bookmarks_are_allowed_and_states_not_older_than_the_version_will_do() {
+    on_the_real_clock(async {
+        for streaming in [true, false] {
+            let server = ApiServer::builder().streaming_lists(true).build();
+            server.create("configmaps", Some("web"), map("a", "1")).unwrap();
+            let http = server.serve("127.0.0.1:0").await.unwrap();
+            let informer = SharedInformer::builder(KubeSource::<ConfigMap>::new(client(&http.url())))
+                .streaming(streaming)
+                .build();
+            informer.start().unwrap();
+            informer.synced().await.unwrap();
+            let mut health = informer.health_changes();
+            health.wait_for(kube_informer::Health::is_watching).await.unwrap();
+            let requests = server.requests();
+            let query = |verb| requests.iter().find(|request| request.verb == verb).map(|request| &*request.query);
+            let watch = query(Verb::Watch).unwrap();
+            assert!(watch.contains("allowWatchBookmarks=true") && watch.contains("timeoutSeconds="), "{watch}");
+            if streaming {
+                assert_eq!(query(Verb::List), None);
+                assert!(watch.contains("sendInitialEvents=true"), "{watch}");
+                assert!(watch.contains("resourceVersionMatch=NotOlderThan"), "{watch}");
+                assert!(!watch.contains("resourceVersion="), "{watch}");
+            } else {
+                let list = query(Verb::List).unwrap();
+                assert!(list.contains("limit=500") && list.contains("resourceVersion=0"), "{list}");
+                assert!(list.contains("resourceVersionMatch=NotOlderThan"), "{list}");
+                assert!(watch.contains("resourceVersion=") && !watch.contains("sendInitialEvents"), "{watch}");
+            }
+            informer.stop().await;
+            http.stop().await;
+        }
+    })
+    .await;
+}
+
+/// A server that gives each request the next of these answers, and no answer when there is none left.
+struct Canned {
+    url: String,
+    requests: Arc<Mutex<Vec<String>>>,
+    tasks: JoinSet<()>,
+}
+
+/// An answer: its status line, its content type and its body. The connection ends with it.
+fn answer(status: &str, content_type: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
+}
+
+impl Canned {
+    async fn serve(answers: impl IntoIterator<Item = String>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let (requests, mut tasks) = (Arc::<Mutex<Vec<String>>>::default(), JoinSet::new());
+        let (asked, mut answers) = (requests.clone(), answers.into_iter().collect::<Vec<_>>().into_iter());
+        tasks.spawn(async move {
+            let mut open = Vec::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut request = Vec::new();
+                let mut part = [0; 4096];
+                while !request.ends_with(b"\r\n\r\n") {
+                    match stream.read(&mut part).await {
+                        Ok(length) if length > 0 => request.extend_from_slice(&part[..length]),
+                        _ => break,
+                    }
+                }
+                let request = String::from_utf8_lossy(&request).into_owned();
+                let Some(line) = request.lines().next().filter(|line| !line.is_empty()) else { continue };
+                asked.lock().push(line.to_owned());
+                match answers.next() {
+                    Some(answer) => drop(stream.write_all(answer.as_bytes()).await),
+                    None => open.push(stream),
+                }
+            }
+        });
+        Self { url, requests, tasks }
+    }
+
+    async fn stop(mut self) {
+        self.tasks.shutdown().await;
+    }
+}
+
+fn config_maps(version: &str) -> String {
+    let list = json!({"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"resourceVersion": version}, "items": [
+        {"metadata": {"namespace": "web", "name": "a", "uid": "u", "resourceVersion": "1"}}
+    ]});
+    answer("200 OK", "application/json", &list.to_string())
+}
+
+/// An informer without streaming and with short delays, whose errors are kept.
+fn informer_of(canned: &Canned) -> (SharedInformer<ConfigMap>, Arc<Mutex<Vec<ReflectorError>>>) {
+    let informer = SharedInformer::builder(KubeSource::<ConfigMap>::new(client(&canned.url)))
+        .streaming(false)
+        .backoff(BackoffOptions { initial: Duration::from_millis(5), ..BackoffOptions::default() })
+        .build();
+    let errors = Arc::<Mutex<Vec<ReflectorError>>>::default();
+    let reported = errors.clone();
+    informer.on_error(move |error| {
+        if let InformerError::Reflector { error, .. } = error {
+            reported.lock().push(error.clone());
+        }
+    });
+    (informer, errors)
+}
+
+// R-13.
+#[tokio::test]
+async fn star_19_all_three_spellings_of_too_large_a_version_lead_to_the_most_recent_one() {
+    let too_large = [
+        json!({"kind": "Status", "code": 504, "reason": "Timeout", "message": "wait",
+            "details": {"causes": [{"reason": "ResourceVersionTooLarge", "message": "whatever"}]}}),
+        json!({"kind": "Status", "code": 504, "reason": "Timeout", "message": "wait",
+            "details": {"causes": [{"reason": "", "message": "Too large resource version"}]}}),
+        json!({"kind": "Status", "code": 504, "reason": "Timeout",
+            "message": "Too large resource version: 10, current: 9"}),
+    ];
+    on_the_real_clock(async {
+        for status in too_large {
+            // Sent as errors within a watch, and then in answer to a list: kube's client retries a bare 504 by itself.
+            let event = json!({"type": "ERROR", "object": status}).to_string() + "\n";
+            let watch = answer("200 OK", "application/json", &event);
+            let refused = answer("500 Internal Server Error", "application/json", &status.to_string());
+            let canned = Canned::serve([config_maps("10"), watch, refused, config_maps("9")]).await;
+            let (informer, errors) = informer_of(&canned);
+            informer.start().unwrap();
+            informer.synced().await.unwrap();
+            while informer.last_sync_version() != Some("9".into()) {
+                informer.health_changes().changed().await.unwrap();
+            }
+            let versions: Vec<String> = canned
+                .requests
+                .lock()
+                .iter()
+                .take(4)
+                .map(|line| line.split('&').find(|pair| pair.contains("resourceVersion=")).unwrap_or("none").to_owned())
+                .collect();
+            assert!(versions[0].ends_with("resourceVersion=0") && versions[3] == "none", "{versions:?}");
+            assert!(matches!(errors.lock()[0], ReflectorError::Expired(_)), "{:?}", errors.lock());
+            informer.stop().await;
+            canned.stop().await;
+        }
+    })
+    .await;
+}
+
+// kube-rs watches the same dead version for ever when it is refused on opening and not within the stream; B-28.
+#[tokio::test]
+async fn a_watch_that_is_refused_as_gone_leads_to_a_relist() {
+    on_the_real_clock(async {
+        let status = json!({"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}).to_string();
+        let bare = answer("410 Gone", "text/plain", "gone");
+        for refused in [answer("410 Gone", "application/json", &status), bare] {
+            let canned = Canned::serve([config_maps("10"), refused, config_maps("20")]).await;
+            let (informer, errors) = informer_of(&canned);
+            informer.start().unwrap();
+            informer.wait_for_version(&"20".into()).await.unwrap();
+            assert!(matches!(errors.lock()[..], [ReflectorError::Expired(_)]), "{:?}", errors.lock());
+            informer.stop().await;
+            canned.stop().await;
+        }
+    })
+    .await;
+}
+
+// R-21: the annotation has exactly one value that counts.
+#[tokio::test]
+async fn star_30_an_annotation_of_another_value_does_not_end_the_initial_state() {
+    on_the_real_clock(async {
+        let bookmark = |value: &str, version: &str| {
+            let annotations = json!({"k8s.io/initial-events-end": value});
+            let object = json!({"metadata": {"resourceVersion": version, "annotations": annotations}});
+            json!({"type": "BOOKMARK", "object": object}).to_string() + "\n"
+        };
+        let object = json!({"metadata": {"namespace": "web", "name": "a", "uid": "u", "resourceVersion": "1"}});
+        let added = json!({"type": "ADDED", "object": object}).to_string() + "\n";
+        let not_yet = answer("200 OK", "application/json", &(added.clone() + &bookmark("false", "5")));
+        let done = answer("200 OK", "application/json", &(added + &bookmark("true", "6")));
+        let canned = Canned::serve([not_yet, done]).await;
+        let informer = SharedInformer::builder(KubeSource::<ConfigMap>::new(client(&canned.url)))
+            .backoff(BackoffOptions { initial: Duration::from_millis(5), ..BackoffOptions::default() })
+            .build();
+        informer.start().unwrap();
+        informer.synced().await.unwrap();
+        assert_eq!(informer.last_sync_version(), Some("6".into()));
+        assert!(canned.requests.lock().len() >= 2);
+        informer.stop().await;
+        canned.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_no_answer_of_a_kubernetes_server_is_named_and_tried_again() {
+    on_the_real_clock(async {
+        let page = answer("200 OK", "text/html", "<html>Please log in</html>");
+        let table = json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "rows": []}).to_string();
+        let table = answer("200 OK", "application/json", &table);
+        let other = answer("200 OK", "application/json", r#"{"hello": "world"}"#);
+        let half = config_maps("10");
+        let half = half[..half.len() - 20].to_owned();
+        let canned = Canned::serve([page, table, other, half, config_maps("10")]).await;
+        let (informer, errors) = informer_of(&canned);
+        informer.start().unwrap();
+        informer.synced().await.unwrap();
+        let errors = errors.lock().clone();
+        let sources: Vec<&SourceError> = errors.iter().filter_map(ReflectorError::source_error).take(4).collect();
+        assert!(
+            matches!(
+                sources[..],
+                [
+                    SourceError::NotJson { .. },
+                    SourceError::Table,
+                    SourceError::NotAList(_),
+                    SourceError::Interrupted(_) | SourceError::CutOff
+                ]
+            ),
+            "{errors:?}"
+        );
+        assert_eq!(informer.store().len(), 1);
+        informer.stop().await;
+        canned.stop().await;
+    })
+    .await;
+}
+
+// A bad object in a list of kube-rs fails the whole page, for ever.
+#[tokio::test]
+async fn one_object_that_does_not_fit_its_type_does_not_take_the_list_with_it() {
+    on_the_real_clock(async {
+        let list = json!({"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"resourceVersion": "10"}, "items": [
+            {"metadata": {"namespace": "web", "name": "good", "resourceVersion": "1"}},
+            {"metadata": {"namespace": "web", "name": "bad", "resourceVersion": "2"}, "data": [1, 2, 3]},
+        ]});
+        let canned = Canned::serve([answer("200 OK", "application/json", &list.to_string())]).await;
+        let (informer, _) = informer_of(&canned);
+        informer.start().unwrap();
+        informer.synced().await.unwrap();
+        assert!(informer.store().contains("web/good") && !informer.store().contains("web/bad"));
+        assert!(informer.health().undecodable.contains_key(&"web/bad".parse().unwrap()));
+        informer.stop().await;
+        canned.stop().await;
+    })
+    .await;
+}
