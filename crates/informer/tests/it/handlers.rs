@@ -8,7 +8,7 @@ use std::time::Duration;
 use kube_informer::informer::StartError;
 use kube_informer::object::Object as _;
 use kube_informer::processor::{Delivery, Event, RemoveError};
-use kube_informer::{EventHandler, InformerError, Removal, SharedInformer};
+use kube_informer::{EventHandler, HandlerOptions, InformerError, Removal, SharedInformer};
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -434,7 +434,7 @@ async fn b_14_a_handler_that_stands_still_costs_one_entry_per_object_beyond_its_
         let informer = TestInformer::start(Script::new().list("10", ["web/0@1"]).watch([events]));
         let (release, seen) = (std::sync::mpsc::channel(), Arc::<Mutex<Consistent>>::default());
         let stuck = Stuck { release: release.1, seen: seen.clone() };
-        let stuck = informer.informer.add_handler_with(stuck, Delivery::Every { max_backlog: 5 });
+        let stuck = informer.informer.with(HandlerOptions::new().delivery(Delivery::Every { max_backlog: 5 })).add_handler(stuck);
         for version in 11..1011 {
             feed.send(modified(&format!("web/{}@{version}", version % 3))).unwrap();
         }

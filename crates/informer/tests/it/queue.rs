@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kube_informer::queue::{Delta, OrderedQueue, Replacement};
+use kube_informer::queue::{Delta, ListMark, OrderedQueue, Replacement};
 use proptest::prelude::*;
 
 use crate::script::{Thing, describe, thing};
@@ -25,7 +25,8 @@ fn bookmark(version: &str) -> Delta<Thing> {
 
 fn replaced<const N: usize>(version: &str, objects: [&str; N]) -> Delta<Thing> {
     let objects = objects.iter().map(|text| Arc::new(thing(text))).collect();
-    Delta::Replaced(Replacement { scope: None, objects, undecodable: Vec::new(), version: Some(version.into()) })
+    let mark = ListMark { version: Some(version.into()), ..ListMark::default() };
+    Delta::Replaced(Replacement { mark, objects, undecodable: Vec::new() })
 }
 
 fn queue(deltas: impl IntoIterator<Item = Delta<Thing>>) -> OrderedQueue<Thing> {

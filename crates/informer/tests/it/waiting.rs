@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube_informer::ResourceVersion;
-use kube_informer::informer::{StoppedError, WaitError};
+use kube_informer::informer::{Stopped, WaitError};
 use kube_informer::processor::Event;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -30,7 +30,7 @@ async fn star_38_whoever_waits_is_released_when_the_informer_stops() {
     assert!(!synced);
     for _ in 0..10 {
         let (synced, reached) = within("a wait to end", waits.join_next()).await.unwrap().unwrap();
-        assert_eq!(synced, Err(StoppedError::Stopped("things".into())));
+        assert_eq!(synced, Err(Stopped("things".into())));
         assert_eq!(reached, Err(WaitError::Stopped("things".into())));
     }
     informer.stop().await;
