@@ -338,7 +338,6 @@ where
                 Ok(Some(Ok(event))) => {
                     self.sink.contact();
                     self.backoff.healthy();
-                    self.watch_worked = true;
                     watch.heard(&event);
                     self.pass_on(event, watch.unordered).await;
                 }
@@ -346,6 +345,8 @@ where
         };
         let lasted = watch.opened.elapsed();
         drop(watch.events);
+        // A server that sends one event and then an error, again and again, must not be listed without pause.
+        self.watch_worked |= watch.heard > 0 && lasted >= VERY_SHORT;
         match ended {
             Ok(()) if watch.heard > 0 && lasted >= VERY_SHORT => Next::Watch,
             // Something came, but a server that ends every watch at once must not be asked without end.
