@@ -70,7 +70,8 @@ struct Core<T> {
     progress: watch::Receiver<Progress>,
     /// Counts requests to ask the server for everything again.
     relists: watch::Sender<u64>,
-    inventories: Vec<TakeInventory>,
+    /// What lists the sources to compare them with the cache. Empty once stopped: connections are given back.
+    inventories: Mutex<Vec<TakeInventory>>,
     resync_period: Option<Duration>,
     next_handler: AtomicU64,
 }
@@ -161,6 +162,7 @@ impl<T: Object> SharedInformer<T> {
             *ending = tasks;
         }
         while ending.join_next().await.is_some() {}
+        core.inventories.lock().clear();
         info!(name = %core.name, "informer stopped");
         core.health.stopped();
     }
@@ -300,7 +302,11 @@ impl<T: Object> SharedInformer<T> {
 
     async fn differences(&self) -> Result<Vec<Difference>, VerifyError> {
         let mut differences = Vec::new();
-        for inventory in &self.shared.core.inventories {
+        let inventories = self.shared.core.inventories.lock().clone();
+        if self.is_stopped() {
+            return Err(VerifyError::Stopped(self.name().to_owned()));
+        }
+        for inventory in inventories {
             let inventory = inventory().await?;
             if let Some(version) = &inventory.version {
                 // A cache that does not catch up is compared as it is.

@@ -181,7 +181,7 @@ impl<T: Object> InformerBuilder<T> {
             health,
             progress,
             relists,
-            inventories,
+            inventories: Mutex::new(inventories),
             resync_period,
             next_handler: AtomicU64::new(0),
         };

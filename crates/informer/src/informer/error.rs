@@ -54,6 +54,9 @@ pub enum VerifyError {
     /// The server could not be asked.
     #[error("the server could not be asked: {0}")]
     List(#[from] SourceError),
+    /// The informer has ended.
+    #[error("informer {0} has been stopped")]
+    Stopped(String),
     /// The list did not come to an end.
     #[error("the server's list is not complete")]
     Incomplete,

@@ -435,7 +435,10 @@ async fn b_14_a_handler_that_stands_still_costs_one_entry_per_object_beyond_its_
         let informer = TestInformer::start(Script::new().list("10", ["web/0@1"]).watch([events]));
         let (release, seen) = (std::sync::mpsc::channel(), Arc::<Mutex<Consistent>>::default());
         let stuck = Stuck { release: release.1, seen: seen.clone() };
-        let stuck = informer.informer.with(HandlerOptions::new().delivery(Delivery::Every { max_backlog: 5 })).add_handler(stuck);
+        let stuck = informer
+            .informer
+            .with(HandlerOptions::new().delivery(Delivery::Every { max_backlog: 5 }))
+            .add_handler(stuck);
         for version in 11..1011 {
             feed.send(modified(&format!("web/{}@{version}", version % 3))).unwrap();
         }

@@ -98,9 +98,8 @@ async fn star_07_and_08_on_the_wire_bookmarks_are_allowed_and_states_not_older_t
             let server = ApiServer::builder().streaming_lists(true).build();
             server.create("configmaps", Some("web"), map("a", "1")).unwrap();
             let http = server.serve("127.0.0.1:0").await.unwrap();
-            let informer = SharedInformer::builder(KubeSource::<ConfigMap>::new(client(&http.url())))
-                .streaming(streaming)
-                .build();
+            let informer =
+                SharedInformer::builder(KubeSource::<ConfigMap>::new(client(&http.url()))).streaming(streaming).build();
             informer.start().unwrap();
             informer.synced().await.unwrap();
             let mut health = informer.health_changes();

@@ -46,8 +46,7 @@ async fn star_47_an_index_answers_after_sync_after_later_changes_and_when_added_
     assert_eq!(keys(colours.get("red")), ["web/a", "web/b", "web/c"]);
     assert_eq!(colours.values(), ["blue", "green", "red"]);
 
-    let namespaces =
-        informer.informer.add_index("namespace", |thing: &Thing| thing.id().key.namespace().map(str::to_owned));
+    let namespaces = informer.informer.add_index("home", |thing: &Thing| thing.id().key.namespace().map(str::to_owned));
     let namespaces = namespaces.unwrap();
     assert_eq!(keys(namespaces.get("web")), ["web/a", "web/b", "web/c"], "filled before the call returns");
     feed.send(added("db/a@12")).unwrap();
