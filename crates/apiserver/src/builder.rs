@@ -1,13 +1,14 @@
 //! Configures a server.
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use crate::chance::Chance;
 use crate::clock::Clock;
 use crate::collection::HistoryLimits;
+use crate::crd::{DEFINITIONS, definition_of};
 use crate::fault::Faults;
 use crate::hub::{Hub, Settings};
 use crate::resource::{Catalog, Resource};
@@ -41,7 +42,7 @@ impl Default for ApiServerBuilder {
                 bookmark_interval: Duration::from_secs(60),
                 streaming_lists: true,
                 max_watch_lag: None,
-                sweep_delay: Duration::from_millis(100),
+                settle_delay: Duration::from_millis(100),
             },
             custom: vec![widgets],
         }
@@ -87,9 +88,10 @@ impl ApiServerBuilder {
         self
     }
 
-    /// How long a namespace is seen terminating before its content goes: 100 ms unless set.
-    pub fn sweep_delay(mut self, delay: Duration) -> Self {
-        self.settings.sweep_delay = delay;
+    /// How long after an answer the server empties a deleted namespace or opens a new resource: 100 ms unless set.
+    /// What the process itself deletes and creates takes effect at once.
+    pub fn settle_delay(mut self, delay: Duration) -> Self {
+        self.settings.settle_delay = delay;
         self
     }
 
@@ -110,21 +112,21 @@ impl ApiServerBuilder {
             // Far above any revision of an earlier server, so that stale versions are too old and never in the future.
             None => (now, u64::try_from(now.as_millisecond()).unwrap_or(1)),
         };
-        let mut catalog = Catalog::built_in();
-        self.custom.into_iter().for_each(|resource| catalog.put(resource));
-        let storage = Storage::new(base, catalog, self.limits);
+        let storage = Storage::new(base, Catalog::built_in(), self.limits);
         let hub = Hub::new(storage, chance, Clock::starting_at(start), Faults::new(seed), self.settings);
-        create_namespaces(&hub);
+        NAMESPACES.iter().for_each(|name| put(&hub, "namespaces", json!({"metadata": {"name": name}})));
+        self.custom.iter().for_each(|resource| put(&hub, DEFINITIONS, definition_of(resource)));
         ApiServer::from_hub(hub)
     }
 }
 
-fn create_namespaces(hub: &Hub) {
-    let namespaces = hub.storage.lock().catalog.named("namespaces").cloned();
-    let Some(namespaces) = namespaces else { return };
-    for name in NAMESPACES {
-        let object = json!({"metadata": {"name": name}});
-        // A fresh server has none of them, and the names are fine: it cannot be refused.
-        let _ = create(hub, &namespaces, None, object, WriteOptions::HOST);
+/// Creates an object every server starts with.
+fn put(hub: &Hub, resource: &str, object: Value) {
+    let resource = hub.storage.lock().catalog.named(resource).cloned();
+    // A name that is there twice, or a definition that is none, leaves the first one as it is.
+    if let Some(resource) = resource
+        && let Err(status) = create(hub, &resource, None, object, WriteOptions::HOST)
+    {
+        tracing::warn!(%status, "cannot create what the server was to start with");
     }
 }

@@ -8,7 +8,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::event::Event;
-use crate::object::{Key, StoredObject};
+use crate::object::{Change, Key, StoredObject};
+use crate::resource::Resource;
 
 /// The objects of a collection at one instant; a clone is O(1) and never changes.
 pub(crate) type Objects = OrdMap<Key, Arc<StoredObject>>;
@@ -152,6 +153,19 @@ impl Collection {
         let last_dropped = self.events[dropped - 1].revision;
         let horizon = self.events.get(dropped).map_or(last_dropped, |kept| kept.revision - 1);
         self.compact(horizon);
+    }
+
+    /// Encodes every object anew for changed rules and forgets all history. Returns the collection as it was.
+    pub(crate) fn reopen(&mut self, resource: &Resource, revision: u64) -> Self {
+        let encode = |(key, object): (&Key, &Arc<StoredObject>)| {
+            let (value, revision) = (object.value(), object.revision);
+            let encoded = StoredObject::encode(resource, key.clone(), &value, revision, Change::Modified);
+            (key.clone(), Arc::new(encoded))
+        };
+        let objects = self.objects.iter().map(encode).collect();
+        let closed = std::mem::replace(self, Self::new(revision));
+        self.objects = objects;
+        closed
     }
 
     /// Wakes every watch of this collection, so that it looks up.

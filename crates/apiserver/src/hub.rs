@@ -59,6 +59,6 @@ pub(crate) struct Settings {
     pub(crate) streaming_lists: bool,
     /// A watch that is further behind is closed.
     pub(crate) max_watch_lag: Option<usize>,
-    /// How long a namespace, or the definition of a resource, is seen on its way out.
-    pub(crate) sweep_delay: Duration,
+    /// How long after an answer the server does what follows from it: empties a namespace, opens a resource.
+    pub(crate) settle_delay: Duration,
 }

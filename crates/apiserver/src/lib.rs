@@ -13,6 +13,7 @@ mod chance;
 mod clock;
 mod collection;
 mod compress;
+mod crd;
 mod direct;
 mod discovery;
 mod dispatch;

@@ -1,6 +1,5 @@
 //! The end of a namespace: its content goes first, then the namespace itself.
 
-use parking_lot::MutexGuard;
 use serde_json::Value;
 
 use crate::hub::Hub;
@@ -8,25 +7,25 @@ use crate::object::Key;
 use crate::storage::State;
 use crate::write::{DeleteOptions, Trust, delete_in};
 
-/// Empties a namespace that was marked: a moment later where there is a runtime to wait in, else at once.
+/// Empties a namespace that was marked: at once if the process itself marked it, else a moment later.
 ///
 /// The moment in between is what clients of a real cluster see too: the namespace is there, and refuses new content.
-pub(crate) fn sweep_later(hub: &Hub, mut state: MutexGuard<'_, State>, name: &str) {
-    if !is_terminating(&state, name) {
+pub(crate) fn sweep_later(hub: &Hub, state: &mut State, name: &str, trust: Trust) {
+    if !is_terminating(state, name) {
         return;
     }
-    let delay = hub.settings.sweep_delay;
+    let delay = hub.settings.settle_delay;
     let owner = hub.me.clone();
     let swept = name.to_owned();
-    let waits = hub.spawn(async move {
-        tokio::time::sleep(delay).await;
-        if let Some(hub) = owner.upgrade() {
-            let mut state = hub.storage.lock();
-            sweep(&hub, &mut state, &swept);
-        }
-    });
+    let waits = trust == Trust::Client
+        && hub.spawn(async move {
+            tokio::time::sleep(delay).await;
+            if let Some(hub) = owner.upgrade() {
+                sweep(&hub, &mut hub.storage.lock(), &swept);
+            }
+        });
     if !waits {
-        sweep(hub, &mut state, name);
+        sweep(hub, state, name);
     }
 }
 

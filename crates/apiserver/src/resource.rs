@@ -49,6 +49,8 @@ pub(crate) struct Rules {
     pub(crate) fields: Vec<Field>,
     /// How an unknown field selector is refused.
     pub(crate) unknown_field: UnknownField,
+    /// The generation of the definition of a custom resource.
+    pub(crate) definition: i64,
     /// Top-level members of an empty object, as they show in bookmarks.
     pub(crate) empty: &'static str,
 }

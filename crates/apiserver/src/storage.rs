@@ -34,13 +34,15 @@ pub(crate) struct State {
     /// Grows when all watches must end with a broken connection.
     pub(crate) connection_epoch: u64,
     collections: BTreeMap<String, Collection>,
+    /// The last collection of each resource that was closed: its watches still read it to the end.
+    closed: BTreeMap<String, Collection>,
     pub(crate) limits: HistoryLimits,
 }
 
 impl Storage {
     pub(crate) fn new(base: u64, catalog: Catalog, limits: HistoryLimits) -> Self {
-        let collections = BTreeMap::new();
-        let state = State { revision: base, base, catalog, connection_epoch: 0, collections, limits };
+        let (collections, closed) = (BTreeMap::new(), BTreeMap::new());
+        let state = State { revision: base, base, catalog, connection_epoch: 0, collections, closed, limits };
         Self { state: Mutex::new(state), advanced: Notify::new() }
     }
 
@@ -115,7 +117,9 @@ impl State {
     /// The collection of a resource; an empty one from the first time it is asked for.
     pub(crate) fn collection(&mut self, resource: &Resource) -> &mut Collection {
         if !self.collections.contains_key(&resource.id) {
-            self.collections.insert(resource.id.clone(), Collection::new(self.base));
+            // What was there under this name before is another collection: its versions mean nothing here.
+            let horizon = if self.closed.contains_key(&resource.id) { self.revision } else { self.base };
+            self.collections.insert(resource.id.clone(), Collection::new(horizon));
         }
         self.collections.get_mut(&resource.id).expect("inserted above")
     }
@@ -128,9 +132,15 @@ impl State {
         collection
     }
 
-    /// The collection of a resource, if it is there.
-    pub(crate) fn served_collection(&mut self, resource: &Resource) -> Option<&mut Collection> {
-        self.collections.get_mut(&resource.id)
+    /// The collection that a watch began in, and whether it is still open.
+    pub(crate) fn collection_of_watch(
+        &self,
+        resource: &Resource,
+        changed: &Arc<Notify>,
+    ) -> Option<(&Collection, bool)> {
+        let began_in = |collection: &&Collection| Arc::ptr_eq(collection.changed(), changed);
+        let open = self.collections.get(&resource.id).filter(began_in).map(|collection| (collection, true));
+        open.or_else(|| self.closed.get(&resource.id).filter(began_in).map(|collection| (collection, false)))
     }
 
     /// The object at `key`, if there is one.
@@ -156,10 +166,22 @@ impl State {
         range.into_iter().flatten().map(|(key, _)| key).take_while(move |key| key.as_str().starts_with(&prefix))
     }
 
+    /// Opens the collection of a resource anew after its rules have changed: objects stay, watches end, and everything
+    /// older has expired.
+    pub(crate) fn reopen(&mut self, resource: &Resource) {
+        let revision = self.revision;
+        if let Some(collection) = self.collections.get_mut(&resource.id) {
+            let closed = collection.reopen(resource, revision);
+            closed.wake();
+            self.closed.insert(resource.id.clone(), closed);
+        }
+    }
+
     /// Removes the collection of a resource that is no longer served; its watches end.
     pub(crate) fn drop_collection(&mut self, resource: &Resource) {
-        if let Some(collection) = self.collections.remove(&resource.id) {
-            collection.wake();
+        if let Some(closed) = self.collections.remove(&resource.id) {
+            closed.wake();
+            self.closed.insert(resource.id.clone(), closed);
         }
     }
 

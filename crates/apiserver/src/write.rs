@@ -23,9 +23,13 @@ use bytes::{Bytes, BytesMut};
 use serde_json::Value;
 use std::sync::Arc;
 
+use crate::crd;
+use crate::hub::Hub;
+use crate::namespace;
 use crate::object::{Change, Form, Key, StoredObject};
 use crate::resource::Resource;
 use crate::status::Status;
+use crate::storage::State;
 
 /// What a write answers with.
 #[derive(Debug)]
@@ -81,4 +85,19 @@ fn written(object: &StoredObject, form: Form) -> Bytes {
     object.write(form, &mut out);
     out.extend_from_slice(b"\n");
     out.freeze()
+}
+
+/// Does what follows from a write to a definition or a namespace.
+fn follow_up(hub: &Hub, state: &mut State, resource: &Resource, key: &Key, trust: Trust) {
+    match resource.id.as_str() {
+        crd::DEFINITIONS => crd::follow_up(hub, state, key.name(), trust),
+        "namespaces" => namespace::sweep_later(hub, state, key.name(), trust),
+        _ => {}
+    }
+}
+
+/// Lets go of what waited for this object to be gone.
+fn after_removal(hub: &Hub, state: &mut State, resource: &Resource, key: &Key) {
+    namespace::finish(hub, state, key.namespace());
+    crd::finish(hub, state, resource);
 }

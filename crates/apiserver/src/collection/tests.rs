@@ -1,6 +1,5 @@
 use super::*;
-use crate::object::Change;
-use crate::resource::{Catalog, Resource};
+use crate::resource::Catalog;
 use serde_json::json;
 
 const PLENTY: HistoryLimits = HistoryLimits { max_events: 10_000, max_age: None };

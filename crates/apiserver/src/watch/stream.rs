@@ -176,22 +176,24 @@ impl WatchStream {
 
     /// Takes what is new from the log.
     fn look(&mut self) -> Look {
-        let mut state = self.hub.storage.lock();
+        let state = self.hub.storage.lock();
         let revision = state.revision;
         if state.connection_epoch != self.connection_epoch {
             return Look::Broken;
         }
-        let Some(collection) = state.served_collection(&self.resource) else { return Look::Ended };
-        if !Arc::ptr_eq(collection.changed(), &self.changed) || collection.has_lost(self.position) {
+        let found = state.collection_of_watch(&self.resource, &self.changed);
+        let Some((collection, is_open)) = found.filter(|(collection, _)| !collection.has_lost(self.position)) else {
             return Look::Ended;
-        }
+        };
         let lag = self.hub.settings.max_watch_lag;
         if lag.is_some_and(|lag| collection.count_after(self.position) > lag) {
             return Look::Ended;
         }
         let events = collection.unseen(self.position, BATCH);
         drop(state);
-        let Some(last) = events.last() else { return Look::Quiet { revision } };
+        let Some(last) = events.last() else {
+            return if is_open { Look::Quiet { revision } } else { Look::Ended };
+        };
         self.position = last.revision;
         for event in &events {
             if let Some(change) = event.seen_by(|object| self.selector.matches(object)) {

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::metadata::{check_kind, fix_namespace, metadata_mut, metadata_text};
 use super::name::check_name;
-use super::{Outcome, Trust, WriteOptions};
+use super::{Outcome, Trust, WriteOptions, follow_up};
+use crate::crd;
 use crate::hub::Hub;
 use crate::object::Key;
 use crate::resource::Resource;
@@ -33,6 +34,10 @@ pub(crate) fn create(
     let key = choose_key(hub, &state, resource, &mut object)?;
     if options.trust == Trust::Client {
         check_namespace(&state, resource, &key)?;
+        crd::check_not_terminating(&state, resource, key.name())?;
+    }
+    if resource.id == crd::DEFINITIONS {
+        crd::prepare(&mut object)?;
     }
     fill(hub, resource, &mut object, options);
     if let Some(existing) = state.object(resource, &key) {
@@ -46,6 +51,7 @@ pub(crate) fn create(
         return Ok(Outcome::Shown { object, created: true });
     }
     let event = hub.storage.commit(&mut state, resource, &key, Some(&object));
+    follow_up(hub, &mut state, resource, &key, options.trust);
     match &event.after {
         Some(stored) => Ok(Outcome::Stored { object: stored.clone(), created: true }),
         None => Ok(Outcome::Shown { object, created: true }),

@@ -4,9 +4,8 @@ use serde_json::Value;
 use std::time::Duration;
 
 use super::metadata::{finalizers, metadata_mut};
-use super::{DeleteOptions, Outcome, Trust};
+use super::{DeleteOptions, Outcome, Trust, after_removal, follow_up};
 use crate::hub::Hub;
-use crate::namespace;
 use crate::object::Key;
 use crate::resource::Resource;
 use crate::status::{Status, StatusDetails};
@@ -16,8 +15,8 @@ use crate::storage::State;
 pub(crate) fn delete(hub: &Hub, resource: &Resource, key: &Key, options: &DeleteOptions) -> Result<Outcome, Status> {
     let mut state = hub.storage.lock();
     let outcome = delete_in(hub, &mut state, resource, key, options)?;
-    if resource.id == "namespaces" && !options.dry_run {
-        namespace::sweep_later(hub, state, key.name());
+    if !options.dry_run {
+        follow_up(hub, &mut state, resource, key, options.trust);
     }
     Ok(outcome)
 }
@@ -59,7 +58,7 @@ pub(crate) fn delete_in(
     if !options.dry_run {
         let event = hub.storage.commit(state, resource, key, None);
         object["metadata"]["resourceVersion"] = event.revision.to_string().into();
-        namespace::finish(hub, state, key.namespace());
+        after_removal(hub, state, resource, key);
     }
     Ok(answer(resource, key, object))
 }

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::create::create;
 use super::metadata::{check_kind, finalizers, fix_namespace, keep_identity, keep_member, metadata_text};
-use super::{Outcome, Trust, WriteOptions};
+use super::{Outcome, Trust, WriteOptions, after_removal, follow_up};
+use crate::crd;
 use crate::hub::Hub;
-use crate::namespace;
 use crate::object::Key;
 use crate::resource::Resource;
 use crate::status::{Status, StatusCause};
@@ -93,13 +93,16 @@ pub(super) fn modify(
     let Some(stored) = state.object(resource, key) else { return Err(Status::not_found(resource, key.name())) };
     let before = stored.value();
     let mut after = change(&before)?;
+    if resource.id == crd::DEFINITIONS {
+        crd::prepare(&mut after)?;
+    }
     check_finalizers(resource, key, &before, &after)?;
     // The version is not part of the content: it follows from the write.
     after["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
     if is_last_release(resource, &before, &after) && !options.dry_run {
         let event = hub.storage.commit(&mut state, resource, key, None);
         after["metadata"]["resourceVersion"] = event.revision.to_string().into();
-        namespace::finish(hub, &mut state, key.namespace());
+        after_removal(hub, &mut state, resource, key);
         return Ok(Outcome::Shown { object: after, created: false });
     }
     if after == before {
@@ -109,6 +112,7 @@ pub(super) fn modify(
         return Ok(Outcome::Shown { object: after, created: false });
     }
     let event = hub.storage.commit(&mut state, resource, key, Some(&after));
+    follow_up(hub, &mut state, resource, key, options.trust);
     match &event.after {
         Some(stored) => Ok(Outcome::Stored { object: stored.clone(), created: false }),
         None => Ok(Outcome::Shown { object: after, created: false }),

@@ -71,7 +71,7 @@ async fn a_version_expires_as_a_code_or_as_an_event() {
     server.faults().add(Fault::error_event(410, 1).verb(Verb::Watch).nth(2));
     let refused = Watch::open(&server, WATCH).await;
     assert_eq!(refused.code, 410);
-    let events = Watch::open(&server, WATCH).await.to_end().await;
+    let events = Watch::open(&server, WATCH).await.until_end().await;
     assert_eq!(events.iter().map(told).collect::<Vec<_>>(), ["ADDED a", "ERROR"]);
     assert_eq!(events[1]["object"]["reason"], "Expired");
     assert_eq!((server.faults().count("status"), server.faults().count("error_event")), (1, 1));
@@ -94,8 +94,8 @@ async fn a_watch_ends_early() {
     let server = server();
     server.faults().add(Fault::end_after_events(0).nth(1));
     server.faults().add(Fault::end_after_events(1).nth(2));
-    assert!(Watch::open(&server, WATCH).await.to_end().await.is_empty());
-    assert_eq!(Watch::open(&server, WATCH).await.to_end().await.len(), 1);
+    assert!(Watch::open(&server, WATCH).await.until_end().await.is_empty());
+    assert_eq!(Watch::open(&server, WATCH).await.until_end().await.len(), 1);
     assert_eq!(server.faults().count("end_after_events"), 2);
 }
 

@@ -155,7 +155,7 @@ impl Watch {
     }
 
     /// All events until the stream ends cleanly.
-    pub(crate) async fn to_end(&mut self) -> Vec<Value> {
+    pub(crate) async fn until_end(&mut self) -> Vec<Value> {
         let mut events = Vec::new();
         loop {
             match self.next_within(Duration::from_secs(7200)).await {

@@ -71,7 +71,7 @@ async fn nothing_written_during_the_initial_events_is_lost_or_shown_twice() {
 async fn an_empty_collection_still_marks_the_end() {
     let query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1";
     let mut watch = Watch::open(&server(), &path(query)).await;
-    let events = watch.to_end().await;
+    let events = watch.until_end().await;
     assert_eq!(events.len(), 1);
     assert!(ends_initial_events(&events[0]));
 }
@@ -84,7 +84,7 @@ async fn a_version_that_was_compacted_is_told_in_the_stream() {
     server.compact();
     let mut watch = Watch::open(&server, &path(&format!("resourceVersion={old}"))).await;
     assert_eq!(watch.code, 200);
-    let events = watch.to_end().await;
+    let events = watch.until_end().await;
     let expected = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 410,
         "message": format!("too old resource version: {old} ({horizon})"), "reason": "Expired"});
     assert_eq!(events, [json!({"type": "ERROR", "object": expected})]);
@@ -115,8 +115,8 @@ async fn a_watch_that_fell_behind_ends_and_its_version_has_expired() {
     for index in 0..20 {
         put_config_map(&server, &format!("n{index}"));
     }
-    assert!(watch.to_end().await.is_empty());
-    let events = Watch::open(&server, &path(&format!("resourceVersion={start}"))).await.to_end().await;
+    assert!(watch.until_end().await.is_empty());
+    let events = Watch::open(&server, &path(&format!("resourceVersion={start}"))).await.until_end().await;
     assert_eq!(events[0]["object"]["code"], 410);
 }
 
@@ -128,7 +128,7 @@ async fn a_slow_watch_is_closed_when_a_lag_is_set() {
     for index in 0..6 {
         put_config_map(&server, &format!("n{index}"));
     }
-    assert!(watch.to_end().await.is_empty());
+    assert!(watch.until_end().await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,7 +149,7 @@ async fn initial_events_of_the_future_are_waited_for_and_then_refused_in_the_str
     let started = tokio::time::Instant::now();
     let query =
         format!("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion={}", server.revision() + 9);
-    let events = Watch::open(&server, &path(&query)).await.to_end().await;
+    let events = Watch::open(&server, &path(&query)).await.until_end().await;
     assert_eq!(started.elapsed(), 3 * SECOND);
     assert_eq!(events[0]["object"]["code"], 504);
     assert_eq!(events[0]["object"]["details"]["causes"][0]["reason"], "ResourceVersionTooLarge");
@@ -204,7 +204,7 @@ async fn bookmarks_come_in_time_and_only_when_there_is_something_new() {
     let bookmark = watch.next().await;
     assert_eq!((told(&bookmark), version(&bookmark["object"])), ("BOOKMARK".into(), start + 1));
     assert_eq!(started.elapsed(), 20 * SECOND);
-    let rest = watch.to_end().await;
+    let rest = watch.until_end().await;
     // At 30, 40, 50 and two seconds before the end.
     assert_eq!(rest.len(), 4);
     assert_eq!(started.elapsed(), 60 * SECOND);
@@ -220,7 +220,7 @@ async fn a_bookmark_two_seconds_before_the_end_lets_the_client_resume() {
     server.create("secrets", Some("default"), json!({"metadata": {"name": "elsewhere"}})).unwrap();
     assert_eq!(watch.told().await, "BOOKMARK");
     assert_eq!(started.elapsed(), 4 * SECOND);
-    assert!(watch.to_end().await.is_empty());
+    assert!(watch.until_end().await.is_empty());
     assert_eq!(started.elapsed(), 6 * SECOND);
 }
 
@@ -228,7 +228,7 @@ async fn a_bookmark_two_seconds_before_the_end_lets_the_client_resume() {
 async fn without_a_timeout_a_watch_lasts_between_half_an_hour_and_one() {
     let started = tokio::time::Instant::now();
     let mut watch = Watch::open(&server(), &path("resourceVersion=0")).await;
-    assert!(watch.to_end().await.is_empty());
+    assert!(watch.until_end().await.is_empty());
     assert!((1800..3600).contains(&started.elapsed().as_secs()));
 }
 
