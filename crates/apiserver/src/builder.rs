@@ -42,6 +42,7 @@ impl Default for ApiServerBuilder {
                 bookmark_interval: Duration::from_secs(60),
                 streaming_lists: true,
                 max_watch_lag: None,
+                compressed_watches: true,
                 settle_delay: Duration::from_millis(100),
             },
             custom: vec![widgets],
@@ -78,6 +79,13 @@ impl ApiServerBuilder {
     /// Whether a watch may ask for initial events (`sendInitialEvents`), as servers before 1.34 refuse to: yes unless set.
     pub fn streaming_lists(mut self, enabled: bool) -> Self {
         self.settings.streaming_lists = enabled;
+        self
+    }
+
+    /// Whether watches with initial events are compressed for clients that accept gzip, each event as a member of its
+    /// own, as servers do since 1.37: yes unless set.
+    pub fn compressed_watches(mut self, enabled: bool) -> Self {
+        self.settings.compressed_watches = enabled;
         self
     }
 

@@ -1,9 +1,27 @@
-//! gzip, one finished member at a time.
+//! gzip: whole answers as one member, watches as one finished member after the other.
 
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use std::io::Write;
+use futures_util::{Stream, StreamExt, stream};
+use http::{HeaderValue, Response, header};
+use http_body::Body as _;
+use http_body_util::BodyDataStream;
+use std::io::{self, Write};
+
+use crate::reply::{Body, stream_body};
+
+/// Smaller bodies are not worth it.
+pub(crate) const THRESHOLD: usize = 128 * 1024;
+
+/// Whether an `Accept-Encoding` header lists gzip.
+pub(crate) fn accepts_gzip(header: &str) -> bool {
+    header.split(',').any(|clause| {
+        let mut parts = clause.split(';').map(str::trim);
+        let refused = |part: &str| matches!(part, "q=0" | "q=0.0");
+        parts.next() == Some("gzip") && !parts.any(refused)
+    })
+}
 
 /// One complete gzip member that holds `bytes`.
 pub(crate) fn gzip(bytes: &[u8]) -> Bytes {
@@ -11,4 +29,63 @@ pub(crate) fn gzip(bytes: &[u8]) -> Bytes {
     // Writing into memory does not fail; if it did, the client would see a member that is cut short.
     let _ = encoder.write_all(bytes);
     encoder.finish().unwrap_or_default().into()
+}
+
+/// Compresses a whole answer if it is large, chunk by chunk as it is made.
+pub(crate) fn compress_answer(response: Response<Body>) -> Response<Body> {
+    let size = response.body().size_hint().exact();
+    if size.is_some_and(|size| size <= THRESHOLD as u64) {
+        return response;
+    }
+    marked(response).map(|body| stream_body(one_member(BodyDataStream::new(body))))
+}
+
+/// Compresses a watch so that every piece is a member of its own: what was sent can always be read.
+pub(crate) fn compress_watch(response: Response<Body>) -> Response<Body> {
+    let members = |body| BodyDataStream::new(body).map(|piece: io::Result<Bytes>| piece.map(|bytes| gzip(&bytes)));
+    marked(response).map(|body| stream_body(members(body)))
+}
+
+fn marked(mut response: Response<Body>) -> Response<Body> {
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    response
+}
+
+/// A stream as one gzip member.
+fn one_member(body: BodyDataStream<Body>) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    let encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    stream::unfold((body, Some(encoder)), |(mut body, encoder)| async move {
+        let mut encoder = encoder?;
+        loop {
+            match body.next().await {
+                Some(Ok(bytes)) => {
+                    if let Err(error) = encoder.write_all(&bytes) {
+                        return Some((Err(error), (body, None)));
+                    }
+                    let ready = std::mem::take(encoder.get_mut());
+                    if !ready.is_empty() {
+                        return Some((Ok(Bytes::from(ready)), (body, Some(encoder))));
+                    }
+                }
+                Some(Err(error)) => return Some((Err(error), (body, None))),
+                None => return Some((encoder.finish().map(Bytes::from), (body, None))),
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_taken_only_where_it_is_listed() {
+        for (header, expected) in
+            [("gzip", true), ("deflate, gzip;q=0.5", true), ("identity", false), ("", false), ("gzip;q=0", false)]
+        {
+            assert_eq!(accepts_gzip(header), expected, "{header}");
+        }
+    }
 }

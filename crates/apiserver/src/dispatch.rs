@@ -10,6 +10,7 @@ use http::{Response, header};
 use std::sync::Arc;
 
 use crate::accept::{Shape, negotiate};
+use crate::compress::{accepts_gzip, compress_answer, compress_watch};
 use crate::hub::Hub;
 use crate::list::{self, ListHead, ListOptions, list_body};
 use crate::object::Form;
@@ -20,7 +21,7 @@ use crate::selector::{FieldSelector, LabelSelector, Selector};
 use crate::service::Call;
 use crate::status::Status;
 use crate::verb::Verb;
-use crate::watch::{WatchOptions, watch};
+use crate::watch::{Start, WatchOptions, watch};
 use crate::write::scale_of;
 
 /// Answers a request about a resource.
@@ -38,7 +39,9 @@ pub(crate) async fn dispatch(hub: &Arc<Hub>, call: &Call, target: &Target) -> Re
     check_timeout(call.query.text("timeout"))?;
     let response = answer(hub, call, target, verb, agreed.form).await?;
     let pretty = is_pretty(call.query.switch("pretty"), call.header(header::USER_AGENT));
-    Ok(render(response, agreed.format, pretty).await)
+    let response = render(response, agreed.format, pretty).await;
+    let compressed = accepts_gzip(call.header(header::ACCEPT_ENCODING));
+    Ok(if compressed { compress_answer(response) } else { response })
 }
 
 async fn answer(
@@ -103,13 +106,17 @@ async fn follow(hub: &Arc<Hub>, call: &Call, target: &Target, form: Form) -> Res
     let options = WatchOptions::parse(&call.query, hub.settings.streaming_lists)?;
     let selector = selector(call, target)?;
     let events = watch(hub, &target.resource, selector, &options, form).await;
-    Ok(reply(200, JSON, stream_body(events)))
+    let response = reply(200, JSON, stream_body(events));
+    let is_list = matches!(options.start, Start::Initial { marked: true, .. }) && options.bookmarks;
+    let compressed = hub.settings.compressed_watches && accepts_gzip(call.header(header::ACCEPT_ENCODING));
+    Ok(if compressed && is_list { compress_watch(response) } else { response })
 }
 
 pub(super) fn selector(call: &Call, target: &Target) -> Result<Selector, Status> {
-    Ok(Selector {
-        namespace: target.namespace.clone(),
-        labels: LabelSelector::parse(call.query.text("labelSelector"))?,
-        fields: FieldSelector::parse(call.query.text("fieldSelector"), &target.resource)?,
-    })
+    let mut fields = FieldSelector::parse(call.query.text("fieldSelector"), &target.resource)?;
+    if let Some(name) = &target.name {
+        fields.require_name(name);
+    }
+    let labels = LabelSelector::parse(call.query.text("labelSelector"))?;
+    Ok(Selector { namespace: target.namespace.clone(), labels, fields })
 }

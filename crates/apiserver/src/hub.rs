@@ -59,6 +59,8 @@ pub(crate) struct Settings {
     pub(crate) streaming_lists: bool,
     /// A watch that is further behind is closed.
     pub(crate) max_watch_lag: Option<usize>,
+    /// Whether watches with initial events may be compressed, as servers do since 1.37.
+    pub(crate) compressed_watches: bool,
     /// How long after an answer the server does what follows from it: empties a namespace, opens a resource.
     pub(crate) settle_delay: Duration,
 }

@@ -26,6 +26,8 @@ pub(crate) struct Target {
     pub(crate) namespace: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
+    /// Reached by an old path that asks for a watch by itself: `/api/v1/watch/…`.
+    pub(crate) watch_path: bool,
 }
 
 impl Route {
@@ -43,7 +45,11 @@ impl Route {
         if steps.is_empty() || !catalog.serves(&group, &version) {
             return Self::Other;
         }
-        match target(&steps, |plural| catalog.at(&group, &version, plural).cloned()) {
+        let watch_path = steps.first() == Some(&"watch");
+        if watch_path {
+            steps.remove(0);
+        }
+        match target(&steps, watch_path, |plural| catalog.at(&group, &version, plural).cloned()) {
             Some(target) if target.has_part() => Self::Resource(target),
             _ => Self::UnknownResource,
         }
@@ -71,6 +77,9 @@ impl Target {
     pub(crate) fn verb(&self, method: &Method, query: &Query) -> Option<Verb> {
         let named = self.name.is_some();
         let scoped = self.namespace.is_some() || !self.resource.namespaced;
+        if self.watch_path {
+            return (*method == Method::GET).then_some(Verb::Watch);
+        }
         match *method {
             Method::GET | Method::HEAD if named => Some(Verb::Get),
             Method::GET | Method::HEAD if query.switch("watch") == Some(true) => Some(Verb::Watch),
@@ -91,7 +100,7 @@ fn decoded(step: &str) -> String {
     form_urlencoded::parse(pair.as_bytes()).next().map_or_else(String::new, |(_, value)| value.into_owned())
 }
 
-fn target(steps: &[&str], find: impl Fn(&str) -> Option<Arc<Resource>>) -> Option<Target> {
+fn target(steps: &[&str], watch_path: bool, find: impl Fn(&str) -> Option<Arc<Resource>>) -> Option<Target> {
     let (namespace, steps) = match steps {
         // What follows a namespace is a resource in it, except for the namespace's own parts.
         ["namespaces", _, "status" | "finalize"] => (None, steps),
@@ -108,8 +117,11 @@ fn target(steps: &[&str], find: impl Fn(&str) -> Option<Arc<Resource>>) -> Optio
         return None;
     }
     let name = rest.first().map(|name| (*name).to_owned());
+    if watch_path && rest.len() > 1 {
+        return None;
+    }
     let subresource = rest.get(1).map(|part| (*part).to_owned());
-    Some(Target { resource, namespace, name, subresource })
+    Some(Target { resource, namespace, name, subresource, watch_path })
 }
 
 #[cfg(test)]
@@ -148,6 +160,9 @@ mod tests {
         check("/apis/apps/v1/namespaces/web/deployments/a/scale", "deployments.apps web a scale");
         check("/api/v1/namespaces/web/pods/a/scale", "unknown");
         check("/api/v1/namespaces/web/configmaps/a/status", "unknown");
+        check("/api/v1/watch/pods", "pods - - -");
+        check("/api/v1/watch/namespaces/web/pods/a", "pods web a -");
+        check("/apis/apps/v1/watch/deployments", "deployments.apps - - -");
         check("/api/v1/nopes", "unknown");
         check("/api/v1/pods/a", "unknown");
         check("/api/v1/namespaces/web/nodes", "unknown");

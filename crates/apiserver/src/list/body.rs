@@ -5,12 +5,13 @@ use futures_util::stream;
 use std::sync::Arc;
 
 use super::{ContinueToken, Listed};
+use crate::compress::THRESHOLD;
 use crate::object::{Form, StoredObject};
 use crate::reply::{Body, full_body, stream_body};
 use crate::resource::Resource;
 
-/// How much of a long list is made at a time.
-const CHUNK: usize = 64 * 1024;
+/// How much of a long list is made at a time. A list that is not done after it is large enough to be compressed.
+const CHUNK: usize = THRESHOLD;
 
 /// What a list says before its items.
 #[derive(Debug, Clone)]

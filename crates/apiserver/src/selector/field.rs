@@ -35,6 +35,11 @@ impl FieldSelector {
         Ok(Self(terms))
     }
 
+    /// Narrows it to one name, as the old watch paths do.
+    pub(crate) fn require_name(&mut self, name: &str) {
+        self.0.push(Term { read: Read::Name, value: name.to_owned(), equal: true });
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

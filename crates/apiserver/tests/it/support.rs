@@ -114,6 +114,11 @@ impl Watch {
         Self::of(server.clone().oneshot(request("GET", path, None)).await.unwrap())
     }
 
+    /// The next bytes as they were sent.
+    pub(crate) async fn bytes(&mut self) -> Bytes {
+        self.body.frame().await.unwrap().unwrap().into_data().unwrap()
+    }
+
     pub(crate) fn of(response: Response<Body>) -> Self {
         let (parts, body) = response.into_parts();
         Self { code: parts.status.as_u16(), headers: parts.headers, body, buffer: Vec::new() }
