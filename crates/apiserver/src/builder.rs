@@ -40,6 +40,7 @@ impl Default for ApiServerBuilder {
             limits: HistoryLimits { max_events: 10_000, max_age: None },
             settings: Settings {
                 bookmark_interval: Duration::from_secs(60),
+                token: None,
                 streaming_lists: true,
                 max_watch_lag: None,
                 compressed_watches: true,
@@ -61,6 +62,12 @@ impl ApiServerBuilder {
     /// How often a watch that takes bookmarks gets one: 60 seconds unless set.
     pub fn bookmark_interval(mut self, interval: Duration) -> Self {
         self.settings.bookmark_interval = interval;
+        self
+    }
+
+    /// Refuses requests that do not carry this bearer token, except for health and version.
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.settings.token = Some(token.into());
         self
     }
 

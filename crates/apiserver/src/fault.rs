@@ -52,6 +52,14 @@ struct Rules {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FaultId(u64);
 
+impl FaultId {
+    /// Its number, counted from 1.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// One time that a fault took effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Firing {

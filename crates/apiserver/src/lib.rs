@@ -8,6 +8,8 @@
 //! - [`Faults`] make things go wrong on purpose, and tell what did.
 
 mod accept;
+mod admin;
+mod auth;
 mod builder;
 mod chance;
 mod clock;
@@ -23,6 +25,7 @@ mod general;
 mod http;
 mod hub;
 mod journal;
+mod kubeconfig;
 mod list;
 mod namespace;
 mod object;
@@ -36,6 +39,8 @@ mod server;
 mod service;
 mod status;
 mod storage;
+#[cfg(feature = "tls")]
+mod tls;
 mod verb;
 mod watch;
 mod workload;
@@ -50,5 +55,7 @@ pub use reply::Body;
 pub use resource::Resource;
 pub use server::{ApiServer, History, Saved};
 pub use status::{Status, StatusCause, StatusDetails};
+#[cfg(feature = "tls")]
+pub use tls::{Tls, TlsError};
 pub use verb::Verb;
 pub use workload::{Step, Workload};

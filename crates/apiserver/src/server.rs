@@ -1,7 +1,10 @@
 //! The handle of a server.
 
+use http::{Request, header};
 use std::sync::Arc;
+use tower::ServiceExt;
 
+use crate::auth;
 use crate::builder::ApiServerBuilder;
 use crate::fault::Faults;
 use crate::hub::Hub;
@@ -66,14 +69,22 @@ impl ApiServer {
         Self { hub }
     }
 
-    /// A client of this server, in process: no port, no task but the client's own. Its default namespace is `default`.
+    /// A client of this server, in process: no port, no task but the client's own. Its default namespace is `default`,
+    /// and it knows the token.
     ///
     /// # Panics
     ///
     /// Outside a tokio runtime, which the client needs.
     #[must_use]
     pub fn client(&self) -> kube_client::Client {
-        kube_client::Client::new(self.clone(), "default")
+        let authorization = self.hub.settings.token.as_deref().and_then(auth::header);
+        let service = self.clone().map_request(move |mut request: Request<kube_client::client::Body>| {
+            if let Some(authorization) = &authorization {
+                request.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
+            }
+            request
+        });
+        kube_client::Client::new(service, "default")
     }
 
     /// The revision of the last write to any resource.

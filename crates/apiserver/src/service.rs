@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower::{BoxError, Service};
 
+use crate::auth;
 use crate::dispatch::dispatch;
 use crate::fault::{Facts, before_answer, spoil};
 use crate::general::general;
@@ -78,7 +79,7 @@ where
     let id = facts.request;
     let mut response = match before_answer(&hub, &armed).await? {
         Some(instead) => instead,
-        None => match read_body(body).await? {
+        None => match admit(&hub, &parts, body).await? {
             Err(status) => status_reply(&status),
             Ok(body) => {
                 let call = Call { id, verb, query, parts, body };
@@ -93,6 +94,18 @@ where
         headers.insert("audit-id", audit_id);
     }
     Ok(spoil(armed, response, &facts).await)
+}
+
+/// Lets a request in if its client may ask, and reads its body.
+async fn admit<B>(hub: &Hub, parts: &request::Parts, body: B) -> io::Result<Result<Bytes, Status>>
+where
+    B: http_body::Body,
+    B::Error: Into<BoxError>,
+{
+    match auth::check(hub.settings.token.as_deref(), parts) {
+        Ok(()) => read_body(body).await,
+        Err(status) => Ok(Err(status)),
+    }
 }
 
 async fn answer(hub: &Arc<Hub>, call: &Call, route: &Route) -> Response<Body> {

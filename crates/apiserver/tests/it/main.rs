@@ -1,6 +1,7 @@
 //! The promises of the server, seen from a client. One file per promise.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod access;
 mod compression;
 mod definition;
 mod discovery;

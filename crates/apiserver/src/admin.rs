@@ -1,0 +1,96 @@
+//! Faults and the like over HTTP, on an address of their own.
+//!
+//! | Request | Does |
+//! |---|---|
+//! | `POST /faults` | adds a fault, described in JSON |
+//! | `GET /faults` | tells what has fired |
+//! | `DELETE /faults` | takes all faults away |
+//! | `POST /compact`, `/disconnect`, `/restart` | as the methods of the server |
+//! | `GET /requests` | tells all requests so far |
+
+mod parse;
+
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+use std::io;
+use std::sync::Arc;
+use tokio::net::ToSocketAddrs;
+
+use crate::http::{HttpServer, Transport};
+use crate::reply::{Body, page_not_found, status_reply, value_reply};
+use crate::server::{ApiServer, History};
+use crate::status::Status;
+use parse::parse_fault;
+
+/// The largest description of a fault.
+const BODY_LIMIT: usize = 1024 * 1024;
+
+impl ApiServer {
+    /// Listens on an address of its own for requests that control the server: `POST /faults` with a fault in JSON,
+    /// `GET` and `DELETE /faults`, `POST /compact`, `/disconnect` and `/restart`, `GET /requests`.
+    ///
+    /// A fault is written as its kind, its values and its conditions:
+    /// `{"action": "status", "code": 503, "verb": "list", "resource": "pods", "nth": 2}`.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be listened on.
+    pub async fn serve_admin(&self, address: impl ToSocketAddrs) -> io::Result<HttpServer> {
+        let server = self.clone();
+        let handler = Arc::new(move |request| {
+            let server = server.clone();
+            Box::pin(async move { Ok(answer(&server, request).await) }) as _
+        });
+        HttpServer::listen(address, handler, Transport::Plain, None).await
+    }
+}
+
+async fn answer(server: &ApiServer, request: Request<Incoming>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    match (&parts.method, parts.uri.path()) {
+        (&Method::GET, "/faults") => value_reply(200, &fired(server)),
+        (&Method::POST, "/faults") => match read_fault(server, body).await {
+            Ok(id) => value_reply(201, &json!({"id": id})),
+            Err(status) => status_reply(&status),
+        },
+        (&Method::DELETE, "/faults") => done(|| server.faults().clear()),
+        (&Method::POST, "/compact") => done(|| server.compact()),
+        (&Method::POST, "/disconnect") => done(|| server.disconnect_watches()),
+        (&Method::POST, "/restart") => done(|| server.restart(History::Lost)),
+        (&Method::GET, "/requests") => value_reply(200, &requests(server)),
+        _ => page_not_found(),
+    }
+}
+
+fn done(work: impl FnOnce()) -> Response<Body> {
+    work();
+    value_reply(200, &json!({"done": true}))
+}
+
+async fn read_fault(server: &ApiServer, body: Incoming) -> Result<u64, Status> {
+    let refuse = |why: &dyn std::fmt::Display| Status::bad_request(format!("no fault: {why}"));
+    let bytes = Limited::new(body, BODY_LIMIT).collect().await.map_err(|error| refuse(&error))?.to_bytes();
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| refuse(&error))?;
+    let fault = parse_fault(&value).map_err(|why| refuse(&why))?;
+    Ok(server.faults().add(fault).number())
+}
+
+fn fired(server: &ApiServer) -> Value {
+    let firings = server.faults().fired();
+    let shown = firings.iter().map(|firing| {
+        json!({"fault": firing.fault.number(), "kind": firing.kind, "request": firing.request,
+            "verb": firing.verb.as_str(), "resource": firing.resource})
+    });
+    json!({"fired": shown.collect::<Vec<_>>(), "counts": server.faults().counts()})
+}
+
+fn requests(server: &ApiServer) -> Value {
+    let shown = server.requests().into_iter().map(|record| {
+        json!({"id": record.id, "verb": record.verb.as_str(), "resource": record.resource,
+            "namespace": record.namespace, "name": record.name, "path": record.path, "query": record.query,
+            "status": record.status})
+    });
+    Value::Array(shown.collect())
+}

@@ -1,0 +1,87 @@
+//! Encrypted connections, with a certificate authority made on the spot.
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use std::io;
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio_rustls::server::TlsStream;
+
+/// A certificate for `localhost` and `127.0.0.1`, signed by an authority of its own.
+#[derive(Clone)]
+pub struct Tls {
+    acceptor: TlsAcceptor,
+    authority: String,
+}
+
+/// Why no certificate could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// The certificate cannot be made.
+    #[error("cannot make a certificate")]
+    Certificate(#[from] rcgen::Error),
+    /// The certificate cannot be used.
+    #[error("cannot use the certificate")]
+    Config(#[from] tokio_rustls::rustls::Error),
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Tls").finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    /// A fresh authority and a certificate signed by it.
+    ///
+    /// # Errors
+    ///
+    /// There is no randomness to make keys of.
+    pub fn generate() -> Result<Self, TlsError> {
+        Self::valid_until(4096)
+    }
+
+    /// A certificate that has expired, to see what clients make of it.
+    ///
+    /// # Errors
+    ///
+    /// There is no randomness to make keys of.
+    pub fn expired() -> Result<Self, TlsError> {
+        Self::valid_until(2001)
+    }
+
+    /// The certificate authority in PEM.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    fn valid_until(year: i32) -> Result<Self, TlsError> {
+        let authority_key = KeyPair::generate()?;
+        let mut authority = CertificateParams::new(Vec::new())?;
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        authority.distinguished_name.push(DnType::CommonName, "embedded authority");
+        let authority_certificate = authority.self_signed(&authority_key)?;
+        let issuer = Issuer::new(authority, authority_key);
+        let key = KeyPair::generate()?;
+        let mut leaf = CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()])?;
+        leaf.distinguished_name.push(DnType::CommonName, "embedded server");
+        leaf.not_before = date_time_ymd(2000, 1, 1);
+        leaf.not_after = date_time_ymd(year, 1, 1);
+        let certificate = leaf.signed_by(&key, &issuer)?;
+        let chain = vec![CertificateDer::from(certificate.der().to_vec())];
+        let private_key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(chain, private_key)?;
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), authority: authority_certificate.pem() })
+    }
+
+    pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        self.acceptor.accept(stream).await
+    }
+}

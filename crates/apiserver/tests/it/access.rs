@@ -1,0 +1,126 @@
+use crate::support::*;
+use http::Request;
+use http_body_util::Full;
+use kube_embedded_apiserver::{ApiServer, HttpServer, Verb};
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Sends one request over a connection and reads the answer's code and body.
+async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str, body: &str) -> (u16, String) {
+    let text =
+        format!("{request} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    // A connection that ends without saying goodbye is as good as one that does.
+    let _ = stream.read_to_end(&mut answer).await;
+    let answer = String::from_utf8(answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_asked_for() {
+    let server = ApiServer::builder().seed(1).token("secret").build();
+    let refused = get(&server, CONFIG_MAPS).await;
+    let expected = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}"#;
+    assert_eq!((refused.code, refused.text.trim_end()), (401, expected));
+    for (token, code) in [("Bearer other", 401), ("secret", 401), ("Bearer secret", 200)] {
+        let request = Request::builder().uri(CONFIG_MAPS).header("authorization", token).body(Full::default()).unwrap();
+        assert_eq!(send(&server, request).await.code, code, "{token}");
+    }
+    assert_eq!(get(&server, "/readyz").await.code, 200);
+    let api: kube_client::Api<k8s_openapi::api::core::v1::ConfigMap> = kube_client::Api::all(server.client());
+    assert!(api.list(&Default::default()).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_kubeconfig_leads_to_the_server() {
+    let server = ApiServer::builder().token("secret").build();
+    let listening = server.serve("127.0.0.1:0").await.unwrap();
+    let config: kube_client::config::Kubeconfig = serde_yaml_ng::from_str(&listening.kubeconfig()).unwrap();
+    let config = kube_client::Config::from_custom_kubeconfig(config, &Default::default()).await.unwrap();
+    assert_eq!(config.default_namespace, "default");
+    let client = kube_client::Client::try_from(config).unwrap();
+    let api: kube_client::Api<k8s_openapi::api::core::v1::Namespace> = kube_client::Api::all(client);
+    assert_eq!(api.list(&Default::default()).await.unwrap().items.len(), 4);
+    listening.stop().await;
+}
+
+#[tokio::test]
+async fn faults_are_controlled_over_an_address_of_their_own() {
+    let server = server();
+    let admin = server.serve_admin("127.0.0.1:0").await.unwrap();
+    let ask = async |request: &str, body: &str| {
+        let (code, text) = exchange(TcpStream::connect(admin.addr()).await.unwrap(), request, body).await;
+        (code, serde_json::from_str::<Value>(&text).unwrap_or(Value::Null))
+    };
+    let fault = json!({"action": "status", "code": 503, "verb": "list", "resource": "configmaps", "times": 1});
+    assert_eq!(ask("POST /faults", &fault.to_string()).await, (201, json!({"id": 1})));
+    assert_eq!(get(&server, CONFIG_MAPS).await.code, 503);
+    let (_, fired) = ask("GET /faults", "").await;
+    assert_eq!((&fired["counts"], &fired["fired"][0]["verb"]), (&json!({"status": 1}), &json!("list")));
+    assert_eq!(ask("POST /faults", "{\"action\": \"explode\"}").await.0, 400);
+    assert_eq!(ask("POST /faults", "nonsense").await.0, 400);
+    assert_eq!(ask("DELETE /faults", "").await.0, 200);
+    for path in ["/compact", "/disconnect", "/restart"] {
+        assert_eq!(ask(&format!("POST {path}"), "").await.0, 200);
+    }
+    assert_eq!(ask("GET /requests", "").await.1[0]["resource"], "configmaps");
+    assert_eq!(ask("GET /api/v1/pods", "").await.0, 404);
+    assert_eq!(server.requests()[0].verb, Verb::List);
+    admin.stop().await;
+}
+
+#[cfg(feature = "tls")]
+mod tls {
+    use super::*;
+    use kube_embedded_apiserver::Tls;
+    use std::sync::Arc;
+    use tokio_rustls::TlsConnector;
+    use tokio_rustls::client::TlsStream;
+    use tokio_rustls::rustls::crypto::ring;
+    use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
+    use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+    async fn connect(listening: &HttpServer, authority: &str) -> std::io::Result<TlsStream<TcpStream>> {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(authority.as_bytes()).unwrap()).unwrap();
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        let config = config.with_safe_default_protocol_versions().unwrap();
+        let config = config.with_root_certificates(roots).with_no_client_auth();
+        let stream = TcpStream::connect(listening.addr()).await?;
+        let name = ServerName::try_from("localhost").unwrap();
+        TlsConnector::from(Arc::new(config)).connect(name, stream).await
+    }
+
+    #[tokio::test]
+    async fn an_encrypted_server_is_trusted_through_its_authority() {
+        let server = server();
+        put_config_map(&server, "a");
+        let listening = server.serve_tls("127.0.0.1:0", Tls::generate().unwrap()).await.unwrap();
+        assert!(listening.url().starts_with("https://"));
+        assert!(listening.kubeconfig().contains("certificate-authority-data: "));
+        let stream = connect(&listening, listening.authority().unwrap()).await.unwrap();
+        let (code, body) = exchange(stream, &format!("GET {CONFIG_MAPS}"), "").await;
+        assert_eq!((code, body.contains("ConfigMapList")), (200, true));
+        let other = Tls::generate().unwrap();
+        assert!(connect(&listening, other.authority()).await.is_err());
+        listening.stop().await;
+    }
+
+    #[tokio::test]
+    async fn an_expired_certificate_is_refused_by_clients() {
+        let listening = server().serve_tls("127.0.0.1:0", Tls::expired().unwrap()).await.unwrap();
+        assert!(connect(&listening, listening.authority().unwrap()).await.is_err());
+        listening.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_stopped_server_refuses_connections() {
+    let listening: HttpServer = server().serve("127.0.0.1:0").await.unwrap();
+    let address = listening.addr();
+    listening.stop().await;
+    assert!(TcpStream::connect(address).await.is_err());
+}
