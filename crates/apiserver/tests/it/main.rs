@@ -1,6 +1,7 @@
 //! The promises of the server, seen from a client. One file per promise.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod abuse;
 mod access;
 mod compression;
 mod definition;
@@ -13,6 +14,7 @@ mod list;
 mod namespace;
 mod patch;
 mod remove;
+mod runtime;
 mod support;
 mod watch;
 mod workload;

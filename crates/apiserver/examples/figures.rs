@@ -1,0 +1,249 @@
+//! Prints what the server can do: `cargo run --release -p kube-embedded-apiserver --example figures`.
+//!
+//! Clients run in the same process, so the figures are of server and clients together.
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+use http::Request;
+use http_body_util::{BodyExt, Empty};
+use kube_embedded_apiserver::ApiServer;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tower::ServiceExt;
+
+const WATCH: &str = "/api/v1/namespaces/default/configmaps?watch=true&allowWatchBookmarks=true";
+
+#[tokio::main]
+async fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let runs = |name: &str| wanted.is_empty() || wanted.iter().any(|asked| asked == name);
+    if runs("pods") {
+        pods(100_000).await;
+    }
+    if runs("process") {
+        fan_out(Over::Process, 1_000, Load { rate: Some(100), writes: 1_000, bytes: 1_000 }).await;
+        fan_out(Over::Process, 1_000, Load { rate: None, writes: 2_000, bytes: 1_000 }).await;
+    }
+    if runs("http") {
+        fan_out(Over::Http, 100, Load { rate: Some(200), writes: 2_000, bytes: 1_000 }).await;
+        fan_out(Over::Http, 100, Load { rate: None, writes: 5_000, bytes: 1_000 }).await;
+    }
+    if runs("idle") {
+        idle(10_000).await;
+    }
+}
+
+/// How watchers reach the server.
+#[derive(Debug, Clone, Copy)]
+enum Over {
+    Process,
+    Http,
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    /// Writes a second; as fast as it goes if there is none.
+    rate: Option<u64>,
+    writes: usize,
+    bytes: usize,
+}
+
+/// Stores many pods of about 9 KB and lists them.
+async fn pods(count: usize) {
+    let server = ApiServer::builder().history(1_000).build();
+    let before = resident();
+    let started = Instant::now();
+    for index in 0..count {
+        server.create("pods", Some("default"), pod(index)).unwrap();
+    }
+    let took = started.elapsed();
+    let stored = resident().saturating_sub(before);
+    println!("pods: {count} created in {took:.2?}, {:.0} a second", count as f64 / took.as_secs_f64());
+    println!("pods: {} bytes of memory each, for {} bytes of JSON", stored / count, pod(7).to_string().len());
+    let before = resident();
+    let started = Instant::now();
+    let request = Request::get("/api/v1/pods").body(Empty::<bytes::Bytes>::new()).unwrap();
+    let mut body = server.clone().oneshot(request).await.unwrap().into_body();
+    let (mut bytes, mut peak, mut chunks) = (0_usize, 0, 0_usize);
+    while let Some(frame) = body.frame().await {
+        bytes += frame.unwrap().into_data().unwrap().len();
+        chunks += 1;
+        if chunks.is_multiple_of(50) {
+            peak = peak.max(resident().saturating_sub(before));
+        }
+    }
+    let took = started.elapsed();
+    println!(
+        "pods: list of {} MB in {chunks} chunks in {took:.2?}, peak extra memory {:.1} MB",
+        bytes / 1_000_000,
+        peak as f64 / 1e6
+    );
+    let started = Instant::now();
+    let (mut pages, mut next) = (0, String::new());
+    loop {
+        let request = Request::get(format!("/api/v1/pods?limit=500{next}")).body(Empty::<bytes::Bytes>::new()).unwrap();
+        let bytes = server.clone().oneshot(request).await.unwrap().into_body().collect().await.unwrap().to_bytes();
+        pages += 1;
+        let head = String::from_utf8_lossy(&bytes[..300]).into_owned();
+        let Some((_, token)) = head.split_once("\"continue\":\"") else { break };
+        next = format!("&continue={}", token.split('"').next().unwrap());
+    }
+    println!("pods: the same list in {pages} pages of 500 in {:.2?}", started.elapsed());
+}
+
+fn pod(index: usize) -> Value {
+    let env: Vec<Value> = (0..60)
+        .map(|number| json!({"name": format!("VARIABLE_{number}"), "value": format!("value-{index}-{number}-{}", "x".repeat(80))}))
+        .collect();
+    json!({
+        "metadata": {"name": format!("pod-{index:06}"), "labels": {"app": format!("app-{}", index % 100), "tier": "web"}},
+        "spec": {"nodeName": format!("node-{}", index % 500), "containers": [{"name": "main", "image": "registry.example.com/app:1", "env": env}]},
+        "status": {"phase": "Running", "podIP": "10.0.0.1", "conditions": [{"type": "Ready", "status": "True"}]},
+    })
+}
+
+/// Opens many watches, writes, and tells whether everybody heard everything and how late.
+async fn fan_out(over: Over, watchers: usize, load: Load) {
+    let server = ApiServer::builder().history(load.writes * 2).build();
+    let listening = server.serve("127.0.0.1:0").await.unwrap();
+    let origin = Instant::now();
+    let (ready, mut waiting) = mpsc::channel(watchers);
+    let mut clients = JoinSet::new();
+    for _ in 0..watchers {
+        let (server, ready, address) = (server.clone(), ready.clone(), listening.addr());
+        clients.spawn(async move {
+            let mut watcher = Watcher::new(origin, load.writes);
+            match over {
+                Over::Process => {
+                    let request = Request::get(WATCH).body(Empty::<bytes::Bytes>::new()).unwrap();
+                    let mut body = server.oneshot(request).await.unwrap().into_body();
+                    body.frame().await;
+                    ready.send(()).await.unwrap();
+                    while !watcher.is_done() {
+                        watcher.take(body.frame().await.unwrap().unwrap().data_ref().unwrap());
+                    }
+                }
+                Over::Http => {
+                    let mut stream = TcpStream::connect(address).await.unwrap();
+                    let request = format!("GET {WATCH} HTTP/1.1\r\nhost: x\r\n\r\n");
+                    stream.write_all(request.as_bytes()).await.unwrap();
+                    let mut buffer = vec![0; 64 * 1024];
+                    let first = stream.read(&mut buffer).await.unwrap();
+                    assert!(first > 0);
+                    ready.send(()).await.unwrap();
+                    while !watcher.is_done() {
+                        let read = stream.read(&mut buffer).await.unwrap();
+                        assert!(read > 0, "closed after {} events", watcher.latencies.len());
+                        watcher.take(&buffer[..read]);
+                    }
+                }
+            }
+            watcher.latencies
+        });
+    }
+    for _ in 0..watchers {
+        waiting.recv().await.unwrap();
+    }
+    let started = Instant::now();
+    write(&server, origin, load).await;
+    let wrote = started.elapsed();
+    let mut latencies = Vec::new();
+    let deadline = Duration::from_secs(120);
+    while let Some(ended) =
+        tokio::time::timeout(deadline, clients.join_next()).await.expect("every watcher hears everything")
+    {
+        latencies.extend(ended.unwrap());
+    }
+    let took = started.elapsed();
+    latencies.sort_unstable();
+    let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
+    println!(
+        "{over:?}: {watchers} watchers x {} writes of {} bytes ({}): all {} events heard, {:.0} a second; \
+         writes took {wrote:.2?}; latency p50 {:.2?} p99 {:.2?} max {:.2?}",
+        load.writes,
+        load.bytes,
+        load.rate.map_or("as fast as it goes".to_owned(), |rate| format!("{rate} a second")),
+        latencies.len(),
+        latencies.len() as f64 / took.as_secs_f64(),
+        at(0.5),
+        at(0.99),
+        at(1.0),
+    );
+    listening.stop().await;
+}
+
+/// Writes a load; each object carries the time it was written.
+async fn write(server: &ApiServer, origin: Instant, load: Load) {
+    let padding = "x".repeat(load.bytes.saturating_sub(300));
+    let started = Instant::now();
+    for index in 0..load.writes {
+        if let Some(rate) = load.rate {
+            tokio::time::sleep_until(started + Duration::from_secs_f64(index as f64 / rate as f64)).await;
+        } else {
+            tokio::task::yield_now().await;
+        }
+        let sent = format!("{:020}", origin.elapsed().as_nanos());
+        let object = json!({"metadata": {"name": format!("n{index}")}, "data": {"padding": padding, "sent": sent}});
+        server.create("configmaps", Some("default"), object).unwrap();
+    }
+}
+
+/// Finds the times of writing in what a watch sends.
+struct Watcher {
+    origin: Instant,
+    expected: usize,
+    latencies: Vec<Duration>,
+    rest: Vec<u8>,
+}
+
+impl Watcher {
+    fn new(origin: Instant, expected: usize) -> Self {
+        Self { origin, expected, latencies: Vec::with_capacity(expected), rest: Vec::new() }
+    }
+
+    fn is_done(&self) -> bool {
+        self.latencies.len() >= self.expected
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        const MARK: &[u8] = b"\"sent\":\"";
+        self.rest.extend_from_slice(bytes);
+        let now = self.origin.elapsed();
+        let mut from = 0;
+        while let Some(end) = self.rest[from..].iter().position(|byte| *byte == b'\n') {
+            let line = &self.rest[from..from + end];
+            // The mark stands near the end of the line.
+            if let Some(at) = line.windows(MARK.len()).rposition(|window| window == MARK) {
+                let digits = std::str::from_utf8(&line[at + MARK.len()..at + MARK.len() + 20]).unwrap();
+                self.latencies.push(now.saturating_sub(Duration::from_nanos(digits.parse().unwrap())));
+            }
+            from += end + 1;
+        }
+        self.rest.drain(..from);
+    }
+}
+
+/// Opens many watches that nothing happens to.
+async fn idle(count: usize) {
+    let server = ApiServer::new();
+    let before = resident();
+    let mut watches = Vec::new();
+    for _ in 0..count {
+        let request = Request::get(WATCH).body(Empty::<bytes::Bytes>::new()).unwrap();
+        let mut body = server.clone().oneshot(request).await.unwrap().into_body();
+        body.frame().await;
+        watches.push(body);
+    }
+    println!("idle: {count} watches in process, {} bytes each", resident().saturating_sub(before) / count);
+}
+
+/// The memory the process holds, in bytes.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    status.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
+}

@@ -1,0 +1,153 @@
+//! Bad requests and large numbers: the documented error, no panic, no task left.
+
+use crate::support::*;
+use kube_embedded_apiserver::ApiServer;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+fn alive() -> usize {
+    tokio::runtime::Handle::current().metrics().num_alive_tasks()
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_that_are_no_objects_are_refused() {
+    let server = server();
+    put_config_map(&server, "a");
+    let path = format!("{CONFIG_MAPS}/a");
+    for body in
+        ["", "{", "null", "[]", "\"x\"", "{\"metadata\":5}", "{\"metadata\":{\"name\":5}}", "\u{0}", "{\"kind\":7}"]
+    {
+        for (method, path) in [("POST", CONFIG_MAPS), ("PUT", path.as_str())] {
+            let refused = send_as(&server, method, path, "application/json", body).await;
+            assert!(matches!(refused.code, 400 | 422), "{method} {body:?}: {} {}", refused.code, refused.text);
+            assert_eq!(refused.json()["kind"], "Status");
+        }
+        let refused = send_as(&server, "PATCH", &path, "application/merge-patch+json", body).await;
+        assert!(matches!(refused.code, 200 | 400 | 422), "{body:?}: {}", refused.code);
+    }
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert_eq!(send_as(&server, "POST", CONFIG_MAPS, "application/json", &deep).await.code, 400);
+    assert_eq!(send_as(&server, "POST", CONFIG_MAPS, "application/yaml", "a: &x [*x]").await.code, 400);
+    let large = "x".repeat(4 * 1024 * 1024);
+    let refused = send_as(&server, "POST", CONFIG_MAPS, "application/json", &large).await;
+    assert_eq!((refused.code, &refused.json()["reason"]), (413, &"RequestEntityTooLarge".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn paths_and_queries_that_mean_nothing_are_refused() {
+    let server = server();
+    for path in ["/", "//", "/apis/x", "/api/v1/namespaces/default/pods/a/b/c/d", "/api/v1/%ff", "/%00", "/watch"] {
+        let refused = get(&server, path).await;
+        assert_eq!(refused.code, 404, "{path}");
+    }
+    for query in [
+        "limit=99999999999999999999",
+        "continue=%ff",
+        "resourceVersion=-1",
+        "resourceVersion=99999999999999999999999",
+        "labelSelector=%00",
+        "fieldSelector=%5c",
+        "labelSelector=a+in+(",
+        "watch=1&timeoutSeconds=x",
+        "watch=1&resourceVersion=x",
+    ] {
+        let refused = get(&server, &format!("{CONFIG_MAPS}?{query}")).await;
+        assert!((400..=500).contains(&refused.code), "{query}: {}", refused.code);
+        assert_eq!(refused.json()["kind"], "Status", "{query}");
+    }
+    assert_eq!(get(&server, &format!("{CONFIG_MAPS}?limit=-5&%zz=%zz&=&&")).await.code, 200);
+}
+
+#[tokio::test]
+async fn half_closed_and_broken_connections_leave_no_task() {
+    let before = alive();
+    let server = server();
+    let listening = server.serve("127.0.0.1:0").await.unwrap();
+    let watch = format!("GET {CONFIG_MAPS}?watch=true&allowWatchBookmarks=true HTTP/1.1\r\nhost: x\r\n\r\n");
+    for bytes in [
+        "",
+        "GET",
+        "GET / HTTP/1.1\r\n",
+        "NONSENSE\r\n\r\n",
+        "POST /api/v1/namespaces HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nabc",
+        watch.as_str(),
+    ] {
+        let mut stream = TcpStream::connect(listening.addr()).await.unwrap();
+        stream.write_all(bytes.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        let mut rest = Vec::new();
+        let ended = tokio::time::timeout(Duration::from_millis(200), stream.read_to_end(&mut rest)).await;
+        drop((ended, stream));
+    }
+    for bytes in ["GET / HTTP/1.1\r\nhost: x\r\n", watch.as_str()] {
+        let mut stream = TcpStream::connect(listening.addr()).await.unwrap();
+        stream.write_all(bytes.as_bytes()).await.unwrap();
+        drop(stream);
+    }
+    let mut stream = TcpStream::connect(listening.addr()).await.unwrap();
+    stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    assert!(text.ends_with("\r\n\r\nok"), "{text}");
+    listening.stop().await;
+    assert_eq!(alive(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_idle_watches_in_process_need_no_task() {
+    let server = server();
+    let before = alive();
+    let mut watches = Vec::new();
+    for _ in 0..10_000 {
+        let path = format!("{CONFIG_MAPS}?watch=1&allowWatchBookmarks=1");
+        let mut watch = Watch::open(&server, &path).await;
+        assert!(ends_initial_events(&watch.next().await));
+        watches.push(watch);
+    }
+    assert_eq!(alive(), before);
+    put_config_map(&server, "a");
+    for watch in &mut watches {
+        assert_eq!(watch.told().await, "ADDED a");
+    }
+}
+
+#[tokio::test]
+async fn two_thousand_watches_over_sockets_all_hear() {
+    const COUNT: usize = 2_000;
+    let server = ApiServer::new();
+    let listening = server.serve("127.0.0.1:0").await.unwrap();
+    let address = listening.addr();
+    let (ready, mut waiting) = tokio::sync::mpsc::channel(COUNT);
+    let mut clients = JoinSet::new();
+    for _ in 0..COUNT {
+        let ready = ready.clone();
+        clients.spawn(async move {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let request = format!("GET {CONFIG_MAPS}?watch=true&allowWatchBookmarks=true HTTP/1.1\r\nhost: x\r\n\r\n");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            read_until(&mut stream, "initial-events-end").await;
+            ready.send(()).await.unwrap();
+            read_until(&mut stream, "\"name\":\"late\"").await;
+        });
+    }
+    for _ in 0..COUNT {
+        waiting.recv().await.unwrap();
+    }
+    put_config_map(&server, "late");
+    while let Some(ended) = clients.join_next().await {
+        ended.unwrap();
+    }
+    listening.stop().await;
+}
+
+async fn read_until(stream: &mut TcpStream, text: &str) {
+    let mut read = Vec::new();
+    while !String::from_utf8_lossy(&read).contains(text) {
+        let mut buffer = [0; 4096];
+        let count = tokio::time::timeout(Duration::from_secs(60), stream.read(&mut buffer)).await.unwrap().unwrap();
+        assert!(count > 0);
+        read.extend_from_slice(&buffer[..count]);
+    }
+}
