@@ -4,12 +4,14 @@ mod metrics;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tracing::error;
 
 pub(crate) use self::metrics::Metrics;
 use crate::object::{DecodeError, KeyRef, ObjectKey, ResourceVersion};
@@ -133,6 +135,8 @@ impl fmt::Display for Phase {
 pub(crate) struct HealthBoard {
     sender: Arc<watch::Sender<Health>>,
     error_hook: Arc<Mutex<Option<ErrorHook>>>,
+    /// Failures that came up under a lock, to be reported once it is released.
+    noted: Arc<Mutex<Vec<InformerError>>>,
     /// Taken when the informer starts: a recorder installed before that is found.
     metrics: Arc<OnceLock<Metrics>>,
 }
@@ -197,7 +201,7 @@ impl HealthBoard {
             inconclusive: false,
         });
         let health = Health { parts: parts.collect(), synced: false, undecodable: BTreeMap::new(), stopped: false };
-        Self { sender: Arc::new(watch::Sender::new(health)), error_hook: Arc::default(), metrics: Arc::default() }
+        Self { sender: Arc::new(watch::Sender::new(health)), error_hook: Arc::default(), noted: Arc::default(), metrics: Arc::default() }
     }
 
     pub(crate) fn health(&self) -> Health {
@@ -236,8 +240,11 @@ impl HealthBoard {
     pub(crate) fn report(&self, error: &InformerError) {
         // The hook runs outside the lock: it may take as long as it likes, and may call back.
         let hook = self.error_hook.lock().clone();
-        if let Some(hook) = hook {
-            hook(error);
+        if let Some(hook) = hook
+            && let Err(panic) = catch_unwind(AssertUnwindSafe(|| hook(error)))
+        {
+            // Whoever reports has more to do than to report.
+            error!(%error, panic = crate::panic_text(&*panic), "error hook panicked");
         }
         match (self.metrics(), error) {
             (Some(metrics), InformerError::Undecodable { .. }) => metrics.undecodable(),
@@ -250,6 +257,17 @@ impl HealthBoard {
                 part.last_error = Some(error.clone());
             });
         }
+    }
+
+    /// Keeps a failure for [`HealthBoard::report_noted`]: for where a lock is held that the hook may want.
+    pub(crate) fn note(&self, error: InformerError) {
+        self.noted.lock().push(error);
+    }
+
+    /// Reports what was noted.
+    pub(crate) fn report_noted(&self) {
+        let noted = std::mem::take(&mut *self.noted.lock());
+        noted.iter().for_each(|error| self.report(error));
     }
 
     pub(crate) fn phase(&self, scope: &Scope, phase: Phase) {
@@ -287,6 +305,7 @@ impl HealthBoard {
         });
     }
 
+    /// Notes that an object could not be read.
     pub(crate) fn undecodable(&self, bad: &BadObject) {
         // What is of another kind is not an object of this collection, whatever its name.
         let foreign = matches!(bad.error, DecodeError::WrongKind { .. });
@@ -295,7 +314,7 @@ impl HealthBoard {
                 health.undecodable.insert(key, bad.error.to_string());
             });
         }
-        self.report(&InformerError::Undecodable { bad: bad.clone() });
+        self.note(InformerError::Undecodable { bad: bad.clone() });
     }
 
     /// A good copy came, or the object is gone.

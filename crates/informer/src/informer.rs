@@ -368,6 +368,7 @@ async fn apply_all<T: Object>(core: Arc<Core<T>>, cancel: CancellationToken) {
             let (batch, settled) = core.changes.next().await;
             let start = Instant::now();
             core.applier.lock().apply(batch, settled);
+            core.health.report_noted();
             if let Some(metrics) = core.health.metrics() {
                 metrics.processed(core.changes.len(), start.elapsed());
             }

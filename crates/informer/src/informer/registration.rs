@@ -130,9 +130,11 @@ impl<T: Object> SharedInformer<T> {
         let Core { health, applier, .. } = &*self.shared.core;
         let (health, index) = (health.clone(), name.to_owned());
         let report = move |key: KeyRef<'_>, message| {
-            health.report(&InformerError::Index { index: index.clone(), key: key.into(), message });
+            health.note(InformerError::Index { index: index.clone(), key: key.into(), message });
         };
-        applier.lock().writer().add_index(name, kind, index_function(function, report))
+        let added = applier.lock().writer().add_index(name, kind, index_function(function, report));
+        self.shared.core.health.report_noted();
+        added
     }
 }
 
