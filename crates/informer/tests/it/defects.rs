@@ -242,6 +242,19 @@ async fn a_continue_token_that_comes_twice_ends_the_list() {
     assert!(matches!(reflector.stop().await.failures[..], [ReflectorError::RepeatedContinue]));
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_error_hook_that_panics_ends_nothing() {
+    let items = [Decoded::Object(Arc::new(thing("web/a@1"))), Decoded::Bad(bad("web/b@2"))];
+    let script = Script::new().list_refused(busy()).list_items("10", items).watch([added("web/c@11"), StayOpen]);
+    let informer = TestInformer::new(script, |builder| builder);
+    informer.informer.on_error(|error| panic!("I cannot bear {error}"));
+    informer.informer.start().unwrap();
+    informer.delivered_through("11").await;
+    assert_eq!(informer.keys(), ["web/a", "web/c"]);
+    assert_eq!(informer.informer.health().parts[0].failures, 1);
+    informer.stop().await;
+}
+
 /// Runs a test on a thread of its own, and fails if that thread stands still.
 fn on_its_own_thread(test: impl FnOnce() + Send + 'static) {
     let (done, wait) = mpsc::channel();
