@@ -201,7 +201,12 @@ impl HealthBoard {
             inconclusive: false,
         });
         let health = Health { parts: parts.collect(), synced: false, undecodable: BTreeMap::new(), stopped: false };
-        Self { sender: Arc::new(watch::Sender::new(health)), error_hook: Arc::default(), noted: Arc::default(), metrics: Arc::default() }
+        Self {
+            sender: Arc::new(watch::Sender::new(health)),
+            error_hook: Arc::default(),
+            noted: Arc::default(),
+            metrics: Arc::default(),
+        }
     }
 
     pub(crate) fn health(&self) -> Health {
