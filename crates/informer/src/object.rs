@@ -88,6 +88,7 @@ pub struct ResourceType {
 
 impl ResourceType {
     /// The path of the collection, in one namespace or in all.
+    #[cfg(feature = "kube")]
     pub(crate) fn path(&self, namespace: Option<&str>) -> String {
         let Self { group, version, plural, .. } = self;
         let root = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
@@ -210,6 +211,7 @@ impl From<serde_json::Error> for DecodeError {
 
 /// As much of an object's metadata as tells which one it is: read when the whole cannot be.
 #[derive(Debug, Default, serde::Deserialize)]
+#[cfg_attr(not(feature = "kube"), allow(dead_code, reason = "some of it is of interest to servers only"))]
 pub(crate) struct Glimpse {
     #[serde(default)]
     pub(crate) kind: Option<String>,
@@ -219,6 +221,7 @@ pub(crate) struct Glimpse {
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "kube"), allow(dead_code, reason = "some of it is of interest to servers only"))]
 pub(crate) struct GlimpseMetadata {
     #[serde(default)]
     pub(crate) namespace: Option<String>,
@@ -241,6 +244,7 @@ impl Glimpse {
 }
 
 /// Decodes and checks once what everything behind relies on: that the object has a name.
+#[cfg(feature = "kube")]
 pub(crate) fn decode<T: Object>(raw: Raw<'_>) -> Result<T, DecodeError> {
     let object = T::decode(raw)?;
     if object.id().key.name().is_empty() { Err(DecodeError::NoName) } else { Ok(object) }

@@ -1,6 +1,8 @@
 //! Where objects come from: the items of a list, and the events of a watch, of one collection.
 
+#[cfg(feature = "kube")]
 pub(crate) mod frames;
+#[cfg(feature = "kube")]
 pub(crate) mod items;
 #[cfg(feature = "kube")]
 pub mod kube;

@@ -175,6 +175,18 @@ impl<T: Object> StoreWriter<T> {
         result
     }
 
+    /// Adds a named index to a store used by itself, and fills it. A function that panics skips the object.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::Exists`] if the name is taken by another function.
+    pub fn add_index_with<F>(&mut self, name: &str, function: F) -> Result<Index<T>, IndexError>
+    where
+        F: Fn(&T, &mut dyn FnMut(&str)) + Send + Sync + 'static,
+    {
+        self.add_index(name, TypeId::of::<F>(), index_function(function, |_, _| {}))
+    }
+
     /// Adds an index and fills it, or finds the one that is there already.
     pub(crate) fn add_index(
         &mut self,

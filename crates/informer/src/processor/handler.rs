@@ -101,11 +101,13 @@ pub trait AsyncEventHandler<T: Object>: Send + 'static {
 ///     .on_delete(|gone| println!("- {}", gone.key()));
 /// ```
 pub struct Handlers<T> {
-    add: Option<Box<dyn FnMut(Arc<T>, bool) + Send>>,
-    update: Option<Box<dyn FnMut(Arc<T>, Arc<T>) + Send>>,
-    delete: Option<Box<dyn FnMut(Deleted<T>) + Send>>,
-    resync: Option<Box<dyn FnMut(Arc<T>) + Send>>,
+    add: Option<BoxedCallback<(Arc<T>, bool)>>,
+    update: Option<BoxedCallback<(Arc<T>, Arc<T>)>>,
+    delete: Option<BoxedCallback<Deleted<T>>>,
+    resync: Option<BoxedCallback<Arc<T>>>,
 }
+
+type BoxedCallback<A> = Box<dyn FnMut(A) + Send>;
 
 impl<T: Object> Handlers<T> {
     /// Handlers of nothing yet.
@@ -115,15 +117,15 @@ impl<T: Object> Handlers<T> {
 
     /// Called with objects that appear, and whether they were there from the start.
     #[must_use]
-    pub fn on_add(mut self, f: impl FnMut(Arc<T>, bool) + Send + 'static) -> Self {
-        self.add = Some(Box::new(f));
+    pub fn on_add(mut self, mut f: impl FnMut(Arc<T>, bool) + Send + 'static) -> Self {
+        self.add = Some(Box::new(move |(object, initial)| f(object, initial)));
         self
     }
 
     /// Called with the old and the new state of objects that change.
     #[must_use]
-    pub fn on_update(mut self, f: impl FnMut(Arc<T>, Arc<T>) + Send + 'static) -> Self {
-        self.update = Some(Box::new(f));
+    pub fn on_update(mut self, mut f: impl FnMut(Arc<T>, Arc<T>) + Send + 'static) -> Self {
+        self.update = Some(Box::new(move |(old, new)| f(old, new)));
         self
     }
 
@@ -151,13 +153,13 @@ impl<T: Object> Default for Handlers<T> {
 impl<T: Object> EventHandler<T> for Handlers<T> {
     fn on_add(&mut self, object: Arc<T>, initial: bool) {
         if let Some(add) = &mut self.add {
-            add(object, initial);
+            add((object, initial));
         }
     }
 
     fn on_update(&mut self, old: Arc<T>, new: Arc<T>) {
         if let Some(update) = &mut self.update {
-            update(old, new);
+            update((old, new));
         }
     }
 

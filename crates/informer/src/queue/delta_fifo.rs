@@ -308,9 +308,8 @@ impl<T: Object> Queue<T> for DeltaFifo<T> {
     fn put_back(&mut self, batch: Vec<Delta<T>>) {
         let mut deltas: HashMap<ObjectKey, Deltas<T>> = HashMap::new();
         for delta in batch {
-            match delta.key().map(ObjectKey::from).zip(KeyDelta::from_delta(delta)) {
-                Some((key, delta)) => deltas.entry(key).or_default().push(delta),
-                None => {}
+            if let Some((key, delta)) = delta.key().map(ObjectKey::from).zip(KeyDelta::from_delta(delta)) {
+                deltas.entry(key).or_default().push(delta);
             }
         }
         deltas.into_iter().for_each(|(key, deltas)| self.add_if_absent(key, deltas));

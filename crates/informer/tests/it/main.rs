@@ -4,6 +4,8 @@
 //! the test shows what it does instead and says so. Letters with a number are clauses of client-go's behaviour (`R-12`)
 //! and its known defects (`B-38`).
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests say what is wrong by panicking, and print")]
+
 mod backoff;
 mod changes;
 mod defects;

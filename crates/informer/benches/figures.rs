@@ -1,0 +1,356 @@
+//! Prints the figures of the cache and of the handlers: `cargo bench -p kube-informer --bench figures`.
+//!
+//! Each is the least over several rounds, beside a bare `RwLock<HashMap>` in the same run. Nothing is asserted: machines
+//! differ, ratios tell more than numbers.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::disallowed_types,
+    missing_docs,
+    reason = "a benchmark prints"
+)]
+
+use std::collections::HashMap;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use kube_informer::object::{DecodeError, Id, KeyRef, Object, Raw};
+use kube_informer::source::{Decoded, Events, Items, ListEnd, ListOptions, ListWatchFns, WatchEvent, WatchOptions};
+use kube_informer::{HandlerOptions, SharedInformer, Store};
+use parking_lot::RwLock;
+use tokio::sync::mpsc;
+
+const OBJECTS: usize = 100_000;
+const ROUNDS: usize = 5;
+
+struct Thing {
+    name: String,
+    node: String,
+    version: String,
+}
+
+impl Object for Thing {
+    fn decode(_: Raw<'_>) -> Result<Self, DecodeError> {
+        Err(DecodeError::NoName)
+    }
+
+    fn id(&self) -> Id<'_> {
+        Id { key: KeyRef::new("default", &self.name), uid: "", version: &self.version }
+    }
+}
+
+fn thing(number: usize, version: u64) -> Thing {
+    Thing { name: name(number), node: format!("node-{}", number % 1000), version: version.to_string() }
+}
+
+fn name(number: usize) -> String {
+    format!("thing-{number:07}")
+}
+
+fn main() {
+    // `cargo test --benches` only wants to know that it builds.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return;
+    }
+    println!("{OBJECTS} objects, indexes by namespace and by node; the least of {ROUNDS} rounds");
+    store_figures();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+    runtime.block_on(async {
+        late_registration().await;
+        stuck_handler().await;
+        relist().await;
+    });
+}
+
+/// The least time of several rounds, per step.
+fn least(steps: usize, mut round: impl FnMut() -> Duration) -> f64 {
+    let least = (0..ROUNDS).map(|_| round()).min().unwrap_or_default();
+    least.as_nanos() as f64 / steps as f64
+}
+
+fn timed(run: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    run();
+    start.elapsed()
+}
+
+/// An informer over things that come by a channel.
+fn informer(
+    things: impl Fn() -> Vec<Thing> + Send + Sync + 'static,
+) -> (SharedInformer<Thing>, mpsc::UnboundedSender<Thing>) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let receiver = Arc::new(parking_lot::Mutex::new(Some(receiver)));
+    let source = ListWatchFns::new(
+        move |_: ListOptions| {
+            let things = things();
+            async move { Ok(Items::complete(things, ListEnd { version: Some("1".into()), ..ListEnd::default() })) }
+        },
+        move |_: WatchOptions| {
+            let receiver = receiver.lock().take();
+            async move {
+                let events = futures_util::stream::unfold(receiver, |receiver| async move {
+                    let Some(mut receiver) = receiver else { return std::future::pending().await };
+                    let thing: Thing = match receiver.recv().await {
+                        Some(thing) => thing,
+                        None => std::future::pending().await,
+                    };
+                    Some((Ok(WatchEvent::Modified(Decoded::Object(Arc::new(thing)))), Some(receiver)))
+                });
+                Ok(Events::new(events))
+            }
+        },
+    );
+    let informer = SharedInformer::builder(source).build();
+    informer.add_index_ref("node", |thing: &Thing| Some(&thing.node)).unwrap();
+    (informer, sender)
+}
+
+fn store_figures() {
+    let keys: Vec<String> = (0..OBJECTS).map(name).collect();
+    let things: Vec<Arc<Thing>> = (0..OBJECTS).map(|number| Arc::new(thing(number, 1))).collect();
+
+    let map: RwLock<HashMap<(String, String), Arc<Thing>>> = RwLock::default();
+    for thing in &things {
+        map.write().insert(("default".to_owned(), thing.name.clone()), thing.clone());
+    }
+    let (store, mut writer) = Store::new(1);
+    writer
+        .add_index_with("namespace", |thing: &Thing, add| add(thing.id().key.namespace().unwrap_or_default()))
+        .unwrap();
+    writer.add_index_with("node", |thing: &Thing, add| add(&thing.node)).unwrap();
+    for thing in &things {
+        writer.put(thing.clone());
+    }
+
+    let bare = least(OBJECTS, || {
+        timed(|| {
+            keys.iter().for_each(|key| {
+                black_box(map.read().get(&("default".to_owned(), key.clone())).cloned());
+            })
+        })
+    });
+    let ours = least(OBJECTS, || {
+        timed(|| {
+            keys.iter().for_each(|key| {
+                black_box(store.get(("default", key.as_str())));
+            })
+        })
+    });
+    println!("get                              {ours:8.0} ns   bare map {bare:6.0} ns");
+
+    let stop = AtomicBool::new(false);
+    let beside = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut version = 2;
+            while !stop.load(Ordering::Relaxed) {
+                let start = Instant::now();
+                for _ in 0..20 {
+                    version += 1;
+                    writer.put(Arc::new(thing(version as usize % OBJECTS, version)));
+                }
+                std::thread::sleep(Duration::from_millis(1).saturating_sub(start.elapsed()));
+            }
+        });
+        let beside = least(OBJECTS, || {
+            timed(|| {
+                keys.iter().for_each(|key| {
+                    black_box(store.get(("default", key.as_str())));
+                })
+            })
+        });
+        stop.store(true, Ordering::Relaxed);
+        beside
+    });
+    println!("get beside 20,000 updates/s      {beside:8.0} ns   aim 250 ns");
+
+    let version = AtomicU64::new(1_000_000);
+    let fresh = || -> Vec<Arc<Thing>> {
+        let version = version.fetch_add(1, Ordering::Relaxed);
+        (0..OBJECTS).map(|number| Arc::new(thing(number, version))).collect()
+    };
+    let bare = least(OBJECTS, || {
+        let things = fresh();
+        timed(|| {
+            things.iter().for_each(|thing| {
+                map.write().insert(("default".to_owned(), thing.name.clone()), thing.clone());
+            })
+        })
+    });
+    let ours = least(OBJECTS, || {
+        let things = fresh();
+        timed(|| {
+            things.iter().for_each(|thing| {
+                writer.put(thing.clone());
+            })
+        })
+    });
+    println!("put, two indexes                 {ours:8.0} ns   bare map without {bare:6.0} ns   aim 1,000 ns");
+
+    for size in [1_000, 100_000, 1_000_000] {
+        let (store, mut writer) = Store::new(1);
+        writer.add_index_with("node", |thing: &Thing, add| add(&thing.node)).unwrap();
+        (0..size).for_each(|number| {
+            writer.put(Arc::new(thing(number, 1)));
+        });
+        let snapshot = least(10_000, || {
+            timed(|| {
+                (0..10_000).for_each(|_| {
+                    black_box(store.snapshot());
+                })
+            })
+        });
+        println!("snapshot of {size:9}            {snapshot:8.0} ns   aim 1,000 ns");
+    }
+
+    let held = store.snapshot();
+    let start = Instant::now();
+    let mut longest = Duration::ZERO;
+    let mut version = 2_000_000;
+    while start.elapsed() < Duration::from_secs(1) {
+        version += 1;
+        let thing = Arc::new(thing(version as usize % OBJECTS, version));
+        longest = longest.max(timed(|| {
+            writer.put(thing);
+        }));
+    }
+    println!("longest write beside a snapshot held for a second  {:6.0} us", longest.as_secs_f64() * 1e6);
+    drop(held);
+
+    let snapshot = store.snapshot();
+    let bare = least(OBJECTS, || {
+        timed(|| {
+            black_box(map.read().values().filter(|thing| thing.node.len() > 3).count());
+        })
+    });
+    let ours = least(OBJECTS, || {
+        timed(|| {
+            black_box(snapshot.iter().filter(|thing| thing.node.len() > 3).count());
+        })
+    });
+    println!("scan, an object                  {ours:8.1} ns   bare map {bare:6.1} ns   aim 40 ns");
+
+    let index = store.index("node").unwrap();
+    let hits = index.count("node-7");
+    let ours = least(1000 * hits, || {
+        timed(|| {
+            (0..1000).for_each(|_| {
+                black_box(index.get("node-7"));
+            })
+        })
+    });
+    println!("by index, a hit of {hits:4}          {ours:8.1} ns");
+}
+
+/// How long a registration holds up those who write.
+async fn late_registration() {
+    let (informer, _sender) = informer(|| (0..OBJECTS).map(|number| thing(number, 1)).collect());
+    informer.start().unwrap();
+    informer.synced().await.unwrap();
+    let mut least = Duration::MAX;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        let handle = informer.on_event(|event| {
+            black_box(event);
+        });
+        least = least.min(start.elapsed());
+        assert!(handle.synced().await);
+        handle.remove(kube_informer::Removal::Discard).await.unwrap();
+    }
+    println!("late registration at {OBJECTS}      {:8.1} us   aim 1,000 us", least.as_secs_f64() * 1e6);
+    informer.stop().await;
+}
+
+/// How much ten handlers are held up by an eleventh that is stuck.
+async fn stuck_handler() {
+    let mut medians = Vec::new();
+    for stuck in [false, true] {
+        let (informer, sender) = informer(Vec::new);
+        let start = Instant::now();
+        let latencies: Arc<parking_lot::Mutex<Vec<u64>>> = Arc::default();
+        for _ in 0..10 {
+            let latencies = latencies.clone();
+            informer.on_event(move |event| {
+                let sent: u64 = event.object().node.parse().unwrap_or_default();
+                latencies.lock().push(start.elapsed().as_nanos() as u64 - sent);
+            });
+        }
+        let stuck = stuck.then(|| {
+            informer.with(HandlerOptions::new().name("stuck")).on_event_async(|_| std::future::pending::<()>())
+        });
+        informer.start().unwrap();
+        informer.synced().await.unwrap();
+        for version in 2..20_002u64 {
+            let node = (start.elapsed().as_nanos() as u64).to_string();
+            sender.send(Thing { name: name(version as usize % 1000), node, version: version.to_string() }).unwrap();
+            if version % 20 == 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+        while latencies.lock().len() < 200_000 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let mut latencies = std::mem::take(&mut *latencies.lock());
+        latencies.sort_unstable();
+        medians.push(latencies[latencies.len() / 2]);
+        if let Some(stuck) = stuck {
+            for version in 20_002..1_000_002u64 {
+                let thing =
+                    Thing { name: name(version as usize % 1000), node: "0".to_owned(), version: version.to_string() };
+                sender.send(thing).unwrap();
+                if version % 1000 == 0 {
+                    tokio::time::sleep(Duration::from_micros(100)).await;
+                }
+            }
+            while informer.store().version().is_none_or(|version| version.is_older_than(&1_000_001.into())) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            println!(
+                "mailbox of a stuck handler after 1,000,000 events on 1,000 keys: {} entries, folded {} times",
+                stuck.backlog(),
+                stuck.folds()
+            );
+            drop(informer); // It would wait for the stuck one.
+        } else {
+            informer.stop().await;
+        }
+    }
+    let [without, with] = medians[..] else { return };
+    println!(
+        "median latency of ten handlers   {:8.1} us with one stuck, {:.1} us without: {:.2}x   aim 1.5x",
+        with as f64 / 1e3,
+        without as f64 / 1e3,
+        with as f64 / without as f64
+    );
+}
+
+/// What a relist of unchanged objects costs.
+async fn relist() {
+    let (informer, _sender) = informer(|| (0..OBJECTS).map(|number| thing(number, 1)).collect());
+    let told = Arc::new(AtomicU64::new(0));
+    let count = told.clone();
+    let handle = informer.on_event(move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    informer.start().unwrap();
+    informer.synced().await.unwrap();
+    assert!(handle.synced().await);
+    let (before, told_before) = (informer.store().snapshot(), told.load(Ordering::Relaxed));
+    let mut least = Duration::MAX;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        informer.relist().await.unwrap();
+        least = least.min(start.elapsed());
+    }
+    let after = informer.store().snapshot();
+    let kept =
+        before.iter().filter(|thing| after.get(thing.id().key).is_some_and(|now| Arc::ptr_eq(now, thing))).count();
+    let announced = told.load(Ordering::Relaxed) - told_before;
+    println!(
+        "relist of {OBJECTS} unchanged objects: {:.0} ms, {announced} announced, {kept} kept",
+        least.as_secs_f64() * 1e3
+    );
+    informer.stop().await;
+}
