@@ -129,14 +129,14 @@ async fn abuse() {
                     _ => {}
                 }
                 let removal = if random.random() { Removal::Drain } else { Removal::Discard };
-                handle.remove(removal).await.unwrap();
+                handle.remove(removal).await.expect("it is not its own callback");
             }
         });
     }
     for version in 11..10_011 {
         let (number, turn) = (version % 50, version / 50);
         let name = format!("web/{number}@{version}");
-        feed.send(if turn % 5 == 4 { deleted(&name) } else { modified(&name) }).unwrap();
+        feed.send(if turn % 5 == 4 { deleted(&name) } else { modified(&name) }).expect("the watch is open");
         if version % 500 == 0 {
             tokio::task::yield_now().await;
         }
@@ -144,7 +144,7 @@ async fn abuse() {
     informer.delivered_through("10010").await;
     informer.informer.stop().await;
     while let Some(ended) = within("the tasks", tasks.join_next()).await {
-        ended.unwrap();
+        ended.expect("it did not panic");
     }
     assert_eq!(*inconsistent.lock(), [""; 0]);
     assert_eq!(informer.told.len(), 10_001);
