@@ -172,6 +172,14 @@ pub enum InformerError {
         /// What it said.
         message: String,
     },
+    /// Code that the informer was given, such as a source or an object's own methods, panicked. The informer ends.
+    #[error("{part} panicked, and the informer ends: {message}")]
+    Panicked {
+        /// Which part of the informer.
+        part: &'static str,
+        /// What it said.
+        message: String,
+    },
     /// A handler panicked; the event counts as handled.
     #[error("handler {handler:?} panicked: {message}")]
     HandlerPanicked {

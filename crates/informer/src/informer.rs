@@ -6,10 +6,11 @@ mod registration;
 mod verify;
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -73,7 +74,6 @@ struct Core<T> {
     /// What lists the sources to compare them with the cache. Empty once stopped: connections are given back.
     inventories: Mutex<Vec<TakeInventory>>,
     resync_period: Option<Duration>,
-    next_handler: AtomicU64,
 }
 
 enum Lifecycle<T> {
@@ -120,11 +120,14 @@ impl<T: Object> SharedInformer<T> {
         core.health.take_metrics(&core.name);
         let resync_check = core.applier.lock().processor.start();
         let span = info_span!("informer", name = %core.name);
+        let mut spawn = |part, work: BoxFuture<'static, ()>| {
+            tasks.spawn_on(supervised(part, work, core.clone(), cancel.clone()).instrument(span.clone()), &runtime);
+        };
         for reflector in reflectors {
-            tasks.spawn_on(reflector(core.clone(), cancel.clone()).instrument(span.clone()), &runtime);
+            spawn("the reflector", reflector(core.clone(), cancel.clone()));
         }
-        tasks.spawn_on(apply_all(core.clone(), cancel.clone()).instrument(span.clone()), &runtime);
-        tasks.spawn_on(keep_time(core.clone(), resync_check, cancel.clone()).instrument(span.clone()), &runtime);
+        spawn("the applier", Box::pin(apply_all(core.clone(), cancel.clone())));
+        spawn("the clock", Box::pin(keep_time(core.clone(), resync_check, cancel.clone())));
         for (_, delivery) in handlers.into_iter().filter(|(listener, _)| listener.starts()) {
             tasks.spawn_on(delivery.instrument(span.clone()), &runtime);
         }
@@ -150,10 +153,15 @@ impl<T: Object> SharedInformer<T> {
 
     /// Ends the informer and waits until nothing of it runs any more. The cache stays readable.
     ///
-    /// Callbacks under way are waited for; events that were not delivered yet are dropped.
+    /// Callbacks under way are waited for; events that were not delivered yet are dropped. From inside one of its own
+    /// callbacks it only ends the informer and does not wait: that would be for itself.
     pub async fn stop(&self) {
         let Shared { core, cancel, lifecycle, ending } = &*self.shared;
         cancel.cancel();
+        if core.applier.lock().processor.is_called_from_one() {
+            core.applier.lock().processor.close();
+            return;
+        }
         let mut ending = ending.lock().await;
         let before = std::mem::replace(&mut *lifecycle.lock(), Lifecycle::Stopped);
         // From here on nobody is added, so that none is missed and waited for without end.
@@ -358,6 +366,21 @@ impl<T: Object> SharedInformer<T> {
             () = self.shared.cancel.cancelled() => None,
         };
         found.ok_or_else(|| Stopped(self.name().to_owned()))
+    }
+}
+
+/// Runs a part of the informer. If it panics, all of it ends and says so: a cache that nobody feeds must not look alive.
+async fn supervised<T: Object>(
+    part: &'static str,
+    work: BoxFuture<'static, ()>,
+    core: Arc<Core<T>>,
+    cancel: CancellationToken,
+) {
+    if let Err(panic) = AssertUnwindSafe(work).catch_unwind().await {
+        core.health.report(&InformerError::Panicked { part, message: crate::panic_text(&*panic) });
+        cancel.cancel();
+        core.applier.lock().processor.close();
+        core.health.stopped();
     }
 }
 

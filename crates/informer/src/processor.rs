@@ -200,9 +200,14 @@ impl<T: Object> Processor<T> {
         }
     }
 
+    /// True inside a callback of one of these listeners.
+    pub(crate) fn is_called_from_one(&self) -> bool {
+        listener::current().is_some_and(|current| self.listeners.iter().any(|listener| listener.id == current))
+    }
+
     /// Ends all listeners; what waits is dropped.
-    pub(crate) fn close(&mut self) {
-        for listener in std::mem::take(&mut self.listeners) {
+    pub(crate) fn close(&self) {
+        for listener in &self.listeners {
             listener.mailbox.close(false);
         }
     }

@@ -28,7 +28,7 @@ use tracing::{debug, warn};
 
 use self::backoff::Backoff;
 pub use self::backoff::BackoffOptions;
-pub use self::error::ReflectorError;
+pub use self::error::{IncompleteReason, ReflectorError};
 use self::initial::Streaming;
 use crate::health::Phase;
 use crate::object::{Object, ResourceVersion};

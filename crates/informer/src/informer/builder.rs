@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -183,7 +182,6 @@ impl<T: Object> InformerBuilder<T> {
             relists,
             inventories: Mutex::new(inventories),
             resync_period,
-            next_handler: AtomicU64::new(0),
         };
         let lifecycle = Mutex::new(Lifecycle::New { reflectors, handlers: Vec::new() });
         let (core, cancel, ending) = (Arc::new(core), CancellationToken::new(), tokio::sync::Mutex::default());

@@ -3,7 +3,6 @@
 use std::any::{Any, TypeId};
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tracing::{Instrument as _, info_span};
 
@@ -189,9 +188,8 @@ impl<T: Object> Registration<'_, T> {
 
     fn listener(&self, name: impl FnOnce() -> String) -> Arc<Listener<T>> {
         let core = &self.informer.shared.core;
-        let id = core.next_handler.fetch_add(1, Ordering::Relaxed);
         let resync = self.options.requested_resync().or(core.resync_period).filter(|period| !period.is_zero());
-        Arc::new(Listener::with_options(id, self.options.name_or(name), &self.options, resync))
+        Arc::new(Listener::new(self.options.name_or(name), &self.options, resync))
     }
 
     fn add(self, name: impl FnOnce() -> String, handler: AnyHandler<T>) -> HandlerHandle {

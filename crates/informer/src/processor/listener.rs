@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -156,15 +156,14 @@ impl ListenerStatus {
 }
 
 impl<T: Object> Listener<T> {
-    pub(crate) fn new(id: u64, name: String, delivery: Delivery, resync: Option<Duration>) -> Self {
+    pub(crate) fn new(name: String, options: &HandlerOptions, resync: Option<Duration>) -> Self {
+        // Unique among all informers, so that a callback knows whether it is one of theirs.
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let phase = watch::Sender::new(ListenerPhase::New);
         let status = Arc::new(ListenerStatus { name, in_hand: AtomicUsize::new(0), phase });
         let resync = Mutex::new(Resync { requested: resync, ..Resync::default() });
-        Self { id, mailbox: Mailbox::new(delivery), resync, status }
-    }
-
-    pub(crate) fn with_options(id: u64, name: String, options: &HandlerOptions, resync: Option<Duration>) -> Self {
-        Self::new(id, name, options.delivery, resync)
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { id, mailbox: Mailbox::new(options.delivery), resync, status }
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -9,6 +9,7 @@
 mod backoff;
 mod changes;
 mod defects;
+mod ending;
 mod handlers;
 mod lifecycle;
 mod over_http;
