@@ -1,6 +1,8 @@
-//! Every habit of this project as a command: `cargo xtask check | sim`. Nothing to install beyond cargo.
+//! Every habit of this project as a command: `cargo xtask check | sim | bench | mutants`. Nothing to install beyond cargo.
 
 #![allow(clippy::print_stdout, clippy::disallowed_types, reason = "a command for people, on a real clock")]
+
+mod mutants;
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -28,12 +30,21 @@ enum Habit {
         #[arg(long, default_value_t = 0)]
         first: u64,
     },
+    /// Prints the figures of the cache and the handlers, and of the embedded server.
+    Bench,
+    /// Plants one small bug after the other, and checks that the tests find it. What is not committed is not looked at.
+    Mutants {
+        /// Only those whose name contains this.
+        name: Option<String>,
+    },
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().habit {
         Habit::Check => check(),
         Habit::Sim { seeds, first } => sim(first, seeds),
+        Habit::Bench => bench(),
+        Habit::Mutants { name } => mutants::run(name.as_deref()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -65,6 +76,11 @@ fn check() -> Result<(), String> {
 fn sim(first: u64, seeds: u64) -> Result<(), String> {
     let mut command = cargo(["test", "-p", "kube-informer", "--test", "sim", "--", "--nocapture", "every_seed"]);
     run("sim", command.env("SIM_FIRST", first.to_string()).env("SIM_SEEDS", seeds.to_string()))
+}
+
+fn bench() -> Result<(), String> {
+    run("figures", &mut cargo(["bench", "-p", "kube-informer", "--bench", "figures"]))?;
+    run("server figures", &mut cargo(["run", "--release", "-p", "kube-embedded-apiserver", "--example", "figures"]))
 }
 
 fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
