@@ -11,7 +11,7 @@ const TESTS: [&[&str]; 3] = [&["--lib"], &["--test", "it"], &["--test", "sim", "
 /// So many simulated clusters have to find what the others did not.
 const SEEDS: &str = "400";
 /// A bug may make a test wait for ever; that counts as found.
-const SECONDS: &str = "300";
+const SECONDS: &str = "600";
 
 pub(crate) fn run(only: Option<&str>) -> Result<(), String> {
     let copy = Copy::new()?;
@@ -20,7 +20,10 @@ pub(crate) fn run(only: Option<&str>) -> Result<(), String> {
     for patch in &patches {
         let name = patch.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         copy.git(&["apply", &patch.to_string_lossy()]).map_err(|error| format!("{name} does not apply: {error}"))?;
-        let found = TESTS.iter().find(|tests| !copy.is_green(tests));
+        if !copy.cargo_succeeds(&["--lib", "--test", "it", "--test", "sim", "--no-run"]) {
+            return Err(format!("{name} does not build"));
+        }
+        let found = TESTS.iter().find(|tests| !copy.cargo_succeeds(tests));
         copy.git(&["checkout", "--quiet", "."])?;
         match found {
             Some(tests) => println!("{name}: found by {}", tests.join(" ")),
@@ -64,12 +67,12 @@ impl Copy {
         succeeds(Command::new("git").current_dir(&self.folder).args(arguments))
     }
 
-    fn is_green(&self, tests: &[&str]) -> bool {
+    fn cargo_succeeds(&self, tests: &[&str]) -> bool {
         // `timeout` is part of every system that has a shell; a test that hangs has failed.
         let mut command = Command::new("timeout");
         command.args([SECONDS, "cargo", "test", "--quiet", "-p", "kube-informer"]).args(tests);
         command.current_dir(&self.folder).env("SIM_SEEDS", SEEDS).env("RUST_BACKTRACE", "0");
-        command.env("CARGO_TARGET_DIR", self.folder.join("target")).env("PROPTEST_CASES", "64");
+        command.env("CARGO_TARGET_DIR", self.folder.with_file_name("mutants-build")).env("PROPTEST_CASES", "64");
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     }
