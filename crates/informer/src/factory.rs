@@ -245,7 +245,7 @@ impl SharedInformerFactory {
         }
         let builder = InformerBuilder::new(self.sources(&key, &settings)).name(self.informer_name(&key));
         let builder = builder.boxed_transform(transform.map(|(_, transform)| transform));
-        let builder = builder.first_lists(self.shared.first_lists.clone());
+        let builder = builder.first_lists(self.shared.first_lists.clone()).resource(key.resource.clone());
         let builder = match self.shared.seed {
             Some(seed) => builder.seed(seed),
             None => builder,

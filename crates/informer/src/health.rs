@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tracing::error;
 
 pub(crate) use self::metrics::Metrics;
-use crate::object::{DecodeError, KeyRef, ObjectKey, ResourceVersion};
+use crate::object::{DecodeError, KeyRef, ObjectKey, ResourceType, ResourceVersion};
 use crate::queue::Scope;
 use crate::reflector::{ListReason, ReflectorError};
 use crate::source::BadObject;
@@ -229,8 +229,8 @@ impl HealthBoard {
         *self.error_hook.lock() = Some(hook);
     }
 
-    pub(crate) fn take_metrics(&self, name: &str) {
-        let _ = self.metrics.set(Metrics::new(name));
+    pub(crate) fn take_metrics(&self, name: &str, resource: Option<&ResourceType>) {
+        let _ = self.metrics.set(Metrics::new(name, resource));
     }
 
     pub(crate) fn metrics(&self) -> Option<&Metrics> {

@@ -25,7 +25,7 @@ use self::verify::TakeInventory;
 use crate::apply::{Applier, Changes, Progress};
 use crate::health::{Health, HealthBoard, InformerError, Phase};
 use crate::lister::Lister;
-use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion};
+use crate::object::{KeyRef, Object, ObjectKey, ResourceType, ResourceVersion};
 use crate::processor::Listener;
 use crate::queue::{Delta, Scope};
 use crate::reflector::{ListReason, ReflectorError, Sink};
@@ -48,6 +48,27 @@ const CATCH_UP: Duration = Duration::from_secs(5);
 /// from, does; [`SharedInformer::stop`] ends it earlier and waits for the end.
 ///
 /// client-go's `SharedIndexInformer`. What differs: it is typed, and it is started by one call, once.
+///
+/// ```
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// # use serde_json::json;
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let server = kube_embedded_apiserver::ApiServer::new();
+/// # let client = server.client();
+/// let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(client).namespace("default")).build();
+/// maps.start()?;
+/// maps.synced().await?;
+///
+/// server.create("configmaps", Some("default"), json!({"metadata": {"name": "a"}, "data": {"k": "v"}}))?;
+/// let map = maps.wait_for("default/a", |map| map.is_some()).await?;
+/// assert_eq!(map.unwrap().data.as_ref().unwrap()["k"], "v");
+///
+/// assert!(maps.verify().await?.is_empty());
+/// maps.stop().await;
+/// assert!(maps.store().contains("default/a"), "the cache stays readable");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 pub struct SharedInformer<T> {
     shared: Arc<Shared<T>>,
 }
@@ -64,6 +85,8 @@ struct Shared<T> {
 /// What the informer's tasks share. None of them keeps the informer itself alive.
 struct Core<T> {
     name: String,
+    /// The collection, if it is one of an API server: a label of metrics.
+    resource: Option<ResourceType>,
     store: Store<T>,
     changes: Changes<T>,
     applier: Mutex<Applier<T>>,
@@ -117,7 +140,7 @@ impl<T: Object> SharedInformer<T> {
             return Ok(());
         };
         let Lifecycle::Running { tasks, .. } = &mut *lifecycle else { return Ok(()) };
-        core.health.take_metrics(&core.name);
+        core.health.take_metrics(&core.name, core.resource.as_ref());
         let resync_check = core.applier.lock().processor.start();
         let span = info_span!("informer", name = %core.name);
         let mut spawn = |part, work: BoxFuture<'static, ()>| {

@@ -2,6 +2,37 @@
 //! local copy of each by list and watch, tells any number of handlers of every change in order, and answers reads from
 //! memory.
 //!
+//! ```
+//! use k8s_openapi::api::core::v1::Pod;
+//! use kube_informer::{Event, Selector, SharedInformerFactory};
+//! # use serde_json::json;
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! // An API server in this process; `kube_informer::client().await?` gives a client of a cluster.
+//! let server = kube_embedded_apiserver::ApiServer::new();
+//! # let pod = json!({"metadata": {"name": "a", "labels": {"app": "shop"}}, "spec": {"nodeName": "worker-7", "containers": []}});
+//! server.create("pods", Some("default"), pod)?;
+//!
+//! let factory = SharedInformerFactory::new(server.client());
+//! let pods = factory.informer::<Pod>()?;
+//! let by_node = pods.add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())?;
+//! pods.on_event(|event| match event {
+//!     Event::Added { object, .. } => println!("+ {:?}", object.metadata.name),
+//!     Event::Updated { new, .. } => println!("~ {:?}", new.metadata.name),
+//!     Event::Deleted(gone) => println!("- {}", gone.key()),
+//!     Event::Resynced(_) => {}
+//! });
+//! factory.start()?;
+//! factory.synced().await?;
+//!
+//! assert_eq!(by_node.get("worker-7").len(), 1);
+//! let shop: Selector = "app=shop".parse()?;
+//! assert_eq!(pods.lister().namespace("default").list(&shop).len(), 1);
+//! factory.stop().await;
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! The modules, in the order in which data passes through them:
 //!
 //! | module | what it does |

@@ -21,6 +21,17 @@ pub(crate) const NAMESPACE_INDEX: &str = "namespace";
 /// Reads a cache by namespace and labels. Cloning gives another handle.
 ///
 /// client-go's `GenericLister`. What differs: what is not there is `None`, not an error.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use kube_informer::{Lister, Selector, Store, source::Identity};
+/// # let (store, mut writer) = Store::new(0);
+/// # writer.put(Arc::new(Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "1".to_owned() }));
+/// let lister = Lister::new(store);
+/// assert!(lister.get("web/a").is_some());
+/// assert!(lister.namespace("web").get("b").is_none());
+/// assert_eq!(lister.namespace("web").list(&Selector::everything()).len(), 1);
+/// ```
 pub struct Lister<T> {
     store: Store<T>,
 }

@@ -31,6 +31,20 @@ pub struct Store<T> {
 }
 
 /// All objects and indexes of one instant. It never changes, and holds nobody off however long it is kept.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use kube_informer::{Store, source::Identity};
+/// # let thing = |key: &str, version: &str| {
+/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+/// # };
+/// let (store, mut writer) = Store::new(0);
+/// writer.put(thing("web/a", "1"));
+/// let before = store.snapshot();
+/// writer.put(thing("web/a", "2"));
+/// assert_eq!(before.get("web/a").unwrap().version, "1");
+/// assert_eq!(store.get("web/a").unwrap().version, "2");
+/// ```
 pub struct Snapshot<T> {
     state: State<T>,
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, Label, counter, gauge, histogram};
 
-use crate::object::ResourceVersion;
+use crate::object::{ResourceType, ResourceVersion};
 use crate::reflector::ListReason;
 
 /// The handles of one informer, taken once.
@@ -24,8 +24,13 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    pub(crate) fn new(name: &str) -> Self {
-        let labels = vec![Label::new("name", name.to_owned())];
+    pub(crate) fn new(name: &str, resource: Option<&ResourceType>) -> Self {
+        let mut labels = vec![Label::new("name", name.to_owned())];
+        if let Some(ResourceType { group, version, plural, .. }) = resource {
+            labels.push(Label::new("group", group.clone()));
+            labels.push(Label::new("version", version.clone()));
+            labels.push(Label::new("resource", plural.clone()));
+        }
         Self {
             queued: gauge!("informer_queued_items", labels.clone()),
             latency: histogram!("informer_processing_latency_seconds", labels.clone()),
@@ -71,6 +76,13 @@ impl Metrics {
     /// How long ago the server was heard of.
     pub(crate) fn last_contact(&self, age: Duration) {
         self.last_contact.set(age.as_secs_f64());
+    }
+
+    /// Where the time that a handler's calls take is recorded.
+    pub(crate) fn handler_latency(&self, handler: &str) -> Histogram {
+        let mut labels = self.labels.clone();
+        labels.push(Label::new("handler", handler.to_owned()));
+        histogram!("informer_handler_latency_seconds", labels)
     }
 
     pub(crate) fn backlog(&self, handler: &str, waiting: usize, folds: u64) {

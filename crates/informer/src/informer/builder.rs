@@ -14,7 +14,7 @@ use super::{Core, CoreSink, Lifecycle, Shared, SharedInformer, short_type_name};
 use crate::apply::{Applier, Changes};
 use crate::health::HealthBoard;
 use crate::lister::NAMESPACE_INDEX;
-use crate::object::Object;
+use crate::object::{Object, ResourceType};
 use crate::queue::{QueueOrder, Scope};
 use crate::reflector::{BackoffOptions, Reflector, ReflectorOptions};
 use crate::source::ListWatch;
@@ -24,6 +24,7 @@ use crate::store::{Store, index_function};
 /// Configures a [`SharedInformer`]; see [`SharedInformer::builder`].
 pub struct InformerBuilder<T> {
     name: String,
+    resource: Option<ResourceType>,
     sources: Vec<(Scope, BoxedSource<T>)>,
     transform: Option<Transform<T>>,
     order: QueueOrder,
@@ -42,6 +43,7 @@ impl<T: Object> InformerBuilder<T> {
     pub(crate) fn new<L: ListWatch<T>>(sources: impl IntoIterator<Item = (Scope, L)>) -> Self {
         Self {
             name: short_type_name::<T>(),
+            resource: None,
             sources: sources.into_iter().map(|(scope, source)| (scope, boxed(source))).collect(),
             transform: None,
             order: QueueOrder::default(),
@@ -127,6 +129,13 @@ impl<T: Object> InformerBuilder<T> {
         self
     }
 
+    /// The collection that is followed: a label of metrics.
+    #[must_use]
+    pub fn resource(mut self, resource: ResourceType) -> Self {
+        self.resource = Some(resource);
+        self
+    }
+
     #[cfg(feature = "kube")]
     pub(crate) fn boxed_transform(mut self, transform: Option<Transform<T>>) -> Self {
         self.transform = transform;
@@ -149,7 +158,7 @@ impl<T: Object> InformerBuilder<T> {
 
     /// The informer, not started yet.
     pub fn build(self) -> SharedInformer<T> {
-        let Self { name, sources, transform, order, resync_period, mut options } = self;
+        let Self { name, resource, sources, transform, order, resync_period, mut options } = self;
         let relists = watch::Sender::new(0);
         options.relist_requests = Some(relists.subscribe());
         let scopes: Vec<Scope> = sources.iter().map(|(scope, _)| scope.clone()).collect();
@@ -174,6 +183,7 @@ impl<T: Object> InformerBuilder<T> {
         }
         let core = Core {
             name,
+            resource,
             changes: Changes::boxed(order.queue(), store.clone()),
             store,
             applier: Mutex::new(applier),

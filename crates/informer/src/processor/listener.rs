@@ -11,6 +11,7 @@ use std::time::Duration;
 use futures_core::Stream;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
+use metrics::Histogram;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -200,19 +201,21 @@ impl<T: Object> Listener<T> {
     }
 
     async fn deliver_all(&self, handler: &mut AnyHandler<T>, health: &HealthBoard) {
+        let latency = health.metrics().map(|metrics| metrics.handler_latency(&self.status.name));
+        let latency = latency.as_ref();
         while let Some(parcel) = self.mailbox.next().await {
             match parcel {
                 Parcel::Replay(known) => {
                     self.status.in_hand.store(known.len(), Ordering::Relaxed);
                     for object in known.iter() {
                         let event = Event::Added { object: object.clone(), initial: true };
-                        self.deliver(handler, event, health).await;
+                        self.deliver(handler, event, health, latency).await;
                     }
                 }
                 Parcel::Events(events) => {
                     self.status.in_hand.store(events.len(), Ordering::Relaxed);
                     for event in events.iter() {
-                        self.deliver(handler, event.clone(), health).await;
+                        self.deliver(handler, event.clone(), health, latency).await;
                     }
                 }
                 Parcel::Synced => self.status.synced(),
@@ -221,13 +224,23 @@ impl<T: Object> Listener<T> {
         }
     }
 
-    async fn deliver(&self, handler: &mut AnyHandler<T>, event: Event<T>, health: &HealthBoard) {
+    async fn deliver(
+        &self,
+        handler: &mut AnyHandler<T>,
+        event: Event<T>,
+        health: &HealthBoard,
+        latency: Option<&Histogram>,
+    ) {
         // What was discarded while a parcel was in hand is not delivered any more.
         if self.mailbox.is_discarded() {
             return;
         }
+        let start = Instant::now();
         if let Err(message) = handler.call(event).await {
             health.report(&InformerError::HandlerPanicked { handler: self.status.name.clone(), message });
+        }
+        if let Some(latency) = latency {
+            latency.record(start.elapsed());
         }
         self.status.in_hand.fetch_sub(1, Ordering::Relaxed);
         // A handler with much to do leaves room for others.
