@@ -7,7 +7,7 @@ use crate::object::Key;
 use crate::resource::Resource;
 use crate::server::ApiServer;
 use crate::status::Status;
-use crate::write::{self, DeleteOptions, Part, Trust, WriteOptions};
+use crate::write::{self, DeleteOptions, Part, Patch, Trust, WriteOptions};
 
 /// Direct access. A resource is named by its plural (`pods`), or with its group (`widgets.demo.example.com`).
 ///
@@ -35,6 +35,17 @@ impl ApiServer {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let key = key(&resource, namespace, name);
         write::update(&self.hub, &resource, &key, object, Part::Main, WriteOptions::HOST).map(|outcome| outcome.value())
+    }
+
+    /// Lays a JSON merge patch over an object and returns it as stored; null removes a member.
+    ///
+    /// # Errors
+    ///
+    /// The status an API server would answer with: it is missing, or the patch makes something else of it.
+    pub fn patch(&self, resource: &str, namespace: Option<&str>, name: &str, merge: Value) -> Result<Value, Status> {
+        let resource = self.resource(resource)?;
+        let (key, patch) = (key(&resource, namespace, name), Patch::Merge(merge));
+        write::patch(&self.hub, &resource, &key, &patch, Part::Main, WriteOptions::HOST).map(|outcome| outcome.value())
     }
 
     /// Deletes an object at once, unless finalizers hold it, and returns what the API server answers with.

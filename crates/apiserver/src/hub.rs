@@ -1,6 +1,7 @@
 //! Everything one server is made of, shared by its handles and its open watches.
 
 use parking_lot::Mutex;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -21,6 +22,8 @@ pub(crate) struct Hub {
     pub(crate) faults: Faults,
     pub(crate) journal: Journal,
     pub(crate) settings: Settings,
+    /// How many watches are open.
+    pub(crate) open_watches: AtomicUsize,
     /// The hub itself, for work that goes on after a request and must not keep the hub alive.
     pub(crate) me: Weak<Hub>,
     /// Such work. It ends with the hub.
@@ -36,6 +39,7 @@ impl Hub {
             faults,
             journal: Journal::default(),
             settings,
+            open_watches: AtomicUsize::new(0),
             me: me.clone(),
             tasks: Mutex::default(),
         })

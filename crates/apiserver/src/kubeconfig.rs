@@ -27,12 +27,12 @@ mod tests {
     #[test]
     fn a_kubeconfig_names_address_authority_and_token() {
         let text = kubeconfig("https://127.0.0.1:6443", Some("PEM"), Some("to\"ken"));
-        let parsed: Value = serde_yaml_ng::from_str(&text).unwrap();
+        let parsed: Value = serde_saphyr::from_str(&text).unwrap();
         assert_eq!(parsed["clusters"][0]["cluster"]["server"], "https://127.0.0.1:6443");
         assert_eq!(parsed["clusters"][0]["cluster"]["certificate-authority-data"], "UEVN");
         assert_eq!(parsed["users"][0]["user"]["token"], "to\"ken");
         assert_eq!(parsed["contexts"][0]["context"]["namespace"], "default");
-        let bare: Value = serde_yaml_ng::from_str(&kubeconfig("http://x", None, None)).unwrap();
+        let bare: Value = serde_saphyr::from_str(&kubeconfig("http://x", None, None)).unwrap();
         assert_eq!(bare["clusters"][0]["cluster"].as_object().unwrap().len(), 1);
     }
 }

@@ -32,7 +32,7 @@ pub(crate) async fn render(response: Response<Body>, format: Format, pretty: boo
         Format::Json => serde_json::to_string_pretty(&value).unwrap_or_default(),
         Format::Yaml => {
             parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/yaml"));
-            serde_yaml_ng::to_string(&value).unwrap_or_default()
+            serde_saphyr::to_string(&value).unwrap_or_default()
         }
     };
     Response::from_parts(parts, full_body(text))

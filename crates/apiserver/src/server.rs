@@ -2,6 +2,7 @@
 
 use http::{Request, header};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tower::ServiceExt;
 
 use crate::auth;
@@ -103,6 +104,12 @@ impl ApiServer {
     pub fn disconnect_watches(&self) {
         self.hub.faults.record_server("disconnect");
         self.hub.storage.disconnect();
+    }
+
+    /// How many watches are open now.
+    #[must_use]
+    pub fn open_watches(&self) -> usize {
+        self.hub.open_watches.load(Ordering::Relaxed)
     }
 
     /// Keeps the state as it is, to go back to it later.

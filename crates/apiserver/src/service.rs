@@ -25,6 +25,9 @@ use crate::verb::Verb;
 /// The largest body of a request.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
+/// Names a request in the logs of a real server; a client may choose the name.
+const AUDIT_ID: &str = "audit-id";
+
 /// A request once it is known what it is about.
 #[derive(Debug)]
 pub(crate) struct Call {
@@ -76,6 +79,7 @@ where
     let verb = target.map_or(Some(Verb::Other), |target| target.verb(&parts.method, &query));
     let facts = open_record(&hub, &parts, target, verb);
     let armed = hub.faults.arm(&facts);
+    let audit_id = parts.headers.get(AUDIT_ID).cloned();
     let id = facts.request;
     let mut response = match before_answer(&hub, &armed).await? {
         Some(instead) => instead,
@@ -90,8 +94,10 @@ where
     hub.journal.amend(id, |record| record.status = Some(response.status().as_u16()));
     let headers = response.headers_mut();
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
-    if let Ok(audit_id) = HeaderValue::from_str(&format!("00000000-0000-4000-8000-{id:012x}")) {
-        headers.insert("audit-id", audit_id);
+    if let Some(audit_id) =
+        audit_id.or_else(|| HeaderValue::from_str(&format!("00000000-0000-4000-8000-{id:012x}")).ok())
+    {
+        headers.insert(AUDIT_ID, audit_id);
     }
     Ok(spoil(armed, response, &facts).await)
 }

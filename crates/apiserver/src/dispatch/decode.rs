@@ -50,7 +50,9 @@ fn from_json(body: &[u8]) -> Result<Value, Status> {
 }
 
 fn from_yaml(body: &[u8]) -> Result<Value, Status> {
-    serde_yaml_ng::from_slice(body)
+    // A name may be `y` or `no`: only `true` and `false` are no strings.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_slice_with_options(body, options)
         .map_err(|error| Status::bad_request(format!("error converting YAML to JSON: {error}")))
 }
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -53,6 +54,12 @@ struct Initial {
     marked: bool,
 }
 
+impl Drop for WatchStream {
+    fn drop(&mut self) {
+        self.hub.open_watches.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// What a look at the log found.
 enum Look {
     Events,
@@ -87,6 +94,7 @@ impl WatchStream {
         };
         let changed = collection.changed().clone();
         drop(state);
+        hub.open_watches.fetch_add(1, Ordering::Relaxed);
         let mut stream = Self {
             hub: hub.clone(),
             resource: resource.clone(),
@@ -101,7 +109,8 @@ impl WatchStream {
             connection_epoch,
             changed,
         };
-        if options.bookmarks {
+        // Without a cache nobody knows how far the server has got.
+        if options.bookmarks && !resource.rules.uncached {
             stream.schedule_bookmark(Instant::now());
         }
         Ok(stream)

@@ -38,7 +38,7 @@ async fn a_token_is_asked_for() {
 async fn a_kubeconfig_leads_to_the_server() {
     let server = ApiServer::builder().token("secret").build();
     let listening = server.serve("127.0.0.1:0").await.unwrap();
-    let config: kube_client::config::Kubeconfig = serde_yaml_ng::from_str(&listening.kubeconfig()).unwrap();
+    let config: kube_client::config::Kubeconfig = serde_saphyr::from_str(&listening.kubeconfig()).unwrap();
     let config = kube_client::Config::from_custom_kubeconfig(config, &Default::default()).await.unwrap();
     assert_eq!(config.default_namespace, "default");
     let client = kube_client::Client::try_from(config).unwrap();

@@ -137,7 +137,8 @@ async fn a_dry_run_shows_what_would_be_and_writes_nothing() {
 async fn bodies_may_be_yaml_and_other_formats_are_told_so() {
     let server = server();
     let yaml = "kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: y\ndata:\n  k: v\n";
-    assert_eq!(send_as(&server, "POST", CONFIG_MAPS, "application/yaml", yaml).await.code, 201);
+    let created = send_as(&server, "POST", CONFIG_MAPS, "application/yaml", yaml).await;
+    assert_eq!(created.code, 201, "{}", created.text);
     assert_eq!(send_as(&server, "POST", CONFIG_MAPS, "application/yaml", "a: [").await.code, 400);
     for (media_type, said) in [
         ("application/vnd.kubernetes.protobuf", "does not understand objects in protobuf yet"),

@@ -237,8 +237,11 @@ async fn disconnected_watches_break_and_new_ones_work() {
     let server = server();
     let mut watch = Watch::open(&server, &path("allowWatchBookmarks=true")).await;
     assert!(ends_initial_events(&watch.next().await));
+    assert_eq!(server.open_watches(), 1);
     server.disconnect_watches();
     assert!(matches!(watch.next_within(SECOND).await, Seen::Broken(_)));
+    drop(watch);
+    assert_eq!(server.open_watches(), 0);
     let mut watch = Watch::open(&server, &path("allowWatchBookmarks=true")).await;
     assert!(ends_initial_events(&watch.next().await));
 }

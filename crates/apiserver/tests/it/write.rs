@@ -120,6 +120,8 @@ async fn direct_writes_may_set_status() {
     let updated = server.update("pods", Some("anywhere"), done).unwrap();
     assert_eq!((&updated["status"]["phase"], &updated["metadata"]["generation"]), (&json!("Succeeded"), &json!(1)));
     assert_eq!(server.get("pods", Some("anywhere"), "p").unwrap(), updated);
+    let patched = server.patch("pods", Some("anywhere"), "p", json!({"status": {"phase": "Failed"}})).unwrap();
+    assert_eq!(patched["status"]["phase"], "Failed");
     server.delete("pods", Some("anywhere"), "p").unwrap();
     assert_eq!(server.get("pods", Some("anywhere"), "p").unwrap_err().code, 404);
     assert_eq!(server.get("nopes", None, "p").unwrap_err().code, 404);
