@@ -2,6 +2,7 @@
 
 use imbl::OrdMap;
 use std::collections::VecDeque;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -13,6 +14,15 @@ use crate::resource::Resource;
 
 /// The objects of a collection at one instant; a clone is O(1) and never changes.
 pub(crate) type Objects = OrdMap<Key, Arc<StoredObject>>;
+
+/// The objects whose keys lie between two bounds, in order; no upper bound means all that follow.
+pub(crate) fn between<'a>(
+    objects: &'a Objects,
+    first: Bound<&str>,
+    end: Option<&str>,
+) -> impl Iterator<Item = (&'a Key, &'a Arc<StoredObject>)> + use<'a> {
+    objects.range::<_, str>((first, end.map_or(Bound::Unbounded, Bound::Excluded)))
+}
 
 /// After how many events a snapshot is kept, so that an older state is found in few steps.
 const CHECKPOINT: usize = 256;

@@ -31,7 +31,17 @@ impl Selector {
         self.namespace.as_ref().map_or_else(String::new, |namespace| format!("{namespace}/"))
     }
 
+    /// The first key behind this scope; `None` if nothing is behind it.
+    pub(crate) fn key_end(&self) -> Option<String> {
+        self.namespace.as_deref().map(namespace_end)
+    }
+
     fn in_scope(&self, key: &Key) -> bool {
         self.namespace.as_deref().is_none_or(|namespace| key.namespace() == Some(namespace))
     }
+}
+
+/// The first key behind those of a namespace: `0` is the character that follows `/`.
+pub(crate) fn namespace_end(namespace: &str) -> String {
+    format!("{namespace}0")
 }

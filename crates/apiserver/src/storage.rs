@@ -8,10 +8,11 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::collection::{Collection, HistoryLimits};
+use crate::collection::{Collection, HistoryLimits, between};
 use crate::event::Event;
 use crate::object::{Change, Key, StoredObject};
 use crate::resource::{Catalog, Resource};
+use crate::selector::namespace_end;
 
 /// Everything that is stored, behind one short lock.
 ///
@@ -158,12 +159,11 @@ impl State {
         self.keys_from(resource, namespace).next().is_some()
     }
 
-    fn keys_from(&self, resource: &Resource, namespace: &str) -> impl Iterator<Item = &Key> {
-        let prefix = format!("{namespace}/");
+    fn keys_from(&self, resource: &Resource, namespace: &str) -> impl Iterator<Item = &Key> + use<'_> {
+        let (first, end) = (format!("{namespace}/"), namespace_end(namespace));
         let objects = self.collections.get(&resource.id).map(Collection::objects);
-        let range =
-            objects.map(|objects| objects.range::<_, str>((Bound::Included(prefix.as_str()), Bound::Unbounded)));
-        range.into_iter().flatten().map(|(key, _)| key).take_while(move |key| key.as_str().starts_with(&prefix))
+        let keys = objects.map(|objects| between(objects, Bound::Included(&first), Some(&end)));
+        keys.into_iter().flatten().map(|(key, _)| key)
     }
 
     /// Opens the collection of a resource anew after its rules have changed: objects stay, watches end, and everything

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::collection::Objects;
+use crate::collection::{Objects, between};
 use crate::object::{Key, StoredObject};
 use crate::selector::Selector;
 
@@ -24,10 +24,9 @@ pub(crate) fn page(objects: &Objects, selector: &Selector, start: Option<&str>, 
     }
     let prefix = selector.key_prefix();
     let first = format!("{prefix}{}", start.unwrap_or_default());
-    let mut in_scope = objects
-        .range::<_, str>((Bound::Included(first.as_str()), Bound::Unbounded))
-        .map(|(_, object)| object)
-        .take_while(|object| object.key.as_str().starts_with(&prefix));
+    let end = selector.key_end();
+    let in_scope = between(objects, Bound::Included(first.as_str()), end.as_deref());
+    let mut in_scope = in_scope.map(|(_, object)| object);
     let mut items = Vec::new();
     if let Some(limit) = limit {
         items.extend(in_scope.by_ref().filter(|object| selector.matches(object)).take(limit).cloned());

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::{Start, WatchOptions, bookmark_line};
-use crate::collection::Objects;
+use crate::collection::{Objects, between};
 use crate::hub::Hub;
 use crate::object::{Change, Form, Key};
 use crate::resource::Resource;
@@ -164,8 +164,8 @@ impl WatchStream {
         };
         let mut chunk = BytesMut::new();
         let mut last = None;
-        let rest = initial.objects.range::<_, str>((first, Bound::Unbounded));
-        for (key, object) in rest.take_while(|(key, _)| key.as_str().starts_with(&prefix)) {
+        let end = self.selector.key_end();
+        for (key, object) in between(&initial.objects, first, end.as_deref()) {
             if self.selector.matches(object) {
                 object.write_line(Change::Added, self.form, object.revision, &mut chunk);
             }

@@ -11,6 +11,7 @@ mod faults;
 mod http;
 mod kube;
 mod list;
+mod model;
 mod namespace;
 mod patch;
 mod remove;
