@@ -20,13 +20,13 @@ pub(crate) use scale::{ScaleChange, rescale, scale_of};
 pub(crate) use update::{Part, update};
 
 use bytes::{Bytes, BytesMut};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 use crate::crd;
 use crate::hub::Hub;
 use crate::namespace;
-use crate::object::{Change, Form, Key, StoredObject};
+use crate::object::{Form, Key, StoredObject};
 use crate::resource::Resource;
 use crate::status::Status;
 use crate::storage::State;
@@ -63,17 +63,18 @@ impl Outcome {
     }
 
     /// The body of the answer.
-    pub(crate) fn json(&self, resource: &Resource, form: Form) -> Bytes {
+    pub(crate) fn json(&self, form: Form) -> Bytes {
         match self {
             Self::Stored { object, .. } | Self::Accepted(object) => written(object, form),
-            Self::Shown { object, .. } if form == Form::Full => {
-                let mut bytes = serde_json::to_vec(object).unwrap_or_default();
+            Self::Shown { object, .. } => {
+                let partial = || {
+                    let metadata = object["metadata"].clone();
+                    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
+                };
+                let shown = if form == Form::Full { object.clone() } else { partial() };
+                let mut bytes = serde_json::to_vec(&shown).unwrap_or_default();
                 bytes.push(b'\n');
                 bytes.into()
-            }
-            Self::Shown { object, .. } => {
-                let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                written(&StoredObject::encode(resource, Key::new(None, name), object, 0, Change::Added), form)
             }
             Self::Done(status) => status.to_json(),
         }

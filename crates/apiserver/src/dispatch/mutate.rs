@@ -49,7 +49,7 @@ pub(super) fn mutate(
             return Err(Status::method_not_allowed());
         }
     };
-    Ok(json_reply(outcome.code(), outcome.json(resource, form)))
+    Ok(json_reply(outcome.code(), outcome.json(form)))
 }
 
 /// The part of the object that the path names.

@@ -22,8 +22,8 @@ pub(crate) struct ListHead {
     pub(crate) continue_token: Option<String>,
     pub(crate) remaining: Option<i64>,
     pub(crate) form: Form,
-    /// Items of typed lists leave kind and apiVersion out.
-    pub(crate) typed_items: bool,
+    /// Whether items name their kind: those of built-in lists do not.
+    pub(crate) items_name_kind: bool,
 }
 
 impl ListHead {
@@ -37,7 +37,7 @@ impl ListHead {
             continue_token: listed.page.next.clone().map(|start| ContinueToken { revision, start }.encode()),
             remaining: listed.page.remaining.and_then(|left| i64::try_from(left).ok()),
             form,
-            typed_items: resource.rules.custom || partial,
+            items_name_kind: resource.rules.custom || partial,
         }
     }
 
@@ -57,7 +57,7 @@ impl ListHead {
     }
 
     fn write_item(&self, object: &StoredObject, out: &mut BytesMut) {
-        if self.form == Form::Metadata || self.typed_items {
+        if self.items_name_kind {
             object.write(self.form, out);
         } else {
             object.write_untyped_item(out);

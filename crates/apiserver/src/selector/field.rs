@@ -40,6 +40,7 @@ impl FieldSelector {
         self.0.push(Term { read: Read::Name, value: name.to_owned(), equal: true });
     }
 
+    /// Whether everything matches.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

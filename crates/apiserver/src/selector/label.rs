@@ -41,7 +41,7 @@ impl LabelSelector {
         }
     }
 
-    /// The requirements of a `matchLabels`-like map: every label with exactly this value.
+    /// Whether everything matches.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -97,6 +97,11 @@ async fn metadata_alone_can_be_read_listed_and_watched() {
         (&json!("PartialObjectMetadata"), server.revision())
     );
     assert_eq!(get_as(&server, CONFIG_MAPS, &[("accept", METADATA)]).await.code, 406);
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": []}});
+    let created = version(&server.create("pods", Some("default"), pod).unwrap());
+    let request = Request::delete("/api/v1/namespaces/default/pods/p").header("accept", METADATA);
+    let deleted = send(&server, request.body(Full::default()).unwrap()).await.json();
+    assert_eq!((&deleted["kind"], version(&deleted)), (&json!("PartialObjectMetadata"), created + 1));
 }
 
 #[tokio::test(start_paused = true)]
