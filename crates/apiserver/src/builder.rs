@@ -39,6 +39,7 @@ impl Default for ApiServerBuilder {
             seed: None,
             limits: HistoryLimits { max_events: 10_000, max_age: None },
             settings: Settings {
+                minor_version: 37,
                 bookmark_interval: Duration::from_secs(60),
                 token: None,
                 streaming_lists: true,
@@ -80,6 +81,15 @@ impl ApiServerBuilder {
     /// How long events are remembered: for ever, within [`history`](Self::history), unless set.
     pub fn history_age(mut self, max_age: Duration) -> Self {
         self.limits.max_age = Some(max_age);
+        self
+    }
+
+    /// Behaves like Kubernetes 1.`minor` in what clients notice most: whether watches begin with initial events (1.32
+    /// and since 1.34), whether those are compressed (since 1.37), and how bookmarks look (since 1.34). 37 unless set.
+    pub fn emulate(mut self, minor: u32) -> Self {
+        self.settings.minor_version = minor;
+        self.settings.streaming_lists = minor == 32 || minor >= 34;
+        self.settings.compressed_watches = minor >= 37;
         self
     }
 

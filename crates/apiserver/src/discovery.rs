@@ -201,9 +201,9 @@ fn aggregated_resource(resource: &Resource) -> Value {
 }
 
 /// `GET /version`.
-pub(crate) fn version() -> Response<Body> {
+pub(crate) fn version(minor: u32) -> Response<Body> {
     let version = json!({
-        "major": "1", "minor": "37", "gitVersion": "v1.37.0+embedded", "gitCommit": "unknown",
+        "major": "1", "minor": minor.to_string(), "gitVersion": format!("v1.{minor}.0+embedded"), "gitCommit": "unknown",
         "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "none", "compiler": "rustc",
         "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
     });

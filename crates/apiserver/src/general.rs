@@ -14,7 +14,7 @@ pub(crate) fn general(hub: &Hub, call: &Call) -> Result<Response<Body>, Status> 
     let steps: Vec<&str> = call.parts.uri.path().split('/').filter(|step| !step.is_empty()).collect();
     let is_read = matches!(call.parts.method, Method::GET | Method::HEAD);
     let found = match steps.as_slice() {
-        ["version"] => Some(version()),
+        ["version"] => Some(version(hub.settings.minor_version)),
         [check @ ("healthz" | "livez" | "readyz"), ..] => {
             Some(health(check, call.query.switch("verbose") == Some(true)))
         }

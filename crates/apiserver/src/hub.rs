@@ -58,6 +58,8 @@ impl Hub {
 /// What the builder decided.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
+    /// The minor version of Kubernetes that the server shows.
+    pub(crate) minor_version: u32,
     pub(crate) bookmark_interval: Duration,
     /// What clients must know.
     pub(crate) token: Option<String>,

@@ -72,16 +72,27 @@ pub(crate) fn error_line(status: &Status) -> Bytes {
     line.into()
 }
 
+/// What a bookmark says beside its version.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Mark {
+    /// It ends the initial events.
+    pub(crate) ends_initial_events: bool,
+    /// It shows a creation time of null, as servers before 1.34 do.
+    pub(crate) null_creation: bool,
+}
+
 /// A `BOOKMARK` event: the empty object of the kind with nothing but a version.
-pub(crate) fn bookmark_line(resource: &Resource, form: Form, revision: u64, ends_initial_events: bool) -> Bytes {
-    let annotations = if ends_initial_events { r#","annotations":{"k8s.io/initial-events-end":"true"}"# } else { "" };
+pub(crate) fn bookmark_line(resource: &Resource, form: Form, revision: u64, mark: Mark) -> Bytes {
+    let annotations =
+        if mark.ends_initial_events { r#","annotations":{"k8s.io/initial-events-end":"true"}"# } else { "" };
+    let created = if mark.null_creation { r#","creationTimestamp":null"# } else { "" };
     let (kind, api_version, rest) = match form {
         Form::Full => (resource.kind.as_str(), resource.api_version(), resource.rules.empty),
         Form::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned(), ""),
     };
     format!(
         "{{\"type\":\"BOOKMARK\",\"object\":{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\
-         \"metadata\":{{\"resourceVersion\":\"{revision}\"{annotations}}}{rest}}}}}\n"
+         \"metadata\":{{\"resourceVersion\":\"{revision}\"{created}{annotations}}}{rest}}}}}\n"
     )
     .into()
 }
@@ -94,14 +105,19 @@ mod tests {
     #[test]
     fn bookmarks_are_empty_objects_with_a_version() {
         let catalog = Catalog::built_in();
-        let line = bookmark_line(catalog.named("configmaps").unwrap(), Form::Full, 9, true);
+        let line = bookmark_line(
+            catalog.named("configmaps").unwrap(),
+            Form::Full,
+            9,
+            Mark { ends_initial_events: true, null_creation: false },
+        );
         let expected = concat!(
             r#"{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"9","#,
             r#""annotations":{"k8s.io/initial-events-end":"true"}}}}"#,
             "\n"
         );
         assert_eq!(line, expected);
-        let line = bookmark_line(catalog.named("pods").unwrap(), Form::Full, 12746, false);
+        let line = bookmark_line(catalog.named("pods").unwrap(), Form::Full, 12746, Mark::default());
         let expected = concat!(
             r#"{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12746"},"#,
             r#""spec":{"containers":null},"status":{}}}"#,

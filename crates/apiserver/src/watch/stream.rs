@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Start, WatchOptions, bookmark_line};
+use super::{Mark, Start, WatchOptions, bookmark_line};
 use crate::collection::{Objects, between};
 use crate::hub::Hub;
 use crate::object::{Change, Form, Key};
@@ -142,7 +142,7 @@ impl WatchStream {
             if self.next_bookmark.is_some_and(|due| now >= due) {
                 self.schedule_bookmark(now);
                 if revision > self.started_at {
-                    return Some(Ok(bookmark_line(&self.resource, self.form, revision, false)));
+                    return Some(Ok(self.bookmark(revision, false)));
                 }
             }
             let wake = self.next_bookmark.map_or(self.deadline, |due| due.min(self.deadline));
@@ -180,7 +180,7 @@ impl WatchStream {
         }
         let marked = initial.marked;
         self.initial = None;
-        marked.then(|| bookmark_line(&self.resource, self.form, self.position, true))
+        marked.then(|| self.bookmark(self.position, true))
     }
 
     /// Takes what is new from the log.
@@ -210,6 +210,11 @@ impl WatchStream {
             }
         }
         Look::Events
+    }
+
+    fn bookmark(&self, revision: u64, ends_initial_events: bool) -> Bytes {
+        let null_creation = self.hub.settings.minor_version < 34;
+        bookmark_line(&self.resource, self.form, revision, Mark { ends_initial_events, null_creation })
     }
 
     fn schedule_bookmark(&mut self, now: Instant) {

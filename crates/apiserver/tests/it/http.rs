@@ -9,6 +9,10 @@ const DEADLINE: Duration = Duration::from_secs(30);
 async fn exchange(stream: &mut TcpStream, path: &str, until: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: test/1\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
+    read_until(stream, until).await
+}
+
+async fn read_until(stream: &mut TcpStream, until: &str) -> String {
     let mut text = String::new();
     let mut buffer = vec![0; 64 * 1024];
     while !text.contains(until) {
@@ -35,6 +39,28 @@ async fn lists_have_a_length_and_watches_are_chunked() {
     assert!(watch.contains("transfer-encoding: chunked"), "{watch}");
     assert!(watch.contains("\r\n{\"type\":\"ADDED\",\"object\":{\"kind\":\"ConfigMap\""), "{watch}");
     drop(stream);
+    listening.stop().await;
+}
+
+#[tokio::test]
+async fn curl_sees_an_indented_list_and_a_watch_line_by_line() {
+    let server = server();
+    put_config_map(&server, "a");
+    let listening = server.serve("127.0.0.1:0").await.unwrap();
+    let curl = async |path: &str, until: &str| {
+        let mut stream = TcpStream::connect(listening.addr()).await.unwrap();
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        read_until(&mut stream, until).await
+    };
+    let list = curl("/api/v1/namespaces/default/configmaps", "\n}").await;
+    assert!(list.contains("{\n  \"apiVersion\": \"v1\",\n") || list.contains("{\n  \"kind\": "), "{list}");
+    let watch = curl("/api/v1/namespaces/default/configmaps?watch=true", "}}\n").await;
+    assert!(
+        watch.contains("transfer-encoding: chunked") && watch.contains("{\"type\":\"ADDED\",\"object\":{"),
+        "{watch}"
+    );
     listening.stop().await;
 }
 

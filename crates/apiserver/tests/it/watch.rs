@@ -303,6 +303,22 @@ async fn an_older_server_refuses_initial_events_and_shows_them_unasked() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn other_versions_of_kubernetes_can_be_emulated() {
+    for (minor, streams, null_creation) in [(30, false, true), (32, true, true), (33, false, true), (34, true, false)] {
+        let server = ApiServer::builder().seed(1).emulate(minor).bookmark_interval(SECOND).build();
+        assert_eq!(get(&server, "/version").await.json()["minor"], minor.to_string());
+        let query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1";
+        assert_eq!(get(&server, &path(query)).await.code, if streams { 200 } else { 422 }, "1.{minor}");
+        let start = server.revision();
+        let query = format!("resourceVersion={start}&allowWatchBookmarks=1&timeoutSeconds=9");
+        let mut watch = Watch::open(&server, &path(&query)).await;
+        server.create("secrets", Some("default"), json!({"metadata": {"name": "s"}})).unwrap();
+        let bookmark = watch.next().await;
+        assert_eq!(bookmark["object"]["metadata"].get("creationTimestamp").is_some(), null_creation, "1.{minor}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn watches_that_mean_nothing_are_refused_on_one_line() {
     let server = server();
     for (query, code) in [("sendInitialEvents=true", 422), ("resourceVersion=abc", 500), ("labelSelector=a%20b", 400)] {
