@@ -21,7 +21,7 @@ pub(crate) enum Shape {
 }
 
 /// What was agreed on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Agreed {
     pub(crate) form: Form,
     pub(crate) format: Format,
@@ -111,11 +111,11 @@ mod tests {
 
     #[test]
     fn the_first_clause_that_can_be_met_wins() {
-        let json = Some((Form::Full, Format::Json));
-        check("", Shape::Object, json);
-        check("*/*", Shape::Watch, json);
-        check("application/vnd.kubernetes.protobuf,application/json", Shape::Object, json);
-        check("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Shape::List, json);
+        let json = || Some((Form::Full, Format::Json));
+        check("", Shape::Object, json());
+        check("*/*", Shape::Watch, json());
+        check("application/vnd.kubernetes.protobuf,application/json", Shape::Object, json());
+        check("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Shape::List, json());
         check("application/json;q=0.5, application/yaml", Shape::Object, Some((Form::Full, Format::Yaml)));
         check("application/yaml", Shape::Watch, None);
         check("text/html", Shape::Object, None);
@@ -125,6 +125,6 @@ mod tests {
         check(METADATA, Shape::List, None);
         check(METADATA_LIST, Shape::List, Some((Form::Metadata, Format::Json)));
         check(METADATA_LIST, Shape::Object, None);
-        check(&format!("{METADATA_LIST};q=0.1,application/json;stream=watch"), Shape::List, json);
+        check(&format!("{METADATA_LIST};q=0.1,application/json;stream=watch"), Shape::List, json());
     }
 }

@@ -1,7 +1,7 @@
 //! The life of a custom resource definition: accepted, established, changed, and taken away with all its objects.
 //!
 //! Schemas are accepted and not looked into: nothing is pruned, defaulted or validated by them. Only the storage version
-//! of a resource is served.
+//! of a resource is looked at for selectable fields; others show the same objects under another `apiVersion`.
 
 mod definition;
 
@@ -16,7 +16,7 @@ use crate::resource::Resource;
 use crate::status::Status;
 use crate::storage::State;
 use crate::write::{DeleteOptions, Trust, delete_in};
-use definition::resource_of;
+use definition::resources_of;
 
 /// The resource of definitions.
 pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
@@ -67,7 +67,7 @@ pub(crate) fn finish(hub: &Hub, state: &mut State, resource: &Resource) {
         return;
     }
     hub.storage.commit(state, &definitions, &key, None);
-    state.catalog.remove(&resource.group, &resource.version, &resource.plural);
+    state.catalog.remove(&resource.id);
     state.drop_collection(resource);
 }
 
@@ -83,29 +83,27 @@ fn settle(hub: &Hub, state: &mut State, name: &str) {
 
 /// Accepts the names, then opens the resource: two steps, as clients see them.
 fn establish(hub: &Hub, state: &mut State, definitions: &Resource, key: &Key, mut object: Value) {
-    let Some(resource) = resource_of(&object) else { return };
+    let resources = resources_of(&object);
+    let Some(stored) = resources.first() else { return };
     object["status"]["acceptedNames"] = object["spec"]["names"].clone();
-    object["status"]["storedVersions"] = json!([resource.version]);
+    object["status"]["storedVersions"] = json!([stored.version]);
     put_condition(hub, &mut object, "NamesAccepted", "NoConflicts", "no conflicts found");
     hub.storage.commit(state, definitions, key, Some(&object));
     put_condition(hub, &mut object, "Established", "InitialNamesAccepted", "the initial names have been accepted");
-    state.catalog.put(resource);
+    state.catalog.put(resources);
     hub.storage.commit(state, definitions, key, Some(&object));
 }
 
 /// Opens the resource anew if its definition has changed: watches end, and older versions have expired.
 fn refresh(state: &mut State, object: &Value) {
-    let Some(resource) = resource_of(object) else { return };
-    let served = state.catalog.named(&resource.id);
-    if served.is_some_and(|served| served.rules.definition == resource.rules.definition) {
+    let resources = resources_of(object);
+    let Some(stored) = resources.first() else { return };
+    let served = state.catalog.named(&stored.id);
+    if served.is_some_and(|served| served.rules.definition == stored.rules.definition) {
         return;
     }
-    let old = served.cloned();
-    if let Some(old) = old {
-        state.catalog.remove(&old.group, &old.version, &old.plural);
-    }
-    state.reopen(&resource);
-    state.catalog.put(resource);
+    state.reopen(stored);
+    state.catalog.put(resources);
 }
 
 /// Deletes all objects; the definition goes with the last of them.
@@ -114,14 +112,15 @@ fn terminate(hub: &Hub, state: &mut State, definitions: &Resource, key: &Key, mu
         put_condition(hub, &mut object, "Terminating", "InstanceDeletionInProgress", "instances are being deleted");
         hub.storage.commit(state, definitions, key, Some(&object));
     }
-    let Some(resource) = resource_of(&object) else { return };
-    let keys: Vec<Key> = state.collection(&resource).objects().keys().cloned().collect();
+    let resources = resources_of(&object);
+    let Some(resource) = resources.first() else { return };
+    let keys: Vec<Key> = state.collection(resource).objects().keys().cloned().collect();
     let options = DeleteOptions { trust: Trust::Host, ..DeleteOptions::default() };
     for key in keys {
         // Each key was there a moment ago, under the same lock.
-        let _ = delete_in(hub, state, &resource, &key, &options);
+        let _ = delete_in(hub, state, resource, &key, &options);
     }
-    finish(hub, state, &resource);
+    finish(hub, state, resource);
 }
 
 fn find(state: &State, name: &str) -> Option<(Arc<Resource>, Key, Value)> {

@@ -43,7 +43,7 @@ impl Event {
     }
 
     /// The watch line of this event as `change`. Every watcher gets the same bytes.
-    pub(crate) fn line(&self, change: Change, form: Form) -> Bytes {
+    pub(crate) fn line(&self, change: Change, form: &Form) -> Bytes {
         let own = if self.before.is_some() { Change::Modified } else { Change::Added };
         if let (Some(after), Form::Full) = (&self.after, form)
             && own == change
@@ -52,12 +52,16 @@ impl Event {
         }
         let shown = if change == Change::Deleted { &self.before } else { &self.after };
         let Some(shown) = shown else { return Bytes::new() };
-        let slot = change as usize + if form == Form::Metadata { 3 } else { 0 };
         let encode = || {
             let mut out = BytesMut::new();
             shown.write_line(change, form, self.revision, &mut out);
             out.freeze()
         };
-        self.lines[slot].get_or_init(encode).clone()
+        match form {
+            Form::Full => self.lines[change as usize].get_or_init(encode).clone(),
+            Form::Metadata => self.lines[change as usize + 3].get_or_init(encode).clone(),
+            // Few watch a version that is not the stored one: each gets its own bytes.
+            Form::Version(_) => encode(),
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! An object as it is stored: encoded once, shared as bytes.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use serde::Serialize;
 use serde_json::{Map, Value};
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -64,12 +65,14 @@ impl Change {
 pub(crate) const LINE_END: &str = "}\n";
 
 /// Which part of an object a reader wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum Form {
     #[default]
     Full,
     /// `PartialObjectMetadata`: the metadata alone.
     Metadata,
+    /// A custom object in another version than the one it is stored in: only its `apiVersion` differs.
+    Version(Arc<str>),
 }
 
 const METADATA_PREFIX: &str = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#;
@@ -87,6 +90,8 @@ pub(crate) struct StoredObject {
     /// The whole watch line: `{"type":"ADDED","object":{…}}` and a newline.
     line: Bytes,
     object: Range<usize>,
+    /// Where the first member of the object ends: of custom ones, its `apiVersion`.
+    first_member_end: usize,
     metadata: Range<usize>,
     /// The digits of `metadata.resourceVersion`.
     version: Range<usize>,
@@ -103,8 +108,15 @@ impl StoredObject {
         let metadata_members = members.get("metadata").and_then(Value::as_object).unwrap_or(&nothing);
         line.push(b'{');
         let first = if resource.rules.custom { ["apiVersion", "kind"] } else { ["kind", "apiVersion"] };
+        let stored_version = resource.stored_api_version();
+        let mut first_member_end = 0;
         for name in first {
-            write_member(&mut line, name, members.get(name).unwrap_or(&Value::Null));
+            let value = members.get(name).unwrap_or(&Value::Null);
+            match (&stored_version, name) {
+                (Some(version), "apiVersion") => write_member(&mut line, name, version),
+                _ => write_member(&mut line, name, value),
+            }
+            first_member_end = if first_member_end == 0 { line.len() } else { first_member_end };
             line.push(b',');
         }
         line.extend_from_slice(br#""metadata":"#);
@@ -126,6 +138,7 @@ impl StoredObject {
             fields: resource.rules.fields.iter().map(|field| field.read(object)).collect(),
             line: line.into(),
             object: start..end,
+            first_member_end,
             metadata,
             version,
         }
@@ -136,7 +149,16 @@ impl StoredObject {
         self.line.clone()
     }
 
-    /// The object as a value. Metadata includes its `resourceVersion`.
+    /// The object as a value in the version of `resource`. Metadata includes its `resourceVersion`.
+    pub(crate) fn value_as(&self, resource: &Resource) -> Value {
+        let mut value = self.value();
+        if resource.stored_api_version().is_some() {
+            value["apiVersion"] = resource.api_version().into();
+        }
+        value
+    }
+
+    /// The object as a value, as it is stored. Metadata includes its `resourceVersion`.
     pub(crate) fn value(&self) -> Value {
         serde_json::from_slice(&self.line[self.object.clone()]).unwrap_or(Value::Null)
     }
@@ -153,13 +175,20 @@ impl StoredObject {
     }
 
     /// Appends the object in the form asked for.
-    pub(crate) fn write(&self, form: Form, out: &mut BytesMut) {
+    pub(crate) fn write(&self, form: &Form, out: &mut BytesMut) {
+        let (prefix, shown, suffix) = self.parts(form);
+        out.put_slice(prefix.as_bytes());
+        out.put_slice(&self.line[shown]);
+        out.put_slice(suffix.as_bytes());
+    }
+
+    /// What a form puts before a slice of the line, the slice, and what it puts behind.
+    fn parts(&self, form: &Form) -> (Cow<'static, str>, Range<usize>, &'static str) {
         match form {
-            Form::Full => out.put_slice(&self.line[self.object.clone()]),
-            Form::Metadata => {
-                out.put_slice(METADATA_PREFIX.as_bytes());
-                out.put_slice(&self.line[self.metadata.clone()]);
-                out.put_u8(b'}');
+            Form::Full => (Cow::Borrowed(""), self.object.clone(), ""),
+            Form::Metadata => (Cow::Borrowed(METADATA_PREFIX), self.metadata.clone(), "}"),
+            Form::Version(version) => {
+                (Cow::Owned(format!(r#"{{"apiVersion":"{version}""#)), self.first_member_end..self.object.end, "")
             }
         }
     }
@@ -172,12 +201,9 @@ impl StoredObject {
     }
 
     /// Appends a watch line that shows this state under another change, form and version.
-    pub(crate) fn write_line(&self, change: Change, form: Form, revision: u64, out: &mut BytesMut) {
+    pub(crate) fn write_line(&self, change: Change, form: &Form, revision: u64, out: &mut BytesMut) {
         out.put_slice(change.prefix().as_bytes());
-        let (prefix, shown, suffix) = match form {
-            Form::Full => ("", self.object.clone(), ""),
-            Form::Metadata => (METADATA_PREFIX, self.metadata.clone(), "}"),
-        };
+        let (prefix, shown, suffix) = self.parts(form);
         out.put_slice(prefix.as_bytes());
         out.put_slice(&self.line[shown.start..self.version.start]);
         out.put_slice(revision.to_string().as_bytes());
@@ -215,7 +241,7 @@ fn write_metadata(line: &mut Vec<u8>, members: &Map<String, Value>, revision: u6
     (start..line.len(), version)
 }
 
-fn write_member(line: &mut Vec<u8>, name: &str, value: &Value) {
+fn write_member(line: &mut Vec<u8>, name: &str, value: &impl Serialize) {
     // Writing a `Value` into a `Vec` cannot fail: no map has keys that are not strings, no writer refuses.
     let _ = serde_json::to_writer(&mut *line, name);
     line.push(b':');
@@ -264,7 +290,7 @@ mod tests {
     #[test]
     fn a_deleted_line_shows_the_version_of_the_delete() {
         let mut out = BytesMut::new();
-        stored().write_line(Change::Deleted, Form::Full, 1000, &mut out);
+        stored().write_line(Change::Deleted, &Form::Full, 1000, &mut out);
         let line: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(line["type"], "DELETED");
         assert_eq!(line["object"]["metadata"]["resourceVersion"], "1000");
@@ -283,7 +309,7 @@ mod tests {
     #[test]
     fn metadata_alone_is_a_partial_object() {
         let mut out = BytesMut::new();
-        stored().write(Form::Metadata, &mut out);
+        stored().write(&Form::Metadata, &mut out);
         let partial: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(partial["kind"], "PartialObjectMetadata");
         assert_eq!(partial["metadata"]["resourceVersion"], "41");

@@ -49,6 +49,8 @@ pub(crate) struct Rules {
     pub(crate) fields: Vec<Field>,
     /// How an unknown field selector is refused.
     pub(crate) unknown_field: UnknownField,
+    /// The version objects are stored in, where this is another one.
+    pub(crate) stored_version: Option<String>,
     /// The generation of the definition of a custom resource.
     pub(crate) definition: i64,
     /// Top-level members of an empty object, as they show in bookmarks.
@@ -160,6 +162,11 @@ impl Resource {
     #[must_use]
     pub fn api_version(&self) -> String {
         group_version(&self.group, &self.version)
+    }
+
+    /// `group/version` as it is stored, where that is not this version.
+    pub(crate) fn stored_api_version(&self) -> Option<String> {
+        self.rules.stored_version.as_ref().map(|version| group_version(&self.group, version))
     }
 
     /// The name error messages use, which is the id.

@@ -63,7 +63,7 @@ impl Outcome {
     }
 
     /// The body of the answer.
-    pub(crate) fn json(&self, form: Form) -> Bytes {
+    pub(crate) fn json(&self, form: &Form) -> Bytes {
         match self {
             Self::Stored { object, .. } | Self::Accepted(object) => written(object, form),
             Self::Shown { object, .. } => {
@@ -71,7 +71,7 @@ impl Outcome {
                     let metadata = object["metadata"].clone();
                     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
                 };
-                let shown = if form == Form::Full { object.clone() } else { partial() };
+                let shown = if *form == Form::Metadata { partial() } else { object.clone() };
                 let mut bytes = serde_json::to_vec(&shown).unwrap_or_default();
                 bytes.push(b'\n');
                 bytes.into()
@@ -81,7 +81,7 @@ impl Outcome {
     }
 }
 
-fn written(object: &StoredObject, form: Form) -> Bytes {
+fn written(object: &StoredObject, form: &Form) -> Bytes {
     let mut out = BytesMut::new();
     object.write(form, &mut out);
     out.extend_from_slice(b"\n");

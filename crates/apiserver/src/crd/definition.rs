@@ -57,10 +57,24 @@ pub(crate) fn prepare(object: &mut Value) -> Result<(), Status> {
     Ok(())
 }
 
-/// The resource a definition means: its storage version, if that is served.
-pub(super) fn resource_of(object: &Value) -> Option<Resource> {
+/// The versions of the resource a definition means: the stored one first, then all others that are served.
+pub(super) fn resources_of(object: &Value) -> Vec<Resource> {
+    let versions = object["spec"]["versions"].as_array().map_or(&[][..], Vec::as_slice);
+    let Some(stored) = versions.iter().find(|version| version["storage"] == true) else { return Vec::new() };
+    let others = versions.iter().filter(|version| version["storage"] != true && version["served"] == true);
+    let mut resources: Vec<Resource> =
+        std::iter::once(stored).chain(others).filter_map(|version| resource_of(object, version)).collect();
+    if let Some((stored, others)) = resources.split_first_mut() {
+        for other in others {
+            other.rules.stored_version = Some(stored.version.clone());
+            other.rules.fields.clone_from(&stored.rules.fields);
+        }
+    }
+    resources
+}
+
+fn resource_of(object: &Value, version: &Value) -> Option<Resource> {
     let spec = &object["spec"];
-    let version = spec["versions"].as_array()?.iter().find(|version| version["storage"] == true)?;
     let names = &spec["names"];
     let words = |value: &Value| -> Vec<String> {
         value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()

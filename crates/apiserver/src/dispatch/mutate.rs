@@ -21,7 +21,7 @@ pub(super) fn mutate(
     call: &Call,
     target: &Target,
     verb: Verb,
-    form: Form,
+    form: &Form,
 ) -> Result<Response<Body>, Status> {
     let resource = &target.resource;
     if verb == Verb::DeleteCollection {

@@ -18,15 +18,15 @@ impl Catalog {
         Self { resources: BUILT_IN.clone() }
     }
 
-    /// Adds a resource, or replaces the one of the same group, version and plural.
-    pub(crate) fn put(&mut self, resource: Resource) {
-        self.remove(&resource.group, &resource.version, &resource.plural);
-        self.resources.push(Arc::new(resource));
+    /// Puts all versions of a resource, the stored one first, in place of those there were.
+    pub(crate) fn put(&mut self, versions: Vec<Resource>) {
+        self.resources.retain(|known| versions.iter().all(|version| version.id != known.id));
+        self.resources.extend(versions.into_iter().map(Arc::new));
     }
 
-    /// Takes one version of a resource away.
-    pub(crate) fn remove(&mut self, group: &str, version: &str, plural: &str) {
-        self.resources.retain(|known| known.group != group || known.version != version || known.plural != plural);
+    /// Takes all versions of a resource away.
+    pub(crate) fn remove(&mut self, id: &str) {
+        self.resources.retain(|known| known.id != id);
     }
 
     /// The resource at a path.

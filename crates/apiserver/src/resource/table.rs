@@ -120,6 +120,7 @@ impl Row {
                     () if marked("labels") => UnknownField::Label,
                     () => UnknownField::Known,
                 },
+                stored_version: None,
                 definition: 0,
                 empty: if marked("containers") { r#","spec":{"containers":null},"status":{}"# } else { "" },
             },

@@ -30,7 +30,7 @@ pub(crate) fn delete_in(
     options: &DeleteOptions,
 ) -> Result<Outcome, Status> {
     let Some(stored) = state.object(resource, key) else { return Err(Status::not_found(resource, key.name())) };
-    let mut object = stored.value();
+    let mut object = stored.value_as(resource);
     check_preconditions(resource, key, &object, options)?;
     if resource.id == "namespaces" && matches!(key.name(), "default" | "kube-system" | "kube-public") {
         let message = format!("namespaces \"{}\" is forbidden: this namespace may not be deleted", key.name());

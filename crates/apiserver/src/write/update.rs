@@ -91,7 +91,7 @@ pub(super) fn modify(
 ) -> Result<Outcome, Status> {
     let mut state = hub.storage.lock();
     let Some(stored) = state.object(resource, key) else { return Err(Status::not_found(resource, key.name())) };
-    let before = stored.value();
+    let before = stored.value_as(resource);
     let mut after = change(&before)?;
     if resource.id == crd::DEFINITIONS {
         crd::prepare(&mut after)?;

@@ -86,6 +86,41 @@ async fn a_deleted_definition_takes_its_objects_along_and_can_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn every_served_version_shows_the_same_objects() {
+    const OLD: &str = "/apis/shop.example.com/v1alpha1/namespaces/default/gadgets";
+    let server = server();
+    let mut two = definition();
+    let old = json!({"name": "v1alpha1", "served": true, "storage": false, "schema": {"openAPIV3Schema": {"type": "object"}}});
+    two["spec"]["versions"].as_array_mut().unwrap().push(old);
+    server.create("customresourcedefinitions", None, two).unwrap();
+    let start = server.revision();
+    let mut new_watch = Watch::open(&server, &format!("{GADGETS}?watch=1&resourceVersion={start}")).await;
+    let mut old_watch = Watch::open(&server, &format!("{OLD}?watch=1&resourceVersion={start}")).await;
+    let mut body = gadget("g", "red");
+    body["apiVersion"] = json!("shop.example.com/v1alpha1");
+    let created = post(&server, OLD, &body).await;
+    assert_eq!((created.code, &created.json()["apiVersion"]), (201, &json!("shop.example.com/v1alpha1")));
+    let read = async |path: &str| get(&server, path).await.json()["apiVersion"].clone();
+    assert_eq!(read(&format!("{OLD}/g")).await, "shop.example.com/v1alpha1");
+    assert_eq!(read(&format!("{GADGETS}/g")).await, "shop.example.com/v1");
+    assert_eq!(get(&server, OLD).await.json()["items"][0]["apiVersion"], "shop.example.com/v1alpha1");
+    let patched = merge(&server, &format!("{OLD}/g"), &json!({"spec": {"colour": "blue"}})).await;
+    assert_eq!((patched.code, &patched.json()["apiVersion"]), (200, &json!("shop.example.com/v1alpha1")));
+    let unchanged = merge(&server, &format!("{OLD}/g"), &json!({"spec": {"colour": "blue"}})).await;
+    assert_eq!(version(&unchanged.json()), version(&patched.json()));
+    delete(&server, &format!("{OLD}/g")).await;
+    for (watch, expected) in [(&mut new_watch, "shop.example.com/v1"), (&mut old_watch, "shop.example.com/v1alpha1")] {
+        for kind in ["ADDED g", "MODIFIED g", "DELETED g"] {
+            let event = watch.next().await;
+            assert_eq!((told(&event).as_str(), &event["object"]["apiVersion"]), (kind, &json!(expected)));
+        }
+    }
+    delete(&server, &format!("{DEFINITIONS}/gadgets.shop.example.com")).await;
+    assert!(new_watch.until_end().await.is_empty() && old_watch.until_end().await.is_empty());
+    assert_eq!((get(&server, OLD).await.code, get(&server, GADGETS).await.code), (404, 404));
+}
+
+#[tokio::test(start_paused = true)]
 async fn definitions_that_mean_nothing_are_refused() {
     let server = server();
     let check = async |change: fn(&mut Value), field: &str| {
