@@ -130,8 +130,15 @@ async fn spoil_list(fault: &Armed, response: Response<Body>, facts: &Facts) -> R
     Response::from_parts(parts, full_body(spoilt.unwrap_or(whole)))
 }
 
+/// A broken connection, after what was sent before has had its chance to leave.
+pub(super) async fn reset_after_sending() -> io::Error {
+    // A connection flushes when there is nothing more to write for the moment.
+    tokio::task::yield_now().await;
+    reset()
+}
+
 /// A broken connection.
-pub(super) fn reset() -> io::Error {
+fn reset() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionReset, "connection reset by peer")
 }
 

@@ -5,7 +5,7 @@ use futures_util::{Stream, StreamExt, stream};
 use std::io;
 use std::time::Duration;
 
-use super::armed::reset;
+use super::armed::reset_after_sending;
 use super::{Action, Armed};
 use crate::compress::gzip;
 
@@ -40,7 +40,7 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin + Send + 'static> FaultyBytes<S
             match action {
                 Action::EndAfterBytes(_) => return None,
                 Action::StallAfterBytes(_) => return std::future::pending().await,
-                _ => return Some(Err(reset())),
+                _ => return Some(Err(reset_after_sending().await)),
             }
         }
         while self.held.is_empty() {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
-use super::armed::{injected_status, reset};
+use super::armed::{injected_status, reset_after_sending};
 use super::{Action, Armed};
 use crate::watch::error_line;
 
@@ -61,7 +61,7 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin + Send + 'static> FaultyLines<S
                 self.ended = true;
                 return match ending {
                     Ending::Clean => None,
-                    Ending::Broken => Some(Err(reset())),
+                    Ending::Broken => Some(Err(reset_after_sending().await)),
                     Ending::Told(line) => Some(Ok(line)),
                 };
             }

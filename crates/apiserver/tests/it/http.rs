@@ -1,4 +1,5 @@
 use crate::support::*;
+use kube_embedded_apiserver::{Action, Fault};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -62,6 +63,49 @@ async fn curl_sees_an_indented_list_and_a_watch_line_by_line() {
         "{watch}"
     );
     listening.stop().await;
+}
+
+#[tokio::test]
+async fn faults_reach_sockets() {
+    let watch = format!("{CONFIG_MAPS}?watch=true&timeoutSeconds=1");
+    // What is asked for, what goes wrong, and whether an answer begins and whether it ends as it should.
+    for (path, fault, begins, ends) in [
+        (CONFIG_MAPS, Fault::reset(), false, false),
+        (CONFIG_MAPS, Fault::reset_after_bytes(10), true, false),
+        (watch.as_str(), Fault::reset_after_bytes(40), true, false),
+        (watch.as_str(), Fault::new(Action::ResetAfterEvents(1)), true, false),
+        (watch.as_str(), Fault::end_after_events(1), true, true),
+        (watch.as_str(), Fault::new(Action::ConnectionClose), true, true),
+        (watch.as_str(), Fault::status(503), true, true),
+    ] {
+        let server = server();
+        put_config_map(&server, "a");
+        server.faults().add(fault.clone());
+        let listening = server.serve("127.0.0.1:0").await.unwrap();
+        let mut stream = TcpStream::connect(listening.addr()).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        let _ = tokio::time::timeout(DEADLINE, stream.read_to_end(&mut answer)).await.unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        assert_eq!(answer.starts_with("HTTP/1.1 "), begins, "{fault:?}: {answer}");
+        assert_eq!(answer.ends_with("0\r\n\r\n") || answer.contains("content-length:"), ends, "{fault:?}: {answer}");
+        assert_eq!(server.faults().fired().len(), 1);
+        listening.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_never_answered_ends_with_the_server() {
+    let server = server();
+    server.faults().add(Fault::new(Action::NoAnswer));
+    let listening = server.serve("127.0.0.1:0").await.unwrap();
+    let mut stream = TcpStream::connect(listening.addr()).await.unwrap();
+    stream.write_all(b"GET /api/v1/pods HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    let silent = tokio::time::timeout(Duration::from_millis(200), stream.read_u8()).await;
+    assert!(silent.is_err());
+    listening.stop().await;
+    assert!(stream.read_u8().await.is_err());
 }
 
 #[tokio::test]
