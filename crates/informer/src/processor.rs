@@ -1,5 +1,6 @@
 //! Tells handlers what changed: each in order, each at its own pace.
 
+mod handle;
 mod handler;
 mod listener;
 mod mailbox;
@@ -14,10 +15,11 @@ use tracing::warn;
 use crate::object::{KeyRef, Object, ObjectKey};
 use crate::store::Snapshot;
 
+pub use self::handle::{HandlerGuard, HandlerHandle, Removal, RemoveError};
 pub(crate) use self::handler::{AnyHandler, AsyncCalls, AsyncClosure};
 pub use self::handler::{AsyncEventHandler, EventHandler, Filtered, Handlers};
 pub(crate) use self::listener::Listener;
-pub use self::listener::{EventStream, HandlerGuard, HandlerHandle, HandlerOptions, Removal, RemoveError};
+pub use self::listener::{EventStream, HandlerOptions};
 pub use self::mailbox::Delivery;
 
 /// What a handler is told.

@@ -16,12 +16,13 @@
 mod backoff;
 mod error;
 mod initial;
+mod open_watch;
+mod options;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
@@ -30,10 +31,12 @@ use self::backoff::Backoff;
 pub use self::backoff::BackoffOptions;
 pub use self::error::{IncompleteReason, ReflectorError};
 use self::initial::Streaming;
+use self::open_watch::OpenWatch;
+pub use self::options::{ListReason, ReflectorOptions};
 use crate::health::Phase;
 use crate::object::{Object, ResourceVersion};
-use crate::queue::{Delta, ListMark, Replacement, Scope};
-use crate::source::{Decoded, Events, ListOptions, ListWatch, SourceError, WatchEvent, WatchOptions};
+use crate::queue::{Delta, ListMark, Replacement};
+use crate::source::{Decoded, ListOptions, ListWatch, SourceError, WatchEvent, WatchOptions};
 
 /// Watches shorter than this, with nothing in them, are a server's way of saying no.
 const VERY_SHORT: Duration = Duration::from_secs(1);
@@ -44,8 +47,6 @@ const GRACE: Duration = Duration::from_secs(30);
 /// When to list again after one that could not be read in full: at first, and in the end.
 const RETRY_LIST: Duration = Duration::from_secs(30);
 const RETRY_LIST_AT_MOST: Duration = Duration::from_secs(600);
-/// How many bookmarks in a row may be missed before a watch is taken for dead.
-const MISSED_BOOKMARKS: u32 = 4;
 
 /// Where a reflector puts what it learns. Everything but [`Sink::push`] may be left out.
 pub trait Sink<T>: Send + 'static {
@@ -68,77 +69,6 @@ pub trait Sink<T>: Send + 'static {
     /// Something failed; the reflector goes on.
     fn failed(&mut self, error: &ReflectorError) {
         let _ = error;
-    }
-}
-
-/// Why everything is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ListReason {
-    /// Nothing is known yet.
-    First,
-    /// The server has forgotten the version to go on from.
-    Expired,
-    /// Something went wrong that a new watch would not cure.
-    Failed,
-    /// Somebody asked for it, or it was time to.
-    Requested,
-    /// The server was restored to an older state.
-    Restored,
-}
-
-impl ListReason {
-    /// One word for metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Expired => "expired",
-            Self::Failed => "failed",
-            Self::Requested => "requested",
-            Self::Restored => "restored",
-        }
-    }
-}
-
-/// How a reflector asks.
-#[derive(Debug, Clone)]
-pub struct ReflectorOptions {
-    /// What it follows: one namespace of a set, or everything its source has.
-    pub scope: Scope,
-    /// True to ask for the initial state by a watch where the source can; false to always list.
-    pub streaming: bool,
-    /// How many objects to ask for at a time; `None` to decide as client-go does.
-    pub page_size: Option<usize>,
-    /// The shortest time a watch is asked to last; the longest is twice that. At least five minutes.
-    pub watch_timeout: Duration,
-    /// How long a list or an initial stream may stand still before it is given up.
-    pub progress_deadline: Duration,
-    /// How long to wait between attempts.
-    pub backoff: BackoffOptions,
-    /// How often to ask for everything again though nothing is wrong; `None` for never.
-    pub relist_period: Option<Duration>,
-    /// Counts requests to ask for everything again; each change is one.
-    pub relist_requests: Option<watch::Receiver<u64>>,
-    /// So many first lists may run at once, of all reflectors that share this; `None` for any number.
-    pub first_lists: Option<Arc<Semaphore>>,
-    /// Where all chance comes from.
-    pub seed: u64,
-}
-
-impl Default for ReflectorOptions {
-    fn default() -> Self {
-        Self {
-            scope: None,
-            streaming: true,
-            page_size: None,
-            watch_timeout: Duration::from_secs(300),
-            progress_deadline: Duration::from_secs(30),
-            backoff: BackoffOptions::default(),
-            relist_period: None,
-            relist_requests: None,
-            first_lists: None,
-            seed: rand::random(),
-        }
     }
 }
 
@@ -516,40 +446,4 @@ where
 
 fn version_of(object: &impl Object) -> Option<ResourceVersion> {
     Some(object.id().version).filter(|version| !version.is_empty()).map(ResourceVersion::from)
-}
-
-/// A watch under way.
-struct OpenWatch<T> {
-    events: Events<T>,
-    opened: Instant,
-    /// When the server is to end it.
-    agreed: Duration,
-    /// How many events and bookmarks have come.
-    heard: u64,
-    /// True on a watch without a version until its first change: it begins with the present state, in no order.
-    unordered: bool,
-    last_bookmark: Option<Instant>,
-    /// The longest time between two bookmarks so far.
-    rhythm: Option<Duration>,
-}
-
-impl<T> OpenWatch<T> {
-    fn heard(&mut self, event: &WatchEvent<T>) {
-        self.heard += 1;
-        self.unordered &= matches!(event, WatchEvent::Added(_));
-        if matches!(event, WatchEvent::Bookmark { .. }) {
-            let now = Instant::now();
-            let gap = self.last_bookmark.replace(now).map(|last| now - last);
-            self.rhythm = self.rhythm.max(gap);
-        }
-    }
-
-    /// How long it may stay silent from now on.
-    fn deadline(&self) -> Duration {
-        let at_most = (self.agreed + GRACE).saturating_sub(self.opened.elapsed());
-        match self.rhythm {
-            Some(rhythm) => at_most.min((rhythm * MISSED_BOOKMARKS).max(GRACE)),
-            None => at_most,
-        }
-    }
 }

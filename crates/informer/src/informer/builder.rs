@@ -9,8 +9,9 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::tasks::CoreSink;
 use super::verify::{TakeInventory, take_inventory};
-use super::{Core, CoreSink, Lifecycle, Shared, SharedInformer, short_type_name};
+use super::{Core, Lifecycle, Shared, SharedInformer, short_type_name};
 use crate::apply::{Applier, Changes};
 use crate::health::HealthBoard;
 use crate::lister::NAMESPACE_INDEX;

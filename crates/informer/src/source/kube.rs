@@ -3,36 +3,32 @@
 //! This is the only module that talks to a server. It asks for JSON without compression, reads the raw body, and decodes
 //! each object once.
 
-use std::any::Any;
+mod decode;
+mod status;
+
 use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
 use http::{Request, Response, header};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::BodyExt as _;
 use kube_client::Client;
 use kube_client::client::Body;
-use kube_core::{ApiResource, DynamicObject, Resource, TypeMeta};
+use kube_core::{ApiResource, Resource};
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 
+use self::decode::Decoder;
+use self::status::read_status;
 use super::frames::Lines;
 use super::items::{ExpectedKind, ItemSplitter};
 use super::{
-    BadObject, Decoded, Events, Identity, Items, ListOptions, ListPart, ListWatch, SourceError, Status, WatchEvent,
+    BadObject, Decoded, Events, Identity, Items, ListOptions, ListPart, ListWatch, SourceError, WatchEvent,
     WatchOptions,
 };
-use crate::object::{
-    self, DecodeError, Glimpse, Id, KeyRef, Kind, ManagedFields, Object, Raw, ResourceType, ResourceVersion,
-};
+use crate::object::{DecodeError, Id, KeyRef, Kind, ManagedFields, Object, Raw, ResourceType};
 
-/// The annotation that marks the bookmark behind the initial events.
-const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
-/// As much of an error answer as is worth reading.
-const ERROR_BODY_LIMIT: usize = 64 * 1024;
 /// Objects above this size are refused unless the source is told otherwise: 32 MiB.
 pub const DEFAULT_OBJECT_LIMIT: usize = 32 * 1024 * 1024;
 
@@ -340,165 +336,6 @@ async fn next_chunk(body: &mut Body) -> Result<Option<Bytes>, SourceError> {
         }
     }
     Ok(None)
-}
-
-/// Makes objects and events of bytes.
-struct Decoder<T> {
-    api_version: String,
-    kind: String,
-    managed_fields: ManagedFields,
-    objects: PhantomData<fn() -> T>,
-}
-
-/// A watch event of any form. The server writes `type` first and `object` last, which is read without this.
-#[derive(serde::Deserialize)]
-struct Envelope<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    object: &'a RawValue,
-}
-
-impl<T: Object> Decoder<T> {
-    fn object(&self, json: &[u8]) -> Decoded<T> {
-        let object = object::decode(Raw::new(json).managed_fields(self.managed_fields));
-        match object.and_then(|object| self.check_type(object)) {
-            Ok(object) => Decoded::Object(Arc::new(object)),
-            Err(error) => Decoded::Bad(self.bad_object(json, error)),
-        }
-    }
-
-    /// Objects that say of what type they are must be of this one; those in lists of built-in kinds do not say.
-    fn check_type(&self, mut object: T) -> Result<T, DecodeError> {
-        let Some(dynamic) = (&mut object as &mut dyn Any).downcast_mut::<DynamicObject>() else { return Ok(object) };
-        match &dynamic.types {
-            Some(types) if types.kind != self.kind => {
-                Err(DecodeError::WrongKind { expected: self.kind.clone(), got: types.kind.clone().into() })
-            }
-            Some(_) => Ok(object),
-            None => {
-                dynamic.types = Some(TypeMeta { api_version: self.api_version.clone(), kind: self.kind.clone() });
-                Ok(object)
-            }
-        }
-    }
-
-    fn bad_object(&self, json: &[u8], error: DecodeError) -> BadObject {
-        let glimpse: Glimpse = Raw::new(json).deserialize().unwrap_or_default();
-        let error = match &glimpse.kind {
-            Some(kind) if *kind != self.kind => {
-                DecodeError::WrongKind { expected: self.kind.clone(), got: kind.clone().into() }
-            }
-            _ => error,
-        };
-        BadObject { key: glimpse.key(), version: glimpse.metadata.resource_version.map(ResourceVersion::from), error }
-    }
-
-    fn event(&self, line: &[u8]) -> Result<WatchEvent<T>, SourceError> {
-        let (kind, object) = split_event(line).ok_or_else(|| SourceError::NotAnEvent(excerpt(line)))?;
-        match &*kind {
-            "ADDED" => Ok(WatchEvent::Added(self.object(object))),
-            "MODIFIED" => Ok(WatchEvent::Modified(self.object(object))),
-            "DELETED" => Ok(WatchEvent::Deleted(self.object(object))),
-            "BOOKMARK" => bookmark(object).ok_or_else(|| SourceError::NotAnEvent(excerpt(line))),
-            "ERROR" => match serde_json::from_slice::<WireStatus>(object) {
-                Ok(status) => Err(SourceError::Status(status.into())),
-                Err(_) => Err(SourceError::NotAnEvent(excerpt(line))),
-            },
-            _ => Err(SourceError::NotAnEvent(excerpt(line))),
-        }
-    }
-}
-
-/// The type and the object of an event.
-fn split_event(line: &[u8]) -> Option<(Cow<'_, str>, &[u8])> {
-    let as_the_server_writes = || {
-        let rest = line.strip_prefix(br#"{"type":""#)?;
-        let (kind, rest) = rest.split_at_checked(memchr::memchr(b'"', rest)?)?;
-        let object = rest.strip_prefix(br#"","object":"#)?.trim_ascii_end().strip_suffix(b"}")?;
-        let plain = !kind.contains(&b'\\') && object.first() == Some(&b'{');
-        plain.then_some((Cow::Borrowed(std::str::from_utf8(kind).ok()?), object))
-    };
-    as_the_server_writes().or_else(|| {
-        let Envelope { kind, object } = serde_json::from_slice(line).ok()?;
-        Some((kind, object.get().as_bytes()))
-    })
-}
-
-fn bookmark<T>(json: &[u8]) -> Option<WatchEvent<T>> {
-    let Glimpse { metadata, .. } = Raw::new(json).deserialize().ok()?;
-    let version = metadata.resource_version.unwrap_or_default().into();
-    let annotation = metadata.annotations.unwrap_or_default().remove(INITIAL_EVENTS_END);
-    Some(WatchEvent::Bookmark { version, initial_events_end: annotation.as_deref() == Some("true") })
-}
-
-/// The start of some bytes, for a message.
-fn excerpt(bytes: &[u8]) -> String {
-    const LENGTH: usize = 120;
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LENGTH)]).into_owned();
-    if bytes.len() > LENGTH { text + "…" } else { text }
-}
-
-/// A `Status` as it stands on the wire.
-#[derive(serde::Deserialize)]
-struct WireStatus {
-    #[serde(default)]
-    code: u16,
-    #[serde(default)]
-    reason: String,
-    #[serde(default)]
-    message: String,
-    #[serde(default)]
-    details: Option<WireDetails>,
-}
-
-#[derive(serde::Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct WireDetails {
-    retry_after_seconds: Option<u64>,
-    causes: Option<Vec<WireCause>>,
-}
-
-#[derive(serde::Deserialize, Default)]
-#[serde(default)]
-struct WireCause {
-    reason: String,
-    message: String,
-}
-
-impl From<WireStatus> for Status {
-    fn from(status: WireStatus) -> Self {
-        const TOO_LARGE: &str = "Too large resource version";
-        let WireDetails { retry_after_seconds, causes } = status.details.unwrap_or_default();
-        // Three spellings: the cause, its message, and the message of servers before 1.18.
-        let version_too_large = causes
-            .unwrap_or_default()
-            .iter()
-            .any(|cause| cause.reason == "ResourceVersionTooLarge" || cause.message == TOO_LARGE)
-            || (status.reason == "Timeout" && status.message.contains(TOO_LARGE));
-        Self {
-            code: status.code,
-            reason: status.reason,
-            message: status.message,
-            retry_after: retry_after_seconds.map(Duration::from_secs),
-            version_too_large,
-        }
-    }
-}
-
-async fn read_status(response: Response<Body>) -> Status {
-    let code = response.status().as_u16();
-    let retry_after = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-    let retry_after = retry_after.map(Duration::from_secs);
-    let body = Limited::new(response.into_body(), ERROR_BODY_LIMIT).collect().await;
-    let body = body.map(|body| body.to_bytes()).unwrap_or_default();
-    let mut status = match serde_json::from_slice::<WireStatus>(&body) {
-        Ok(status) => Status::from(status),
-        Err(_) => Status { message: excerpt(&body), ..Status::default() },
-    };
-    status.code = code;
-    status.retry_after = status.retry_after.max(retry_after);
-    status
 }
 
 fn content_type(response: &Response<Body>) -> Option<String> {

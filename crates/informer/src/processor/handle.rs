@@ -1,0 +1,166 @@
+//! Handles to registered handlers.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use super::listener::{Listener, ListenerPhase, ListenerStatus, current};
+use crate::object::Object;
+
+/// What becomes of events that wait when a handler is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Removal {
+    /// They are still delivered.
+    Drain,
+    /// They are thrown away.
+    Discard,
+}
+
+/// Why a handler could not be removed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoveError {
+    /// A handler cannot wait for its own callback to end.
+    #[error("handler {0:?} cannot be removed from inside its own callback; do it from another task")]
+    FromItself(String),
+}
+
+/// A registered handler. Dropping it leaves the handler in place; see [`HandlerHandle::remove_on_drop`].
+pub struct HandlerHandle {
+    id: u64,
+    status: Arc<ListenerStatus>,
+    control: Arc<dyn Control>,
+    informer: Weak<dyn Any + Send + Sync>,
+}
+
+/// What a handle does with its listener and its informer, whatever their type.
+trait Control: Send + Sync {
+    fn close(&self, removal: Removal);
+    fn backlog(&self) -> usize;
+    fn folds(&self) -> u64;
+}
+
+struct ListenerControl<T, F> {
+    listener: Arc<Listener<T>>,
+    unlist: F,
+}
+
+impl<T: Object, F: Fn(u64) + Send + Sync> Control for ListenerControl<T, F> {
+    fn close(&self, removal: Removal) {
+        (self.unlist)(self.listener.id);
+        self.listener.mailbox.close(removal == Removal::Drain);
+    }
+
+    fn backlog(&self) -> usize {
+        self.listener.backlog()
+    }
+
+    fn folds(&self) -> u64 {
+        self.listener.mailbox.folds()
+    }
+}
+
+impl HandlerHandle {
+    /// A handle to a listener of an informer; `unlist` takes it off the informer's list.
+    pub(crate) fn new<T: Object>(
+        listener: Arc<Listener<T>>,
+        unlist: impl Fn(u64) + Send + Sync + 'static,
+        informer: Weak<dyn Any + Send + Sync>,
+    ) -> Self {
+        Self {
+            id: listener.id,
+            status: listener.status.clone(),
+            control: Arc::new(ListenerControl { listener, unlist }),
+            informer,
+        }
+    }
+
+    /// The name it was registered under.
+    pub fn name(&self) -> &str {
+        &self.status.name
+    }
+
+    /// True once everything that was there at the start has been delivered. It stays true.
+    pub fn is_synced(&self) -> bool {
+        self.status.phase.borrow().is_synced()
+    }
+
+    /// Waits until everything that was there at the start has been delivered: true then, false if the handler ended
+    /// before.
+    ///
+    /// # Cancel safety
+    ///
+    /// Waiting again is fine.
+    pub async fn synced(&self) -> bool {
+        let mut phase = self.status.phase.subscribe();
+        let reached = phase.wait_for(|phase| phase.is_synced() || phase.is_ended()).await;
+        reached.is_ok_and(|phase| phase.is_synced())
+    }
+
+    /// How many events wait to be delivered.
+    pub fn backlog(&self) -> usize {
+        self.control.backlog()
+    }
+
+    /// How often the handler was so slow that only the latest of each object was kept for it.
+    pub fn folds(&self) -> u64 {
+        self.control.folds()
+    }
+
+    /// Takes the handler away, and waits until its last call has returned.
+    ///
+    /// # Errors
+    ///
+    /// [`RemoveError::FromItself`] inside the handler's own callback: it would wait for itself.
+    pub async fn remove(self, removal: Removal) -> Result<(), RemoveError> {
+        if current() == Some(self.id) {
+            return Err(RemoveError::FromItself(self.status.name.clone()));
+        }
+        self.control.close(removal);
+        self.status.moves(ListenerPhase::New, ListenerPhase::Ended { synced: false });
+        let mut phase = self.status.phase.subscribe();
+        // An error means that all is gone, which is as good as ended.
+        let _ = phase.wait_for(|phase| phase.is_ended()).await;
+        Ok(())
+    }
+
+    /// A guard that takes the handler away when it is dropped, without waiting for a call that is under way. Until then
+    /// it keeps the informer alive.
+    #[must_use = "dropping the guard removes the handler"]
+    pub fn remove_on_drop(self) -> HandlerGuard {
+        HandlerGuard { _informer: self.informer.upgrade(), handle: self }
+    }
+}
+
+/// Takes its handler away when it is dropped. Events that wait are thrown away.
+pub struct HandlerGuard {
+    handle: HandlerHandle,
+    _informer: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl std::ops::Deref for HandlerGuard {
+    type Target = HandlerHandle;
+
+    fn deref(&self) -> &HandlerHandle {
+        &self.handle
+    }
+}
+
+impl Drop for HandlerGuard {
+    fn drop(&mut self) {
+        self.handle.control.close(Removal::Discard);
+    }
+}
+
+impl fmt::Debug for HandlerGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HandlerGuard").field(&self.handle).finish()
+    }
+}
+
+impl fmt::Debug for HandlerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("HandlerHandle");
+        debug.field("name", &self.status.name).field("backlog", &self.backlog()).finish_non_exhaustive()
+    }
+}

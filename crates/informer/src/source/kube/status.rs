@@ -1,0 +1,75 @@
+//! Errors as an API server words them, made into ours.
+
+use std::time::Duration;
+
+use http::{Response, header};
+use http_body_util::{BodyExt as _, Limited};
+use kube_client::client::Body;
+
+use super::decode::excerpt;
+use crate::source::Status;
+
+/// As much of an error answer as is worth reading.
+const ERROR_BODY_LIMIT: usize = 64 * 1024;
+
+/// A `Status` as it stands on the wire.
+#[derive(serde::Deserialize)]
+pub(super) struct WireStatus {
+    #[serde(default)]
+    code: u16,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    details: Option<WireDetails>,
+}
+
+#[derive(serde::Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct WireDetails {
+    retry_after_seconds: Option<u64>,
+    causes: Option<Vec<WireCause>>,
+}
+
+#[derive(serde::Deserialize, Default)]
+#[serde(default)]
+struct WireCause {
+    reason: String,
+    message: String,
+}
+
+impl From<WireStatus> for Status {
+    fn from(status: WireStatus) -> Self {
+        const TOO_LARGE: &str = "Too large resource version";
+        let WireDetails { retry_after_seconds, causes } = status.details.unwrap_or_default();
+        // Three spellings: the cause, its message, and the message of servers before 1.18.
+        let version_too_large = causes
+            .unwrap_or_default()
+            .iter()
+            .any(|cause| cause.reason == "ResourceVersionTooLarge" || cause.message == TOO_LARGE)
+            || (status.reason == "Timeout" && status.message.contains(TOO_LARGE));
+        Self {
+            code: status.code,
+            reason: status.reason,
+            message: status.message,
+            retry_after: retry_after_seconds.map(Duration::from_secs),
+            version_too_large,
+        }
+    }
+}
+
+pub(super) async fn read_status(response: Response<Body>) -> Status {
+    let code = response.status().as_u16();
+    let retry_after = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let retry_after = retry_after.map(Duration::from_secs);
+    let body = Limited::new(response.into_body(), ERROR_BODY_LIMIT).collect().await;
+    let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+    let mut status = match serde_json::from_slice::<WireStatus>(&body) {
+        Ok(status) => Status::from(status),
+        Err(_) => Status { message: excerpt(&body), ..Status::default() },
+    };
+    status.code = code;
+    status.retry_after = status.retry_after.max(retry_after);
+    status
+}
