@@ -151,7 +151,8 @@ impl<T: Object> Processor<T> {
 
     fn plan_resync(&self, listener: &Listener<T>, now: Instant) {
         let mut resync = listener.resync.lock();
-        resync.period = resync.requested.zip(self.resync_check).map(|(requested, check)| requested.max(check));
+        let period = |(requested, check): (Duration, Duration)| requested.max(check).max(SHORTEST_RESYNC);
+        resync.period = resync.requested.zip(self.resync_check).map(period);
         resync.next = resync.period.map(|period| now + period);
     }
 

@@ -9,6 +9,7 @@
 mod backoff;
 mod changes;
 mod defects;
+mod delta_fifo;
 mod ending;
 mod handlers;
 mod lifecycle;
@@ -16,7 +17,9 @@ mod over_http;
 mod queue;
 mod relist;
 mod requests;
+mod resync;
 mod script;
 mod store;
 mod streaming;
+mod transform;
 mod waiting;

@@ -471,6 +471,7 @@ pub(crate) fn describe(delta: &Delta<Thing>) -> String {
         Delta::Added(thing) => format!("added {}", text(thing)),
         Delta::Updated(thing) => format!("updated {}", text(thing)),
         Delta::Deleted(thing) => format!("deleted {}", text(thing)),
+        Delta::Tombstone(thing) => format!("tombstone {}", text(thing)),
         Delta::Vanished { key, .. } => format!("vanished {key}"),
         Delta::Undecodable(bad) => format!("undecodable {}", bad.key.as_ref().map_or("?", |key| key.as_str())),
         Delta::Replaced(all) => {
@@ -479,10 +480,11 @@ pub(crate) fn describe(delta: &Delta<Thing>) -> String {
             format!("replaced {version}: {}", objects.join(" "))
         }
         Delta::Bookmark { version, .. } => format!("bookmark {version}"),
+        Delta::Listed(mark) => format!("listed {}", mark.version.as_ref().map_or("-", ResourceVersion::as_str)),
         Delta::Resync => "resync".to_owned(),
+        Delta::Resynced(thing) => format!("resynced {}", text(thing)),
+        Delta::ResyncDone => "resync done".to_owned(),
         Delta::Restarted { .. } => "restarted".to_owned(),
-        #[allow(unreachable_patterns)]
-        _ => "something else".to_owned(),
     }
 }
 
