@@ -208,6 +208,7 @@ impl<T: Object> Applier<T> {
         let undecodable = replacement.undecodable.clone();
         let (initial, mut outdated) = (!part.listed, std::mem::take(&mut part.outdated));
         part.version = mark.version.clone();
+        part.seen = None;
         let version = lowest_version(&self.parts);
         self.writer.transaction(|store| {
             if replacement.is_conclusive() {
@@ -250,7 +251,11 @@ impl<T: Object> Applier<T> {
         if let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) {
             part.listed = true;
             part.version = mark.version.clone();
-            part.seen = mark.version.clone();
+            match mark.version.clone() {
+                // Changes since the list may have come out of the queue before its end did.
+                Some(version) => advance(&mut part.seen, Some(version)),
+                None => part.seen = None,
+            }
             part.relists = part.relists.max(mark.request);
         }
         if self.parts.iter().all(|part| part.listed) && !self.is_synced() {
