@@ -109,7 +109,9 @@ impl<T: Object> DeltaFifo<T> {
             gone.extend(known.iter().filter(|object| is_gone(object.id().key)).filter(only_known).cloned());
         }
         if self.initial.is_none() {
-            self.initial = Some(listed.len() + gone.len());
+            // What could not be read is never popped as an object, and so is not waited for.
+            let readable: HashSet<KeyRef<'_>> = replacement.objects.iter().map(|object| object.id().key).collect();
+            self.initial = Some(readable.len() + gone.len());
         }
         for object in replacement.objects {
             let key = object.id().key.into();
