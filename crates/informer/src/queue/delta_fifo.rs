@@ -309,9 +309,11 @@ impl<T: Object> Queue<T> for DeltaFifo<T> {
 
     fn put_back(&mut self, batch: Vec<Delta<T>>) {
         let mut deltas: HashMap<ObjectKey, Deltas<T>> = HashMap::new();
-        for delta in batch {
-            if let Some((key, delta)) = delta.key().map(ObjectKey::from).zip(KeyDelta::from_delta(delta)) {
-                deltas.entry(key).or_default().push(delta);
+        for delta in batch.into_iter().rev() {
+            match KeyDelta::from_delta(delta) {
+                Ok(delta) => deltas.entry(delta.object().id().key.into()).or_default().insert(0, delta),
+                // In front, where it was: what came later must still come later.
+                Err(mark) => self.order.push_front(Place::Mark(mark)),
             }
         }
         deltas.into_iter().for_each(|(key, deltas)| self.add_if_absent(key, deltas));
@@ -339,14 +341,15 @@ impl<T> KeyDelta<T> {
         }
     }
 
-    fn from_delta(delta: Delta<T>) -> Option<Self> {
+    /// What is not about the state of one object is given back.
+    fn from_delta(delta: Delta<T>) -> Result<Self, Delta<T>> {
         match delta {
-            Delta::Added(object) => Some(Self::Added(object)),
-            Delta::Updated(object) => Some(Self::Updated(object)),
-            Delta::Resynced(object) => Some(Self::Sync(object)),
-            Delta::Deleted(object) => Some(Self::Deleted(Deleted::Final(object))),
-            Delta::Tombstone(object) => Some(Self::Deleted(Deleted::Unknown(object))),
-            _ => None,
+            Delta::Added(object) => Ok(Self::Added(object)),
+            Delta::Updated(object) => Ok(Self::Updated(object)),
+            Delta::Resynced(object) => Ok(Self::Sync(object)),
+            Delta::Deleted(object) => Ok(Self::Deleted(Deleted::Final(object))),
+            Delta::Tombstone(object) => Ok(Self::Deleted(Deleted::Unknown(object))),
+            mark => Err(mark),
         }
     }
 }
