@@ -1,0 +1,177 @@
+//! A transform changes every object once on its way in, and what it fails on is one object that could not be read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube_informer::object::{DecodeError, Object as _};
+use kube_informer::queue::QueueOrder;
+use kube_informer::{Event, InformerError};
+use parking_lot::Mutex;
+
+use crate::script::{
+    Act::{Fail, StayOpen},
+    Script, TestInformer, Thing, added, deleted, gone, initial_end, live, modified, quiet, thing,
+};
+
+/// How often each state passed through.
+#[derive(Clone, Default)]
+struct Passed(Arc<Mutex<BTreeMap<String, usize>>>);
+
+impl Passed {
+    /// Marks objects, once each.
+    fn mark(&self) -> impl Fn(Thing) -> Result<Thing, String> + Send + Sync + 'static {
+        let passed = self.0.clone();
+        move |thing| {
+            let id = thing.id();
+            *passed.lock().entry(format!("{}@{}", id.key, id.version)).or_default() += 1;
+            match thing.values.is_empty() {
+                true => Ok(thing.with(["marked"])),
+                false => Err(format!("{} was here before", thing.id().key)),
+            }
+        }
+    }
+
+    fn once<const N: usize>(&self, states: [&str; N]) {
+        let expected: BTreeMap<String, usize> = states.iter().map(|state| ((*state).to_owned(), 1)).collect();
+        assert_eq!(*self.0.lock(), expected);
+    }
+}
+
+fn is_marked(thing: &Thing) -> bool {
+    thing.values == ["marked"]
+}
+
+// T-1, T-2. Differs from T-3: with a streaming list it is once as well.
+#[tokio::test(start_paused = true)]
+async fn star_34_each_object_is_transformed_once_and_tombstones_are_not() {
+    for order in [QueueOrder::Ordered, QueueOrder::PerObject] {
+        let listed = Script::new().list("10", ["web/a@1", "web/b@2"]);
+        let streamed =
+            Script::streaming().watch([added("web/a@1"), added("web/b@2"), initial_end("10"), Fail(gone())]);
+        for (script, streamed) in [(listed.watch([Fail(gone())]), false), (streamed, true)] {
+            let script = match streamed {
+                true => script.watch([added("web/c@13"), initial_end("20"), modified("web/c@21"), StayOpen]),
+                false => script.list("20", ["web/c@13"]).watch([modified("web/c@21"), StayOpen]),
+            };
+            let passed = Passed::default();
+            let informer =
+                TestInformer::start_with(script, |builder| builder.queue_order(order).transform(passed.mark()));
+            let unmarked = Arc::new(Mutex::new(Vec::new()));
+            let noted = unmarked.clone();
+            informer.informer.on_event(move |event: Event<Thing>| {
+                if !is_marked(event.object()) {
+                    noted.lock().push(format!("{event:?}"));
+                }
+            });
+            informer.delivered_through("21").await;
+            quiet().await;
+            assert_eq!(informer.told("web/a"), ["initial add 1", "delete 1 (tombstone)"]);
+            passed.once(["web/a@1", "web/b@2", "web/c@13", "web/c@21"]);
+            assert_eq!(*unmarked.lock(), [""; 0], "handlers see what was transformed, tombstones too");
+            assert!(informer.errors().iter().all(|error| matches!(error, InformerError::Reflector { .. })));
+            informer.stop().await;
+        }
+    }
+}
+
+// T-1, T-2.
+#[tokio::test(start_paused = true)]
+async fn star_42_resyncs_transform_nothing_again_and_readers_see_nothing_untransformed() {
+    for order in [QueueOrder::Ordered, QueueOrder::PerObject] {
+        let (feed, events) = live();
+        let script = Script::new().list("10", ["web/0@1", "web/1@2", "web/2@3"]).watch([events]);
+        let passed = Passed::default();
+        let informer = TestInformer::start_with(script, |builder| {
+            builder.queue_order(order).resync_period(Duration::from_millis(5)).transform(passed.mark())
+        });
+        informer.synced().await;
+        for version in 11..411 {
+            let name = format!("web/{}@{version}", version % 5);
+            feed.send(if version % 7 == 0 { deleted(&name) } else { modified(&name) }).unwrap();
+            if version % 3 == 0 {
+                tokio::time::sleep(Duration::from_millis(7)).await;
+            }
+            assert!(informer.informer.store().snapshot().iter().all(|thing| is_marked(thing)));
+        }
+        informer.delivered_through("410").await;
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert!(informer.told.all().iter().any(|told| told.contains("resync")));
+        assert!(passed.0.lock().values().all(|times| *times == 1), "{:?}", passed.0.lock());
+        assert_eq!(passed.0.lock().len(), 3 + 400);
+        assert!(informer.errors().is_empty(), "{:?}", informer.errors());
+        informer.stop().await;
+    }
+}
+
+/// What is wrong with the one object that is reported as unreadable.
+fn unreadable(informer: &TestInformer) -> String {
+    let errors = informer.errors();
+    let [InformerError::Undecodable { bad }] = &errors[..] else { panic!("{errors:?}") };
+    assert_eq!(bad.key.as_ref().unwrap().to_string(), "web/a");
+    assert!(matches!(bad.error, DecodeError::Transform(_)), "{bad:?}");
+    bad.error.to_string()
+}
+
+/// Whatever goes wrong with the second state of `web/a`: the first stays, and everybody knows.
+async fn check_fails_on_second_state(transform: fn(Thing) -> Result<Thing, String>, says: &str) {
+    let (feed, events) = live();
+    let script = Script::new().list("10", ["web/a@1", "web/b@2"]).watch([events]);
+    let informer = TestInformer::start_with(script, |builder| {
+        builder.transform(move |thing: Thing| if thing.id().version == "11" { transform(thing) } else { Ok(thing) })
+    });
+    informer.synced().await;
+    let before = informer.informer.store().get("web/a").unwrap();
+    feed.send(modified("web/a@11")).unwrap();
+    informer.delivered_through("11").await;
+    let message = unreadable(&informer);
+    assert!(message.contains(says), "{message}");
+    assert!(Arc::ptr_eq(&before, &informer.informer.store().get("web/a").unwrap()), "the last good copy stays");
+    assert_eq!(informer.told("web/a"), ["initial add 1"]);
+    let health = informer.informer.health();
+    assert_eq!(health.undecodable.keys().map(ToString::to_string).collect::<Vec<_>>(), ["web/a"]);
+    feed.send(modified("web/a@12")).unwrap();
+    informer.delivered_through("12").await;
+    assert_eq!(informer.told("web/a"), ["initial add 1", "update 1 to 12"], "and the next good one is taken");
+    assert!(informer.informer.health().undecodable.is_empty());
+    informer.stop().await;
+}
+
+// T-5. Differs: it is reported, and the object is marked.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_a_transform_fails_on_keeps_its_last_good_copy() {
+    check_fails_on_second_state(|_| Err("too long".to_owned()), "too long").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transform_that_panics_loses_one_object_and_ends_nothing() {
+    check_fails_on_second_state(|_| panic!("never"), "panicked: never").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transform_that_changes_who_an_object_is_has_failed() {
+    let renamed = |_: Thing| Ok(thing("web/other@11"));
+    check_fails_on_second_state(renamed, "name, namespace, uid or version").await;
+    check_fails_on_second_state(|_| Ok(thing("web/a@99")), "name, namespace, uid or version").await;
+}
+
+// T-5. Differs: client-go's whole list fails, and the informer never syncs.
+#[tokio::test(start_paused = true)]
+async fn an_object_of_a_list_that_a_transform_fails_on_leaves_the_others_alone() {
+    let script = Script::new()
+        .list("10", ["web/a@1", "web/b@2"])
+        .watch([Fail(gone())])
+        .list("20", ["web/a@11", "web/b@12"])
+        .watch([StayOpen]);
+    let informer = TestInformer::start_with(script, |builder| {
+        builder.transform(|thing: Thing| match thing.id().version {
+            "2" | "11" => Err("not this one"),
+            _ => Ok(thing),
+        })
+    });
+    informer.delivered_through("20").await;
+    assert_eq!(informer.contents(), ["web/a@1", "web/b@12"]);
+    assert_eq!(informer.told("web/a"), ["initial add 1"], "it is there, so it is not deleted");
+    assert_eq!(informer.told("web/b"), ["add 12"]);
+    informer.stop().await;
+}
