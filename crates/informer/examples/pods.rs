@@ -21,7 +21,7 @@ struct Arguments {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> connect::Outcome {
     let arguments = Arguments::parse();
     let connected = arguments.connection.connect().await?;
 

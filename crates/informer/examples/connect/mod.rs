@@ -1,14 +1,20 @@
 //! How every example finds a server: an embedded one with some life in it, or a real one if asked.
 
+#![allow(dead_code, reason = "no example uses all of it")]
+
+use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use kube_client::Client;
 use kube_client::config::{Config, KubeConfigOptions, Kubeconfig};
-use kube_embedded_apiserver::ApiServer;
-use serde_json::json;
+use kube_embedded_apiserver::{ApiServer, HttpServer, Workload};
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// What every `main` returns.
+pub type Outcome = Result<(), Box<dyn Error>>;
 
 /// Where the objects come from. With neither option an API server is embedded, and no cluster is needed.
 #[derive(Args)]
@@ -27,25 +33,33 @@ pub struct Connection {
 /// A client, and what keeps the embedded server alive.
 pub struct Connected {
     pub client: Client,
+    /// The embedded server, if it is one.
+    pub server: Option<ApiServer>,
     _life: JoinSet<()>,
+    _http: Option<HttpServer>,
 }
 
 impl Connection {
-    pub async fn connect(&self) -> Result<Connected, Box<dyn std::error::Error>> {
-        let mut life = JoinSet::new();
-        let client = if let Some(file) = &self.kubeconfig {
-            let kubeconfig = Kubeconfig::read_from(file)?;
-            let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-            kube_informer::client_from(config)?
-        } else if self.in_cluster {
-            kube_informer::client_from(Config::incluster()?)?
-        } else {
-            let server = ApiServer::new();
-            let client = server.client();
-            life.spawn(live(server));
-            client
-        };
-        Ok(Connected { client, _life: life })
+    /// A client of the cluster that was asked for, or of a server in this process: no port, no socket.
+    pub async fn connect(&self) -> Result<Connected, Box<dyn Error>> {
+        match self.cluster().await? {
+            Some(client) => Ok(Connected { client, server: None, _life: JoinSet::new(), _http: None }),
+            None => {
+                let (server, life) = embed();
+                Ok(Connected { client: server.client(), server: Some(server), _life: life, _http: None })
+            }
+        }
+    }
+
+    /// The same with the embedded server behind a real socket.
+    pub async fn connect_over_http(&self) -> Result<Connected, Box<dyn Error>> {
+        if self.is_embedded() {
+            let (server, life) = embed();
+            let http = server.serve("127.0.0.1:0").await?;
+            let client = client_of(Kubeconfig::from_yaml(&http.kubeconfig())?).await?;
+            return Ok(Connected { client, server: Some(server), _life: life, _http: Some(http) });
+        }
+        self.connect().await
     }
 
     /// Waits until it is time to end.
@@ -61,25 +75,34 @@ impl Connection {
             () = time => {}
         }
     }
+
+    fn is_embedded(&self) -> bool {
+        self.kubeconfig.is_none() && !self.in_cluster
+    }
+
+    /// A client of a real cluster, if one was asked for.
+    async fn cluster(&self) -> Result<Option<Client>, Box<dyn Error>> {
+        Ok(match &self.kubeconfig {
+            Some(file) => Some(client_of(Kubeconfig::read_from(file)?).await?),
+            None if self.in_cluster => Some(kube_informer::client_from(Config::incluster()?)?),
+            None => None,
+        })
+    }
 }
 
-/// Pods come, run and go.
-async fn live(server: ApiServer) {
-    for round in 0u64.. {
-        let name = format!("web-{}", round % 5);
-        let pod = |phase: &str| {
-            json!({
-                "metadata": {"name": name, "labels": {"app": "web"}},
-                "spec": {"nodeName": format!("worker-{}", round % 2), "containers": [{"name": "web", "image": "web:1"}]},
-                "status": {"phase": phase},
-            })
-        };
-        let pods = ("pods", Some("default"));
-        // What is there already, or gone already, is as good as done.
-        let _ = server.delete(pods.0, pods.1, &name);
-        let _ = server.create(pods.0, pods.1, pod("Pending"));
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        let _ = server.update(pods.0, pods.1, pod("Running"));
-        tokio::time::sleep(Duration::from_millis(300)).await;
+async fn client_of(kubeconfig: Kubeconfig) -> Result<Client, Box<dyn Error>> {
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    Ok(kube_informer::client_from(config)?)
+}
+
+/// A server that has been running for a while, and goes on: nodes, deployments and pods come, change and go.
+fn embed() -> (ApiServer, JoinSet<()>) {
+    let server = ApiServer::new();
+    let mut workload = Workload::new(7).nodes(3).pods(12).namespaces(["default"]);
+    for _ in 0..40 {
+        workload.step(&server);
     }
+    let mut life = JoinSet::new();
+    life.spawn(workload.run(server.clone(), 10.0, CancellationToken::new()));
+    (server, life)
 }
