@@ -2,13 +2,19 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
-use kube_embedded_apiserver::{ApiServer, Fault, Verb};
-use kube_informer::{Event, SharedInformerFactory};
-use serde_json::json;
+use kube_embedded_apiserver::{ApiServer, Fault, Verb, Workload};
+use kube_informer::{Event, Index, SharedInformer, SharedInformerFactory};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use crate::Outcome;
+use crate::ending;
+use crate::failure::Failure;
+use crate::say::say;
+
+/// How many writes a second the cluster sees.
+const RATE: f64 = 8.0;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -17,110 +23,130 @@ pub(crate) struct Arguments {
     duration: Option<Duration>,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Outcome {
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let server = ApiServer::new();
+    let mut workload = Workload::new(7).nodes(3).pods(12);
+    for _ in 0..40 {
+        workload.step(&server);
+    }
+
+    let clock = Clock(Instant::now());
     let factory = SharedInformerFactory::new(server.client());
-    let pods = factory.informer::<Pod>()?;
-    let by_node = pods.add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())?;
+    let cannot = |error| Failure::new("cannot follow the embedded server", error);
+    let pods = factory.informer::<Pod>().map_err(cannot)?;
+    let deployments = factory.informer::<Deployment>().map_err(cannot)?;
+    let by_node = pods
+        .add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())
+        .map_err(|error| Failure::new("cannot index pods by node", error))?;
+    pods.on_error(move |error| clock.say(&format!("! pods: {error}")));
+    pods.on_event(move |event| tell_of_pod(clock, &event));
+    deployments.on_event(move |event| tell_of_deployment(clock, &event));
 
-    let start = Instant::now();
-    let at = move || format!("{:6.2} s", start.elapsed().as_secs_f64());
-    pods.on_error(move |error| println!("{}  ! {error}", at()));
-    pods.on_event(move |event| match event {
-        Event::Added { object, initial } => {
-            println!(
-                "{}  + {} is {}{}",
-                at(),
-                name(&object),
-                phase(&object),
-                if initial { " (from the start)" } else { "" }
-            );
-        }
-        Event::Updated { old, new } => println!("{}  ~ {} was {}, is {}", at(), name(&new), phase(&old), phase(&new)),
-        Event::Deleted(gone) if gone.is_final() => println!("{}  - {}", at(), gone.key()),
-        Event::Deleted(gone) => println!("{}  - {} (noticed by asking again)", at(), gone.key()),
-        Event::Resynced(_) => {}
-    });
+    factory.start().map_err(|error| Failure::new("cannot start", error))?;
+    factory.synced().await.map_err(|error| Failure::new("cannot sync", error))?;
+    let version = pods.last_sync_version().map_or_else(String::new, |version| version.to_string());
+    clock.say(&format!("  synced: {} pods at version {version}", pods.store().len()));
 
-    write(&server, "web-0", "Running", 0);
-    factory.start()?;
-    factory.synced().await?;
-    println!(
-        "{}    synced with {} pods at version {}",
-        at(),
-        pods.store().len(),
-        pods.last_sync_version().map_or_else(String::new, |version| version.to_string())
-    );
-
-    let life = live(&server, at);
-    let end = async {
-        match arguments.duration {
-            Some(duration) => tokio::time::sleep_until(start + duration).await,
-            None => std::future::pending().await,
-        }
-    };
+    let end = CancellationToken::new();
     tokio::select! {
-        () = life => {}
-        () = end => {}
-        _ = tokio::signal::ctrl_c() => {}
+        () = workload.run(server.clone(), RATE, end.clone()) => {}
+        () = trouble(&server, clock) => {}
+        () = ending::after(arguments.duration) => {}
     }
 
-    println!("{}    the cache holds {} pods:", at(), pods.store().len());
-    for node in by_node.values() {
-        let mut names: Vec<String> = by_node.get(&node).iter().map(|pod| name(pod).to_owned()).collect();
-        names.sort_unstable();
-        println!("             {node}: {}", names.join(", "));
-    }
+    print_table(clock, &pods, &by_node);
     factory.stop().await;
     Ok(())
 }
 
-/// Pods come, run and go; now and then something breaks.
-async fn live(server: &ApiServer, at: impl Fn() -> String) {
-    for round in 1u64.. {
-        let pod = format!("web-{}", round % 6);
-        write(server, &pod, "Pending", round);
-        tokio::time::sleep(Duration::from_millis(250)).await;
-        write(server, &pod, "Running", round);
-        tokio::time::sleep(Duration::from_millis(250)).await;
-        match round % 6 {
-            2 => {
-                println!("{}    the connection breaks", at());
-                server.disconnect_watches();
-            }
-            4 => {
-                println!("{}    the server forgets its history while the connection is broken, and web-1 goes", at());
-                server.faults().add(Fault::status(503).verb(Verb::Watch).times(1));
-                server.disconnect_watches();
-                // It may be gone already.
-                let _ = server.delete("pods", Some("default"), "web-1");
-                server.compact();
-            }
-            _ => {}
-        }
+/// Things break, again and again.
+async fn trouble(server: &ApiServer, clock: Clock) {
+    loop {
+        tokio::time::sleep(Duration::from_millis(1200)).await;
+        clock.say("  the connection breaks: the watch goes on where it was");
+        server.disconnect_watches();
+
+        tokio::time::sleep(Duration::from_millis(1200)).await;
+        let pods = server.list("pods").map(|(_, pods)| pods).unwrap_or_default();
+        let Some((namespace, name)) = pods.iter().find_map(settled) else { continue };
+        clock.say(&format!("  the server is away for a moment; meanwhile {namespace}/{name} goes and history is lost"));
+        server.faults().add(Fault::status(503).verb(Verb::Watch).resource("pods").times(1));
+        server.disconnect_watches();
+        // If it went by itself just now, all the better.
+        let _ = server.delete("pods", Some(namespace), name);
+        server.compact();
+        tokio::time::sleep(Duration::from_secs(5)).await;
     }
 }
 
-fn write(server: &ApiServer, name: &str, phase: &str, round: u64) {
-    let pod = json!({
-        "metadata": {"name": name, "labels": {"app": "web"}},
-        "spec": {"nodeName": format!("worker-{}", round % 2), "containers": [{"name": "web", "image": "web:1"}]},
-        "status": {"phase": phase},
+/// Namespace and name of a pod that would stay if nobody touched it.
+fn settled(pod: &serde_json::Value) -> Option<(&str, &str)> {
+    let metadata = &pod["metadata"];
+    let stays = pod["status"]["phase"] == "Running" && metadata["deletionTimestamp"].is_null();
+    stays.then_some((metadata["namespace"].as_str()?, metadata["name"].as_str()?))
+}
+
+fn tell_of_pod(clock: Clock, event: &Event<Pod>) {
+    let key = event.key();
+    clock.say(&match event {
+        Event::Added { object, initial: true } => format!("+ pod {key} is {} (from the start)", state(object)),
+        Event::Added { object, initial: false } => format!("+ pod {key} is {}", state(object)),
+        Event::Updated { old, new } if state(old) == state(new) => format!("~ pod {key} restarted"),
+        Event::Updated { old, new } => format!("~ pod {key} was {}, is {}", state(old), state(new)),
+        Event::Deleted(gone) if gone.is_final() => format!("- pod {key}"),
+        Event::Deleted(_) => format!("- pod {key} (nobody saw it go: noticed by listing again)"),
+        Event::Resynced(_) => return,
     });
-    let exists = server.get("pods", Some("default"), name).is_ok();
-    let written = match exists {
-        true => server.update("pods", Some("default"), pod),
-        false => server.create("pods", Some("default"), pod),
-    };
-    if let Err(status) = written {
-        println!("           the server refused {name}: {status}");
+}
+
+fn tell_of_deployment(clock: Clock, event: &Event<Deployment>) {
+    let key = event.key();
+    clock.say(&match event {
+        Event::Added { initial: true, .. } | Event::Resynced(_) => return,
+        Event::Added { object, .. } => format!("+ deployment {key} wants {} pods", replicas(object)),
+        Event::Updated { old, new } if replicas(old) == replicas(new) => format!("~ deployment {key} rolls"),
+        Event::Updated { old, new } => {
+            format!("~ deployment {key} wanted {}, wants {} pods", replicas(old), replicas(new))
+        }
+        Event::Deleted(_) => format!("- deployment {key}"),
+    });
+}
+
+/// What is known at the end, read from the cache through the index.
+fn print_table(clock: Clock, pods: &SharedInformer<Pod>, by_node: &Index<Pod>) {
+    clock.say(&format!("  the cache holds {} pods; by node, through an index:", pods.store().len()));
+    say("");
+    say(&format!("  {:<8} {:>4} {:>8}  SOME OF THEM", "NODE", "PODS", "RUNNING"));
+    for node in by_node.values() {
+        let mut here = by_node.get(&node);
+        here.sort_unstable_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+        let running = here.iter().filter(|pod| state(pod) == "Running").count();
+        let names: Vec<_> = here.iter().take(3).filter_map(|pod| pod.metadata.name.as_deref()).collect();
+        say(&format!("  {node:<8} {:>4} {running:>8}  {}", here.len(), names.join(", ")));
     }
 }
 
-fn name(pod: &Pod) -> &str {
-    pod.metadata.name.as_deref().unwrap_or_default()
+/// Writes lines with the time since the start.
+#[derive(Clone, Copy)]
+struct Clock(Instant);
+
+impl Clock {
+    fn say(self, line: &str) {
+        say(&format!("{:6.2} s  {line}", self.0.elapsed().as_secs_f64()));
+    }
 }
 
-fn phase(pod: &Pod) -> &str {
-    pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("Unknown")
+fn state(pod: &Pod) -> &str {
+    if pod.metadata.deletion_timestamp.is_some() {
+        return "Terminating";
+    }
+    let scheduled = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
+    match pod.status.as_ref().and_then(|status| status.phase.as_deref()) {
+        Some("Pending") if scheduled => "Scheduled",
+        phase => phase.unwrap_or("Unknown"),
+    }
+}
+
+fn replicas(deployment: &Deployment) -> i32 {
+    deployment.spec.replicas.unwrap_or_default()
 }

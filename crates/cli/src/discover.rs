@@ -1,0 +1,273 @@
+//! From what people call a resource to where the server keeps it.
+
+use kube_client::Client;
+use kube_client::core::{ApiResource, Status};
+
+use crate::cluster::Cluster;
+use crate::failure::Failure;
+
+/// One collection that a server offers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Offered {
+    group: String,
+    version: String,
+    kind: String,
+    plural: String,
+    singular: String,
+    short_names: Vec<String>,
+    verbs: Vec<String>,
+    pub(crate) namespaced: bool,
+}
+
+/// Finds a resource by plural, singular, kind or short name, with or without its group: `deploy`, `deployments.apps`.
+pub(crate) async fn find(cluster: &Cluster, name: &str) -> Result<Offered, Failure> {
+    let offered = offered(&cluster.client).await.map_err(|error| {
+        let refused = matches!(&error, kube_client::Error::Api(status) if is_refusal(status));
+        let failure = Failure::new(format!("cannot ask {} which resources it has", cluster.url), error);
+        if refused {
+            failure.hint("the server does not accept these credentials; check the user of the kubeconfig")
+        } else {
+            failure
+        }
+    })?;
+    choose(&offered, name)
+}
+
+fn is_refusal(status: &Status) -> bool {
+    matches!(status.code, 401 | 403)
+}
+
+fn choose(offered: &[Offered], name: &str) -> Result<Offered, Failure> {
+    let (short, group) = name.split_once('.').map_or((name, None), |(short, group)| (short, Some(group)));
+    let short = short.to_lowercase();
+    let named = offered.iter().filter(|resource| group.is_none_or(|group| resource.is_of(group)));
+    // The best name wins; among equals what the server offers first.
+    let best = named.filter_map(|resource| Some((resource.rank(&short)?, resource))).min_by_key(|(rank, _)| *rank);
+    match best {
+        None => Err(unknown(offered, name, &short)),
+        Some((_, found)) if !["list", "watch"].iter().all(|verb| found.verbs.iter().any(|known| known == verb)) => {
+            Err(Failure::plain(format!(
+                "{} cannot be watched: the server only offers to {}",
+                found.title(),
+                found.verbs.join(", ")
+            )))
+        }
+        Some((_, found)) => Ok(found.clone()),
+    }
+}
+
+fn unknown(offered: &[Offered], name: &str, short: &str) -> Failure {
+    let failure = Failure::plain(format!("the server has no resource {name:?}"));
+    let near = nearest(offered, short);
+    match near.as_slice() {
+        [] => failure.hint("say a plural, singular, kind or short name, such as pods, po or deployments.apps"),
+        [one] => failure.hint(format!("did you mean {one}?")),
+        [first @ .., last] => failure.hint(format!("did you mean {} or {last}?", first.join(", "))),
+    }
+}
+
+/// Up to three names like this one, the most alike first.
+fn nearest(offered: &[Offered], name: &str) -> Vec<String> {
+    let far = (name.chars().count() / 3).max(1);
+    let distance_to = |resource: &Offered| {
+        let names = [resource.plural.as_str(), &resource.singular].into_iter();
+        let names = names.chain(resource.short_names.iter().map(String::as_str).filter(|short| short.len() > 2));
+        names.filter(|known| !known.is_empty()).map(|known| distance(known, name)).min()
+    };
+    let mut near: Vec<(usize, String)> = offered
+        .iter()
+        .filter_map(|resource| Some((distance_to(resource)?, resource.title())))
+        .filter(|(distance, _)| *distance <= far)
+        .collect();
+    near.sort();
+    near.dedup();
+    near.into_iter().map(|(_, title)| title).take(3).collect()
+}
+
+/// How many letters to add, drop, change or swap to get from one word to the other.
+fn distance(from: &str, to: &str) -> usize {
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
+    for (i, a) in from.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, b) in to.iter().enumerate() {
+            let change = rows[i][j] + usize::from(a != b);
+            let mut best = change.min(rows[i][j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *a == to[j - 1] && from[i - 1] == *b {
+                best = best.min(rows[i - 1][j - 1] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[from.len()][to.len()]
+}
+
+impl Offered {
+    /// `pods`, or `deployments.apps` outside the core group.
+    pub(crate) fn title(&self) -> String {
+        if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
+    }
+
+    /// `v1`, or `apps/v1` outside the core group.
+    pub(crate) fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    pub(crate) fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    pub(crate) fn api_resource(&self) -> ApiResource {
+        ApiResource {
+            group: self.group.clone(),
+            version: self.version.clone(),
+            api_version: self.api_version(),
+            kind: self.kind.clone(),
+            plural: self.plural.clone(),
+        }
+    }
+
+    /// True for the group, and for the group with this version before it.
+    fn is_of(&self, group: &str) -> bool {
+        group == self.group
+            || group.strip_prefix(&*self.version).and_then(|rest| rest.strip_prefix('.')) == Some(&self.group)
+    }
+
+    /// How well a name fits, the lower the better; `None` if it is no name of this resource.
+    fn rank(&self, name: &str) -> Option<usize> {
+        let names = [&self.plural, &self.singular, &self.kind.to_lowercase()];
+        let position = names.iter().position(|known| **known == name);
+        position.or_else(|| self.short_names.iter().any(|short| short == name).then_some(names.len()))
+    }
+}
+
+/// Everything a server offers, core group first, preferred versions first.
+async fn offered(client: &Client) -> Result<Vec<Offered>, kube_client::Error> {
+    let mut offered = Vec::new();
+    for list in [client.list_core_api_versions_aggregated().await?, client.list_api_groups_aggregated().await?] {
+        for group in list.items {
+            let name = group.metadata.and_then(|metadata| metadata.name).unwrap_or_default();
+            for version in group.versions {
+                let (group, version_name) = (&name, version.version.unwrap_or_default());
+                offered.extend(version.resources.into_iter().map(|resource| Offered {
+                    group: group.clone(),
+                    version: version_name.clone(),
+                    kind: resource.response_kind.and_then(|kind| kind.kind).unwrap_or_default(),
+                    plural: resource.resource.unwrap_or_default(),
+                    singular: resource.singular_resource.unwrap_or_default(),
+                    short_names: resource.short_names,
+                    verbs: resource.verbs,
+                    namespaced: resource.scope.as_deref() == Some("Namespaced"),
+                }));
+            }
+        }
+    }
+    // Servers before 1.26 answer with a list that has none of these members.
+    if offered.is_empty() { offered_one_by_one(client).await } else { Ok(offered) }
+}
+
+/// The same with one request for each group.
+async fn offered_one_by_one(client: &Client) -> Result<Vec<Offered>, kube_client::Error> {
+    let mut lists = Vec::new();
+    for version in client.list_core_api_versions().await?.versions {
+        lists.push(client.list_core_api_resources(&version).await?);
+    }
+    for group in client.list_api_groups().await?.groups {
+        for version in group.versions {
+            // A group that some other server answers for may be out of order; the rest is of use nevertheless.
+            lists.extend(client.list_api_group_resources(&version.group_version).await.ok());
+        }
+    }
+    let mut offered = Vec::new();
+    for list in lists {
+        let (group, version) = list.group_version.split_once('/').unwrap_or(("", &list.group_version));
+        let whole = list.resources.iter().filter(|resource| !resource.name.contains('/'));
+        offered.extend(whole.map(|resource| Offered {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: resource.kind.clone(),
+            plural: resource.name.clone(),
+            singular: resource.singular_name.clone(),
+            short_names: resource.short_names.clone().unwrap_or_default(),
+            verbs: resource.verbs.clone(),
+            namespaced: resource.namespaced,
+        }));
+    }
+    Ok(offered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resource(group: &str, version: &str, kind: &str, short_names: &[&str]) -> Offered {
+        Offered {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+            plural: format!("{}s", kind.to_lowercase()),
+            singular: kind.to_lowercase(),
+            short_names: short_names.iter().map(|&name| name.to_owned()).collect(),
+            verbs: vec!["list".to_owned(), "watch".to_owned()],
+            namespaced: true,
+        }
+    }
+
+    fn cluster() -> Vec<Offered> {
+        vec![
+            resource("", "v1", "Pod", &["po"]),
+            resource("", "v1", "Event", &["ev"]),
+            resource("apps", "v1", "Deployment", &["deploy"]),
+            resource("apps", "v1beta1", "Deployment", &["deploy"]),
+            resource("events.k8s.io", "v1", "Event", &["ev"]),
+            Offered { verbs: vec!["create".to_owned()], ..resource("authorization.k8s.io", "v1", "Review", &[]) },
+        ]
+    }
+
+    fn check(name: &str, expected: &str) {
+        let found = choose(&cluster(), name).map(|found| format!("{} {}", found.api_version(), found.plural));
+        assert_eq!(found.unwrap_or_else(|failure| failure.to_string()), expected, "{name}");
+    }
+
+    #[test]
+    fn every_usual_name_finds_its_resource() {
+        for name in ["pods", "pod", "Pod", "po", "PODS"] {
+            check(name, "v1 pods");
+        }
+        for name in ["deploy", "deployments.apps", "deployment.apps", "deployments.v1.apps"] {
+            check(name, "apps/v1 deployments");
+        }
+    }
+
+    #[test]
+    fn the_core_group_comes_first_and_a_group_or_version_can_be_named() {
+        check("events", "v1 events");
+        check("events.events.k8s.io", "events.k8s.io/v1 events");
+        check("deployments.v1beta1.apps", "apps/v1beta1 deployments");
+    }
+
+    #[test]
+    fn an_unknown_name_is_met_with_the_nearest_ones() {
+        check("pdos", "error: the server has no resource \"pdos\"\n\nhint: did you mean pods?");
+        check("deploymnts", "error: the server has no resource \"deploymnts\"\n\nhint: did you mean deployments.apps?");
+        check(
+            "evnts",
+            "error: the server has no resource \"evnts\"\n\nhint: did you mean events or events.events.k8s.io?",
+        );
+        check(
+            "deployments.app",
+            "error: the server has no resource \"deployments.app\"\n\nhint: did you mean deployments.apps?",
+        );
+        check(
+            "xyzzy",
+            "error: the server has no resource \"xyzzy\"\n\n\
+             hint: say a plural, singular, kind or short name, such as pods, po or deployments.apps",
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_watched_is_refused() {
+        check("reviews", "error: reviews.authorization.k8s.io cannot be watched: the server only offers to create");
+    }
+}

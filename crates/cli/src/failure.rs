@@ -1,0 +1,63 @@
+//! What a command says when it fails: what it tried, why that failed, and what to do.
+
+use std::error::Error;
+use std::fmt;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    what: String,
+    cause: Option<Box<dyn Error + Send + Sync>>,
+    hint: Option<String>,
+    usage: bool,
+}
+
+impl Failure {
+    /// Something was tried, and failed.
+    pub(crate) fn new(what: impl Into<String>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { what: what.into(), cause: Some(cause.into()), hint: None, usage: false }
+    }
+
+    /// Something is wrong that nothing else caused.
+    pub(crate) fn plain(what: impl Into<String>) -> Self {
+        Self { what: what.into(), cause: None, hint: None, usage: false }
+    }
+
+    /// The arguments make no sense.
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self { what: what.into(), cause: None, hint: None, usage: true }
+    }
+
+    /// Says what to do about it.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// 2 for wrong arguments, 1 for all else.
+    pub(crate) fn exit_code(&self) -> u8 {
+        if self.usage { 2 } else { 1 }
+    }
+}
+
+/// The whole message, as the user sees it.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.what)?;
+        let mut last = self.what.clone();
+        let mut cause = self.cause.as_deref().map(|cause| cause as &dyn Error);
+        while let Some(error) = cause {
+            let text = error.to_string();
+            // Many errors repeat in their own words what their source says.
+            if !last.ends_with(&text) {
+                write!(f, "\n  caused by: {text}")?;
+            }
+            last = text;
+            cause = error.source();
+        }
+        match &self.hint {
+            Some(hint) => write!(f, "\n\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}

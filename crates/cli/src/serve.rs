@@ -1,0 +1,99 @@
+//! `informer serve`: an API server with no cluster behind it.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kube_embedded_apiserver::{ApiServer, HttpServer, Tls, Workload};
+use tokio_util::sync::CancellationToken;
+
+use crate::ending;
+use crate::failure::Failure;
+
+/// Serves an empty cluster from memory. kubectl's discovery, informers, kube-rs and client-go can talk to it; nothing
+/// runs in it.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Where to listen; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Write a kubeconfig for this server here, before the first request is answered.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig_out: Option<PathBuf>,
+    /// Answer only who knows this token.
+    #[arg(long)]
+    token: Option<String>,
+    /// Give it a life: so many writes a second to nodes, deployments and pods.
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    workload: Option<f64>,
+    /// Encrypt connections, with a certificate made on the spot; the kubeconfig holds its authority.
+    #[arg(long)]
+    tls: bool,
+    /// How long to go on, such as 5s or 2m; otherwise until Ctrl-C.
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    duration: Option<Duration>,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().map_err(|error| error.to_string())?;
+    let sensible = 0.0..=1e6;
+    if sensible.contains(&rate) { Ok(rate) } else { Err("a rate is between 0 and 1000000 writes a second".to_owned()) }
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let Arguments { listen, token, .. } = &arguments;
+    if !listen.ip().is_loopback() && token.is_none() {
+        let what = format!("without --token anybody who reaches {listen} could change everything");
+        return Err(Failure::usage(what).hint("listen on 127.0.0.1, or set a token"));
+    }
+    let mut builder = ApiServer::builder();
+    if let Some(token) = token {
+        builder = builder.token(token.clone());
+    }
+    let server = builder.build();
+    let http = open(&server, *listen, arguments.tls).await?;
+    if let Some(file) = &arguments.kubeconfig_out {
+        let cannot = |error| Failure::new(format!("cannot write the kubeconfig {}", file.display()), error);
+        write_private(file, &http.kubeconfig()).map_err(cannot)?;
+    }
+    eprintln!("serving on {}", http.url());
+
+    let life = async {
+        match arguments.workload {
+            // Nobody cancels it: it ends by being dropped.
+            Some(rate) => Workload::new(7).run(server.clone(), rate, CancellationToken::new()).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = ending::after(arguments.duration) => {}
+        () = life => {}
+    }
+    http.stop().await;
+    Ok(())
+}
+
+async fn open(server: &ApiServer, listen: SocketAddr, tls: bool) -> Result<HttpServer, Failure> {
+    let opened = if tls {
+        let tls = Tls::generate().map_err(|error| Failure::new("cannot encrypt connections", error))?;
+        server.serve_tls(listen, tls).await
+    } else {
+        server.serve(listen).await
+    };
+    opened.map_err(|error| {
+        let in_use = error.kind() == io::ErrorKind::AddrInUse;
+        let failure = Failure::new(format!("cannot listen on {listen}"), error);
+        if in_use { failure.hint("another program listens there; port 0 takes a free one") } else { failure }
+    })
+}
+
+/// Writes a file that nobody else can read: it may hold a token.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(text.as_bytes())
+}
