@@ -176,11 +176,17 @@ impl<T: Object> Applier<T> {
 
     /// Removes what is known to be gone, but not in which state.
     fn bury(&mut self, key: KeyRef<'_>, version: Option<ResourceVersion>, events: &mut Vec<Event<T>>) {
+        let reuse = !part_of(&mut self.parts, key.namespace()).is_some_and(|part| part.replaces_outdated(key));
+        let since = |known: Arc<T>| {
+            version_of(&*known).zip(version.as_ref()).is_some_and(|(known, gone)| gone.is_older_than(&known))
+        };
+        let made_since = reuse && self.writer.store().get(key).is_some_and(since);
         self.saw(key.namespace(), version);
-        self.health.decodable(key);
-        if let Some(part) = part_of(&mut self.parts, key.namespace()) {
-            part.replaces_outdated(key);
+        if made_since {
+            debug!(%key, "ignoring the deletion of an older state");
+            return;
         }
+        self.health.decodable(key);
         events.extend(self.writer.remove(key).map(Deleted::Unknown).map(Event::Deleted));
     }
 

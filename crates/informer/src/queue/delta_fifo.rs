@@ -257,7 +257,13 @@ impl<T: Object> Queue<T> for DeltaFifo<T> {
             Delta::Vanished { key, version } => {
                 let queued = self.deltas.get(&key).and_then(|deltas| Some(deltas.last()?.object().clone()));
                 match queued.or_else(|| known.get(&key)) {
-                    Some(last) => self.enqueue(key, KeyDelta::Deleted(Deleted::Unknown(last))),
+                    Some(last) => {
+                        self.enqueue(key.clone(), KeyDelta::Deleted(Deleted::Unknown(last)));
+                        // Behind it, for its version. What was made since is newer, and stays.
+                        if version.is_some() {
+                            self.mark(Delta::Vanished { key, version });
+                        }
+                    }
                     None => self.mark(Delta::Vanished { key, version }),
                 }
             }
