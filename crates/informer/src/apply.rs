@@ -112,6 +112,7 @@ impl<T: Object> Applier<T> {
                 Delta::Replaced(replacement) => self.replace(replacement, &mut events),
                 Delta::Listed(mark) => {
                     self.processor.distribute(std::mem::take(&mut events));
+                    self.health.listed(&mark.scope, !mark.inconclusive);
                     self.listed(&mark);
                 }
                 Delta::Bookmark { scope, version } => {

@@ -129,6 +129,8 @@ pub struct ListMark {
     pub version: Option<ResourceVersion>,
     /// The last request for a relist that had been made when it began; 0 if none.
     pub request: u64,
+    /// True if not every key in it could be read, so that deletions may be missing. Set by the queue that takes it apart.
+    pub inconclusive: bool,
 }
 
 impl<T: Object> Replacement<T> {

@@ -440,7 +440,7 @@ where
     }
 
     fn mark(&self, version: Option<ResourceVersion>) -> ListMark {
-        ListMark { scope: self.options.scope.clone(), version, request: self.request }
+        ListMark { scope: self.options.scope.clone(), version, request: self.request, inconclusive: false }
     }
 }
 

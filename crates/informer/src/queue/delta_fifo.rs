@@ -99,8 +99,8 @@ impl<T: Object> DeltaFifo<T> {
     fn replace_scope(&mut self, replacement: Replacement<T>, known: &Snapshot<T>) -> ListMark {
         let listed: HashSet<ObjectKey> = replacement.keys().map(ObjectKey::from).collect();
         let scope = &replacement.mark.scope;
-        let mut gone = Vec::new();
-        if replacement.is_conclusive() {
+        let (mut gone, inconclusive) = (Vec::new(), !replacement.is_conclusive());
+        if !inconclusive {
             let is_gone = |key: KeyRef<'_>| in_scope(scope, key) && !listed.contains(&key.into());
             // The newest state queued is the last one known.
             let queued = self.order.iter().filter_map(|place| self.deltas_at(place)).filter_map(<[_]>::last);
@@ -121,7 +121,7 @@ impl<T: Object> DeltaFifo<T> {
         for object in gone {
             self.enqueue(object.id().key.into(), KeyDelta::Deleted(Deleted::Unknown(object)));
         }
-        replacement.mark
+        ListMark { inconclusive, ..replacement.mark }
     }
 
     /// Queues everything known to be looked at again, but for what has changes waiting.
