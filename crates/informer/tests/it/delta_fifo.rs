@@ -91,8 +91,7 @@ fn star_35_what_is_missing_from_a_list_is_deleted_in_its_newest_state_behind_wha
     let known = &["bar@6", "baz@7", "foo@5"];
     let deleted = &["Deleted(baz@10, final)", "Replaced(foo@8)", "Deleted(bar@6, last known)"];
     check(known, &[Delete("baz@10"), Replace(&["foo@8"])], deleted);
-    let queued =
-        &["Updated(baz@10) Deleted(baz@10, last known)", "Replaced(foo@8)", "Deleted(bar@6, last known)"];
+    let queued = &["Updated(baz@10) Deleted(baz@10, last known)", "Replaced(foo@8)", "Deleted(bar@6, last known)"];
     check(known, &[Update("baz@10"), Replace(&["foo@8"])], queued);
     let made_again = &["Deleted(baz@9, final) Added(baz@10) Deleted(baz@10, last known)", "Replaced(foo@8)"];
     check(&["baz@7", "foo@5"], &[Delete("baz@9"), Add("baz@10"), Replace(&["foo@8"])], made_again);

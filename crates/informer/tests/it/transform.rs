@@ -47,8 +47,7 @@ fn is_marked(thing: &Thing) -> bool {
 async fn star_34_each_object_is_transformed_once_and_tombstones_are_not() {
     for order in [QueueOrder::Ordered, QueueOrder::PerObject] {
         let listed = Script::new().list("10", ["web/a@1", "web/b@2"]);
-        let streamed =
-            Script::streaming().watch([added("web/a@1"), added("web/b@2"), initial_end("10"), Fail(gone())]);
+        let streamed = Script::streaming().watch([added("web/a@1"), added("web/b@2"), initial_end("10"), Fail(gone())]);
         for (script, streamed) in [(listed.watch([Fail(gone())]), false), (streamed, true)] {
             let script = match streamed {
                 true => script.watch([added("web/c@13"), initial_end("20"), modified("web/c@21"), StayOpen]),

@@ -1,0 +1,468 @@
+//! One place to get informers from: who asks for the same one shares it, and each can be ended alone.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret, Service};
+use kube_client::core::ApiResource;
+use kube_embedded_apiserver::{ApiServer, Fault, ListFlaw, Verb};
+use kube_informer::factory::{FactoryError, InformerOptions};
+use kube_informer::informer::{Difference, StartError, Stopped};
+use kube_informer::object::ManagedFields;
+use kube_informer::source::SourceError;
+use kube_informer::{Event, InformerError, ObjectKey, Phase, SharedInformer, SharedInformerFactory};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::script::{NoTaskLeft, SEED, quiet, within};
+
+fn server() -> ApiServer {
+    ApiServer::builder().seed(SEED).build()
+}
+
+fn factory(server: &ApiServer) -> SharedInformerFactory {
+    SharedInformerFactory::builder(server.client()).seed(SEED).build()
+}
+
+fn map(name: &str) -> Value {
+    json!({"metadata": {"name": name}, "data": {"value": "1"}})
+}
+
+fn keys<T: kube_informer::Object>(informer: &SharedInformer<T>) -> Vec<String> {
+    let mut keys: Vec<String> = informer.store().snapshot().iter().map(|object| object.id().key.to_string()).collect();
+    keys.sort();
+    keys
+}
+
+fn revision(server: &ApiServer) -> kube_informer::ResourceVersion {
+    server.revision().to_string().as_str().into()
+}
+
+/// Stops a factory and checks that nothing of it is left.
+async fn stop(factory: SharedInformerFactory, no_task_left: NoTaskLeft) {
+    within("the factory to stop", factory.stop()).await;
+    drop(factory);
+    quiet().await; // The client's own task ends once its last owner is gone.
+    no_task_left.check();
+}
+
+fn options() -> InformerOptions<ConfigMap> {
+    InformerOptions::new()
+}
+
+// F-1, decision 20.
+#[tokio::test(start_paused = true)]
+async fn who_asks_for_the_same_informer_gets_the_same_one() {
+    let no_task_left = NoTaskLeft::since_now();
+    let (server, same) = (server(), |_: ConfigMap| Err::<ConfigMap, _>("never called"));
+    let factory = factory(&server);
+    let first = factory.informer::<ConfigMap>().unwrap();
+    assert!(first.is_same(&factory.informer::<ConfigMap>().unwrap()));
+    assert!(first.is_same(&factory.clone().informer_with(options()).unwrap()));
+    let two = factory.informer_with(options().namespaces(["b", "a"])).unwrap();
+    assert!(two.is_same(&factory.informer_with(options().namespace("a").namespace("b").namespace("a")).unwrap()));
+    let named = factory.informer_with(options().transform("t", same)).unwrap();
+    assert!(named.is_same(&factory.informer_with(options().transform("t", same)).unwrap()));
+    let others = [
+        two,
+        named,
+        factory.informer_with(options().transform("u", same)).unwrap(),
+        factory.informer_with(options().namespace("a")).unwrap(),
+        factory.informer_with(options().labels("app=web")).unwrap(),
+        factory.informer_with(options().fields("metadata.name=a")).unwrap(),
+        factory.informer_with(options().query("shard", "1")).unwrap(),
+        first,
+    ];
+    for (at, informer) in others.iter().enumerate() {
+        assert!(others[..at].iter().all(|other| !other.is_same(informer)), "informer {at}");
+    }
+    drop(others);
+    stop(factory, no_task_left).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_informer_with_other_options_is_refused_by_name() {
+    let no_task_left = NoTaskLeft::since_now();
+    let server = server();
+    let factory = SharedInformerFactory::builder(server.client()).name("controller").build();
+    factory.informer_with(options().page_size(10)).unwrap();
+    assert!(factory.informer_with(options().page_size(10)).is_ok());
+    for other in [options(), options().page_size(20), options().page_size(10).resync_period(Duration::from_secs(5))] {
+        let refused = factory.informer_with(other).unwrap_err();
+        let FactoryError::ConflictingOptions(name) = &refused else { panic!("{refused:?}") };
+        assert!(name.starts_with("controller/") && name.contains("configmaps"), "{name}");
+    }
+    assert!(factory.informer_with(options().labels("app=web")).is_ok(), "another selection is another informer");
+    stop(factory, no_task_left).await;
+}
+
+// Decision 21.
+#[test]
+fn starting_a_factory_without_a_runtime_is_an_error_and_can_be_made_good() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let server = server();
+    let factory = runtime.block_on(async { factory(&server) });
+    let maps = factory.informer::<ConfigMap>().unwrap();
+    assert_eq!(factory.start(), Err(StartError::NoRuntime));
+    runtime.block_on(async {
+        factory.start().unwrap();
+        within("it syncs", factory.synced()).await.unwrap();
+    });
+    let refused = factory.informer::<Pod>().map(drop);
+    assert_eq!(refused, Err(FactoryError::Start(StartError::NoRuntime)), "it would have to start at once");
+    runtime.block_on(factory.stop());
+    assert!(maps.is_stopped());
+}
+
+// F-4. Differs: a later informer needs no further start.
+#[tokio::test(start_paused = true)]
+async fn informers_asked_for_after_the_start_start_at_once_and_a_second_start_does_nothing() {
+    let no_task_left = NoTaskLeft::since_now();
+    let server = server();
+    server.create("configmaps", Some("web"), map("a")).unwrap();
+    let factory = factory(&server);
+    let before = factory.informer::<ConfigMap>().unwrap();
+    assert!(!before.has_started());
+    factory.start().unwrap();
+    factory.start().unwrap();
+    within("those from before", factory.synced()).await.unwrap();
+    assert_eq!(server.requests().iter().filter(|request| request.resource == "configmaps").count(), 1);
+    let after = factory.informer::<Node>().unwrap();
+    assert!(after.has_started());
+    within("those from after", factory.synced()).await.unwrap();
+    assert!(after.is_synced());
+    assert_eq!(keys(&before), ["web/a"]);
+    drop((before, after));
+    stop(factory, no_task_left).await;
+}
+
+// Decision 20.
+#[tokio::test(start_paused = true)]
+async fn an_informer_can_be_stopped_alone_and_asked_for_anew() {
+    let no_task_left = NoTaskLeft::since_now();
+    let server = server();
+    server.create("configmaps", Some("web"), map("a")).unwrap();
+    let factory = factory(&server);
+    let (maps, nodes) = (factory.informer::<ConfigMap>().unwrap(), factory.informer::<Node>().unwrap());
+    factory.start().unwrap();
+    within("both", factory.synced()).await.unwrap();
+    within("one to stop", factory.stop_informer(&maps)).await;
+    assert!(maps.is_stopped() && !nodes.is_stopped());
+    assert_eq!(maps.synced().await, Ok(()), "what was synced stays so");
+    assert_eq!(maps.relist().await, Err(Stopped(maps.name().to_owned())), "other holders see that it ended");
+    server.create("configmaps", Some("web"), map("b")).unwrap();
+    let again = factory.informer_with(options().page_size(7)).expect("the old one's options bind nobody");
+    assert!(!again.is_same(&maps));
+    within("the new one", factory.synced()).await.unwrap();
+    assert_eq!(keys(&again), ["web/a", "web/b"]);
+    assert_eq!(keys(&maps), ["web/a"], "the old cache is as it was");
+    drop((maps, nodes, again));
+    stop(factory, no_task_left).await;
+}
+
+// F-5, decision 17.
+#[tokio::test(start_paused = true)]
+async fn what_is_not_synced_in_time_is_named_with_why() {
+    let no_task_left = NoTaskLeft::since_now();
+    let server = server();
+    server.faults().add(Fault::status(403).resource("secrets"));
+    let factory = factory(&server);
+    factory.informer::<ConfigMap>().unwrap();
+    factory.informer::<Secret>().unwrap();
+    let gadgets = ApiResource {
+        group: "example.com".into(),
+        version: "v1".into(),
+        api_version: "example.com/v1".into(),
+        kind: "Gadget".into(),
+        plural: "gadgets".into(),
+    };
+    factory.dynamic(gadgets).unwrap();
+    factory.start().unwrap();
+    let missing = within("the time", factory.synced_within(Duration::from_secs(20))).await.unwrap_err();
+    let [(gadgets, unknown), (secrets, forbidden)] = &missing.waiting[..] else { panic!("{missing}") };
+    assert!(gadgets.contains("gadgets") && secrets.contains("secrets"), "{missing}");
+    assert!(unknown.contains("404"), "{unknown}");
+    assert!(forbidden.contains("403"), "{forbidden}");
+    assert_eq!(missing.within, Duration::from_secs(20));
+    assert!(missing.to_string().contains("secrets"), "{missing}");
+    server.faults().clear();
+    let missing = within("the time", factory.synced_within(Duration::from_secs(120))).await.unwrap_err();
+    assert_eq!(missing.waiting.len(), 1, "once it is allowed it syncs: {missing}");
+    stop(factory, no_task_left).await;
+}
+
+// F-2.
+#[tokio::test(start_paused = true)]
+async fn one_type_can_have_a_resync_period_and_a_transform_of_its_own() {
+    let no_task_left = NoTaskLeft::since_now();
+    let server = server();
+    server.create("configmaps", Some("web"), map("a")).unwrap();
+    server.create("secrets", Some("web"), json!({"metadata": {"name": "a"}})).unwrap();
+    let factory = SharedInformerFactory::builder(server.client())
+        .resync_period(Duration::from_secs(60))
+        .resync_period_of::<ConfigMap>(Duration::from_secs(10))
+        .transform_of("no data", |map: ConfigMap| Ok::<_, String>(ConfigMap { data: None, ..map }))
+        .build();
+    let (maps, secrets) = (factory.informer::<ConfigMap>().unwrap(), factory.informer::<Secret>().unwrap());
+    let counts = Arc::new(Mutex::new((0, 0)));
+    let counted = counts.clone();
+    maps.on_event(move |event| counted.lock().0 += usize::from(matches!(event, Event::Resynced(_))));
+    let counted = counts.clone();
+    secrets.on_event(move |event| counted.lock().1 += usize::from(matches!(event, Event::Resynced(_))));
+    factory.start().unwrap();
+    tokio::time::sleep(Duration::from_millis(65_500)).await;
+    assert_eq!(*counts.lock(), (6, 1));
+    assert_eq!(maps.store().get("web/a").unwrap().data, None);
+    drop((maps, secrets));
+    stop(factory, no_task_left).await;
+}
+
+// Decision 6.
+#[tokio::test(start_paused = true)]
+async fn never_more_first_lists_run_at_once_than_allowed() {
+    for streaming in [true, false] {
+        let no_task_left = NoTaskLeft::since_now();
+        let server = server();
+        server.faults().add(Fault::delay(Duration::from_secs(10)));
+        let factory =
+            SharedInformerFactory::builder(server.client()).first_lists(2).streaming(streaming).seed(SEED).build();
+        factory.informer::<ConfigMap>().unwrap();
+        factory.informer::<Secret>().unwrap();
+        factory.informer::<Pod>().unwrap();
+        factory.informer::<Service>().unwrap();
+        factory.informer::<Node>().unwrap();
+        factory.start().unwrap();
+        let asked = || server.requests().iter().map(|request| request.resource.clone()).collect::<BTreeSet<_>>().len();
+        for expected in [2, 4, 5] {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            assert_eq!(asked(), expected, "streaming: {streaming}");
+            tokio::time::sleep(Duration::from_secs(5)).await;
+        }
+        within("all of them", factory.synced()).await.unwrap();
+        stop(factory, no_task_left).await;
+    }
+}
+
+// Decision 11.
+#[tokio::test(start_paused = true)]
+async fn a_set_of_namespaces_is_one_cache_with_a_version_of_its_slowest_part() {
+    let no_task_left = NoTaskLeft::since_now();
+    let server = server();
+    for namespace in ["a", "b", "c"] {
+        server.create("configmaps", Some(namespace), map("x")).unwrap();
+    }
+    let factory =
+        SharedInformerFactory::builder(server.client()).namespaces(["a", "b"]).streaming(false).seed(SEED).build();
+    let maps = factory.informer::<ConfigMap>().unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let note = told.clone();
+    maps.on_event(move |event: Event<ConfigMap>| note.lock().push(format!("{event:?}")));
+    let slow = server.faults().add(Fault::status(500).namespace("b"));
+    factory.start().unwrap();
+    let waited = within("the time", maps.synced_within(Duration::from_secs(5))).await.unwrap_err();
+    assert!(waited.to_string().contains("namespace b"), "{waited}");
+    assert_eq!(maps.last_sync_version(), None, "one part has none");
+    assert_eq!(keys(&maps), ["a/x"]);
+    server.faults().remove(slow);
+    within("both", maps.synced()).await.unwrap();
+    assert_eq!(keys(&maps), ["a/x", "b/x"], "and nothing of c");
+    assert_eq!(maps.health().parts.len(), 2);
+    let lists = server.requests();
+    assert!(lists.iter().filter(|request| request.status == Some(200)).all(|request| request.namespace.is_some()));
+
+    // One part is cut off: the other goes on, deletes stay within the part that is listed again.
+    let before = maps.last_sync_version().unwrap();
+    let slow = server.faults().add(Fault::status(500).namespace("b"));
+    server.disconnect_watches();
+    server.delete("configmaps", Some("b"), "x").unwrap();
+    server.delete("configmaps", Some("a"), "x").unwrap();
+    server.create("configmaps", Some("a"), map("y")).unwrap();
+    let done = within("the part that works", maps.wait_for("a/y", |map| map.is_some())).await;
+    assert!(done.unwrap().is_some());
+    assert_eq!(keys(&maps), ["a/y", "b/x"]);
+    assert_eq!(maps.last_sync_version(), Some(before), "the part that is cut off holds the version back");
+    let phases: Vec<Phase> = maps.health().parts.iter().map(|part| part.phase.clone()).collect();
+    assert!(matches!(phases[..], [Phase::Watching, Phase::BackingOff { .. }]), "{phases:?}");
+    server.compact();
+    server.faults().remove(slow);
+    within("the other part", maps.wait_for("b/x", |map| map.is_none())).await.unwrap();
+    within("a relist", maps.relist()).await.unwrap();
+    assert_eq!(keys(&maps), ["a/y"]);
+    quiet().await;
+    let gone = told.lock().iter().filter(|event| event.starts_with("Deleted")).count();
+    assert_eq!(gone, 2, "{:?}", told.lock());
+    drop(maps);
+    stop(factory, no_task_left).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn dynamic_objects_know_their_kind_also_when_they_come_from_a_list() {
+    let no_task_left = NoTaskLeft::since_now();
+    let server = server();
+    server.create("configmaps", Some("web"), map("a")).unwrap();
+    for streaming in [true, false] {
+        let factory = SharedInformerFactory::builder(server.client()).streaming(streaming).build();
+        let maps = factory.dynamic(ApiResource::erase::<ConfigMap>(&())).unwrap();
+        assert!(maps.is_same(&factory.dynamic(ApiResource::erase::<ConfigMap>(&())).unwrap()));
+        factory.start().unwrap();
+        within("it syncs", factory.synced()).await.unwrap();
+        let types = maps.store().get("web/a").unwrap().types.clone().unwrap();
+        assert_eq!((types.api_version.as_str(), types.kind.as_str()), ("v1", "ConfigMap"), "streaming: {streaming}");
+        assert_eq!(maps.store().get("web/a").unwrap().data["data"]["value"], "1");
+        factory.stop().await;
+    }
+    quiet().await;
+    no_task_left.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn metadata_only_is_asked_for_and_kept() {
+    let no_task_left = NoTaskLeft::since_now();
+    let server = server();
+    let spec = json!({"containers": [{"name": "c", "image": "i"}]});
+    server
+        .create("pods", Some("web"), json!({"metadata": {"name": "a", "labels": {"app": "x"}}, "spec": spec}))
+        .unwrap();
+    for streaming in [true, false] {
+        let factory = SharedInformerFactory::builder(server.client()).streaming(streaming).build();
+        let (metadata, pods) = (factory.metadata::<Pod>().unwrap(), factory.informer::<Pod>().unwrap());
+        factory.start().unwrap();
+        within("both", factory.synced()).await.unwrap();
+        let kept = metadata.store().get("web/a").unwrap();
+        assert_eq!(kept.metadata.labels.as_ref().unwrap()["app"], "x");
+        // The server answers a request for metadata with objects of that kind, and anything else is refused by it.
+        assert!(metadata.health().undecodable.is_empty(), "streaming: {streaming}");
+        assert!(pods.store().get("web/a").unwrap().spec.is_some());
+        assert!(serde_json::to_value(&*kept).unwrap().get("spec").is_none());
+        factory.stop().await;
+    }
+    quiet().await;
+    no_task_left.check();
+}
+
+// Decision 3.
+#[tokio::test(start_paused = true)]
+async fn managed_fields_are_skipped_unless_asked_for() {
+    let no_task_left = NoTaskLeft::since_now();
+    let server = server();
+    let fields = json!([{"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:data": {}}}]);
+    server.create("configmaps", Some("web"), json!({"metadata": {"name": "a", "managedFields": fields}})).unwrap();
+    for (wanted, streaming) in [
+        (ManagedFields::Skip, true),
+        (ManagedFields::Skip, false),
+        (ManagedFields::Keep, true),
+        (ManagedFields::Keep, false),
+    ] {
+        let factory = SharedInformerFactory::builder(server.client()).streaming(streaming).build();
+        let maps = factory.informer_with(options().managed_fields(wanted)).unwrap();
+        factory.start().unwrap();
+        within("it syncs", factory.synced()).await.unwrap();
+        let kept = maps.store().get("web/a").unwrap().metadata.managed_fields.is_some();
+        assert_eq!(kept, wanted == ManagedFields::Keep, "{wanted:?}, streaming: {streaming}");
+        factory.stop().await;
+    }
+    quiet().await;
+    no_task_left.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn selectors_and_extra_query_pairs_go_with_every_request() {
+    let no_task_left = NoTaskLeft::since_now();
+    let server = server();
+    for (name, app) in [("a", "web"), ("b", "db"), ("c", "web")] {
+        let labelled = json!({"metadata": {"name": name, "labels": {"app": app}}});
+        server.create("configmaps", Some("web"), labelled).unwrap();
+    }
+    let factory = SharedInformerFactory::builder(server.client()).streaming(false).build();
+    let labels = factory.informer_with(options().labels("app in (web)")).unwrap();
+    let fields = factory.informer_with(options().fields("metadata.name=b").query("pretty", "a b")).unwrap();
+    factory.start().unwrap();
+    within("both", factory.synced()).await.unwrap();
+    assert_eq!(keys(&labels), ["web/a", "web/c"]);
+    assert_eq!(keys(&fields), ["web/b"]);
+    // An object that stops to match is gone for this one.
+    server.update("configmaps", Some("web"), json!({"metadata": {"name": "a", "labels": {"app": "db"}}})).unwrap();
+    within("it goes", labels.wait_for("web/a", |map| map.is_none())).await.unwrap();
+    quiet().await;
+    let requests = server.requests();
+    for verb in [Verb::List, Verb::Watch] {
+        let of_verb: Vec<&str> =
+            requests.iter().filter(|request| request.verb == verb).map(|request| &*request.query).collect();
+        let having = |text: &str| of_verb.iter().filter(|query| query.contains(text)).count();
+        assert_eq!(having("labelSelector=app+in+%28web%29"), 1, "{of_verb:?}");
+        assert_eq!(having("fieldSelector=metadata.name%3Db"), 1, "{of_verb:?}");
+        assert_eq!(having("pretty=a+b"), 1, "{of_verb:?}");
+    }
+    drop((labels, fields));
+    stop(factory, no_task_left).await;
+}
+
+/// The first failure of an informer over a server with a fault.
+async fn failure(server: &ApiServer, options: InformerOptions<ConfigMap>) -> SourceError {
+    let no_task_left = NoTaskLeft::since_now();
+    let factory = SharedInformerFactory::builder(server.client()).streaming(false).seed(SEED).build();
+    let maps = factory.informer_with(options).unwrap();
+    let errors = Arc::new(Mutex::new(Vec::new()));
+    let hook = errors.clone();
+    maps.on_error(move |error| hook.lock().push(error.clone()));
+    factory.start().unwrap();
+    quiet().await;
+    let first = errors.lock().first().cloned();
+    drop(maps);
+    stop(factory, no_task_left).await;
+    match first {
+        Some(InformerError::Reflector { error, .. }) => error.source_error().cloned().expect("the source failed"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_list_of_these_objects_is_an_error_of_its_own() {
+    let server = server();
+    server.create("configmaps", Some("web"), map("a")).unwrap();
+    let big = json!({"metadata": {"name": "big"}, "data": {"value": "x".repeat(5000)}});
+    let id = server.faults().add(Fault::list(ListFlaw::Table));
+    assert!(matches!(failure(&server, options()).await, SourceError::Table));
+    server.faults().remove(id);
+    let id = server.faults().add(Fault::html_page(200));
+    assert!(matches!(failure(&server, options()).await, SourceError::NotJson { .. }));
+    server.faults().remove(id);
+    let id = server.faults().add(Fault::list(ListFlaw::OtherKind));
+    let wrong = failure(&server, options()).await;
+    let SourceError::WrongKind { expected, got } = &wrong else { panic!("{wrong:?}") };
+    assert_eq!((expected.as_str(), got.as_str()), ("ConfigMapList", "UnexpectedList"));
+    server.faults().remove(id);
+    let id = server.faults().add(Fault::status(403));
+    assert_eq!(failure(&server, options()).await.status().map(|status| status.code), Some(403));
+    server.faults().remove(id);
+    server.create("configmaps", Some("web"), big).unwrap();
+    let too_large = failure(&server, options().object_limit(1000)).await;
+    assert!(matches!(too_large, SourceError::TooLarge { limit: 1000 }), "{too_large:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn verify_over_a_server_finds_an_event_that_was_lost() {
+    let no_task_left = NoTaskLeft::since_now();
+    let server = server();
+    server.create("configmaps", Some("web"), map("a")).unwrap();
+    // The first event of the watch, the next change, is never sent.
+    server.faults().add(Fault::new(kube_embedded_apiserver::Action::DropEvent(1)).verb(Verb::Watch));
+    let factory = SharedInformerFactory::builder(server.client()).streaming(false).seed(SEED).build();
+    let maps = factory.informer::<ConfigMap>().unwrap();
+    factory.start().unwrap();
+    within("it syncs", factory.synced()).await.unwrap();
+    quiet().await;
+    assert_eq!(within("the first look", maps.verify()).await.unwrap(), []);
+    server.create("configmaps", Some("web"), map("lost")).unwrap();
+    server.create("configmaps", Some("web"), map("seen")).unwrap();
+    within("the next", maps.wait_for_version(&revision(&server))).await.unwrap();
+    let found = within("the second look", maps.verify()).await.unwrap();
+    let lost: ObjectKey = "web/lost".parse().unwrap();
+    assert!(matches!(&found[..], [Difference::Missing { key, .. }] if *key == lost), "{found:?}");
+    within("the cure", maps.relist()).await.unwrap();
+    assert_eq!(within("the last look", maps.verify()).await.unwrap(), []);
+    drop(maps);
+    stop(factory, no_task_left).await;
+}

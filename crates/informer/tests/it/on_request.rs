@@ -1,0 +1,187 @@
+//! What a program can ask of a running informer: to list again, to compare, to wait for an object.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube_informer::informer::{Difference, Stopped, VerifyError};
+use kube_informer::object::Object as _;
+use kube_informer::queue::QueueOrder;
+
+use crate::script::{Act::StayOpen, Script, TestInformer, added, busy, deleted, live, modified, quiet, within};
+
+// Decision 9.
+#[tokio::test(start_paused = true)]
+async fn a_relist_on_request_announces_the_difference_and_waits_until_it_is_applied() {
+    for order in [QueueOrder::Ordered, QueueOrder::PerObject] {
+        let script = Script::new()
+            .list("10", ["web/a@1", "web/b@2", "web/c@3"])
+            .watch([StayOpen])
+            .list("20", ["web/b@2", "web/c@13", "web/d@14"])
+            .watch([StayOpen]);
+        let informer = TestInformer::start_with(script, |builder| builder.queue_order(order));
+        informer.synced().await;
+        informer.script.asks(2).await;
+        let kept = informer.informer.store().get("web/b").unwrap();
+        informer.told.clear();
+        assert_eq!(within("the relist", informer.informer.relist()).await, Ok(()));
+        assert_eq!(informer.contents(), ["web/b@2", "web/c@13", "web/d@14"], "it is applied when the call returns");
+        assert_eq!(informer.version().as_deref(), Some("20"));
+        quiet().await;
+        let mut told = informer.told.all();
+        told.sort();
+        assert_eq!(told, ["web/a delete 1 (tombstone)", "web/c update 3 to 13", "web/d add 14"]);
+        assert!(Arc::ptr_eq(&kept, &informer.informer.store().get("web/b").unwrap()));
+        assert_eq!(informer.script.asked()[2], "list 10");
+        informer.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_relist_of_what_did_not_change_is_told_to_nobody() {
+    let names: Vec<_> = (0..300).map(|number| format!("web/{number}@{}", number + 1)).collect();
+    let things = || names.iter().map(|name| crate::script::thing(name));
+    let script =
+        Script::new().list_things("500", things()).watch([StayOpen]).list_things("600", things()).watch([StayOpen]);
+    let informer = TestInformer::start(script);
+    informer.synced().await;
+    informer.script.asks(2).await;
+    let before = informer.informer.store().snapshot();
+    within("the relist", informer.informer.relist()).await.unwrap();
+    quiet().await;
+    assert_eq!(informer.told.len(), 300, "the initial ones");
+    let after = informer.informer.store().snapshot();
+    assert!(before.iter().all(|thing| Arc::ptr_eq(thing, after.get(thing.id().key).unwrap())));
+    assert_eq!(informer.version().as_deref(), Some("600"), "but the version moves on");
+    informer.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_relist_that_fails_at_first_is_waited_for() {
+    let script = Script::new()
+        .list("10", ["web/a@1"])
+        .watch([StayOpen])
+        .list_refused(busy())
+        .list("20", ["web/b@12"])
+        .watch([StayOpen]);
+    let informer = TestInformer::start(script);
+    informer.synced().await;
+    informer.script.asks(2).await;
+    within("the relist", informer.informer.relist()).await.unwrap();
+    assert_eq!(informer.contents(), ["web/b@12"]);
+    informer.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_relist_that_will_never_be_made_does_not_wait_for_ever() {
+    let informer = TestInformer::start(Script::new().list("10", []).watch([StayOpen]).list_hangs());
+    informer.synced().await;
+    let other = informer.informer.clone();
+    let (relisted, ()) = tokio::join!(within("the relist", other.relist()), async {
+        informer.script.asks(3).await;
+        informer.informer.stop().await;
+    });
+    assert_eq!(relisted, Err(Stopped("things".into())));
+    informer.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_relist_period_asks_the_server_again_and_announces_only_changes() {
+    let minute = |script: Script| script.list("10", ["web/a@1"]).watch([StayOpen]);
+    let script = minute(minute(Script::new())).list("30", ["web/a@21"]).watch([StayOpen]);
+    let informer = TestInformer::start_with(script, |builder| builder.relist_period(Duration::from_secs(60)));
+    informer.synced().await;
+    let kept = informer.informer.store().get("web/a").unwrap();
+    tokio::time::sleep(Duration::from_secs(90)).await;
+    assert_eq!(informer.script.asked().iter().filter(|asked| asked.starts_with("list")).count(), 2);
+    assert!(Arc::ptr_eq(&kept, &informer.informer.store().get("web/a").unwrap()));
+    assert_eq!(informer.told("web/a"), ["initial add 1"]);
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    assert_eq!(informer.told("web/a"), ["initial add 1", "update 1 to 21"]);
+    assert!(informer.errors().is_empty(), "nothing is wrong: {:?}", informer.errors());
+    informer.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn verify_finds_what_is_missing_stale_and_too_much() {
+    let truth = ["web/a@15", "web/b@2", "web/c@4"];
+    let script = Script::new()
+        .list("10", ["web/a@1", "web/b@2", "web/x@3"])
+        .watch([StayOpen])
+        .list("20", truth)
+        .list("20", truth);
+    let informer = TestInformer::start(script);
+    informer.synced().await;
+    informer.script.asks(2).await;
+    let found = within("the comparison", informer.informer.verify()).await.unwrap();
+    let expected = [
+        Difference::Missing { key: "web/c".parse().unwrap(), version: "4".into() },
+        Difference::Stale { key: "web/a".parse().unwrap(), cached: "1".into(), version: "15".into() },
+        Difference::Extra { key: "web/x".parse().unwrap(), cached: "3".into() },
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(informer.contents(), ["web/a@1", "web/b@2", "web/x@3"], "comparing changes nothing");
+    informer.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn verify_finds_nothing_on_a_healthy_informer_nor_what_only_came_late() {
+    let (feed, events) = live();
+    let script = Script::new()
+        .list("10", ["web/a@1", "web/b@2"])
+        .watch([events])
+        .list("10", ["web/a@1", "web/b@2"])
+        .list("12", ["web/a@11", "web/b@2"]) // The cache is behind.
+        .list("12", ["web/a@11", "web/b@2"]);
+    let informer = TestInformer::start(script);
+    informer.synced().await;
+    informer.script.asks(2).await;
+    assert_eq!(within("the first", informer.informer.verify()).await.unwrap(), []);
+    let other = informer.informer.clone();
+    let (found, ()) = tokio::join!(within("the second", other.verify()), async {
+        informer.script.asks(4).await;
+        tokio::time::sleep(Duration::from_secs(6)).await; // Longer than the cache is given to catch up.
+        feed.send(modified("web/a@11")).unwrap();
+    });
+    assert_eq!(found.unwrap(), [], "it was late, not wrong");
+    informer.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn verify_says_why_it_could_not_compare() {
+    let script = Script::new().list("10", []).watch([StayOpen]).list_refused(busy()).list_cut_off([]);
+    let informer = TestInformer::start(script);
+    informer.synced().await;
+    informer.script.asks(2).await;
+    let refused = within("a refused list", informer.informer.verify()).await;
+    assert!(matches!(refused, Err(VerifyError::List(_))), "{refused:?}");
+    let cut_off = within("half a list", informer.informer.verify()).await;
+    assert!(matches!(cut_off, Err(VerifyError::Incomplete)), "{cut_off:?}");
+    informer.informer.stop().await;
+    let stopped = within("nobody", informer.informer.verify()).await;
+    assert!(matches!(stopped, Err(VerifyError::Stopped(_))), "{stopped:?}");
+    informer.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_can_be_waited_for_until_it_is_as_it_should_be_or_gone() {
+    let (feed, events) = live();
+    let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
+    let shared = informer.informer.clone();
+    let there = within("it is there", shared.wait_for("web/a", |thing| thing.is_some())).await.unwrap();
+    assert_eq!(there.unwrap().id().version, "1");
+    let mut newer =
+        std::pin::pin!(shared.wait_for("web/a", |thing| thing.is_some_and(|thing| thing.id().version == "12")));
+    let mut made = std::pin::pin!(shared.wait_for("web/b", |thing| thing.is_some()));
+    feed.send(modified("web/a@11")).unwrap();
+    assert!(tokio::time::timeout(Duration::from_secs(1), &mut newer).await.is_err());
+    assert!(tokio::time::timeout(Duration::from_secs(1), &mut made).await.is_err());
+    feed.send(modified("web/a@12")).unwrap();
+    assert_eq!(within("the newer one", newer).await.unwrap().unwrap().id().version, "12");
+    feed.send(added("web/b@13")).unwrap();
+    assert!(within("another", made).await.unwrap().is_some());
+    feed.send(deleted("web/a@14")).unwrap();
+    assert_eq!(within("its end", shared.wait_for("web/a", |thing| thing.is_none())).await, Ok(None));
+    let (waited, ()) = tokio::join!(shared.wait_for("web/c", |thing| thing.is_some()), informer.informer.stop());
+    assert_eq!(waited, Err(Stopped("things".into())));
+    informer.stop().await;
+}

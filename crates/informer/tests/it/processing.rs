@@ -1,0 +1,124 @@
+//! The loop between a queue and a function, by hand: what fails is reported, and put back if asked for.
+
+use std::sync::Arc;
+
+use kube_informer::apply::{Changes, OnError};
+use kube_informer::queue::{Delta, OrderedQueue, Queue};
+use kube_informer::{DeltaFifo, Reflector, Store};
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::script::{Act::StayOpen, NoTaskLeft, Script, Thing, describe, modified, options, quiet, thing, within};
+
+type Notes = Arc<Mutex<Vec<String>>>;
+
+fn updated(text: &str) -> Delta<Thing> {
+    Delta::Updated(Arc::new(thing(text)))
+}
+
+/// What was processed and what was reported, if each of these fails once.
+async fn process(queue: impl Queue<Thing>, deltas: &[&str], fails: &[&str], retry: bool) -> (Vec<String>, Vec<String>) {
+    let no_task_left = NoTaskLeft::since_now();
+    let (store, _writer) = Store::new(0);
+    let changes = Changes::new(queue, store);
+    for delta in deltas {
+        changes.push(updated(delta)).await;
+    }
+    let (done, reported, cancel) = (Notes::default(), Notes::default(), CancellationToken::new());
+    let mut fails: Vec<String> = fails.iter().map(|text| format!("updated {text}")).collect();
+    let (note, report, later) = (done.clone(), reported.clone(), changes.clone());
+    let function = move |batch: Vec<Delta<Thing>>| {
+        let texts: Vec<String> = batch.iter().map(describe).collect();
+        match fails.iter().position(|fails| texts.contains(fails)) {
+            Some(at) => Err(format!("cannot do {}", fails.remove(at)).into()),
+            None => {
+                note.lock().extend(texts);
+                Ok(())
+            }
+        }
+    };
+    let report = Box::new(move |error: &(dyn std::error::Error + Send + Sync)| report.lock().push(error.to_string()));
+    let on_error = if retry { OnError::Retry(report) } else { OnError::Report(report) };
+    let (mut task, token) = (JoinSet::new(), cancel.clone());
+    task.spawn(async move { later.process(function, on_error, token).await });
+    quiet().await;
+    assert!(changes.is_empty());
+    cancel.cancel();
+    within("the end", task.join_next()).await.unwrap().unwrap();
+    no_task_left.check();
+    let (done, reported) = (done.lock().clone(), reported.lock().clone());
+    (done, reported)
+}
+
+// Q-9 without a retry.
+#[tokio::test(start_paused = true)]
+async fn what_fails_is_reported_and_what_comes_behind_it_is_processed() {
+    let (done, reported) = process(DeltaFifo::new(), &["web/a@1", "web/b@2"], &["web/a@1"], false).await;
+    assert_eq!(done, ["updated web/b@2"]);
+    assert_eq!(reported, ["cannot do updated web/a@1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_fails_is_put_back_if_asked_for_and_is_then_processed_with_all_its_changes() {
+    let deltas = ["web/a@1", "web/b@2", "web/a@3"];
+    let (done, reported) = process(DeltaFifo::new(), &deltas, &["web/a@3"], true).await;
+    assert_eq!(done, ["updated web/b@2", "updated web/a@1", "updated web/a@3"], "behind those that wait");
+    assert_eq!(reported, ["cannot do updated web/a@3"]);
+    let (done, reported) = process(OrderedQueue::new(), &["web/a@1", "web/b@2"], &["web/b@2"], true).await;
+    assert_eq!(done, ["updated web/a@1", "updated web/b@2"], "the ordered queue keeps its order");
+    assert_eq!(reported.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_fails_is_not_put_back_over_something_newer() {
+    let (store, _writer) = Store::new(0);
+    let changes = Changes::new(DeltaFifo::new(), store);
+    changes.push(updated("web/a@1")).await;
+    let (done, cancel, newer) = (Notes::default(), CancellationToken::new(), changes.clone());
+    let (note, mut first) = (done.clone(), true);
+    let function = move |batch: Vec<Delta<Thing>>| {
+        if std::mem::take(&mut first) {
+            // Something newer comes while this one is in hand.
+            let mut push = std::pin::pin!(newer.push(updated("web/a@2")));
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(push.as_mut().poll(&mut context).is_ready());
+            return Err("not now".into());
+        }
+        note.lock().extend(batch.iter().map(describe));
+        Ok(())
+    };
+    let on_error = OnError::Retry(Box::new(|_| {}));
+    tokio::join!(changes.process(function, on_error, cancel.clone()), async {
+        quiet().await;
+        cancel.cancel();
+    });
+    assert_eq!(*done.lock(), ["updated web/a@2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reflector_a_queue_and_a_function_are_all_it_takes() {
+    let no_task_left = NoTaskLeft::since_now();
+    let script = Script::new().list("10", ["web/a@1"]).watch([modified("web/a@11"), StayOpen]);
+    let (store, mut writer) = Store::new(0);
+    let changes = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
+    let cancel = CancellationToken::new();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(Reflector::new(script, changes.sink(), options()).run(cancel.clone()));
+    let function = move |batch: Vec<Delta<Thing>>| {
+        for delta in batch {
+            if let Delta::Added(object) | Delta::Updated(object) = delta {
+                writer.put(object);
+            }
+        }
+        Ok(())
+    };
+    let (loop_of, token) = (changes.clone(), cancel.clone());
+    tasks.spawn(async move { loop_of.process(function, OnError::Report(Box::new(|_| {})), token).await });
+    quiet().await;
+    assert!(changes.has_synced());
+    assert_eq!(store.get("web/a").as_deref(), Some(&thing("web/a@11")));
+    cancel.cancel();
+    while within("the end", tasks.join_next()).await.is_some() {}
+    no_task_left.check();
+}

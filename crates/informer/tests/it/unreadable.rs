@@ -1,0 +1,83 @@
+//! An object that cannot be read costs as little as possible: what is known stays, and nothing is taken for deleted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube_informer::InformerError;
+use kube_informer::queue::QueueOrder;
+use kube_informer::reflector::ReflectorError;
+use kube_informer::source::{Decoded, WatchEvent};
+
+use crate::script::{
+    Act::{Event, Fail, StayOpen},
+    Script, TestInformer, added, bad, gone, live, quiet, thing,
+};
+
+const ORDERS: [QueueOrder; 2] = [QueueOrder::Ordered, QueueOrder::PerObject];
+
+fn start(script: Script, order: QueueOrder) -> TestInformer {
+    TestInformer::start_with(script, |builder| builder.queue_order(order))
+}
+
+// Decision 5.
+#[tokio::test(start_paused = true)]
+async fn a_list_with_an_unreadable_key_is_marked_and_made_again_after_a_while() {
+    for order in ORDERS {
+        let script = Script::new()
+            .list("10", ["web/a@1", "web/b@2"])
+            .watch([Fail(gone())])
+            .list_items("20", [Decoded::Object(Arc::new(thing("web/b@12"))), Decoded::Bad(bad(""))])
+            .watch([StayOpen])
+            .list("30", ["web/b@12"])
+            .watch([StayOpen]);
+        let informer = start(script, order);
+        informer.delivered_through("20").await;
+        assert_eq!(informer.contents(), ["web/a@1", "web/b@12"], "{order:?}: no deletes");
+        assert!(informer.informer.health().parts[0].inconclusive, "{order:?}");
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        assert_eq!(informer.script.asked().len(), 4, "{order:?}: not at once");
+        informer.delivered_through("30").await;
+        assert_eq!(informer.told("web/a"), ["initial add 1", "delete 1 (tombstone)"], "{order:?}");
+        assert!(!informer.informer.health().parts[0].inconclusive, "{order:?}: now it is known");
+        informer.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_event_without_a_key_leads_to_a_relist() {
+    for order in ORDERS {
+        let script = Script::new()
+            .list("10", ["web/a@1"])
+            .watch([Event(WatchEvent::Modified(Decoded::Bad(bad(""))))])
+            .list("20", ["web/b@12"])
+            .watch([StayOpen]);
+        let informer = start(script, order);
+        informer.delivered_through("20").await;
+        assert_eq!(informer.contents(), ["web/b@12"], "{order:?}");
+        let errors = informer.errors();
+        let unreadable =
+            |error: &InformerError| matches!(error, InformerError::Reflector { error: ReflectorError::Unreadable, .. });
+        assert!(errors.iter().any(unreadable), "{order:?}: {errors:?}");
+        informer.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delete_that_cannot_be_read_but_for_its_key_deletes() {
+    for order in ORDERS {
+        let (feed, events) = live();
+        let informer = start(Script::new().list("10", ["web/a@1", "web/b@2"]).watch([events]), order);
+        informer.synced().await;
+        feed.send(Event(WatchEvent::Deleted(Decoded::Bad(bad("web/a@11"))))).unwrap();
+        informer.delivered_through("11").await;
+        assert_eq!(informer.told("web/a"), ["initial add 1", "delete 1 (tombstone)"], "{order:?}");
+        assert_eq!(informer.keys(), ["web/b"], "{order:?}");
+        // One that is made again at once is not deleted with its predecessor.
+        feed.send(Event(WatchEvent::Deleted(Decoded::Bad(bad("web/b@12"))))).unwrap();
+        feed.send(added("web/b@13")).unwrap();
+        informer.delivered_through("13").await;
+        quiet().await;
+        assert_eq!(informer.contents(), ["web/b@13"], "{order:?}");
+        informer.stop().await;
+    }
+}
