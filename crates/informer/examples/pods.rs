@@ -1,6 +1,6 @@
 //! Prints what happens to the pods of one namespace.
 //!
-//! `cargo run --example pods`, or with `--kubeconfig ~/.kube/config --namespace web` for a real cluster.
+//! `cargo run -p kube-informer --example pods`, or with `--kubeconfig ~/.kube/config --namespace web` for a real cluster.
 
 #![allow(clippy::print_stdout, missing_docs, unreachable_pub, reason = "an example prints")]
 
@@ -30,8 +30,8 @@ async fn main() -> connect::Outcome {
     let by_node = pods.add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())?;
     pods.on_error(|error| println!("! {error}"));
     pods.on_event(|event| match event {
-        Event::Added { object, .. } => println!("+ {} is {}", name(&object), phase(&object)),
-        Event::Updated { old, new } => println!("~ {} was {}, is {}", name(&new), phase(&old), phase(&new)),
+        Event::Added { object, .. } => println!("+ {} is {}", name(&object), state(&object)),
+        Event::Updated { old, new } => println!("~ {} was {}, is {}", name(&new), state(&old), state(&new)),
         Event::Deleted(gone) => println!("- {}", gone.key()),
         Event::Resynced(_) => {}
     });
@@ -51,6 +51,14 @@ fn name(pod: &Pod) -> &str {
     pod.metadata.name.as_deref().unwrap_or_default()
 }
 
-fn phase(pod: &Pod) -> &str {
-    pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("Unknown")
+/// What `kubectl get pods` would say, more or less.
+fn state(pod: &Pod) -> &str {
+    if pod.metadata.deletion_timestamp.is_some() {
+        return "Terminating";
+    }
+    let placed = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
+    match pod.status.as_ref().and_then(|status| status.phase.as_deref()) {
+        Some("Pending") if placed => "ContainerCreating",
+        phase => phase.unwrap_or("Unknown"),
+    }
 }
