@@ -1,0 +1,104 @@
+//! The parts by hand, as the classic controller is put together: a reflector asks the server, a `DeltaFifo` keeps all
+//! changes of one object together, and one loop takes them out and writes a store.
+//!
+//! `cargo run -p kube-informer --example delta_fifo`, or with `--kubeconfig ~/.kube/config` for a real cluster.
+
+#![allow(clippy::print_stdout, missing_docs, unreachable_pub, reason = "an example prints")]
+
+mod connect;
+
+use std::error::Error;
+use std::sync::Arc;
+
+use clap::Parser;
+use k8s_openapi::api::core::v1::Pod;
+use kube_informer::apply::{Changes, OnError};
+use kube_informer::reflector::ReflectorOptions;
+use kube_informer::source::kube::KubeSource;
+use kube_informer::store::StoreWriter;
+use kube_informer::{Deleted, Delta, DeltaFifo, ObjectKey, Reflector, Store};
+use tokio_util::sync::CancellationToken;
+
+/// Keeps a store of all pods in step, by hand.
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    connection: connect::Connection,
+}
+
+#[tokio::main]
+async fn main() -> connect::Outcome {
+    let arguments = Arguments::parse();
+    queue_alone();
+
+    let connected = arguments.connection.connect().await?;
+    let (store, mut writer) = Store::<Pod>::new(0);
+
+    // The queue asks the store what is known already: what a list no longer has must be deleted.
+    let changes = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
+    let source = KubeSource::<Pod>::new(connected.client.clone());
+    let reflector = Reflector::new(source, changes.sink(), ReflectorOptions::default());
+    let report = OnError::Retry(Box::new(|error| println!("! {error}")));
+
+    let cancel = CancellationToken::new();
+    let end = async {
+        arguments.connection.until_the_end().await;
+        cancel.cancel();
+    };
+    tokio::join!(
+        reflector.run(cancel.clone()),
+        changes.process(|batch| apply(&mut writer, batch), report, cancel.clone()),
+        end,
+    );
+    println!("the store holds {} pods", store.len());
+    Ok(())
+}
+
+/// Makes the changes of one object, oldest first. An error would have them put back into the queue.
+fn apply(writer: &mut StoreWriter<Pod>, batch: Vec<Delta<Pod>>) -> Result<(), Box<dyn Error + Send + Sync>> {
+    for delta in batch {
+        match delta {
+            Delta::Added(pod) | Delta::Updated(pod) | Delta::Resynced(pod) => {
+                let key = ObjectKey::of(&*pod)?;
+                // The store decides what a change is called, not the server: only it knows what was there before.
+                let sign = if writer.put(pod).is_some() { '~' } else { '+' };
+                println!("{sign} {key}");
+            }
+            Delta::Deleted(pod) | Delta::Tombstone(pod) => {
+                let key = ObjectKey::of(&*pod)?;
+                writer.remove(&key);
+                println!("- {key}");
+            }
+            Delta::Listed(list) => {
+                println!("  a list is complete: {} pods", writer.store().len());
+                writer.set_version(list.version);
+            }
+            // Bookmarks, objects that cannot be decoded, a server restored from a backup: an informer has an answer to each.
+            other => println!("  {other:?}"),
+        }
+    }
+    Ok(())
+}
+
+/// The queue is a plain value: no server, no task, no clock.
+fn queue_alone() {
+    let (store, _writer) = Store::<Pod>::new(0);
+    let mut queue = DeltaFifo::new();
+    queue.add(pod("a", "1"));
+    queue.add(pod("b", "2"));
+    queue.update(pod("a", "3"));
+    queue.delete(Deleted::Final(pod("a", "4")), &store.snapshot());
+    while let Some((key, deltas)) = queue.pop() {
+        println!("{key}: {deltas:?}");
+    }
+    queue.processed();
+    println!();
+}
+
+fn pod(name: &str, version: &str) -> Arc<Pod> {
+    let mut pod = Pod::default();
+    pod.metadata.namespace = Some("web".to_owned());
+    pod.metadata.name = Some(name.to_owned());
+    pod.metadata.resource_version = Some(version.to_owned());
+    Arc::new(pod)
+}

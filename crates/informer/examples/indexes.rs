@@ -1,0 +1,71 @@
+//! Three ways to find pods: by node, by image and by application, kept in step with every change.
+//!
+//! `cargo run -p kube-informer --example indexes`, or with `--kubeconfig ~/.kube/config` for a real cluster.
+
+#![allow(clippy::print_stdout, missing_docs, unreachable_pub, reason = "an example prints")]
+
+mod connect;
+
+use std::time::Duration;
+
+use clap::Parser;
+use k8s_openapi::api::core::v1::Pod;
+use kube_informer::{SharedInformer, SharedInformerFactory};
+
+/// Prints, now and then, where the pods are and what they run.
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    connection: connect::Connection,
+}
+
+#[tokio::main]
+async fn main() -> connect::Outcome {
+    let arguments = Arguments::parse();
+    let connected = arguments.connection.connect().await?;
+
+    let factory = SharedInformerFactory::new(connected.client.clone());
+    let pods = factory.informer::<Pod>()?;
+
+    // None, one or many values for each object, as strings.
+    pods.add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())?;
+    // The same without a copy of each value: they are handed on while they are borrowed from the pod.
+    pods.add_index_with("image", |pod: &Pod, add| {
+        let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+        containers.filter_map(|container| container.image.as_deref()).for_each(add);
+    })?;
+    factory.start()?;
+    factory.synced().await?;
+
+    // An index may come late: it is filled from what is there.
+    pods.add_index_ref("app", |pod: &Pod| pod.metadata.labels.as_ref()?.get("app").map(String::as_str))?;
+
+    tokio::select! {
+        () = report(&pods) => {}
+        () = arguments.connection.until_the_end() => {}
+    }
+    factory.stop().await;
+    Ok(())
+}
+
+async fn report(pods: &SharedInformer<Pod>) {
+    loop {
+        for name in ["node", "image", "app"] {
+            let Some(index) = pods.index(name) else { continue };
+            let counts: Vec<_> = index.values().iter().map(|value| format!("{value} {}", index.count(value))).collect();
+            println!("by {name}: {}", counts.join(", "));
+        }
+        // Reads that must fit together are made on a snapshot: objects and indexes of one instant. It costs the same at any
+        // size, and nobody waits for it.
+        let snapshot = pods.store().snapshot();
+        let everywhere = snapshot.by_index("namespace", "default").count();
+        let placed = snapshot.by_index("namespace", "default").filter(|pod| is_placed(pod)).count();
+        println!("in namespace default: {placed} of {everywhere} pods have a node; all in all {}", snapshot.len());
+        println!();
+        tokio::time::sleep(Duration::from_millis(750)).await;
+    }
+}
+
+fn is_placed(pod: &Pod) -> bool {
+    pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some())
+}

@@ -1,0 +1,125 @@
+//! Many handlers on one informer: a brisk one, a slow one, one that blocks its thread, a picky one and one that panics.
+//! Each is told everything, in order, at its own pace, and none holds up the others.
+//!
+//! `cargo run -p kube-informer --example many_handlers`, or with `--kubeconfig ~/.kube/config` for a real cluster.
+
+#![allow(clippy::print_stdout, missing_docs, unreachable_pub, reason = "an example prints")]
+
+mod connect;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use clap::Parser;
+use k8s_openapi::api::core::v1::Pod;
+use kube_informer::{
+    AsyncEventHandler, Deleted, Delivery, Filtered, HandlerOptions, Handlers, Removal, SharedInformerFactory,
+};
+
+/// Lets five handlers follow the same pods.
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    connection: connect::Connection,
+}
+
+/// How many events a handler was told of.
+#[derive(Clone, Default)]
+struct Count(Arc<AtomicU64>);
+
+impl Count {
+    /// Counts one more, and answers which one it is.
+    fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+#[tokio::main]
+async fn main() -> connect::Outcome {
+    let arguments = Arguments::parse();
+    let connected = arguments.connection.connect().await?;
+    // A panic of a handler is caught, and told below; the default hook would print it a second time.
+    std::panic::set_hook(Box::new(|_| {}));
+
+    let factory = SharedInformerFactory::new(connected.client.clone());
+    let pods = factory.informer::<Pod>()?;
+    pods.on_error(|error| println!("! {error}"));
+    let [brisk, slow, blocking, picky, clumsy] = std::array::from_fn(|_| Count::default());
+    let named = |name: &str| HandlerOptions::new().name(name);
+
+    // A closure is the shortest form. It runs on the runtime, and must be brief.
+    let count = brisk.clone();
+    let brisk_handle = pods.with(named("brisk")).on_event(move |_| {
+        count.next();
+    });
+
+    // This one takes its time. What it has no time for is not queued without end: of each object only the latest is kept.
+    let options = named("slow").delivery(Delivery::Latest);
+    let slow_handle = pods.with(options).add_async_handler(Slow(slow.clone()));
+
+    // Code that blocks gets a thread for as long as it does.
+    let count = blocking.clone();
+    let blocking_handle = pods.with(named("blocking")).on_event_blocking(move |_| {
+        std::thread::sleep(Duration::from_millis(50));
+        count.next();
+    });
+
+    // Only pods that run: one that starts to is added, one that no longer does is deleted.
+    let count = picky.clone();
+    let running = Handlers::new().on_add(move |pod: Arc<Pod>, _| {
+        println!("{} runs ({} so far)", pod.metadata.name.as_deref().unwrap_or_default(), count.next());
+    });
+    let picky_handle = pods.with(named("picky")).add_handler(Filtered::new(is_running, running));
+
+    // A panic costs it the event at hand, and nobody anything else.
+    let count = clumsy.clone();
+    let clumsy_handle = pods.with(named("clumsy")).on_event(move |event| {
+        assert!(!count.next().is_multiple_of(20), "stumbled over {}", event.key());
+    });
+
+    factory.start()?;
+    factory.synced().await?;
+    arguments.connection.until_the_end().await;
+
+    let counts = [brisk, slow, blocking, picky, clumsy];
+    let handles = [brisk_handle, slow_handle, blocking_handle, picky_handle, clumsy_handle];
+    for (Count(count), handle) in counts.iter().zip(&handles) {
+        let told = count.load(Ordering::Relaxed);
+        println!("{:<8} was told of {told:>3}, {:>2} wait", handle.name(), handle.backlog());
+    }
+    // Handlers come and go while the informer runs; here each leaves without what still waits for it.
+    for handle in handles {
+        handle.remove(Removal::Discard).await?;
+    }
+    factory.stop().await;
+    Ok(())
+}
+
+/// A handler with state of its own, whose callbacks may wait.
+struct Slow(Count);
+
+impl AsyncEventHandler<Pod> for Slow {
+    async fn on_add(&mut self, _pod: Arc<Pod>, _initial: bool) {
+        self.take_time().await;
+    }
+
+    async fn on_update(&mut self, _old: Arc<Pod>, _new: Arc<Pod>) {
+        self.take_time().await;
+    }
+
+    async fn on_delete(&mut self, _gone: Deleted<Pod>) {
+        self.take_time().await;
+    }
+}
+
+impl Slow {
+    async fn take_time(&mut self) {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        self.0.next();
+    }
+}
+
+fn is_running(pod: &Pod) -> bool {
+    pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running")
+}

@@ -1,0 +1,70 @@
+//! A handler that comes late: the informer is synced first, and whoever registers then is told of everything there is.
+//!
+//! `cargo run -p kube-informer --example nodes`, or with `--kubeconfig ~/.kube/config` for a real cluster.
+
+#![allow(clippy::print_stdout, missing_docs, unreachable_pub, reason = "an example prints")]
+
+mod connect;
+
+use clap::Parser;
+use k8s_openapi::api::core::v1::Node;
+use kube_informer::{Event, Selector, SharedInformerFactory};
+
+/// Prints the nodes of a cluster, and what happens to them.
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    connection: connect::Connection,
+}
+
+#[tokio::main]
+async fn main() -> connect::Outcome {
+    let arguments = Arguments::parse();
+    let connected = arguments.connection.connect().await?;
+
+    let factory = SharedInformerFactory::new(connected.client.clone());
+    let nodes = factory.informer::<Node>()?;
+    factory.start()?;
+    factory.synced().await?;
+    println!("synced: {} nodes are known, and nobody was told yet", nodes.store().len());
+
+    // Added now, the handler first gets what is there, marked as initial, and then every change: nothing twice, nothing
+    // missing, however busy the cluster is.
+    let handler = nodes.on_event(|event| match event {
+        Event::Added { object, initial: true } => println!("= {}", name(&object)),
+        Event::Added { object, initial: false } => println!("+ {}", name(&object)),
+        Event::Updated { new, .. } => {
+            println!("~ {} is {}", name(&new), if is_ready(&new) { "ready" } else { "not ready" })
+        }
+        Event::Deleted(gone) => println!("- {}", gone.key()),
+        Event::Resynced(_) => {}
+    });
+    handler.synced().await;
+    println!("the handler has been told of all of them");
+
+    // Reading asks nobody: the lister answers from memory.
+    let linux: Selector = "kubernetes.io/os=linux".parse()?;
+    let mut found = nodes.lister().list(&linux);
+    found.sort_unstable_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+    for node in found {
+        println!("{} runs {}", name(&node), kubelet(&node));
+    }
+
+    arguments.connection.until_the_end().await;
+    factory.stop().await;
+    Ok(())
+}
+
+fn name(node: &Node) -> &str {
+    node.metadata.name.as_deref().unwrap_or_default()
+}
+
+fn kubelet(node: &Node) -> &str {
+    let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+    info.map_or("an unknown kubelet", |info| &info.kubelet_version)
+}
+
+fn is_ready(node: &Node) -> bool {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}

@@ -1,0 +1,126 @@
+//! The bare requests, with no informer: list, watch over chunked HTTP, cut the answer into lines, decode each.
+//!
+//! This is what an informer does underneath, and it shows what is still missing here: deadlines for dead connections,
+//! backoff, lists in pages, objects that cannot be decoded, a server restored from a backup, handlers, indexes.
+//!
+//! `cargo run -p kube-informer --example raw_watch`, or with `--kubeconfig ~/.kube/config` for a real cluster. With
+//! neither, the embedded server listens on a port of 127.0.0.1, so that the bytes really travel.
+
+#![allow(clippy::print_stdout, missing_docs, unreachable_pub, reason = "an example prints")]
+
+mod connect;
+
+use std::collections::BTreeMap;
+use std::error::Error;
+
+use clap::Parser;
+use http::{Request, Response};
+use http_body_util::BodyExt as _;
+use kube_client::Client;
+use kube_client::client::Body;
+use serde_json::Value;
+
+/// Follows all pods by list and watch requests made by hand.
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    connection: connect::Connection,
+}
+
+/// Version by namespace and name: the whole cache of this program.
+type Cache = BTreeMap<String, String>;
+
+/// Why a watch is over.
+enum End {
+    /// The server closed it, as it does every few minutes: go on from the last version seen.
+    Closed,
+    /// The server has forgotten that version: ask for everything again.
+    Expired,
+}
+
+#[tokio::main]
+async fn main() -> connect::Outcome {
+    let arguments = Arguments::parse();
+    let connected = arguments.connection.connect_over_http().await?;
+    tokio::select! {
+        outcome = follow(&connected.client) => outcome,
+        () = arguments.connection.until_the_end() => Ok(()),
+    }
+}
+
+/// List, watch, watch again, and list again when the server has forgotten where we were.
+async fn follow(client: &Client) -> Result<(), Box<dyn Error>> {
+    let mut cache = Cache::new();
+    loop {
+        let mut version = list(client, &mut cache).await?;
+        println!("listed {} pods at version {version}", cache.len());
+        while let End::Closed = watch(client, &mut cache, &mut version).await? {
+            println!("the watch is over; the next one goes on from version {version}");
+        }
+        println!("version {version} has expired");
+    }
+}
+
+/// Makes the cache what the server says it is, and answers as of which version that is.
+async fn list(client: &Client, cache: &mut Cache) -> Result<String, Box<dyn Error>> {
+    let response = get(client, "/api/v1/pods").await?;
+    // All of it, in one piece: with 100,000 pods that is a gigabyte.
+    let body = response.into_body().collect().await?.to_bytes();
+    let list: Value = serde_json::from_slice(&body)?;
+    let listed: Cache = list["items"].as_array().into_iter().flatten().map(|pod| (key(pod), version(pod))).collect();
+    // Nobody sends an event for what was deleted while we were not watching: it is what is no longer listed.
+    for gone in cache.keys().filter(|key| !listed.contains_key(*key)) {
+        println!("- {gone} (missing from the list)");
+    }
+    *cache = listed;
+    Ok(version(&list))
+}
+
+/// Follows the changes after a version until the watch is over.
+async fn watch(client: &Client, cache: &mut Cache, last: &mut String) -> Result<End, Box<dyn Error>> {
+    let path = format!("/api/v1/pods?watch=1&allowWatchBookmarks=true&resourceVersion={last}");
+    let mut body = get(client, &path).await?.into_body();
+    let mut buffer = Vec::new();
+    // A frame is a piece of the answer as it came over the wire. It may hold half an event, or many.
+    while let Some(frame) = body.frame().await {
+        // A broken connection is like a closed one, unless it breaks at once, again and again: that would need a pause.
+        let Ok(frame) = frame else { return Ok(End::Closed) };
+        let Ok(data) = frame.into_data() else { continue };
+        buffer.extend_from_slice(&data);
+        while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = buffer.drain(..=end).collect();
+            let event: Value = serde_json::from_slice(&line)?;
+            let object = &event["object"];
+            match event["type"].as_str().unwrap_or_default() {
+                "ADDED" | "MODIFIED" => {
+                    let sign = if cache.insert(key(object), version(object)).is_some() { '~' } else { '+' };
+                    println!("{sign} {} at {}", key(object), version(object));
+                }
+                "DELETED" => {
+                    cache.remove(&key(object));
+                    println!("- {}", key(object));
+                }
+                "BOOKMARK" => {}
+                // Most often 410 Gone, within an answer that began with 200 OK.
+                _ => return Ok(End::Expired),
+            }
+            *last = version(object);
+        }
+    }
+    Ok(End::Closed)
+}
+
+async fn get(client: &Client, path: &str) -> Result<Response<Body>, Box<dyn Error>> {
+    let request = Request::get(path).header("Accept", "application/json").body(Body::empty())?;
+    let response = client.send(request).await?;
+    if response.status().is_success() { Ok(response) } else { Err(format!("{path}: {}", response.status()).into()) }
+}
+
+fn key(object: &Value) -> String {
+    let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
+    format!("{}/{}", text("namespace"), text("name"))
+}
+
+fn version(object: &Value) -> String {
+    object["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned()
+}
