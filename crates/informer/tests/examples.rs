@@ -1,0 +1,53 @@
+//! Every example runs with no cluster, and ends when it is told to.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where cargo puts examples: beside the folder this test is in.
+fn programs() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let profile = test.ancestors().nth(2).expect("a test is in target/<profile>/deps");
+    profile.join("examples")
+}
+
+/// The names of all examples, from their sources.
+fn names() -> Vec<String> {
+    let sources =
+        std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")).expect("there are examples");
+    let sources = sources.map(|entry| entry.expect("an entry can be read").path());
+    let rust = sources.filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let mut names: Vec<_> = rust.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_example_runs_and_ends() {
+    let expected = [
+        ("delta_fifo", "  a list is complete: "),
+        ("dynamic", "+ default/bolt {\"size\":0}"),
+        ("indexes", "by node: node-0 "),
+        ("many_handlers", "slow     was told of "),
+        ("nodes", "the handler has been told of all of them"),
+        ("pods", "synced: "),
+        ("raw_watch", "listed "),
+    ];
+    assert_eq!(names(), expected.map(|(name, _)| name));
+    // All at once: one after the other would take a second each.
+    let running = expected.map(|(name, line)| {
+        let program = programs().join(name).with_extension(std::env::consts::EXE_EXTENSION);
+        let mut command = Command::new(&program);
+        command.args(["--for", "1"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let started = command.spawn();
+        let child =
+            started.unwrap_or_else(|error| panic!("{error}: {program:?}, which `cargo build --examples` makes"));
+        (name, line, child)
+    });
+    for (name, line, child) in running {
+        let output = child.wait_with_output().expect("an example can be waited for");
+        let (said, complaints) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{name} ended with {}: {complaints}", output.status);
+        assert_eq!(complaints, "", "{name} complained");
+        assert!(said.lines().any(|said| said.starts_with(line)), "no {line:?} from {name}:\n{said}");
+    }
+}
