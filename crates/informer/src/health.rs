@@ -17,7 +17,7 @@ pub(crate) use self::metrics::Metrics;
 use crate::object::{DecodeError, KeyRef, ObjectKey, ResourceType, ResourceVersion};
 use crate::queue::Scope;
 use crate::reflector::{ListReason, ReflectorError};
-use crate::source::BadObject;
+use crate::source::{BadObject, Status};
 
 /// The state of one informer, at the moment of asking.
 #[derive(Debug, Clone)]
@@ -149,7 +149,7 @@ pub(crate) type ErrorHook = Arc<dyn Fn(&InformerError) + Send + Sync>;
 #[non_exhaustive]
 pub enum InformerError {
     /// A list or watch failed; it is tried again.
-    #[error("{}: {error}", scope_name(scope))]
+    #[error("{}{error}", scope_name(scope))]
     Reflector {
         /// Which part.
         scope: Scope,
@@ -190,8 +190,18 @@ pub enum InformerError {
     },
 }
 
+impl InformerError {
+    /// What the server answered, if it was the server.
+    pub fn status(&self) -> Option<&Status> {
+        match self {
+            Self::Reflector { error, .. } => error.source_error()?.status(),
+            _ => None,
+        }
+    }
+}
+
 fn scope_name(scope: &Scope) -> String {
-    scope.as_ref().map_or_else(|| "all namespaces".to_owned(), |namespace| format!("namespace {namespace:?}"))
+    scope.as_ref().map_or_else(String::new, |namespace| format!("namespace {namespace:?}: "))
 }
 
 fn key_name(bad: &BadObject) -> String {

@@ -76,6 +76,8 @@ pub use queue::{Delta, DeltaFifo, QueueOrder};
 pub use reflector::Reflector;
 pub use source::ListWatch;
 pub use store::{Index, Snapshot, Store};
+/// What ends a reflector, or an informer that is run by hand.
+pub use tokio_util::sync::CancellationToken;
 
 /// What a panic said, if it said something.
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {

@@ -66,7 +66,8 @@ impl<T: Object> Event<T> {
         }
     }
 
-    pub(crate) fn key_ref(&self) -> KeyRef<'_> {
+    /// The same, borrowed: nothing is allocated.
+    pub fn key_ref(&self) -> KeyRef<'_> {
         self.object().id().key
     }
 }
