@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Delta, ListMark, Queue, Replacement, in_scope};
+use super::{Delta, ListMark, Queue, Replacement, Scope, in_scope};
 use crate::object::{KeyRef, Object, ObjectKey};
 use crate::processor::Deleted;
 use crate::store::{Snapshot, Store};
@@ -239,6 +239,22 @@ impl<T: Object> DeltaFifo<T> {
         }
     }
 
+    /// Drops what waits of a scope whose server was restored: it is from a history that is no more, and what comes next must
+    /// not join it. The list that follows tells what is there and what is gone.
+    fn forget(&mut self, scope: &Scope) {
+        for place in std::mem::take(&mut self.order) {
+            match place {
+                Place::Key(key) if in_scope(scope, (&key).into()) => {
+                    self.deltas.remove(&key);
+                    self.count_popped();
+                }
+                Place::Mark(Delta::Listed(ListMark { scope: of, .. }) | Delta::Bookmark { scope: of, .. })
+                    if of == *scope => {}
+                place => self.order.push_back(place),
+            }
+        }
+    }
+
     fn mark(&mut self, delta: Delta<T>) {
         if !self.closed {
             self.order.push_back(Place::Mark(delta));
@@ -277,6 +293,7 @@ impl<T: Object> Queue<T> for DeltaFifo<T> {
                     queued.map(|delta| delta.object().clone()).or_else(|| known.get(key))
                 };
                 if replacement.contradicts(newest) {
+                    self.forget(&replacement.mark.scope);
                     self.mark(Delta::Restarted { scope: replacement.mark.scope.clone() });
                 }
                 let mark = self.replace_scope(replacement, &known.snapshot());
@@ -287,11 +304,13 @@ impl<T: Object> Queue<T> for DeltaFifo<T> {
                 self.mark(Delta::ResyncDone);
             }
             Delta::Resynced(object) => self.enqueue(object.id().key.into(), KeyDelta::Sync(object)),
-            mark @ (Delta::Undecodable(_)
-            | Delta::Listed(_)
-            | Delta::Bookmark { .. }
-            | Delta::ResyncDone
-            | Delta::Restarted { .. }) => self.mark(mark),
+            Delta::Restarted { scope } => {
+                self.forget(&scope);
+                self.mark(Delta::Restarted { scope });
+            }
+            mark @ (Delta::Undecodable(_) | Delta::Listed(_) | Delta::Bookmark { .. } | Delta::ResyncDone) => {
+                self.mark(mark)
+            }
         }
     }
 
