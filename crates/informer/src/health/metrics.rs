@@ -4,9 +4,11 @@
 //! `informer_store_resource_version`. Ours beside them count lists and watches by reason, failures, objects that could not
 //! be read, and what waits for each handler.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, Label, counter, gauge, histogram};
+use parking_lot::Mutex;
 
 use crate::object::{ResourceType, ResourceVersion};
 use crate::reflector::ListReason;
@@ -21,6 +23,8 @@ pub(crate) struct Metrics {
     watches: Counter,
     undecodable: Counter,
     failures: Counter,
+    /// What waits for each handler, and how often it was folded, by the handler's name.
+    handlers: Mutex<HashMap<String, (Gauge, Counter)>>,
 }
 
 impl Metrics {
@@ -39,6 +43,7 @@ impl Metrics {
             watches: counter!("informer_watches_total", labels.clone()),
             undecodable: counter!("informer_undecodable_objects_total", labels.clone()),
             failures: counter!("informer_failures_total", labels.clone()),
+            handlers: Mutex::default(),
             labels,
         }
     }
@@ -86,10 +91,14 @@ impl Metrics {
     }
 
     pub(crate) fn backlog(&self, handler: &str, waiting: usize, folds: u64) {
-        let mut labels = self.labels.clone();
-        labels.push(Label::new("handler", handler.to_owned()));
-        gauge!("informer_handler_backlog", labels.clone()).set(waiting as f64);
-        counter!("informer_handler_folds_total", labels).absolute(folds);
+        let mut handlers = self.handlers.lock();
+        let (backlog, folded) = handlers.entry(handler.to_owned()).or_insert_with(|| {
+            let mut labels = self.labels.clone();
+            labels.push(Label::new("handler", handler.to_owned()));
+            (gauge!("informer_handler_backlog", labels.clone()), counter!("informer_handler_folds_total", labels))
+        });
+        backlog.set(waiting as f64);
+        folded.absolute(folds);
     }
 
     /// Nothing waits and nothing is known any more.
@@ -97,5 +106,6 @@ impl Metrics {
         self.queued.set(0.0);
         self.store_version.set(0.0);
         self.last_contact.set(0.0);
+        self.handlers.lock().values().for_each(|(backlog, _)| backlog.set(0.0));
     }
 }
