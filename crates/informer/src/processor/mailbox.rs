@@ -153,7 +153,9 @@ impl<T: Object> Mailbox<T> {
     /// How many events wait.
     pub(crate) fn len(&self) -> usize {
         let state = self.state.lock();
-        state.events + state.folded.as_ref().map_or(0, Folded::len)
+        // A replay comes before everything else.
+        let replay = if let Some(Parcel::Replay(known)) = state.waiting.front() { known.len() } else { 0 };
+        replay + state.events + state.folded.as_ref().map_or(0, Folded::len)
     }
 
     /// How often it had to be folded because the handler was too slow.
