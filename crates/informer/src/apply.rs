@@ -297,6 +297,9 @@ impl<T: Object> Applier<T> {
         let version = lowest_version(&self.parts);
         if self.writer.store().version() != version {
             self.writer.set_version(version.clone());
+        }
+        // Not by what the store says: a list has set its version together with its objects.
+        if self.progress.borrow().version != version {
             self.health.store_version(version.as_ref());
         }
         let now = Progress {
