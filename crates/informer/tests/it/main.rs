@@ -12,6 +12,7 @@ mod defects;
 mod delta_fifo;
 mod ending;
 mod factory;
+mod figures;
 mod forms;
 mod handlers;
 mod lifecycle;

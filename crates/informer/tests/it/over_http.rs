@@ -8,7 +8,7 @@ use kube_embedded_apiserver::{ApiServer, Verb};
 use kube_informer::reflector::{BackoffOptions, ReflectorError};
 use kube_informer::source::SourceError;
 use kube_informer::source::kube::KubeSource;
-use kube_informer::{Event, InformerError, SharedInformer};
+use kube_informer::{Event, InformerError, SharedInformer, SharedInformerFactory};
 use parking_lot::Mutex;
 use serde_json::json;
 use std::sync::Arc;
@@ -130,6 +130,8 @@ async fn star_07_and_08_on_the_wire_bookmarks_are_allowed_and_states_not_older_t
 struct Canned {
     url: String,
     requests: Arc<Mutex<Vec<String>>>,
+    /// The same with all their headers.
+    heads: Arc<Mutex<Vec<String>>>,
     tasks: JoinSet<()>,
 }
 
@@ -146,6 +148,8 @@ impl Canned {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let (requests, mut tasks) = (Arc::<Mutex<Vec<String>>>::default(), JoinSet::new());
+        let heads = Arc::<Mutex<Vec<String>>>::default();
+        let all_of_it = heads.clone();
         let (asked, mut answers) = (requests.clone(), answers.into_iter().collect::<Vec<_>>().into_iter());
         tasks.spawn(async move {
             let mut open = Vec::new();
@@ -161,13 +165,14 @@ impl Canned {
                 let request = String::from_utf8_lossy(&request).into_owned();
                 let Some(line) = request.lines().next().filter(|line| !line.is_empty()) else { continue };
                 asked.lock().push(line.to_owned());
+                all_of_it.lock().push(request.clone());
                 match answers.next() {
                     Some(answer) => drop(stream.write_all(answer.as_bytes()).await),
                     None => open.push(stream),
                 }
             }
         });
-        Self { url, requests, tasks }
+        Self { url, requests, heads, tasks }
     }
 
     async fn stop(mut self) {
@@ -333,6 +338,33 @@ async fn one_object_that_does_not_fit_its_type_does_not_take_the_list_with_it() 
         assert!(informer.store().contains("web/good") && !informer.store().contains("web/bad"));
         assert!(informer.health().undecodable.contains_key(&"web/bad".parse().unwrap()));
         informer.stop().await;
+        canned.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn metadata_only_is_asked_for_by_what_is_accepted_of_lists_and_of_watches() {
+    on_the_real_clock(async {
+        let list = json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"resourceVersion": "10"}, "items": [
+            {"metadata": {"namespace": "web", "name": "a", "uid": "u", "resourceVersion": "1"}}
+        ]});
+        let canned = Canned::serve([answer("200 OK", "application/json", &list.to_string())]).await;
+        let factory = SharedInformerFactory::builder(client(&canned.url)).streaming(false).build();
+        let maps = factory.metadata::<ConfigMap>().unwrap();
+        factory.start().unwrap();
+        factory.synced().await.unwrap();
+        assert!(maps.store().contains("web/a"));
+        while canned.heads.lock().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let heads = canned.heads.lock().clone();
+        for (head, kind) in heads.iter().zip(["PartialObjectMetadataList", "PartialObjectMetadata"]) {
+            let accept = head.lines().find_map(|line| line.strip_prefix("accept: ")).unwrap();
+            assert!(accept.starts_with(&format!("application/json;as={kind};g=meta.k8s.io;v=v1")), "{accept}");
+        }
+        factory.stop().await;
         canned.stop().await;
     })
     .await;

@@ -181,6 +181,33 @@ async fn per_object_a_restored_server_fails_those_who_wait_and_is_believed() {
     informer.stop().await;
 }
 
+// Decision 10: what waited when the server was restored is from a history that is no more.
+#[tokio::test(start_paused = true)]
+async fn per_object_a_restored_server_is_believed_over_what_still_waits() {
+    let (feed, events) = live();
+    let script = Script::new()
+        .list("30", ["web/a@25", "web/b@26", "web/c@27"])
+        .watch([events])
+        .list("20", ["web/a@5", "web/c@6"])
+        .watch([StayOpen]);
+    let informer = start(script);
+    informer.synced().await;
+    // All of this is queued before any of it is applied.
+    for act in [modified("web/a@31"), modified("web/b@32"), deleted("web/c@33"), added("web/d@34"), Fail(gone())] {
+        feed.send(act).unwrap();
+    }
+    informer.script.asks(4).await;
+    quiet().await;
+    assert_eq!(informer.contents(), ["web/a@5", "web/c@6"]);
+    assert_eq!(informer.version().as_deref(), Some("20"));
+    let last = |key: &str| informer.told(key).pop();
+    assert!(last("web/a").is_some_and(|told| told.ends_with("to 5")), "{:?}", informer.told.all());
+    assert!(last("web/b").is_some_and(|told| told.starts_with("delete")), "{:?}", informer.told.all());
+    assert!(last("web/c").is_some_and(|told| told.ends_with(" 6")), "{:?}", informer.told.all());
+    assert!(last("web/d").is_none_or(|told| told.starts_with("delete")), "{:?}", informer.told.all());
+    informer.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn per_object_a_resync_shows_each_object_once() {
     let script = Script::new().list("10", ["web/a@1", "web/b@2"]).watch([StayOpen]);

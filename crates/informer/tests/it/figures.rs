@@ -1,0 +1,142 @@
+//! What informers tell the `metrics` facade.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube_informer::source::Decoded;
+use kube_informer::{HandlerOptions, SharedInformer};
+use metrics::{
+    Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
+};
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+
+use crate::script::{
+    Act::{Event, Fail, StayOpen},
+    NoTaskLeft, SEED, Script, Thing, bad, gone, within,
+};
+
+/// Keeps the last value of a gauge, the sum of a counter, the number of samples of a histogram.
+#[derive(Clone, Default)]
+struct Values(Arc<Mutex<BTreeMap<String, f64>>>);
+
+/// One of them.
+struct Value(Values, String);
+
+impl Values {
+    fn value(&self, key: &Key) -> Arc<Value> {
+        let labels: Vec<String> = key.labels().map(|label| format!("{}={}", label.key(), label.value())).collect();
+        let name = format!("{}{{{}}}", key.name(), labels.join(","));
+        self.0.lock().entry(name.clone()).or_default();
+        Arc::new(Value(self.clone(), name))
+    }
+
+    fn get(&self, name: &str) -> f64 {
+        *self.0.lock().get(name).unwrap_or_else(|| panic!("no {name} in {:?}", self.0.lock().keys()))
+    }
+}
+
+impl Value {
+    fn change(&self, change: impl FnOnce(f64) -> f64) {
+        let mut values = self.0.0.lock();
+        let value = values.entry(self.1.clone()).or_default();
+        *value = change(*value);
+    }
+}
+
+impl CounterFn for Value {
+    fn increment(&self, by: u64) {
+        self.change(|value| value + by as f64);
+    }
+
+    fn absolute(&self, to: u64) {
+        self.change(|value| value.max(to as f64));
+    }
+}
+
+impl GaugeFn for Value {
+    fn increment(&self, by: f64) {
+        self.change(|value| value + by);
+    }
+
+    fn decrement(&self, by: f64) {
+        self.change(|value| value - by);
+    }
+
+    fn set(&self, to: f64) {
+        self.change(|_| to);
+    }
+}
+
+impl HistogramFn for Value {
+    fn record(&self, _: f64) {
+        self.change(|count| count + 1.0);
+    }
+}
+
+impl Recorder for Values {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        Counter::from_arc(self.value(key))
+    }
+
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        Gauge::from_arc(self.value(key))
+    }
+
+    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+        Histogram::from_arc(self.value(key))
+    }
+}
+
+// ME-5, and what ME-6 misses.
+#[tokio::test(start_paused = true)]
+async fn what_goes_on_is_counted_under_client_gos_names_and_gauges_are_zero_in_the_end() {
+    let values = Values::default();
+    // Everything of this test runs on this thread.
+    let _recording = metrics::set_default_local_recorder(&values);
+    let no_task_left = NoTaskLeft::since_now();
+    let unreadable = Event(kube_informer::source::WatchEvent::Modified(Decoded::Bad(bad("web/a@25"))));
+    let script = Script::new()
+        .list("10", ["web/a@1", "web/b@2"])
+        .watch([crate::script::modified("web/a@11"), Fail(gone())])
+        .list("20", ["web/a@11"])
+        .watch([unreadable, StayOpen])
+        .list("30", ["web/a@11"])
+        .watch([StayOpen]);
+    let informer = SharedInformer::builder(script).name("things").seed(SEED).build();
+    let gate = Arc::new(Semaphore::new(0));
+    let opens = gate.clone();
+    informer.with(HandlerOptions::new().name("stuck")).on_event_async(
+        move |_: kube_informer::Event<Thing>| async move {
+            opens.acquire().await.unwrap().forget();
+        },
+    );
+    informer.start().unwrap();
+    within("the bad event", informer.wait_for_version(&"25".into())).await.unwrap();
+    within("the relist", informer.relist()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    for (reason, count) in [("first", 1.0), ("expired", 1.0), ("requested", 1.0)] {
+        assert_eq!(values.get(&format!("informer_lists_total{{name=things,reason={reason}}}")), count, "{reason}");
+    }
+    assert_eq!(values.get("informer_store_resource_version{name=things}"), 30.0);
+    assert_eq!(values.get("informer_queued_items{name=things}"), 0.0);
+    assert!(values.get("informer_processing_latency_seconds{name=things}") >= 4.0);
+    assert_eq!(values.get("informer_watches_total{name=things}"), 3.0);
+    assert_eq!(values.get("informer_undecodable_objects_total{name=things}"), 1.0);
+    assert_eq!(values.get("informer_failures_total{name=things}"), 1.0, "the version that expired");
+    assert!(values.get("informer_last_contact_seconds{name=things}") > 1.0);
+    let backlog = "informer_handler_backlog{name=things,handler=stuck}";
+    assert!(values.get(backlog) >= 3.0, "two initial ones, an update and a delete, all but one waiting");
+    gate.add_permits(100);
+    within("the end", informer.stop()).await;
+    for gauge in ["informer_queued_items", "informer_store_resource_version", "informer_last_contact_seconds"] {
+        assert_eq!(values.get(&format!("{gauge}{{name=things}}")), 0.0, "{gauge}");
+    }
+    assert_eq!(values.get(backlog), 0.0);
+    no_task_left.check();
+}
