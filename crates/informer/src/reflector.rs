@@ -1,6 +1,6 @@
 //! Keeps one collection in step with the server: asks for everything, then follows the changes, for ever.
 //!
-//! A *round* gets the initial state, by a watch that starts with it ([`initial`]) or by a paged list, and then watches
+//! A *round* gets the initial state, by a watch that starts with it or by a paged list, and then watches
 //! until something ends it. What goes wrong decides what comes next:
 //!
 //! | what happens | then |

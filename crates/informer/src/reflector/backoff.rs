@@ -6,7 +6,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::time::Instant;
 
-/// The parameters of a [`Backoff`].
+/// How delays between attempts grow, and when they start over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackoffOptions {
     /// The first delay, before jitter.
