@@ -9,7 +9,9 @@
 //!
 //! Nothing here waits, and nothing knows of sockets, clocks or tasks.
 
+mod chunks;
 mod index;
+mod slots;
 mod table;
 
 use std::any::TypeId;
@@ -22,6 +24,7 @@ use parking_lot::RwLock;
 pub use self::index::{Index, IndexError, IndexValues};
 pub(crate) use self::index::{IndexFunction, index_function};
 use self::index::{IndexState, Values};
+use self::slots::{Slot, Slots};
 use self::table::Table;
 use crate::object::{KeyRef, Object, ResourceVersion};
 
@@ -58,7 +61,9 @@ pub struct StoreWriter<T> {
 
 struct State<T> {
     hasher: FixedState,
-    objects: Table<Arc<T>>,
+    objects: Slots<Arc<T>>,
+    /// Where each object is, by the hash of its key.
+    by_key: Table<Slot>,
     indexes: Arc<Vec<IndexState<T>>>,
     version: Option<ResourceVersion>,
 }
@@ -68,7 +73,8 @@ impl<T: Object> Store<T> {
     pub fn new(seed: u64) -> (Self, StoreWriter<T>) {
         let state = State {
             hasher: FixedState::with_seed(seed),
-            objects: Table::new(),
+            objects: Slots::new(),
+            by_key: Table::new(),
             indexes: Arc::new(Vec::new()),
             version: None,
         };
@@ -127,7 +133,7 @@ impl<T: Object> Snapshot<T> {
 
     /// Every object, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
-        self.state.objects.iter()
+        self.state.iter()
     }
 
     /// How many objects there are.
@@ -137,7 +143,7 @@ impl<T: Object> Snapshot<T> {
 
     /// True if there is no object.
     pub fn is_empty(&self) -> bool {
-        self.state.objects.is_empty()
+        self.len() == 0
     }
 
     /// The version up to which this snapshot reflects every change; `None` before the first list.
@@ -153,7 +159,10 @@ impl<T: Object> Snapshot<T> {
     /// The objects that had this value in the named index at that instant; none if there is no such index.
     pub fn by_index(&self, index: &str, value: &str) -> impl Iterator<Item = &Arc<T>> {
         let index = self.state.indexes.iter().find(|state| state.is_named(index));
-        index.into_iter().flat_map(move |index| index.members(&self.state.hasher, value))
+        index
+            .into_iter()
+            .flat_map(move |index| index.slots(&self.state.hasher, value))
+            .filter_map(|slot| self.state.objects.get(slot))
     }
 }
 
@@ -219,8 +228,10 @@ impl<T: Object> StoreWriter<T> {
         let at = self.transaction(|transaction| {
             let mut index = IndexState::new(name, kind, function);
             let state = &mut transaction.state;
-            for object in state.objects.iter() {
-                index.update(&state.hasher, None, Some(object), transaction.scratch);
+            for (slot, object) in state.objects.iter() {
+                if index.changes(None, Some(object), transaction.scratch) {
+                    index.update(&state.hasher, slot, transaction.scratch);
+                }
             }
             Arc::make_mut(&mut state.indexes).push(index);
             state.indexes.len() - 1
@@ -258,35 +269,58 @@ impl<T: Object> Transaction<'_, T> {
 
     /// Every object as it is in this transaction, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
-        self.state.objects.iter()
+        self.state.iter()
     }
 }
 
 impl<T: Object> State<T> {
     fn get(&self, key: KeyRef<'_>) -> Option<&Arc<T>> {
-        self.objects.get(self.hasher.hash_one(key), |object| object.id().key == key)
+        self.objects.get(self.slot(self.hash(key), key)?)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.objects.iter().map(|(_, object)| object)
     }
 
     fn put(&mut self, object: Arc<T>, scratch: &mut [Values; 2]) -> Option<Arc<T>> {
         let key = object.id().key;
-        let hash = self.hasher.hash_one(key);
-        let old = self.objects.insert(hash, |known| known.id().key == key, object.clone());
-        self.reindex(old.as_ref(), Some(&object), scratch);
+        let hash = self.hash(key);
+        let (slot, old) = match self.slot(hash, key) {
+            Some(slot) => (slot, self.objects.replace(slot, object.clone())),
+            None => {
+                let slot = self.objects.add(object.clone());
+                self.by_key.add(hash, slot);
+                (slot, None)
+            }
+        };
+        self.reindex(slot, old.as_deref(), Some(&object), scratch);
         old
     }
 
     fn remove(&mut self, key: KeyRef<'_>, scratch: &mut [Values; 2]) -> Option<Arc<T>> {
-        let old = self.objects.remove(self.hasher.hash_one(key), |known| known.id().key == key)?;
-        self.reindex(Some(&old), None, scratch);
+        let hash = self.hash(key);
+        let slot = self.slot(hash, key)?;
+        self.by_key.remove(hash, |&known| known == slot);
+        let old = self.objects.remove(slot)?;
+        self.reindex(slot, Some(&old), None, scratch);
         Some(old)
     }
 
-    fn reindex(&mut self, old: Option<&Arc<T>>, new: Option<&Arc<T>>, scratch: &mut [Values; 2]) {
-        if self.indexes.is_empty() {
-            return;
-        }
-        for index in Arc::make_mut(&mut self.indexes) {
-            index.update(&self.hasher, old, new, scratch);
+    fn hash(&self, key: KeyRef<'_>) -> u32 {
+        self.hasher.hash_one(key) as u32
+    }
+
+    fn slot(&self, hash: u32, key: KeyRef<'_>) -> Option<Slot> {
+        let same = |&slot: &Slot| self.objects.get(slot).is_some_and(|object| object.id().key == key);
+        self.by_key.get(hash, same).copied()
+    }
+
+    /// Follows one object from its old state to its new one. Most changes leave all index values as they are.
+    fn reindex(&mut self, slot: Slot, old: Option<&T>, new: Option<&T>, scratch: &mut [Values; 2]) {
+        for at in 0..self.indexes.len() {
+            if self.indexes[at].changes(old, new, scratch) {
+                Arc::make_mut(&mut self.indexes)[at].update(&self.hasher, slot, scratch);
+            }
         }
     }
 }
@@ -308,6 +342,7 @@ impl<T> Clone for State<T> {
         Self {
             hasher: self.hasher.clone(),
             objects: self.objects.clone(),
+            by_key: self.by_key.clone(),
             indexes: self.indexes.clone(),
             version: self.version.clone(),
         }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 
 use super::Store;
+use super::slots::Slot;
 use super::table::Table;
 use crate::object::{KeyRef, Object};
 
@@ -109,7 +110,10 @@ impl<T: Object> Index<T> {
 
     /// The objects that have this value, in no particular order.
     pub fn get(&self, value: &str) -> Vec<Arc<T>> {
-        self.store.read(|state| state.indexes[self.at].members(&state.hasher, value).cloned().collect())
+        self.store.read(|state| {
+            let slots = state.indexes[self.at].slots(&state.hasher, value);
+            slots.filter_map(|slot| state.objects.get(slot)).cloned().collect()
+        })
     }
 
     /// How many objects have this value.
@@ -152,13 +156,14 @@ pub(super) struct IndexState<T> {
     kind: TypeId,
     function: IndexFunction<T>,
     /// No posting is empty: the last member takes its posting along.
-    postings: Table<Posting<T>>,
+    postings: Table<Posting>,
 }
 
-/// A value and the objects that have it.
-struct Posting<T> {
+/// A value and where the objects are that have it.
+#[derive(Clone)]
+struct Posting {
     value: Arc<str>,
-    members: Table<Arc<T>>,
+    members: Table<Slot>,
 }
 
 impl<T: Object> IndexState<T> {
@@ -174,62 +179,60 @@ impl<T: Object> IndexState<T> {
         self.kind == kind
     }
 
-    pub(super) fn members<'s>(
-        &'s self,
-        hasher: &FixedState,
-        value: &str,
-    ) -> impl Iterator<Item = &'s Arc<T>> + use<'s, T> {
-        self.posting(hasher, value).into_iter().flat_map(|posting| posting.members.iter())
+    pub(super) fn slots<'s>(&'s self, hasher: &FixedState, value: &str) -> impl Iterator<Item = Slot> + use<'s, T> {
+        self.posting(hasher, value).into_iter().flat_map(|posting| posting.members.iter().copied())
     }
 
-    fn posting(&self, hasher: &FixedState, value: &str) -> Option<&Posting<T>> {
-        self.postings.get(hasher.hash_one(value), |posting| &*posting.value == value)
+    fn posting(&self, hasher: &FixedState, value: &str) -> Option<&Posting> {
+        self.postings.get(hash(hasher, value), |posting| &*posting.value == value)
     }
 
-    /// Follows one object from its old state to its new one.
-    pub(super) fn update(
-        &mut self,
-        hasher: &FixedState,
-        old: Option<&Arc<T>>,
-        new: Option<&Arc<T>>,
-        [before, after]: &mut [Values; 2],
-    ) {
+    /// Works out the values before and after a change, and says whether they differ.
+    pub(super) fn changes(&self, old: Option<&T>, new: Option<&T>, [before, after]: &mut [Values; 2]) -> bool {
         before.fill(&self.function, old);
         after.fill(&self.function, new);
-        if let Some(old) = old {
-            for value in before.iter().filter(|value| !after.contains(value)) {
-                self.leave(hasher, value, old.id().key);
-            }
+        before != after
+    }
+
+    /// Follows the object in a slot from the values before to those after.
+    pub(super) fn update(&mut self, hasher: &FixedState, slot: Slot, [before, after]: &[Values; 2]) {
+        for value in before.iter().filter(|value| !after.contains(value)) {
+            self.leave(hasher, value, slot);
         }
-        if let Some(new) = new {
-            for value in after.iter() {
-                self.join(hasher, value, new);
-            }
+        for value in after.iter().filter(|value| !before.contains(value)) {
+            self.join(hasher, value, slot);
         }
     }
 
-    fn join(&mut self, hasher: &FixedState, value: &str, object: &Arc<T>) {
-        let hash = hasher.hash_one(value);
-        let key = object.id().key;
-        let (member, same) = (hasher.hash_one(key), |known: &Arc<T>| known.id().key == key);
+    fn join(&mut self, hasher: &FixedState, value: &str, slot: Slot) {
+        let hash = hash(hasher, value);
         if let Some(posting) = self.postings.get_mut(hash, |posting| &*posting.value == value) {
-            posting.members.insert(member, same, object.clone());
+            posting.members.add(scatter(slot), slot);
             return;
         }
-        let mut posting = Posting { value: value.into(), members: Table::new() };
-        posting.members.insert(member, same, object.clone());
-        self.postings.insert(hash, |_| false, posting);
+        let mut members = Table::new();
+        members.add(scatter(slot), slot);
+        self.postings.add(hash, Posting { value: value.into(), members });
     }
 
-    fn leave(&mut self, hasher: &FixedState, value: &str, key: KeyRef<'_>) {
-        let hash = hasher.hash_one(value);
-        let same = |posting: &Posting<T>| &*posting.value == value;
+    fn leave(&mut self, hasher: &FixedState, value: &str, slot: Slot) {
+        let hash = hash(hasher, value);
+        let same = |posting: &Posting| &*posting.value == value;
         let Some(posting) = self.postings.get_mut(hash, same) else { return };
-        posting.members.remove(hasher.hash_one(key), |known| known.id().key == key);
+        posting.members.remove(scatter(slot), |&known| known == slot);
         if posting.members.is_empty() {
             self.postings.remove(hash, same);
         }
     }
+}
+
+fn hash(hasher: &FixedState, value: &str) -> u32 {
+    hasher.hash_one(value) as u32
+}
+
+/// Deals slots evenly over the leaves of a table.
+fn scatter(slot: Slot) -> u32 {
+    slot.wrapping_mul(0x9E37_79B1).rotate_left(16)
 }
 
 impl<T> Clone for IndexState<T> {
@@ -243,21 +246,15 @@ impl<T> Clone for IndexState<T> {
     }
 }
 
-impl<T> Clone for Posting<T> {
-    fn clone(&self) -> Self {
-        Self { value: self.value.clone(), members: self.members.clone() }
-    }
-}
-
 /// The distinct values of one object, in one buffer that is filled again and again.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub(super) struct Values {
     text: String,
     ends: Vec<usize>,
 }
 
 impl Values {
-    fn fill<T: Object>(&mut self, function: &IndexFunction<T>, object: Option<&Arc<T>>) {
+    fn fill<T: Object>(&mut self, function: &IndexFunction<T>, object: Option<&T>) {
         self.clear();
         if let Some(object) = object
             && !function(object, &mut |value| self.add(value))

@@ -1,25 +1,20 @@
 //! A hash table that can be cloned in constant time.
 //!
-//! Entries live in small leaves, leaves in wide nodes, nodes in a root; each level is an `Arc`. A clone shares the root.
-//! A writer changes what only it holds in place, and copies a path of three small vectors the first time it touches one
-//! that a clone still shares. The table grows and shrinks one leaf at a time (linear hashing), so that no single write
+//! Entries live in small leaves. The table grows and shrinks one leaf at a time (linear hashing), so that no single write
 //! pays for all entries.
 
-use std::sync::Arc;
+use super::chunks::Chunks;
 
 /// How many entries a leaf holds on average. Small enough to copy and to scan, large enough to keep the levels few.
 const LEAF: usize = 24;
-/// How many leaves a node holds.
-const NODE: usize = 64;
 
 #[derive(Debug, Clone)]
-struct Slot<E> {
-    hash: u64,
+struct Hashed<E> {
+    hash: u32,
     entry: E,
 }
 
-type Leaf<E> = Vec<Slot<E>>;
-type Node<E> = Vec<Arc<Leaf<E>>>;
+type Leaf<E> = Vec<Hashed<E>>;
 
 /// Entries by hash; equality is the caller's, given with each call.
 #[derive(Debug, Clone)]
@@ -32,8 +27,7 @@ pub(super) struct Table<E> {
 enum Leaves<E> {
     /// Up to one leaf's worth: index postings mostly have a few members, and should cost little more than those.
     One(Leaf<E>),
-    /// `count` leaves, dealt into nodes of `NODE`.
-    Many { nodes: Arc<Vec<Arc<Node<E>>>>, count: usize },
+    Many(Chunks<Leaf<E>>),
 }
 
 impl<E: Clone> Table<E> {
@@ -49,39 +43,32 @@ impl<E: Clone> Table<E> {
         self.len == 0
     }
 
-    pub(super) fn get(&self, hash: u64, same: impl Fn(&E) -> bool) -> Option<&E> {
+    pub(super) fn get(&self, hash: u32, same: impl Fn(&E) -> bool) -> Option<&E> {
         let leaf = match &self.leaves {
             Leaves::One(leaf) => leaf,
-            Leaves::Many { nodes, count } => {
-                let at = leaf_of(hash, *count);
-                &*nodes[at / NODE][at % NODE]
-            }
+            Leaves::Many(leaves) => leaves.get(leaf_of(hash, leaves.len()))?,
         };
-        leaf.iter().find(|slot| slot.hash == hash && same(&slot.entry)).map(|slot| &slot.entry)
+        leaf.iter().find(|known| known.hash == hash && same(&known.entry)).map(|known| &known.entry)
     }
 
-    pub(super) fn get_mut(&mut self, hash: u64, same: impl Fn(&E) -> bool) -> Option<&mut E> {
-        let slot = self.leaf_mut(hash).iter_mut().find(|slot| slot.hash == hash && same(&slot.entry))?;
-        Some(&mut slot.entry)
+    pub(super) fn get_mut(&mut self, hash: u32, same: impl Fn(&E) -> bool) -> Option<&mut E> {
+        let known = self.leaf_mut(hash)?.iter_mut().find(|known| known.hash == hash && same(&known.entry))?;
+        Some(&mut known.entry)
     }
 
-    /// Puts an entry in, and gives back the one it takes the place of.
-    pub(super) fn insert(&mut self, hash: u64, same: impl Fn(&E) -> bool, entry: E) -> Option<E> {
-        let leaf = self.leaf_mut(hash);
-        if let Some(slot) = leaf.iter_mut().find(|slot| slot.hash == hash && same(&slot.entry)) {
-            return Some(std::mem::replace(&mut slot.entry, entry));
-        }
-        leaf.push(Slot { hash, entry });
+    /// Puts an entry in that is not there yet.
+    pub(super) fn add(&mut self, hash: u32, entry: E) {
+        let Some(leaf) = self.leaf_mut(hash) else { return };
+        leaf.push(Hashed { hash, entry });
         self.len += 1;
         if self.len > LEAF * self.leaf_count() {
             self.split_one();
         }
-        None
     }
 
-    pub(super) fn remove(&mut self, hash: u64, same: impl Fn(&E) -> bool) -> Option<E> {
-        let leaf = self.leaf_mut(hash);
-        let at = leaf.iter().position(|slot| slot.hash == hash && same(&slot.entry))?;
+    pub(super) fn remove(&mut self, hash: u32, same: impl Fn(&E) -> bool) -> Option<E> {
+        let leaf = self.leaf_mut(hash)?;
+        let at = leaf.iter().position(|known| known.hash == hash && same(&known.entry))?;
         let removed = leaf.swap_remove(at).entry;
         self.len -= 1;
         // Far below the point of growth, so that a size that wavers does not split and merge in turn.
@@ -94,58 +81,47 @@ impl<E: Clone> Table<E> {
     pub(super) fn iter(&self) -> impl Iterator<Item = &E> {
         let (one, many) = match &self.leaves {
             Leaves::One(leaf) => (Some(leaf), None),
-            Leaves::Many { nodes, .. } => (None, Some(nodes.iter().flat_map(|node| node.iter()).map(|leaf| &**leaf))),
+            Leaves::Many(leaves) => (None, Some(leaves.iter())),
         };
-        one.into_iter().chain(many.into_iter().flatten()).flatten().map(|slot| &slot.entry)
+        one.into_iter().chain(many.into_iter().flatten()).flatten().map(|known| &known.entry)
     }
 
     fn leaf_count(&self) -> usize {
         match &self.leaves {
             Leaves::One(_) => 1,
-            Leaves::Many { count, .. } => *count,
+            Leaves::Many(leaves) => leaves.len(),
         }
     }
 
-    fn leaf_mut(&mut self, hash: u64) -> &mut Leaf<E> {
+    fn leaf_mut(&mut self, hash: u32) -> Option<&mut Leaf<E>> {
         match &mut self.leaves {
-            Leaves::One(leaf) => leaf,
-            Leaves::Many { nodes, count } => at_mut(nodes, leaf_of(hash, *count)),
+            Leaves::One(leaf) => Some(leaf),
+            Leaves::Many(leaves) => leaves.get_mut(leaf_of(hash, leaves.len())),
         }
     }
 
     /// Adds one leaf, and deals the entries of the leaf it splits off from between the two.
     fn split_one(&mut self) {
         if let Leaves::One(leaf) = &mut self.leaves {
-            let first: Node<E> = vec![Arc::new(std::mem::take(leaf))];
-            self.leaves = Leaves::Many { nodes: Arc::new(vec![Arc::new(first)]), count: 1 };
+            let mut leaves = Chunks::new();
+            leaves.push(std::mem::take(leaf));
+            self.leaves = Leaves::Many(leaves);
         }
-        let Leaves::Many { nodes, count } = &mut self.leaves else { return };
-        let (new, new_count) = (*count, *count + 1);
-        let from = at_mut(nodes, parent_of(new));
-        let (stay, go) = std::mem::take(from).into_iter().partition(|slot| leaf_of(slot.hash, new_count) != new);
+        let Leaves::Many(leaves) = &mut self.leaves else { return };
+        let new = leaves.len();
+        let Some(from) = leaves.get_mut(parent_of(new)) else { return };
+        let (stay, go) = std::mem::take(from).into_iter().partition(|known| leaf_of(known.hash, new + 1) != new);
         *from = stay;
-        let nodes = Arc::make_mut(nodes);
-        if new % NODE == 0 {
-            nodes.push(Arc::new(Vec::with_capacity(NODE)));
-        }
-        if let Some(last) = nodes.last_mut() {
-            Arc::make_mut(last).push(Arc::new(go));
-        }
-        *count = new_count;
+        leaves.push(go);
     }
 
     /// Takes the last leaf away, and puts its entries back where they were split off from.
     fn merge_one(&mut self) {
-        let Leaves::Many { nodes, count } = &mut self.leaves else { return };
-        let last = *count - 1;
-        let all = Arc::make_mut(nodes);
-        let Some(leaf) = all.last_mut().and_then(|node| Arc::make_mut(node).pop()) else { return };
-        if last % NODE == 0 {
-            all.pop();
-        }
-        *count = last;
-        let into = at_mut(nodes, parent_of(last));
-        into.extend(Arc::unwrap_or_clone(leaf));
+        let Leaves::Many(leaves) = &mut self.leaves else { return };
+        let Some(leaf) = leaves.pop() else { return };
+        let last = leaves.len();
+        let Some(into) = leaves.get_mut(parent_of(last)) else { return };
+        into.extend(leaf);
         if last == 1 {
             self.leaves = Leaves::One(std::mem::take(into));
         }
@@ -153,7 +129,7 @@ impl<E: Clone> Table<E> {
 }
 
 /// Which of `count` leaves a hash belongs to.
-fn leaf_of(hash: u64, count: usize) -> usize {
+fn leaf_of(hash: u32, count: usize) -> usize {
     let mask = count.next_power_of_two() - 1;
     let at = hash as usize & mask;
     if at < count { at } else { at & (mask >> 1) }
@@ -164,10 +140,6 @@ fn parent_of(leaf: usize) -> usize {
     leaf - (1 << leaf.ilog2())
 }
 
-fn at_mut<E: Clone>(nodes: &mut Arc<Vec<Arc<Node<E>>>>, at: usize) -> &mut Leaf<E> {
-    Arc::make_mut(&mut Arc::make_mut(&mut Arc::make_mut(nodes)[at / NODE])[at % NODE])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,12 +147,18 @@ mod tests {
     use std::collections::BTreeMap;
 
     // Weak on purpose: many keys share a hash, so that equality is needed.
-    fn hash(key: u32) -> u64 {
-        u64::from(key / 3).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    fn hash(key: u32) -> u32 {
+        (key / 3).wrapping_mul(0x9E37_79B9)
     }
 
     fn put(table: &mut Table<(u32, u32)>, key: u32, value: u32) -> Option<u32> {
-        table.insert(hash(key), |entry| entry.0 == key, (key, value)).map(|old| old.1)
+        match table.get_mut(hash(key), |entry| entry.0 == key) {
+            Some(entry) => Some(std::mem::replace(&mut entry.1, value)),
+            None => {
+                table.add(hash(key), (key, value));
+                None
+            }
+        }
     }
 
     fn take(table: &mut Table<(u32, u32)>, key: u32) -> Option<u32> {
@@ -219,7 +197,7 @@ mod tests {
         for key in 0..20_000 {
             put(&mut table, key, key);
         }
-        assert!(table.leaf_count() > 10 * NODE);
+        assert!(table.leaf_count() > 640);
         let before = table.clone();
         for key in 0..20_000 {
             assert_eq!(take(&mut table, key), Some(key));
