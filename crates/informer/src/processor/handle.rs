@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use super::listener::{Listener, ListenerPhase, ListenerStatus, current};
 use crate::object::Object;
@@ -37,6 +38,7 @@ pub struct HandlerHandle {
 trait Control: Send + Sync {
     fn close(&self, removal: Removal);
     fn backlog(&self) -> usize;
+    fn lag(&self) -> Duration;
     fn folds(&self) -> u64;
 }
 
@@ -53,6 +55,10 @@ impl<T: Object, F: Fn(u64) + Send + Sync> Control for ListenerControl<T, F> {
 
     fn backlog(&self) -> usize {
         self.listener.backlog()
+    }
+
+    fn lag(&self) -> Duration {
+        self.listener.mailbox.lag()
     }
 
     fn folds(&self) -> u64 {
@@ -100,6 +106,11 @@ impl HandlerHandle {
     /// How many events wait to be delivered.
     pub fn backlog(&self) -> usize {
         self.control.backlog()
+    }
+
+    /// How long the oldest event has waited whose call has not returned yet; zero if none waits.
+    pub fn lag(&self) -> Duration {
+        self.control.lag()
     }
 
     /// How often the handler was so slow that only the latest of each object was kept for it.
@@ -161,6 +172,10 @@ impl fmt::Debug for HandlerGuard {
 impl fmt::Debug for HandlerHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("HandlerHandle");
-        debug.field("name", &self.status.name).field("backlog", &self.backlog()).finish_non_exhaustive()
+        debug
+            .field("name", &self.status.name)
+            .field("backlog", &self.backlog())
+            .field("lag", &self.lag())
+            .finish_non_exhaustive()
     }
 }

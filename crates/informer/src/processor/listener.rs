@@ -309,6 +309,11 @@ impl<T: Object> EventStream<T> {
     pub fn backlog(&self) -> usize {
         self.listener.backlog()
     }
+
+    /// How long the oldest event has waited that is not dealt with: the stream has not been asked for the next one since.
+    pub fn lag(&self) -> Duration {
+        self.listener.mailbox.lag()
+    }
 }
 
 impl<T> Stream for EventStream<T> {

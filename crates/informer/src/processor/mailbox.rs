@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::{Deleted, Event};
 use crate::object::{Object, ObjectKey};
@@ -53,7 +55,9 @@ pub(crate) enum Parcel<T> {
 }
 
 struct State<T> {
-    waiting: VecDeque<Parcel<T>>,
+    waiting: VecDeque<(Instant, Parcel<T>)>,
+    /// Since when what was taken out last had waited; `None` once that has been dealt with.
+    in_hand: Option<Instant>,
     /// How many events wait in `waiting`.
     events: usize,
     /// In place of more of `waiting`, once too much waits. What is there comes behind what is in `waiting`.
@@ -66,13 +70,13 @@ struct State<T> {
 
 impl<T: Object> Mailbox<T> {
     pub(crate) fn new(delivery: Delivery) -> Self {
-        let state = State { waiting: VecDeque::new(), events: 0, folded: None, folds: 0, closed: false };
+        let state = State { waiting: VecDeque::new(), in_hand: None, events: 0, folded: None, folds: 0, closed: false };
         Self { delivery, state: Mutex::new(state), arrived: Notify::new(), discarded: AtomicBool::new(false) }
     }
 
     pub(crate) fn replay(&self, known: Snapshot<T>) {
         if !known.is_empty() {
-            self.state.lock().waiting.push_back(Parcel::Replay(known));
+            self.state.lock().waiting.push_back((Instant::now(), Parcel::Replay(known)));
             self.arrived.notify_one();
         }
     }
@@ -90,11 +94,12 @@ impl<T: Object> Mailbox<T> {
             state.fold();
             state.folds += u64::from(self.delivery != Delivery::Latest);
         }
+        let now = Instant::now();
         match &mut state.folded {
-            Some(folded) => events.iter().cloned().for_each(|event| folded.add(event)),
+            Some(folded) => events.iter().cloned().for_each(|event| folded.add(now, event)),
             None => {
                 state.events += events.len();
-                state.waiting.push_back(Parcel::Events(events.clone()));
+                state.waiting.push_back((now, Parcel::Events(events.clone())));
             }
         }
         drop(state);
@@ -104,8 +109,8 @@ impl<T: Object> Mailbox<T> {
     pub(crate) fn push_synced(&self) {
         let mut state = self.state.lock();
         match &mut state.folded {
-            Some(folded) => folded.mark(),
-            None => state.waiting.push_back(Parcel::Synced),
+            Some(folded) => folded.mark(Instant::now()),
+            None => state.waiting.push_back((Instant::now(), Parcel::Synced)),
         }
         drop(state);
         self.arrived.notify_one();
@@ -130,7 +135,7 @@ impl<T: Object> Mailbox<T> {
         self.discarded.load(Ordering::Relaxed)
     }
 
-    /// The next parcel, once there is one; `None` at the end.
+    /// The next parcel, once there is one; `None` at the end. Whoever asks has dealt with the one before.
     ///
     /// # Cancel safety
     ///
@@ -139,6 +144,7 @@ impl<T: Object> Mailbox<T> {
         loop {
             {
                 let mut state = self.state.lock();
+                state.in_hand = None;
                 if let Some(parcel) = state.take() {
                     return Some(parcel);
                 }
@@ -154,8 +160,16 @@ impl<T: Object> Mailbox<T> {
     pub(crate) fn len(&self) -> usize {
         let state = self.state.lock();
         // A replay comes before everything else.
-        let replay = if let Some(Parcel::Replay(known)) = state.waiting.front() { known.len() } else { 0 };
+        let replay = if let Some((_, Parcel::Replay(known))) = state.waiting.front() { known.len() } else { 0 };
         replay + state.events + state.folded.as_ref().map_or(0, Folded::len)
+    }
+
+    /// How long the oldest event has waited that has not been dealt with.
+    pub(crate) fn lag(&self) -> Duration {
+        let state = self.state.lock();
+        let waiting = || state.waiting.front().map(|(since, _)| *since);
+        let folded = || state.folded.as_ref().and_then(Folded::since);
+        state.in_hand.or_else(waiting).or_else(folded).map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// How often it had to be folded because the handler was too slow.
@@ -166,13 +180,15 @@ impl<T: Object> Mailbox<T> {
 
 impl<T: Object> State<T> {
     fn take(&mut self) -> Option<Parcel<T>> {
-        if let Some(parcel) = self.waiting.pop_front() {
+        if let Some((since, parcel)) = self.waiting.pop_front() {
+            self.in_hand = Some(since);
             if let Parcel::Events(events) = &parcel {
                 self.events -= events.len();
             }
             return Some(parcel);
         }
         let folded = self.folded.as_mut()?;
+        self.in_hand = folded.since();
         let parcel = folded.take();
         if folded.is_empty() {
             // It has caught up: every change counts again.
@@ -185,12 +201,12 @@ impl<T: Object> State<T> {
     fn fold(&mut self) {
         let mut folded = Folded::new();
         // A replay is a snapshot, of one entry per object by nature; it stays in front.
-        let first = self.waiting.iter().position(|parcel| !matches!(parcel, Parcel::Replay(_)));
+        let first = self.waiting.iter().position(|(_, parcel)| !matches!(parcel, Parcel::Replay(_)));
         let rest = self.waiting.split_off(first.unwrap_or(self.waiting.len()));
-        for parcel in rest {
+        for (since, parcel) in rest {
             match parcel {
-                Parcel::Events(events) => events.iter().cloned().for_each(|event| folded.add(event)),
-                Parcel::Synced => folded.mark(),
+                Parcel::Events(events) => events.iter().cloned().for_each(|event| folded.add(since, event)),
+                Parcel::Synced => folded.mark(since),
                 Parcel::Replay(_) => {}
             }
         }
@@ -202,7 +218,7 @@ impl<T: Object> State<T> {
 /// The latest of each object, in the order in which they first changed.
 struct Folded<T> {
     /// Events and marks by order of arrival; `None` is the mark behind the initial state.
-    entries: BTreeMap<u64, Option<Event<T>>>,
+    entries: BTreeMap<u64, (Instant, Option<Event<T>>)>,
     /// Where the newest entry of each object stands.
     newest: HashMap<ObjectKey, u64>,
     next: u64,
@@ -224,49 +240,52 @@ impl<T: Object> Folded<T> {
         self.entries.is_empty()
     }
 
-    fn mark(&mut self) {
-        self.entries.insert(self.next, None);
+    /// Since when the first of them has waited.
+    fn since(&self) -> Option<Instant> {
+        self.entries.first_key_value().map(|(_, (since, _))| *since)
+    }
+
+    fn mark(&mut self, now: Instant) {
+        self.entries.insert(self.next, (now, None));
         self.next += 1;
     }
 
-    fn add(&mut self, event: Event<T>) {
+    fn add(&mut self, now: Instant, event: Event<T>) {
         let key = event.key();
-        let Some(&at) = self.newest.get(&key) else { return self.append(key, event) };
-        let Some(waiting) = self.entries.remove(&at).flatten() else { return self.append(key, event) };
+        let Some(&at) = self.newest.get(&key) else { return self.append(key, now, event) };
+        let Some((since, Some(waiting))) = self.entries.remove(&at) else { return self.append(key, now, event) };
         match fold(waiting, event) {
             Folding::One(event) => {
-                self.entries.insert(at, Some(event));
+                self.entries.insert(at, (since, Some(event)));
             }
             Folding::Nothing => {
                 self.newest.remove(&key);
             }
             Folding::Both(first, second) => {
-                self.entries.insert(at, Some(first));
-                self.append(key, second);
+                self.entries.insert(at, (since, Some(first)));
+                self.append(key, now, second);
             }
         }
     }
 
-    fn append(&mut self, key: ObjectKey, event: Event<T>) {
+    fn append(&mut self, key: ObjectKey, now: Instant, event: Event<T>) {
         self.newest.insert(key, self.next);
-        self.entries.insert(self.next, Some(event));
+        self.entries.insert(self.next, (now, Some(event)));
         self.next += 1;
     }
 
     fn take(&mut self) -> Option<Parcel<T>> {
-        if let Some((_, None)) = self.entries.first_key_value() {
+        if let Some((_, (_, None))) = self.entries.first_key_value() {
             self.entries.pop_first();
             return Some(Parcel::Synced);
         }
         let mut events = Vec::new();
         while events.len() < Self::PARCEL
             && let Some(entry) = self.entries.first_entry()
+            && entry.get().1.is_some()
         {
-            if entry.get().is_none() {
-                break;
-            }
             let at = *entry.key();
-            let Some(event) = entry.remove() else { break };
+            let (_, Some(event)) = entry.remove() else { break };
             let key = event.key();
             if self.newest.get(&key) == Some(&at) {
                 self.newest.remove(&key);

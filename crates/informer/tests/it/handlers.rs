@@ -81,6 +81,32 @@ async fn star_51_dropping_a_handle_leaves_the_handler_in_place() {
     informer.stop().await;
 }
 
+// B-14. Lag is a time: a backlog alone does not tell a burst from a handler that hangs.
+#[tokio::test(start_paused = true)]
+async fn the_lag_of_a_handler_is_how_long_its_oldest_event_has_waited() {
+    for delivery in [Delivery::default(), Delivery::Latest] {
+        let (feed, events) = live();
+        let informer = TestInformer::start(Script::new().list("10", []).watch([events]));
+        let (permits, calls) = (Arc::new(Semaphore::new(0)), Arc::default());
+        let options = HandlerOptions::new().delivery(delivery);
+        let handle = informer.informer.with(options).on_event_async(slow(&permits, &calls));
+        assert!(within("nothing to tell", handle.synced()).await);
+        assert_eq!((handle.backlog(), handle.lag()), (0, Duration::ZERO));
+        feed.send(added("web/a@11")).unwrap();
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        feed.send(added("web/b@12")).unwrap();
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert_eq!((handle.backlog(), handle.lag().as_secs()), (2, 8), "the one in hand counts");
+        permits.add_permits(1);
+        quiet().await;
+        assert_eq!((handle.backlog(), handle.lag().as_secs()), (1, 3), "{delivery:?}");
+        permits.add_permits(1);
+        quiet().await;
+        assert_eq!((handle.backlog(), handle.lag()), (0, Duration::ZERO));
+        informer.stop().await;
+    }
+}
+
 /// What a handler must see of each object: it appears, changes from what was told before, and goes.
 #[derive(Default)]
 struct Consistent(BTreeMap<String, String>);
