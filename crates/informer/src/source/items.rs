@@ -1,6 +1,7 @@
 //! Cuts the items of a list out of its body as it arrives, so that the body is never held as a whole.
 
 use bytes::{Buf as _, Bytes, BytesMut};
+use serde::de::IgnoredAny;
 
 use super::{ListEnd, SourceError};
 use crate::object::ResourceVersion;
@@ -40,14 +41,25 @@ impl ExpectedKind {
 enum Place {
     /// Before the opening brace.
     Start,
-    /// Before a key, or the closing brace.
-    BeforeKey,
-    /// Before the colon and the value behind it.
-    BeforeValue,
-    /// In the array of items, before an item or the closing bracket.
-    BeforeItem,
+    /// Behind the opening brace.
+    FirstKey,
+    /// Behind a comma between fields.
+    Key,
+    AfterKey,
+    /// Behind the colon.
+    Field,
+    AfterField,
+    /// Behind the opening bracket of the items.
+    FirstItem,
+    /// Behind a comma between items.
+    Item,
+    AfterItem,
     /// In a value that is kept until its end.
-    Value { of: Of, depth: usize, text: Text },
+    Value {
+        of: Of,
+        depth: usize,
+        text: Text,
+    },
     /// Behind the closing brace.
     Done,
 }
@@ -111,16 +123,16 @@ impl ItemSplitter {
                 let Some(value) = self.rest_of_value(depth, text, of)? else { return Ok(None) };
                 match of {
                     Of::Item => {
-                        self.place = Place::BeforeItem;
+                        self.place = Place::AfterItem;
                         return Ok(Some(value));
                     }
                     Of::Key => {
                         self.key = serde_json::from_slice(&value).map_err(|error| not_a_list(&error))?;
-                        self.place = Place::BeforeValue;
+                        self.place = Place::AfterKey;
                     }
                     Of::Field => {
                         self.field(&value)?;
-                        self.place = Place::BeforeKey;
+                        self.place = Place::AfterField;
                     }
                 }
                 continue;
@@ -164,19 +176,19 @@ impl ItemSplitter {
     fn step(&mut self, byte: u8) -> Result<(), SourceError> {
         let value = |of| Place::Value { of, depth: 0, text: Text::Outside };
         let (place, consumed) = match (self.place, byte) {
-            (Place::Start, b'{') => (Place::BeforeKey, true),
-            (Place::BeforeKey, b'"') => (value(Of::Key), false),
-            (Place::BeforeKey, b',') => (Place::BeforeKey, true),
-            (Place::BeforeKey, b'}') => (Place::Done, true),
-            (Place::BeforeValue, b':') => (Place::BeforeValue, true),
-            (Place::BeforeValue, b'[') if self.key == "items" => {
-                self.envelope.has_items = true;
-                (Place::BeforeItem, true)
+            (Place::Start, b'{') => (Place::FirstKey, true),
+            (Place::FirstKey | Place::Key, b'"') => (value(Of::Key), false),
+            (Place::FirstKey | Place::AfterField, b'}') => (Place::Done, true),
+            (Place::AfterField, b',') => (Place::Key, true),
+            (Place::AfterKey, b':') => (Place::Field, true),
+            (Place::Field, b'[') if self.key == "items" => {
+                self.has_items()?;
+                (Place::FirstItem, true)
             }
-            (Place::BeforeValue, _) => (value(Of::Field), false),
-            (Place::BeforeItem, b',') => (Place::BeforeItem, true),
-            (Place::BeforeItem, b']') => (Place::BeforeKey, true),
-            (Place::BeforeItem, b'{') => (value(Of::Item), false),
+            (Place::Field, _) => (value(Of::Field), false),
+            (Place::FirstItem | Place::Item, b'{') => (value(Of::Item), false),
+            (Place::FirstItem | Place::AfterItem, b']') => (Place::AfterField, true),
+            (Place::AfterItem, b',') => (Place::Item, true),
             _ => return Err(SourceError::NotAList(format!("unexpected {:?}", char::from(byte)))),
         };
         self.place = place;
@@ -236,9 +248,18 @@ impl ItemSplitter {
             "kind" => self.envelope.kind = serde_json::from_slice(value).map_err(|error| not_a_list(&error))?,
             "metadata" => self.envelope.metadata = serde_json::from_slice(value).map_err(|error| not_a_list(&error))?,
             // An empty list may say `null`.
-            "items" if value == b"null" => self.envelope.has_items = true,
+            "items" if value == b"null" => self.has_items()?,
             "items" => return Err(SourceError::NotAList("its items are not an array".to_owned())),
-            _ => {}
+            _ => {
+                let _: IgnoredAny = serde_json::from_slice(value).map_err(|error| not_a_list(&error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn has_items(&mut self) -> Result<(), SourceError> {
+        if std::mem::replace(&mut self.envelope.has_items, true) {
+            return Err(SourceError::NotAList("it has items twice".to_owned()));
         }
         Ok(())
     }
@@ -297,6 +318,16 @@ mod tests {
         let error = |body: &str| split(body.as_bytes(), 5).unwrap_err();
         assert!(matches!(error(r#"{"kind":"Table","rows":[{}],"metadata":{}}"#), SourceError::Table));
         assert!(matches!(error("<html></html>"), SourceError::NotAList(_)));
+        for no_json in [
+            r#"{"items":[]"kind":""}"#,
+            r#"{"items":[{}{}]}"#,
+            r#"{"items":[{},]}"#,
+            r#"{"items"::[]}"#,
+            r#"{"a":x,"items":[]}"#,
+        ] {
+            assert!(matches!(error(no_json), SourceError::NotAList(_)), "{no_json}");
+        }
+        assert!(matches!(error(r#"{"items":[],"items":[]}"#), SourceError::NotAList(_)));
         assert!(matches!(error(r#"{"kind":"Pod","metadata":{}}"#), SourceError::NotAList(_)));
         assert!(matches!(error(r#"{"items":{}}"#), SourceError::NotAList(_)));
         assert!(matches!(error(r#"{"items":[3]}"#), SourceError::NotAList(_)));
