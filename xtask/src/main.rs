@@ -1,7 +1,9 @@
-//! Every habit of this project as a command: `cargo xtask check | sim | bench | mutants`. Nothing to install beyond cargo.
+//! Every habit of this project as a command; `cargo xtask --help` lists them. Nothing to install beyond cargo, and what a
+//! habit needs beyond that is named where it is missing.
 
 #![allow(clippy::print_stdout, clippy::disallowed_types, reason = "a command for people, on a real clock")]
 
+mod fuzz;
 mod mutants;
 
 use std::process::{Command, ExitCode};
@@ -32,6 +34,21 @@ enum Habit {
     },
     /// Prints the figures of the cache and the handlers, and of the embedded server.
     Bench,
+    /// Loads one informer for a while, prints a table, and fails if anything was lost or memory grew.
+    Soak {
+        /// How long, as `10m`.
+        #[arg(default_value = "1m")]
+        duration: String,
+    },
+    /// Looks for input that breaks what must hold for any input. Needs cargo-fuzz and a C++ compiler.
+    Fuzz {
+        /// How long for each target.
+        #[arg(default_value_t = 30)]
+        seconds: u64,
+        /// Only targets whose name contains this.
+        #[arg(long)]
+        target: Option<String>,
+    },
     /// Plants one small bug after the other, and checks that the tests find it. What is not committed is not looked at.
     Mutants {
         /// Only those whose name contains this.
@@ -44,6 +61,8 @@ fn main() -> ExitCode {
         Habit::Check => check(),
         Habit::Sim { seeds, first } => sim(first, seeds),
         Habit::Bench => bench(),
+        Habit::Soak { duration } => soak(&duration),
+        Habit::Fuzz { seconds, target } => fuzz::run(seconds, target.as_deref()),
         Habit::Mutants { name } => mutants::run(name.as_deref()),
     };
     match outcome {
@@ -81,6 +100,10 @@ fn sim(first: u64, seeds: u64) -> Result<(), String> {
 fn bench() -> Result<(), String> {
     run("figures", &mut cargo(["bench", "-p", "kube-informer", "--bench", "figures"]))?;
     run("server figures", &mut cargo(["run", "--release", "-p", "kube-embedded-apiserver", "--example", "figures"]))
+}
+
+fn soak(duration: &str) -> Result<(), String> {
+    run("soak", &mut cargo(["bench", "-p", "kube-informer", "--bench", "soak", "--", "--for", duration]))
 }
 
 fn cargo<const N: usize>(arguments: [&str; N]) -> Command {

@@ -1,0 +1,29 @@
+//! What must hold for any input at all. Each function takes arbitrary bytes and panics if something does not hold.
+//!
+//! `cargo xtask fuzz` looks for such bytes; `cargo test -p kube-informer-fuzz` replays those in `corpus`.
+
+mod answers;
+mod requests;
+mod text;
+
+pub use answers::{list, watch};
+pub use requests::{continue_tokens, patches, routes, writes};
+pub use text::{keys, selectors};
+
+/// Every target by name.
+pub const TARGETS: [(&str, fn(&[u8])); 8] = [
+    ("watch", watch),
+    ("list", list),
+    ("keys", keys),
+    ("selectors", selectors),
+    ("continue_tokens", continue_tokens),
+    ("patches", patches),
+    ("routes", routes),
+    ("writes", writes),
+];
+
+/// Runs to the end on a clock that never waits.
+fn run<R>(future: impl Future<Output = R>) -> R {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(future)
+}

@@ -1,0 +1,68 @@
+//! Looks for input that breaks what must hold for any input, one target after the other.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Passed to every call: the stable toolchain, no sanitizer, and not optimised more than it pays to build.
+const HOW: [&str; 7] = ["--fuzz-dir", "fuzz", "--dev", "-s", "none", "--features", "libfuzzer"];
+/// Larger input finds little more.
+const LARGEST: &str = "4096";
+
+pub(crate) fn run(seconds: u64, only: Option<&str>) -> Result<(), String> {
+    for (tool, install) in
+        [("cargo-fuzz", "cargo install cargo-fuzz"), ("c++", "a C++ compiler by your system's packages")]
+    {
+        if Command::new(tool).arg("--version").output().is_err() {
+            println!("fuzz: skipped, {tool} is not installed ({install})");
+            return Ok(());
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let target = root.join("target").join("fuzz");
+    let fuzz = |verb: &str| {
+        let mut command = Command::new("cargo");
+        command.args(["fuzz", verb]).args(HOW).arg("--target-dir").arg(&target).current_dir(&root);
+        command
+    };
+    crate::run("fuzz: build", &mut fuzz("build"))?;
+    for name in targets(&root, only)? {
+        // What is found is kept beside the build; the corpus in the repository stays small.
+        let found = target.join("found").join(&name);
+        std::fs::create_dir_all(&found).map_err(|error| format!("{}: {error}", found.display()))?;
+        let mut command = fuzz("run");
+        command.arg(&name).arg(&found).arg(root.join("fuzz/corpus").join(&name)).arg("--");
+        command.args([
+            &format!("-max_total_time={seconds}"),
+            "-print_final_stats=1",
+            "-timeout=20",
+            "-rss_limit_mb=1024",
+        ]);
+        command.arg(format!("-max_len={LARGEST}")).stdout(Stdio::null());
+        let output = command.stderr(Stdio::piped()).output().map_err(|error| format!("{name}: {error}"))?;
+        let log = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            println!("{log}");
+            return Err(format!("fuzz target {name}"));
+        }
+        let stat = |wanted: &str| {
+            log.lines()
+                .find_map(|line| line.strip_prefix(wanted))
+                .map_or_else(String::new, |value| value.trim().to_owned())
+        };
+        println!(
+            "fuzz: {name}: {} inputs tried in {seconds} s, {} new ones kept",
+            stat("stat::number_of_executed_units:"),
+            stat("stat::new_units_added:")
+        );
+    }
+    Ok(())
+}
+
+fn targets(root: &Path, only: Option<&str>) -> Result<Vec<String>, String> {
+    let folder = root.join("fuzz/targets");
+    let files = std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let names = files.filter_map(|file| Some(file.ok()?.path().file_stem()?.to_string_lossy().into_owned()));
+    let mut names: Vec<String> = names.filter(|name| only.is_none_or(|only| name.contains(only))).collect();
+    names.sort_unstable();
+    if names.is_empty() { Err("no such fuzz target".to_owned()) } else { Ok(names) }
+}
