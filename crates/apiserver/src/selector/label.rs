@@ -168,15 +168,18 @@ fn is_name(text: &str) -> bool {
         && bytes[bytes.len() - 1].is_ascii_alphanumeric()
 }
 
+/// Whether `text` is a domain: lower case, with an alphanumeric at both ends of each part.
+fn is_domain(text: &str) -> bool {
+    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    text.len() <= 253
+        && text
+            .split('.')
+            .all(|part| !part.is_empty() && part.bytes().all(inside) && !part.starts_with('-') && !part.ends_with('-'))
+}
+
 fn check_key(key: &str) -> Result<(), Status> {
     let (prefix, name) = key.rsplit_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
-    let prefix_is_fine = prefix.is_none_or(|prefix| {
-        (1..=253).contains(&prefix.len())
-            && prefix
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.'))
-    });
-    if is_name(name) && prefix_is_fine {
+    if is_name(name) && prefix.is_none_or(is_domain) {
         return Ok(());
     }
     Err(Status::bad_request(format!(

@@ -93,71 +93,132 @@ impl FromStr for Selector {
     type Err = SelectorError;
 
     fn from_str(text: &str) -> Result<Self, SelectorError> {
-        let mut selector = Self::default();
-        for term in terms(text) {
-            let (key, requirement) =
-                requirement(term.trim()).map_err(|problem| SelectorError { text: text.to_owned(), problem })?;
-            selector.requirements.push((key.to_owned(), requirement));
-        }
-        Ok(selector)
+        let requirements = requirements(&mut Tokens { rest: text });
+        let requirements = requirements.map_err(|problem| SelectorError { text: text.to_owned(), problem })?;
+        Ok(Self { requirements })
     }
 }
 
-/// The parts between commas that are not inside parentheses.
-fn terms(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0usize;
-    let split = move |c: char| {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
+fn requirements(tokens: &mut Tokens<'_>) -> Result<Vec<(String, Requirement)>, &'static str> {
+    let mut all = Vec::new();
+    if tokens.peek() == Token::End {
+        return Ok(all);
+    }
+    loop {
+        all.push(requirement(tokens)?);
+        match tokens.next() {
+            Token::End => return Ok(all),
+            Token::Mark(",") => {}
+            _ => return Err("expected a comma or the end behind a requirement"),
         }
-        c == ',' && depth == 0
-    };
-    text.split(split).filter(move |_| !text.trim().is_empty())
+    }
 }
 
-fn requirement(term: &str) -> Result<(&str, Requirement), &'static str> {
-    if let Some(key) = term.strip_prefix('!') {
-        return Ok((checked_key(key.trim())?, Requirement::Absent));
+fn requirement(tokens: &mut Tokens<'_>) -> Result<(String, Requirement), &'static str> {
+    let absent = tokens.take(Token::Mark("!"));
+    let Token::Word(key) = tokens.next() else { return Err("expected a key") };
+    let key = checked_key(key)?;
+    if absent {
+        return Ok((key, Requirement::Absent));
     }
-    let end = term.find(|c: char| c.is_whitespace() || "=!<>(".contains(c)).unwrap_or(term.len());
-    let (key, rest) = (checked_key(&term[..end])?, term[end..].trim());
-    let one = |value: &str| checked_value(value.trim()).map(|value| BTreeSet::from([value]));
-    let number = |value: &str| value.trim().parse().map_err(|_| "only whole numbers compare");
-    let requirement = if rest.is_empty() {
-        Requirement::Exists
-    } else if let Some(value) = rest.strip_prefix("==").or_else(|| rest.strip_prefix('=')) {
-        Requirement::In(one(value)?)
-    } else if let Some(value) = rest.strip_prefix("!=") {
-        Requirement::NotIn(one(value)?)
-    } else if let Some(value) = rest.strip_prefix('>') {
-        Requirement::Above(number(value)?)
-    } else if let Some(value) = rest.strip_prefix('<') {
-        Requirement::Below(number(value)?)
-    } else if let Some(values) = rest.strip_prefix("notin") {
-        Requirement::NotIn(set(values)?)
-    } else if let Some(values) = rest.strip_prefix("in") {
-        Requirement::In(set(values)?)
-    } else {
-        return Err("expected one of =, ==, !=, in, notin, <, > behind the key");
+    let requirement = match tokens.peek() {
+        Token::End | Token::Mark(",") => return Ok((key, Requirement::Exists)),
+        operator => {
+            tokens.next();
+            let number = |value: String| value.parse().map_err(|_| "only whole numbers compare");
+            match operator {
+                Token::Mark("=" | "==") => Requirement::In([value(tokens)?].into()),
+                Token::Mark("!=") => Requirement::NotIn([value(tokens)?].into()),
+                Token::Mark(">") => Requirement::Above(number(value(tokens)?)?),
+                Token::Mark("<") => Requirement::Below(number(value(tokens)?)?),
+                Token::Word("in") => Requirement::In(values(tokens)?),
+                Token::Word("notin") => Requirement::NotIn(values(tokens)?),
+                _ => return Err("expected one of =, ==, !=, in, notin, <, > behind the key"),
+            }
+        }
     };
     Ok((key, requirement))
 }
 
-fn set(text: &str) -> Result<BTreeSet<String>, &'static str> {
-    let inside = text.trim().strip_prefix('(').and_then(|text| text.strip_suffix(')'));
-    inside.ok_or("expected values in parentheses")?.split(',').map(|value| checked_value(value.trim())).collect()
+/// A value, which may be empty.
+fn value(tokens: &mut Tokens<'_>) -> Result<String, &'static str> {
+    let Token::Word(value) = tokens.peek() else { return Ok(String::new()) };
+    tokens.next();
+    if is_word(value) { Ok(value.to_owned()) } else { Err("a value is not valid") }
 }
 
-fn checked_key(key: &str) -> Result<&str, &'static str> {
+/// Values in parentheses, at least one, which may be empty.
+fn values(tokens: &mut Tokens<'_>) -> Result<BTreeSet<String>, &'static str> {
+    if !tokens.take(Token::Mark("(")) {
+        return Err("expected values in parentheses");
+    }
+    let mut values = BTreeSet::new();
+    loop {
+        values.insert(value(tokens)?);
+        match tokens.next() {
+            Token::Mark(",") => {}
+            Token::Mark(")") => return Ok(values),
+            _ => return Err("expected a comma or a closing parenthesis behind a value"),
+        }
+    }
+}
+
+/// What a selector is written with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token<'t> {
+    Word(&'t str),
+    Mark(&'static str),
+    End,
+}
+
+struct Tokens<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Tokens<'t> {
+    /// The longer ones first.
+    const MARKS: [&'static str; 9] = ["==", "!=", "=", "!", "<", ">", "(", ")", ","];
+
+    fn next(&mut self) -> Token<'t> {
+        self.rest = self.rest.trim_start_matches([' ', '\t', '\r', '\n']);
+        if self.rest.is_empty() {
+            return Token::End;
+        }
+        if let Some(mark) = Self::MARKS.into_iter().find(|mark| self.rest.starts_with(mark)) {
+            self.rest = &self.rest[mark.len()..];
+            return Token::Mark(mark);
+        }
+        let end = self.rest.find([' ', '\t', '\r', '\n', '=', '!', '<', '>', '(', ')', ',']);
+        let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        self.rest = rest;
+        Token::Word(word)
+    }
+
+    fn peek(&self) -> Token<'t> {
+        Self { rest: self.rest }.next()
+    }
+
+    /// Takes a token out if it comes next.
+    fn take(&mut self, token: Token<'_>) -> bool {
+        let comes = self.peek() == token;
+        if comes {
+            self.next();
+        }
+        comes
+    }
+}
+
+fn checked_key(key: &str) -> Result<String, &'static str> {
     let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
-    let good_prefix = prefix.is_none_or(|prefix| !prefix.is_empty() && prefix.len() <= 253 && !prefix.contains('/'));
-    if name.is_empty() || !is_word(name) || !good_prefix { Err("a key is not valid") } else { Ok(key) }
+    if is_word(name) && prefix.is_none_or(is_domain) { Ok(key.to_owned()) } else { Err("a key is not valid") }
 }
 
-fn checked_value(value: &str) -> Result<String, &'static str> {
-    if value.is_empty() || is_word(value) { Ok(value.to_owned()) } else { Err("a value is not valid") }
+/// Words of small letters, digits and `-`, with dots in between.
+fn is_domain(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_label =
+        |label: &str| !label.is_empty() && label.bytes().all(inner) && !label.starts_with('-') && !label.ends_with('-');
+    text.len() <= 253 && text.split('.').all(is_label)
 }
 
 /// Up to 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends.
@@ -238,7 +299,10 @@ mod tests {
 
     #[test]
     fn broken_selectors_say_what_is_wrong() {
-        for text in ["a b", "a in b", "=1", "a=b=c", ",", "a,", "a in (b", "-a", "a=$", "a>x", "/a", "a/"] {
+        for text in [
+            "a b", "a in b", "=1", "a=b=c", ",", "a,", "a in (b", "-a", "a=$", "a>x", "/a", "a/", "A/b", "a./b",
+            "a/b/c", "!a=b", "a=b c",
+        ] {
             let error = text.parse::<Selector>().expect_err(text);
             assert!(error.to_string().contains("is not a label selector"), "{error}");
         }

@@ -15,6 +15,7 @@ mod factory;
 mod figures;
 mod forms;
 mod handlers;
+mod hostile;
 mod lifecycle;
 mod on_request;
 mod over_http;
