@@ -14,6 +14,8 @@ pub(crate) struct Witness {
     /// The highest version told of each key, also of those that are gone.
     highest: BTreeMap<String, u64>,
     may_go_back: bool,
+    /// How many events may wait for it.
+    pub(crate) max_backlog: usize,
     /// True once the handler was removed: nothing may be told any more.
     pub(crate) ended: bool,
     pub(crate) told: u64,
@@ -28,6 +30,13 @@ impl Witness {
     /// The server was restored to an older state.
     pub(crate) fn versions_may_go_back(&mut self) {
         self.may_go_back = true;
+    }
+
+    /// Everything has been told that the restored server has: from here versions only grow again.
+    pub(crate) fn new_epoch(&mut self) {
+        self.may_go_back = false;
+        let known = self.known.iter().map(|(key, version)| (key.clone(), version.parse().unwrap_or_default()));
+        self.highest = known.collect();
     }
 
     pub(crate) fn tell<T: Object>(&mut self, event: &Event<T>) {

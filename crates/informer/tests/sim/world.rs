@@ -21,6 +21,8 @@ use crate::witness::SharedWitness;
 use crate::{Report, faults, log};
 
 const NAMESPACES: [&str; 3] = ["a", "a-b", "b"];
+/// So many objects can be there at once.
+const KEYS: usize = 36;
 const RESOURCE: &str = "configmaps";
 /// Faults are over: within this time the cache must be right. A watch that has fallen silent, or that brings a few bytes at
 /// a time, lasts up to ten minutes; then come a delay and a list.
@@ -40,7 +42,7 @@ pub(crate) struct World {
     order: QueueOrder,
     witnesses: Vec<SharedWitness>,
     handlers: Vec<(SharedWitness, HandlerHandle)>,
-    /// True once the server was restored: versions may have gone back.
+    /// True while it is not certain that everybody knows that the server was restored: versions may go back.
     restored: bool,
     writes: u64,
 }
@@ -130,6 +132,16 @@ impl World {
                 992..996 => self.saved = Some(self.server.save()),
                 _ => self.pause().await,
             }
+            self.check_mailboxes();
+        }
+    }
+
+    /// Nobody holds more than was agreed: so many events, or folded one of each object and one deletion that is owed; and
+    /// the batch in hand, which is no larger than that.
+    fn check_mailboxes(&self) {
+        for (witness, handle) in &self.handlers {
+            let (waits, bound) = (handle.backlog(), witness.lock().unwrap().max_backlog.max(2 * KEYS) + 2 * KEYS);
+            assert!(waits <= bound, "{waits} events wait for {}, at most {bound} may", handle.name());
         }
     }
 
@@ -177,7 +189,7 @@ impl World {
     /// Somebody creates, changes or deletes an object; now and then one that is not as it should be.
     fn write(&mut self) {
         let namespace = *NAMESPACES.choose(&mut self.random).unwrap();
-        let name = format!("c{}", self.random.random_range(0..12));
+        let name = format!("c{}", self.random.random_range(0..KEYS / NAMESPACES.len()));
         let value = match self.random.random_range(0..100) {
             0 => json!(5),
             _ => json!(self.random.random_range(0..1000).to_string()),
@@ -249,6 +261,11 @@ impl World {
         log::note(|| format!("restore to {}", self.server.revision()));
         self.server.faults().clear();
         tokio::time::sleep(RECOVERY).await;
+        // Of what cannot be read the cache still holds what it was before.
+        if self.difference().is_none() && self.informer.health().undecodable.is_empty() {
+            self.handlers.iter().for_each(|(witness, _)| witness.lock().unwrap().new_epoch());
+            self.restored = false;
+        }
     }
 
     fn add_handler(&mut self) {
@@ -259,11 +276,15 @@ impl World {
         let number = self.witnesses.len();
         log::note(|| format!("handler {number} is added"));
         let mut options = HandlerOptions::new().name(format!("handler {number}"));
-        options = match self.random.random_range(0..4) {
-            0 => options.delivery(Delivery::Latest),
-            1 => options.delivery(Delivery::Every { max_backlog: self.random.random_range(0..20) }),
-            _ => options,
+        let delivery = match self.random.random_range(0..4) {
+            0 => Delivery::Latest,
+            1 => Delivery::Every { max_backlog: self.random.random_range(0..20) },
+            _ => Delivery::default(),
         };
+        if let Delivery::Every { max_backlog } = delivery {
+            witness.lock().unwrap().max_backlog = max_backlog;
+        }
+        options = options.delivery(delivery);
         let registration = self.informer.with(options);
         let tell = {
             let witness = witness.clone();
