@@ -17,7 +17,7 @@ use tracing::{debug, trace, warn};
 
 pub use self::changes::{Changes, ChangesSink, OnError};
 use crate::health::HealthBoard;
-use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion};
+use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, version_of};
 use crate::processor::{Deleted, Event, Processor};
 use crate::queue::{Delta, ListMark, Replacement, Scope, in_scope, is_older};
 use crate::store::StoreWriter;
@@ -328,10 +328,6 @@ fn advance(version: &mut Option<ResourceVersion>, to: Option<ResourceVersion>) {
     if !version.as_ref().is_some_and(|known| to.is_older_than(known)) {
         *version = Some(to);
     }
-}
-
-fn version_of(object: &impl Object) -> Option<ResourceVersion> {
-    Some(object.id().version).filter(|version| !version.is_empty()).map(ResourceVersion::from)
 }
 
 /// The store reflects everything up to the lowest version of its parts.

@@ -125,6 +125,11 @@ impl Id<'_> {
     }
 }
 
+/// The version the server gave an object, if it is known.
+pub(crate) fn version_of(object: &impl Object) -> Option<ResourceVersion> {
+    Some(object.id().version).filter(|version| !version.is_empty()).map(ResourceVersion::from)
+}
+
 /// The JSON of one object, and how to read it.
 #[derive(Debug, Clone, Copy)]
 pub struct Raw<'a> {

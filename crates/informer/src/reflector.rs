@@ -34,7 +34,7 @@ use self::initial::Streaming;
 use self::open_watch::OpenWatch;
 pub use self::options::{ListReason, ReflectorOptions};
 use crate::health::Phase;
-use crate::object::{Object, ResourceVersion};
+use crate::object::{Object, ResourceVersion, version_of};
 use crate::queue::{Delta, ListMark, Replacement};
 use crate::source::{Decoded, ListOptions, ListWatch, SourceError, WatchEvent, WatchOptions};
 
@@ -442,8 +442,4 @@ where
     fn mark(&self, version: Option<ResourceVersion>) -> ListMark {
         ListMark { scope: self.options.scope.clone(), version, request: self.request, inconclusive: false }
     }
-}
-
-fn version_of(object: &impl Object) -> Option<ResourceVersion> {
-    Some(object.id().version).filter(|version| !version.is_empty()).map(ResourceVersion::from)
 }

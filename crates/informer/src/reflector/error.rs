@@ -14,6 +14,9 @@ pub enum ReflectorError {
     /// The server handed out the same place to go on from twice.
     #[error("list does not end: the server repeats a continue token")]
     RepeatedContinue,
+    /// The server did not send the initial state by a watch; it is asked for by a list instead, and nothing is missing.
+    #[error("initial state is listed, as the server does not stream it: {0}")]
+    NotStreamed(#[source] SourceError),
     /// The initial state was to come by a watch, and did not come in full.
     #[error("initial state did not arrive in full: {0}")]
     Incomplete(IncompleteReason),
@@ -62,7 +65,11 @@ impl ReflectorError {
     /// What the source said, if it was the source.
     pub fn source_error(&self) -> Option<&SourceError> {
         match self {
-            Self::List(error) | Self::Watch(error) | Self::Stream(error) | Self::Expired(error) => Some(error),
+            Self::List(error)
+            | Self::NotStreamed(error)
+            | Self::Watch(error)
+            | Self::Stream(error)
+            | Self::Expired(error) => Some(error),
             _ => None,
         }
     }

@@ -210,7 +210,7 @@ where
         if error.status().is_some_and(|status| matches!(status.code, 400 | 405 | 415 | 422)) {
             self.streaming.use_lists();
         }
-        Attempt::List(ReflectorError::Watch(error))
+        Attempt::List(ReflectorError::NotStreamed(error))
     }
 
     /// The stream ended before everything had come.

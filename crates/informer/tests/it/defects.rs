@@ -32,14 +32,14 @@ async fn b_02_every_failure_reaches_the_error_hook_and_health() {
     informer.delivered_through("30").await;
     let what = |error: &InformerError| match error {
         InformerError::Reflector { error: ReflectorError::List(_), .. } => "list",
-        InformerError::Reflector { error: ReflectorError::Watch(_), .. } => "watch",
+        InformerError::Reflector { error: ReflectorError::NotStreamed(_), .. } => "not streamed",
         InformerError::Reflector { error: ReflectorError::Incomplete(_), .. } => "incomplete",
         InformerError::Reflector { error: ReflectorError::Expired(_), .. } => "expired",
         InformerError::Reflector { error: ReflectorError::VeryShortWatch { .. }, .. } => "very short",
         _ => "something else",
     };
     let errors: Vec<&str> = informer.errors().iter().map(what).collect();
-    assert_eq!(errors, ["watch", "list", "incomplete", "expired", "very short"]);
+    assert_eq!(errors, ["not streamed", "list", "incomplete", "expired", "very short"]);
     assert_eq!(informer.informer.health().parts[0].failures, 5);
     informer.stop().await;
 }

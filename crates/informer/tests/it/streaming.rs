@@ -36,7 +36,7 @@ async fn star_24_a_server_that_refuses_to_stream_is_listed_instead() {
         assert_eq!(reflector.asks(3).await, ["stream -", "list 0 limit=500 not older", "watch 10"]);
         assert!(script.gaps(3).await.iter().all(Duration::is_zero));
         // B-02: client-go keeps this to itself.
-        assert!(matches!(reflector.stop().await.failures[..], [ReflectorError::Watch(_)]));
+        assert!(matches!(reflector.stop().await.failures[..], [ReflectorError::NotStreamed(_)]));
     }
 }
 
