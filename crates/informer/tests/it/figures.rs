@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 
 use crate::script::{
     Act::{Event, Fail, StayOpen},
-    NoTaskLeft, SEED, Script, Thing, bad, gone, within,
+    NoTaskLeft, SEED, Script, Thing, bad, bookmark, gone, interrupted, pause, status, within,
 };
 
 /// Keeps the last value of a gauge, the sum of a counter, the number of samples of a histogram.
@@ -139,4 +139,25 @@ async fn what_goes_on_is_counted_under_client_gos_names_and_gauges_are_zero_in_t
     }
     assert_eq!(values.get(backlog), 0.0);
     no_task_left.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_are_counted_by_why_they_were_made() {
+    let values = Values::default();
+    let _recording = metrics::set_default_local_recorder(&values);
+    let script = Script::new()
+        .list("30", [])
+        .watch([bookmark("31"), pause(5.0), Fail(status(500, "InternalError"))])
+        .list("40", [])
+        .watch([bookmark("41"), pause(5.0), Fail(interrupted())])
+        .watch_refused(status(500, "InternalError"))
+        .list("20", [])
+        .list("20", [])
+        .watch([StayOpen]);
+    let informer = SharedInformer::<Thing>::builder(script.clone()).name("things").seed(SEED).build();
+    informer.start().unwrap();
+    script.asks(8).await;
+    let listed = |reason| values.get(&format!("informer_lists_total{{name=things,reason={reason}}}"));
+    assert_eq!((listed("first"), listed("failed"), listed("restored")), (1.0, 2.0, 1.0));
+    informer.stop().await;
 }
