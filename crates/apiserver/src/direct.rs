@@ -21,7 +21,8 @@ impl ApiServer {
     /// The status an API server would answer with: the name is taken, or the object is no object of this kind.
     pub fn create(&self, resource: &str, namespace: Option<&str>, object: Value) -> Result<Value, Status> {
         let resource = self.resource(resource)?;
-        write::create(&self.hub, &resource, namespace, object, WriteOptions::HOST).map(|outcome| outcome.value())
+        write::create(&self.hub, &resource, namespace, object, WriteOptions::HOST)
+            .map(|outcome| outcome.value(&resource))
     }
 
     /// Replaces an object, by the name in its metadata, and returns it as stored. A `resourceVersion` in it must be the
@@ -34,7 +35,8 @@ impl ApiServer {
         let resource = self.resource(resource)?;
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let key = key(&resource, namespace, name);
-        write::update(&self.hub, &resource, &key, object, Part::Main, WriteOptions::HOST).map(|outcome| outcome.value())
+        write::update(&self.hub, &resource, &key, object, Part::Main, WriteOptions::HOST)
+            .map(|outcome| outcome.value(&resource))
     }
 
     /// Lays a JSON merge patch over an object and returns it as stored; null removes a member.
@@ -45,7 +47,8 @@ impl ApiServer {
     pub fn patch(&self, resource: &str, namespace: Option<&str>, name: &str, merge: Value) -> Result<Value, Status> {
         let resource = self.resource(resource)?;
         let (key, patch) = (key(&resource, namespace, name), Patch::Merge(merge));
-        write::patch(&self.hub, &resource, &key, &patch, Part::Main, WriteOptions::HOST).map(|outcome| outcome.value())
+        write::patch(&self.hub, &resource, &key, &patch, Part::Main, WriteOptions::HOST)
+            .map(|outcome| outcome.value(&resource))
     }
 
     /// Deletes an object at once, unless finalizers hold it, and returns what the API server answers with.
@@ -57,7 +60,7 @@ impl ApiServer {
         let resource = self.resource(resource)?;
         let options = DeleteOptions { trust: Trust::Host, ..DeleteOptions::default() };
         let key = key(&resource, namespace, name);
-        write::delete(&self.hub, &resource, &key, &options).map(|outcome| outcome.value())
+        write::delete(&self.hub, &resource, &key, &options).map(|outcome| outcome.value(&resource))
     }
 
     /// Reads an object.
@@ -68,7 +71,7 @@ impl ApiServer {
     pub fn get(&self, resource: &str, namespace: Option<&str>, name: &str) -> Result<Value, Status> {
         let resource = self.resource(resource)?;
         let found = self.hub.storage.lock().object(&resource, &key(&resource, namespace, name));
-        found.map(|object| object.value()).ok_or_else(|| Status::not_found(&resource, name))
+        found.map(|object| object.value_as(&resource)).ok_or_else(|| Status::not_found(&resource, name))
     }
 
     /// All objects of a resource in all namespaces, in the order of a list, and the revision they show.
@@ -82,7 +85,7 @@ impl ApiServer {
             let mut state = self.hub.storage.lock();
             (state.revision, state.collection(&resource).objects().clone())
         };
-        Ok((revision, objects.values().map(|object| object.value()).collect()))
+        Ok((revision, objects.values().map(|object| object.value_as(&resource)).collect()))
     }
 
     /// Asks a pod to stop, as its owner does: it is marked, and stays until it is deleted once more.

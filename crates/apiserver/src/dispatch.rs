@@ -33,15 +33,12 @@ pub(crate) async fn dispatch(hub: &Arc<Hub>, call: &Call, target: &Target) -> Re
         _ => Shape::Object,
     };
     let agreed = negotiate(call.header(header::ACCEPT), shape)?;
-    let form = match (agreed.form, target.resource.stored_api_version()) {
-        (Form::Full, Some(_)) => Form::Version(target.resource.api_version().into()),
-        (form, _) => form,
-    };
+    let form = agreed.form;
     if verb == Verb::Watch {
         return follow(hub, call, target, form).await;
     }
     check_timeout(call.query.text("timeout"))?;
-    let response = answer(hub, call, target, verb, &form).await?;
+    let response = answer(hub, call, target, verb, form).await?;
     let pretty = is_pretty(call.query.switch("pretty"), call.header(header::USER_AGENT));
     let response = render(response, agreed.format, pretty).await;
     let compressed = accepts_gzip(call.header(header::ACCEPT_ENCODING));
@@ -53,7 +50,7 @@ async fn answer(
     call: &Call,
     target: &Target,
     verb: Verb,
-    form: &Form,
+    form: Form,
 ) -> Result<Response<Body>, Status> {
     match (verb, target.subresource.as_deref()) {
         (Verb::Get, Some("scale")) => read_scale(hub, call, target).await,
@@ -84,18 +81,18 @@ fn check_timeout(text: &str) -> Result<(), Status> {
 async fn read_scale(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, Status> {
     let Some(scale) = &target.resource.rules.scale else { return Err(Status::no_such_resource()) };
     let found = list::get(hub, &target.resource, &target.key(), call.query.text("resourceVersion")).await?;
-    Ok(value_reply(200, &scale_of(scale, &found.value())))
+    Ok(value_reply(200, &scale_of(scale, &found.value_as(&target.resource))))
 }
 
-async fn read(hub: &Hub, call: &Call, target: &Target, form: &Form) -> Result<Response<Body>, Status> {
+async fn read(hub: &Hub, call: &Call, target: &Target, form: Form) -> Result<Response<Body>, Status> {
     let found = list::get(hub, &target.resource, &target.key(), call.query.text("resourceVersion")).await?;
     let mut body = BytesMut::new();
-    found.write(form, &mut body);
+    found.shown_by(&target.resource).write(form, &mut body);
     body.extend_from_slice(b"\n");
     Ok(json_reply(200, body.freeze()))
 }
 
-async fn read_all(hub: &Hub, call: &Call, target: &Target, form: &Form) -> Result<Response<Body>, Status> {
+async fn read_all(hub: &Hub, call: &Call, target: &Target, form: Form) -> Result<Response<Body>, Status> {
     let resource = &target.resource;
     let options = ListOptions::parse(&call.query)?;
     let selector = selector(call, target)?;

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::time::Instant;
 
 use crate::object::{Change, Form, StoredObject};
+use crate::resource::Resource;
 
 /// One write: the state before it and the state after it.
 #[derive(Debug)]
@@ -43,9 +44,10 @@ impl Event {
     }
 
     /// The watch line of this event as `change`. Every watcher gets the same bytes.
-    pub(crate) fn line(&self, change: Change, form: &Form) -> Bytes {
+    pub(crate) fn line(&self, change: Change, resource: &Resource, form: Form) -> Bytes {
         let own = if self.before.is_some() { Change::Modified } else { Change::Added };
-        if let (Some(after), Form::Full) = (&self.after, form)
+        let as_stored = resource.rules.view.is_none();
+        if let (Some(after), Form::Full, true) = (&self.after, form, as_stored)
             && own == change
         {
             return after.line();
@@ -54,14 +56,14 @@ impl Event {
         let Some(shown) = shown else { return Bytes::new() };
         let encode = || {
             let mut out = BytesMut::new();
-            shown.write_line(change, form, self.revision, &mut out);
+            shown.shown_by(resource).write_line(change, form, self.revision, &mut out);
             out.freeze()
         };
         match form {
+            // Few watch what is stored as something else: each gets its own bytes.
+            Form::Full if !as_stored => encode(),
             Form::Full => self.lines[change as usize].get_or_init(encode).clone(),
             Form::Metadata => self.lines[change as usize + 3].get_or_init(encode).clone(),
-            // Few watch a version that is not the stored one: each gets its own bytes.
-            Form::Version(_) => encode(),
         }
     }
 }

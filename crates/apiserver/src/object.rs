@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::borrow::{Borrow, Cow};
+use std::borrow::Borrow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -65,14 +65,12 @@ impl Change {
 pub(crate) const LINE_END: &str = "}\n";
 
 /// Which part of an object a reader wants.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Form {
     #[default]
     Full,
     /// `PartialObjectMetadata`: the metadata alone.
     Metadata,
-    /// A custom object in another version than the one it is stored in: only its `apiVersion` differs.
-    Version(Arc<str>),
 }
 
 const METADATA_PREFIX: &str = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#;
@@ -90,8 +88,6 @@ pub(crate) struct StoredObject {
     /// The whole watch line: `{"type":"ADDED","object":{…}}` and a newline.
     line: Bytes,
     object: Range<usize>,
-    /// Where the first member of the object ends: of custom ones, its `apiVersion`.
-    first_member_end: usize,
     metadata: Range<usize>,
     /// The digits of `metadata.resourceVersion`.
     version: Range<usize>,
@@ -100,6 +96,18 @@ pub(crate) struct StoredObject {
 impl StoredObject {
     /// Encodes `object` as the state after the write with this `revision`.
     pub(crate) fn encode(resource: &Resource, key: Key, object: &Value, revision: u64, change: Change) -> Self {
+        Self::lay_out(resource, key, &resource.stored(object), revision, change)
+    }
+
+    /// The object as another resource shows it.
+    pub(crate) fn shown_by(self: &Arc<Self>, resource: &Resource) -> Arc<Self> {
+        if resource.rules.view.is_none() {
+            return self.clone();
+        }
+        Arc::new(Self::lay_out(resource, self.key.clone(), &self.value_as(resource), self.revision, Change::Modified))
+    }
+
+    fn lay_out(resource: &Resource, key: Key, object: &Value, revision: u64, change: Change) -> Self {
         let mut line = Vec::with_capacity(1024);
         line.extend_from_slice(change.prefix().as_bytes());
         let start = line.len();
@@ -108,15 +116,8 @@ impl StoredObject {
         let metadata_members = members.get("metadata").and_then(Value::as_object).unwrap_or(&nothing);
         line.push(b'{');
         let first = if resource.rules.custom { ["apiVersion", "kind"] } else { ["kind", "apiVersion"] };
-        let stored_version = resource.stored_api_version();
-        let mut first_member_end = 0;
         for name in first {
-            let value = members.get(name).unwrap_or(&Value::Null);
-            match (&stored_version, name) {
-                (Some(version), "apiVersion") => write_member(&mut line, name, version),
-                _ => write_member(&mut line, name, value),
-            }
-            first_member_end = if first_member_end == 0 { line.len() } else { first_member_end };
+            write_member(&mut line, name, members.get(name).unwrap_or(&Value::Null));
             line.push(b',');
         }
         line.extend_from_slice(br#""metadata":"#);
@@ -138,7 +139,6 @@ impl StoredObject {
             fields: resource.rules.fields.iter().map(|field| field.read(object)).collect(),
             line: line.into(),
             object: start..end,
-            first_member_end,
             metadata,
             version,
         }
@@ -149,13 +149,9 @@ impl StoredObject {
         self.line.clone()
     }
 
-    /// The object as a value in the version of `resource`. Metadata includes its `resourceVersion`.
+    /// The object as a value, as `resource` shows it. Metadata includes its `resourceVersion`.
     pub(crate) fn value_as(&self, resource: &Resource) -> Value {
-        let mut value = self.value();
-        if resource.stored_api_version().is_some() {
-            value["apiVersion"] = resource.api_version().into();
-        }
-        value
+        resource.shown(self.value())
     }
 
     /// The object as a value, as it is stored. Metadata includes its `resourceVersion`.
@@ -175,7 +171,7 @@ impl StoredObject {
     }
 
     /// Appends the object in the form asked for.
-    pub(crate) fn write(&self, form: &Form, out: &mut BytesMut) {
+    pub(crate) fn write(&self, form: Form, out: &mut BytesMut) {
         let (prefix, shown, suffix) = self.parts(form);
         out.put_slice(prefix.as_bytes());
         out.put_slice(&self.line[shown]);
@@ -183,13 +179,10 @@ impl StoredObject {
     }
 
     /// What a form puts before a slice of the line, the slice, and what it puts behind.
-    fn parts(&self, form: &Form) -> (Cow<'static, str>, Range<usize>, &'static str) {
+    fn parts(&self, form: Form) -> (&'static str, Range<usize>, &'static str) {
         match form {
-            Form::Full => (Cow::Borrowed(""), self.object.clone(), ""),
-            Form::Metadata => (Cow::Borrowed(METADATA_PREFIX), self.metadata.clone(), "}"),
-            Form::Version(version) => {
-                (Cow::Owned(format!(r#"{{"apiVersion":"{version}""#)), self.first_member_end..self.object.end, "")
-            }
+            Form::Full => ("", self.object.clone(), ""),
+            Form::Metadata => (METADATA_PREFIX, self.metadata.clone(), "}"),
         }
     }
 
@@ -201,7 +194,7 @@ impl StoredObject {
     }
 
     /// Appends a watch line that shows this state under another change, form and version.
-    pub(crate) fn write_line(&self, change: Change, form: &Form, revision: u64, out: &mut BytesMut) {
+    pub(crate) fn write_line(&self, change: Change, form: Form, revision: u64, out: &mut BytesMut) {
         out.put_slice(change.prefix().as_bytes());
         let (prefix, shown, suffix) = self.parts(form);
         out.put_slice(prefix.as_bytes());
@@ -290,7 +283,7 @@ mod tests {
     #[test]
     fn a_deleted_line_shows_the_version_of_the_delete() {
         let mut out = BytesMut::new();
-        stored().write_line(Change::Deleted, &Form::Full, 1000, &mut out);
+        stored().write_line(Change::Deleted, Form::Full, 1000, &mut out);
         let line: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(line["type"], "DELETED");
         assert_eq!(line["object"]["metadata"]["resourceVersion"], "1000");
@@ -309,7 +302,7 @@ mod tests {
     #[test]
     fn metadata_alone_is_a_partial_object() {
         let mut out = BytesMut::new();
-        stored().write(&Form::Metadata, &mut out);
+        stored().write(Form::Metadata, &mut out);
         let partial: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(partial["kind"], "PartialObjectMetadata");
         assert_eq!(partial["metadata"]["resourceVersion"], "41");

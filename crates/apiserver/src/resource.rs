@@ -7,6 +7,9 @@ mod table;
 pub(crate) use catalog::Catalog;
 pub(crate) use field::{Field, UnknownField};
 
+use serde_json::Value;
+use std::borrow::Cow;
+
 use crate::status::StatusDetails;
 
 /// A resource the server offers: built in, or custom.
@@ -21,8 +24,10 @@ pub struct Resource {
     pub(crate) namespaced: bool,
     pub(crate) short_names: Vec<String>,
     pub(crate) categories: Vec<String>,
-    /// Where it lives in storage: `plural` or `plural.group`. All versions of a resource share it.
+    /// `plural` or `plural.group`. All versions of a resource share it.
     pub(crate) id: String,
+    /// The collection its objects are in: its id, unless it shows what another resource stores.
+    pub(crate) storage: String,
     pub(crate) rules: Rules,
 }
 
@@ -49,12 +54,32 @@ pub(crate) struct Rules {
     pub(crate) fields: Vec<Field>,
     /// How an unknown field selector is refused.
     pub(crate) unknown_field: UnknownField,
-    /// The version objects are stored in, where this is another one.
-    pub(crate) stored_version: Option<String>,
+    /// How its objects differ from what is stored, where they do.
+    pub(crate) view: Option<View>,
     /// The generation of the definition of a custom resource.
     pub(crate) definition: i64,
     /// Top-level members of an empty object, as they show in bookmarks.
     pub(crate) empty: &'static str,
+}
+
+/// How a resource shows objects that are stored as those of another version or group.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    /// The `apiVersion` that is stored.
+    pub(crate) api_version: String,
+    /// Top-level members that have another name here: as stored, and as shown.
+    pub(crate) renamed: &'static [(&'static str, &'static str)],
+}
+
+impl View {
+    fn rename(object: &mut Value, names: impl Iterator<Item = (&'static str, &'static str)>) {
+        let Some(members) = object.as_object_mut() else { return };
+        for (from, to) in names {
+            if let Some(value) = members.remove(from) {
+                members.insert(to.to_owned(), value);
+            }
+        }
+    }
 }
 
 /// Where a scalable object keeps its replicas, as JSON pointers.
@@ -86,6 +111,7 @@ impl Resource {
             short_names: Vec::new(),
             categories: Vec::new(),
             id: storage_id(group, plural),
+            storage: storage_id(group, plural),
             rules: Rules {
                 custom: true,
                 status: true,
@@ -164,9 +190,22 @@ impl Resource {
         group_version(&self.group, &self.version)
     }
 
-    /// `group/version` as it is stored, where that is not this version.
-    pub(crate) fn stored_api_version(&self) -> Option<String> {
-        self.rules.stored_version.as_ref().map(|version| group_version(&self.group, version))
+    /// An object of this resource as it is stored.
+    pub(crate) fn stored<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
+        let Some(view) = &self.rules.view else { return Cow::Borrowed(object) };
+        let mut stored = object.clone();
+        View::rename(&mut stored, view.renamed.iter().map(|(stored, shown)| (*shown, *stored)));
+        stored["apiVersion"] = view.api_version.as_str().into();
+        Cow::Owned(stored)
+    }
+
+    /// What is stored as an object of this resource.
+    pub(crate) fn shown(&self, mut stored: Value) -> Value {
+        if let Some(view) = &self.rules.view {
+            View::rename(&mut stored, view.renamed.iter().copied());
+            stored["apiVersion"] = self.api_version().into();
+        }
+        stored
     }
 
     /// The name error messages use, which is the id.

@@ -117,12 +117,12 @@ impl Storage {
 impl State {
     /// The collection of a resource; an empty one from the first time it is asked for.
     pub(crate) fn collection(&mut self, resource: &Resource) -> &mut Collection {
-        if !self.collections.contains_key(&resource.id) {
+        if !self.collections.contains_key(&resource.storage) {
             // What was there under this name before is another collection: its versions mean nothing here.
-            let horizon = if self.closed.contains_key(&resource.id) { self.revision } else { self.base };
-            self.collections.insert(resource.id.clone(), Collection::new(horizon));
+            let horizon = if self.closed.contains_key(&resource.storage) { self.revision } else { self.base };
+            self.collections.insert(resource.storage.clone(), Collection::new(horizon));
         }
-        self.collections.get_mut(&resource.id).expect("inserted above")
+        self.collections.get_mut(&resource.storage).expect("inserted above")
     }
 
     /// The collection as it is asked for a version: what has grown too old is gone.
@@ -140,13 +140,13 @@ impl State {
         changed: &Arc<Notify>,
     ) -> Option<(&Collection, bool)> {
         let began_in = |collection: &&Collection| Arc::ptr_eq(collection.changed(), changed);
-        let open = self.collections.get(&resource.id).filter(began_in).map(|collection| (collection, true));
-        open.or_else(|| self.closed.get(&resource.id).filter(began_in).map(|collection| (collection, false)))
+        let open = self.collections.get(&resource.storage).filter(began_in).map(|collection| (collection, true));
+        open.or_else(|| self.closed.get(&resource.storage).filter(began_in).map(|collection| (collection, false)))
     }
 
     /// The object at `key`, if there is one.
     pub(crate) fn object(&self, resource: &Resource, key: &Key) -> Option<Arc<StoredObject>> {
-        self.collections.get(&resource.id)?.objects().get(key).cloned()
+        self.collections.get(&resource.storage)?.objects().get(key).cloned()
     }
 
     /// The keys of a resource in a namespace.
@@ -161,7 +161,7 @@ impl State {
 
     fn keys_from(&self, resource: &Resource, namespace: &str) -> impl Iterator<Item = &Key> + use<'_> {
         let (first, end) = (format!("{namespace}/"), namespace_end(namespace));
-        let objects = self.collections.get(&resource.id).map(Collection::objects);
+        let objects = self.collections.get(&resource.storage).map(Collection::objects);
         let keys = objects.map(|objects| between(objects, Bound::Included(&first), Some(&end)));
         keys.into_iter().flatten().map(|(key, _)| key)
     }
@@ -170,18 +170,18 @@ impl State {
     /// older has expired.
     pub(crate) fn reopen(&mut self, resource: &Resource) {
         let revision = self.revision;
-        if let Some(collection) = self.collections.get_mut(&resource.id) {
+        if let Some(collection) = self.collections.get_mut(&resource.storage) {
             let closed = collection.reopen(resource, revision);
             closed.wake();
-            self.closed.insert(resource.id.clone(), closed);
+            self.closed.insert(resource.storage.clone(), closed);
         }
     }
 
     /// Removes the collection of a resource that is no longer served; its watches end.
     pub(crate) fn drop_collection(&mut self, resource: &Resource) {
-        if let Some(closed) = self.collections.remove(&resource.id) {
+        if let Some(closed) = self.collections.remove(&resource.storage) {
             closed.wake();
-            self.closed.insert(resource.id.clone(), closed);
+            self.closed.insert(resource.storage.clone(), closed);
         }
     }
 

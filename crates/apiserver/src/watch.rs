@@ -82,12 +82,12 @@ pub(crate) struct Mark {
 }
 
 /// A `BOOKMARK` event: the empty object of the kind with nothing but a version.
-pub(crate) fn bookmark_line(resource: &Resource, form: &Form, revision: u64, mark: Mark) -> Bytes {
+pub(crate) fn bookmark_line(resource: &Resource, form: Form, revision: u64, mark: Mark) -> Bytes {
     let annotations =
         if mark.ends_initial_events { r#","annotations":{"k8s.io/initial-events-end":"true"}"# } else { "" };
     let created = if mark.null_creation { r#","creationTimestamp":null"# } else { "" };
     let (kind, api_version, rest) = match form {
-        Form::Full | Form::Version(_) => (resource.kind.as_str(), resource.api_version(), resource.rules.empty),
+        Form::Full => (resource.kind.as_str(), resource.api_version(), resource.rules.empty),
         Form::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned(), ""),
     };
     format!(
@@ -107,7 +107,7 @@ mod tests {
         let catalog = Catalog::built_in();
         let line = bookmark_line(
             catalog.named("configmaps").unwrap(),
-            &Form::Full,
+            Form::Full,
             9,
             Mark { ends_initial_events: true, null_creation: false },
         );
@@ -117,7 +117,7 @@ mod tests {
             "\n"
         );
         assert_eq!(line, expected);
-        let line = bookmark_line(catalog.named("pods").unwrap(), &Form::Full, 12746, Mark::default());
+        let line = bookmark_line(catalog.named("pods").unwrap(), Form::Full, 12746, Mark::default());
         let expected = concat!(
             r#"{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12746"},"#,
             r#""spec":{"containers":null},"status":{}}}"#,

@@ -54,24 +54,25 @@ impl Outcome {
         }
     }
 
-    pub(crate) fn value(&self) -> Value {
+    /// The answer as a value, with the object as `resource` shows it.
+    pub(crate) fn value(&self, resource: &Resource) -> Value {
         match self {
-            Self::Stored { object, .. } | Self::Accepted(object) => object.value(),
+            Self::Stored { object, .. } | Self::Accepted(object) => object.value_as(resource),
             Self::Shown { object, .. } => object.clone(),
             Self::Done(status) => serde_json::from_slice(&status.to_json()).unwrap_or(Value::Null),
         }
     }
 
-    /// The body of the answer.
-    pub(crate) fn json(&self, form: &Form) -> Bytes {
+    /// The body of the answer, with the object as `resource` shows it.
+    pub(crate) fn json(&self, resource: &Resource, form: Form) -> Bytes {
         match self {
-            Self::Stored { object, .. } | Self::Accepted(object) => written(object, form),
+            Self::Stored { object, .. } | Self::Accepted(object) => written(&object.shown_by(resource), form),
             Self::Shown { object, .. } => {
                 let partial = || {
                     let metadata = object["metadata"].clone();
                     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
                 };
-                let shown = if *form == Form::Metadata { partial() } else { object.clone() };
+                let shown = if form == Form::Metadata { partial() } else { object.clone() };
                 let mut bytes = serde_json::to_vec(&shown).unwrap_or_default();
                 bytes.push(b'\n');
                 bytes.into()
@@ -81,7 +82,7 @@ impl Outcome {
     }
 }
 
-fn written(object: &StoredObject, form: &Form) -> Bytes {
+fn written(object: &StoredObject, form: Form) -> Bytes {
     let mut out = BytesMut::new();
     object.write(form, &mut out);
     out.extend_from_slice(b"\n");

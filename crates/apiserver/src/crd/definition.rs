@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::CLEANUP;
-use crate::resource::{Field, Resource, Scale};
+use crate::resource::{Field, Resource, Scale, View};
 use crate::status::{Status, StatusCause};
 
 /// Checks a definition and fills in what it may leave out.
@@ -66,7 +66,7 @@ pub(super) fn resources_of(object: &Value) -> Vec<Resource> {
         std::iter::once(stored).chain(others).filter_map(|version| resource_of(object, version)).collect();
     if let Some((stored, others)) = resources.split_first_mut() {
         for other in others {
-            other.rules.stored_version = Some(stored.version.clone());
+            other.rules.view = Some(View { api_version: stored.api_version(), renamed: &[] });
             other.rules.fields.clone_from(&stored.rules.fields);
         }
     }

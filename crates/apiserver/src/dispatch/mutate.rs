@@ -21,7 +21,7 @@ pub(super) fn mutate(
     call: &Call,
     target: &Target,
     verb: Verb,
-    form: &Form,
+    form: Form,
 ) -> Result<Response<Body>, Status> {
     let resource = &target.resource;
     if verb == Verb::DeleteCollection {
@@ -49,7 +49,7 @@ pub(super) fn mutate(
             return Err(Status::method_not_allowed());
         }
     };
-    Ok(json_reply(outcome.code(), outcome.json(form)))
+    Ok(json_reply(outcome.code(), outcome.json(resource, form)))
 }
 
 /// The part of the object that the path names.
@@ -83,12 +83,19 @@ fn delete_all(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>,
     let mut items: Vec<Value> = Vec::new();
     for object in &chosen.items {
         match write::delete(hub, resource, &object.key, &options) {
-            Ok(Outcome::Done(_)) => items.push(object.value()),
-            Ok(outcome) => items.push(outcome.value()),
+            Ok(Outcome::Done(_)) => items.push(object.value_as(resource)),
+            Ok(outcome) => items.push(outcome.value(resource)),
             // Somebody else was faster.
             Err(status) if status.code == 404 => {}
             Err(status) => return Err(status),
         }
+    }
+    if !resource.rules.custom {
+        // As in a list: its kind says what they are.
+        items
+            .iter_mut()
+            .filter_map(Value::as_object_mut)
+            .for_each(|item| item.retain(|name, _| name != "kind" && name != "apiVersion"));
     }
     let revision = hub.storage.revision().to_string();
     let list = json!({"kind": resource.list_kind, "apiVersion": resource.api_version(),

@@ -24,20 +24,23 @@ pub(crate) struct ListHead {
     pub(crate) form: Form,
     /// Whether items name their kind: those of built-in lists do not.
     pub(crate) items_name_kind: bool,
+    /// The resource that shows them.
+    pub(crate) resource: Arc<Resource>,
 }
 
 impl ListHead {
-    pub(crate) fn of(resource: &Resource, listed: &Listed, form: &Form) -> Self {
+    pub(crate) fn of(resource: &Arc<Resource>, listed: &Listed, form: Form) -> Self {
         let revision = i64::try_from(listed.revision).unwrap_or(i64::MAX);
-        let partial = *form == Form::Metadata;
+        let partial = form == Form::Metadata;
         Self {
             kind: if partial { "PartialObjectMetadataList".into() } else { resource.list_kind.clone() },
             api_version: if partial { "meta.k8s.io/v1".into() } else { resource.api_version() },
             resource_version: listed.revision.to_string(),
             continue_token: listed.page.next.clone().map(|start| ContinueToken { revision, start }.encode()),
             remaining: listed.page.remaining.and_then(|left| i64::try_from(left).ok()),
-            form: form.clone(),
+            form,
             items_name_kind: resource.rules.custom || partial,
+            resource: resource.clone(),
         }
     }
 
@@ -56,9 +59,10 @@ impl ListHead {
         out.put_slice(head.as_bytes());
     }
 
-    fn write_item(&self, object: &StoredObject, out: &mut BytesMut) {
+    fn write_item(&self, object: &Arc<StoredObject>, out: &mut BytesMut) {
+        let object = object.shown_by(&self.resource);
         if self.items_name_kind {
-            object.write(&self.form, out);
+            object.write(self.form, out);
         } else {
             object.write_untyped_item(out);
         }

@@ -1,6 +1,6 @@
 //! The table of built-in kinds. A new kind is a new row, never new code.
 
-use super::{Field, Resource, Rules, Scale, UnknownField, storage_id};
+use super::{Field, Resource, Rules, Scale, UnknownField, View, storage_id};
 
 /// One built-in kind.
 struct Row {
@@ -14,6 +14,8 @@ struct Row {
     marks: &'static str,
     /// Selectable fields, separated by blanks, in the notation of [`Field::parse`].
     fields: &'static str,
+    /// The core resource whose objects this one shows, and the members that have another name here.
+    shows: Option<(&'static str, &'static [(&'static str, &'static str)])>,
 }
 
 const fn row(
@@ -24,20 +26,37 @@ const fn row(
     short: &'static str,
     marks: &'static str,
 ) -> Row {
-    Row { group, version, plural, kind, short, marks, fields: "" }
+    Row { group, version, plural, kind, short, marks, fields: "", shows: None }
 }
 
 const fn selectable(row: Row, fields: &'static str) -> Row {
     Row { fields, ..row }
 }
 
+const fn showing(row: Row, stored: &'static str, renamed: &'static [(&'static str, &'static str)]) -> Row {
+    Row { shows: Some((stored, renamed)), ..row }
+}
+
 const POD_FIELDS: &str = "spec.nodeName spec.host=spec.nodeName spec.restartPolicy:Always spec.schedulerName \
     spec.serviceAccountName spec.hostNetwork:false status.phase status.podIP status.podIPs=none status.nominatedNodeName";
 const CORE_EVENT_FIELDS: &str = "involvedObject.kind involvedObject.namespace involvedObject.name involvedObject.uid \
     involvedObject.apiVersion involvedObject.resourceVersion involvedObject.fieldPath reason \
-    reportingComponent source=source.component|reportingComponent type";
-const EVENT_FIELDS: &str = "regarding.kind regarding.namespace regarding.name regarding.uid regarding.apiVersion \
-    regarding.resourceVersion regarding.fieldPath reason reportingController type";
+    reportingComponent type source=source.component|reportingComponent";
+// The same values under other labels. The last has no label that a selector could ask for.
+const EVENT_FIELDS: &str = "regarding.kind=involvedObject.kind regarding.namespace=involvedObject.namespace \
+    regarding.name=involvedObject.name regarding.uid=involvedObject.uid regarding.apiVersion=involvedObject.apiVersion \
+    regarding.resourceVersion=involvedObject.resourceVersion regarding.fieldPath=involvedObject.fieldPath reason \
+    reportingController=reportingComponent type !=source.component|reportingComponent";
+/// What the members of core events are called in the other group.
+const EVENT_NAMES: &[(&str, &str)] = &[
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+    ("reportingComponent", "reportingController"),
+];
 
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
@@ -82,7 +101,7 @@ const ROWS: &[Row] = &[
     row("storage.k8s.io", "v1", "volumeattributesclasses", "VolumeAttributesClass", "vac", "cluster returned"),
     row("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", "status generation versioned"),
     row("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", "hpa", "status generation all"),
-    selectable(row("events.k8s.io", "v1", "events", "Event", "ev", "putcreate labels uncached"), EVENT_FIELDS),
+    showing(selectable(row("events.k8s.io", "v1", "events", "Event", "ev", "putcreate labels uncached"), EVENT_FIELDS), "events", EVENT_NAMES),
     row("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", "crd crds", "cluster status generation versioned"),
 ];
 
@@ -101,6 +120,7 @@ impl Row {
             short_names: words(self.short),
             categories: if marked("all") { vec!["all".into()] } else { Vec::new() },
             id: storage_id(self.group, self.plural),
+            storage: self.shows.map_or_else(|| storage_id(self.group, self.plural), |(stored, _)| stored.into()),
             rules: Rules {
                 custom: false,
                 status: marked("status"),
@@ -120,7 +140,7 @@ impl Row {
                     () if marked("labels") => UnknownField::Label,
                     () => UnknownField::Known,
                 },
-                stored_version: None,
+                view: self.shows.map(|(_, renamed)| View { api_version: "v1".into(), renamed }),
                 definition: 0,
                 empty: if marked("containers") { r#","spec":{"containers":null},"status":{}"# } else { "" },
             },

@@ -167,7 +167,7 @@ impl WatchStream {
         let end = self.selector.key_end();
         for (key, object) in between(&initial.objects, first, end.as_deref()) {
             if self.selector.matches(object) {
-                object.write_line(Change::Added, &self.form, object.revision, &mut chunk);
+                object.shown_by(&self.resource).write_line(Change::Added, self.form, object.revision, &mut chunk);
             }
             last = Some(key.clone());
             if chunk.len() >= CHUNK {
@@ -206,7 +206,7 @@ impl WatchStream {
         self.position = last.revision;
         for event in &events {
             if let Some(change) = event.seen_by(|object| self.selector.matches(object)) {
-                self.ready.push_back(event.line(change, &self.form));
+                self.ready.push_back(event.line(change, &self.resource, self.form));
             }
         }
         Look::Events
@@ -214,7 +214,7 @@ impl WatchStream {
 
     fn bookmark(&self, revision: u64, ends_initial_events: bool) -> Bytes {
         let null_creation = self.hub.settings.minor_version < 34;
-        bookmark_line(&self.resource, &self.form, revision, Mark { ends_initial_events, null_creation })
+        bookmark_line(&self.resource, self.form, revision, Mark { ends_initial_events, null_creation })
     }
 
     fn schedule_bookmark(&mut self, now: Instant) {

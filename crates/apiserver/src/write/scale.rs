@@ -66,7 +66,7 @@ pub(crate) fn rescale(
         bump_generation(resource, stored, &mut updated);
         Ok(updated)
     })?;
-    Ok(scale_of(scale, &outcome.value()))
+    Ok(scale_of(scale, &outcome.value(resource)))
 }
 
 fn number(object: &Value, pointer: &str) -> i64 {

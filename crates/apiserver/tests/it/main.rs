@@ -6,6 +6,7 @@ mod access;
 mod compression;
 mod definition;
 mod discovery;
+mod events;
 mod fault_table;
 mod faults;
 mod http;

@@ -108,6 +108,7 @@ async fn a_collection_is_deleted_object_by_object() {
     let deleted = delete(&server, &format!("{CONFIG_MAPS}?labelSelector=t%3D1")).await;
     assert_eq!((deleted.code, &deleted.json()["kind"]), (200, &json!("ConfigMapList")));
     assert_eq!(deleted.names(), ["a", "c"]);
+    assert_eq!(deleted.json()["items"][0].get("kind"), None);
     let events = [watch.next().await, watch.next().await];
     assert_eq!(events.each_ref().map(told), ["DELETED a", "DELETED c"]);
     assert_eq!(events.each_ref().map(|event| version(&event["object"])), [start + 1, start + 2]);
