@@ -11,8 +11,9 @@ use crate::write::{self, DeleteOptions, Part, Patch, Trust, WriteOptions};
 
 /// Direct access. A resource is named by its plural (`pods`), or with its group (`widgets.demo.example.com`).
 ///
-/// Direct writes are trusted: they may set status, and a namespace need not exist. Everything else is as over HTTP:
-/// versions, uids, generations, conflicts, and no event for a write that changes nothing.
+/// Direct writes are trusted: they may set status, a namespace need not exist, and `kind` and `apiVersion` may be left
+/// out of custom objects too. Everything else is as over HTTP: versions, uids, generations, conflicts, and no event for a
+/// write that changes nothing.
 impl ApiServer {
     /// Creates an object and returns it as stored.
     ///

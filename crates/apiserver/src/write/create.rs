@@ -25,7 +25,7 @@ pub(crate) fn create(
     mut object: Value,
     options: WriteOptions,
 ) -> Result<Outcome, Status> {
-    check_kind(resource, &mut object)?;
+    check_kind(resource, &mut object, options.trust)?;
     fix_namespace(resource, namespace, &mut object)?;
     if !metadata_text(&object, "resourceVersion").is_empty() {
         return Err(Status::failure(500, "", "resourceVersion should not be set on objects to be created"));

@@ -7,14 +7,16 @@ use crate::resource::Resource;
 use crate::status::Status;
 
 /// Checks that a body is an object of this resource and fills in kind and apiVersion where they may be left out.
-pub(super) fn check_kind(resource: &Resource, object: &mut Value) -> Result<(), Status> {
+///
+/// Clients must name them for custom resources; who calls the server directly has named the resource already.
+pub(super) fn check_kind(resource: &Resource, object: &mut Value, trust: Trust) -> Result<(), Status> {
     let Some(members) = object.as_object_mut() else {
         return Err(unhandled(resource, "json: cannot unmarshal into an object"));
     };
     let api_version = resource.api_version();
     for (member, expected) in [("kind", resource.kind.as_str()), ("apiVersion", api_version.as_str())] {
         match members.get(member) {
-            None if resource.rules.custom => {
+            None if resource.rules.custom && trust == Trust::Client => {
                 return Err(Status::bad_request(format!("Object '{}' is missing in the body", capital(member))));
             }
             None => {

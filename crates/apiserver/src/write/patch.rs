@@ -78,7 +78,7 @@ pub(crate) fn patch(
 ) -> Result<Outcome, Status> {
     modify(hub, resource, key, options, |stored| {
         let mut changed = patch.apply(stored)?;
-        check_body(resource, key, &mut changed).map_err(|status| {
+        check_body(resource, key, &mut changed, options.trust).map_err(|status| {
             match status.message.contains("cannot unmarshal") {
                 true => Status { code: 422, reason: "Invalid", ..status },
                 false => status,

@@ -31,7 +31,7 @@ pub(crate) fn update(
     part: Part,
     options: WriteOptions,
 ) -> Result<Outcome, Status> {
-    check_body(resource, key, &mut object)?;
+    check_body(resource, key, &mut object, options.trust)?;
     let missing = hub.storage.lock().object(resource, key).is_none();
     if missing && resource.rules.create_on_update && part == Part::Main {
         if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -46,8 +46,8 @@ pub(crate) fn update(
 }
 
 /// Checks that a body is for this object, and fills in what it may leave out.
-pub(super) fn check_body(resource: &Resource, key: &Key, object: &mut Value) -> Result<(), Status> {
-    check_kind(resource, object)?;
+pub(super) fn check_body(resource: &Resource, key: &Key, object: &mut Value, trust: Trust) -> Result<(), Status> {
+    check_kind(resource, object, trust)?;
     fix_namespace(resource, key.namespace(), object)?;
     let named = metadata_text(object, "name");
     if named.is_empty() {

@@ -126,3 +126,17 @@ async fn direct_writes_may_set_status() {
     assert_eq!(server.get("pods", Some("anywhere"), "p").unwrap_err().code, 404);
     assert_eq!(server.get("nopes", None, "p").unwrap_err().code, 404);
 }
+
+#[tokio::test(start_paused = true)]
+async fn kind_and_version_of_custom_objects_may_be_left_out_of_direct_writes_only() {
+    let server = server();
+    let bare = json!({"metadata": {"name": "w"}, "spec": {"size": 1}});
+    let created = server.create("widgets", Some("default"), bare.clone()).unwrap();
+    assert_eq!((&created["apiVersion"], &created["kind"]), (&json!("demo.example.com/v1"), &json!("Widget")));
+    let updated = server.update("widgets", Some("default"), bare.clone()).unwrap();
+    assert_eq!(updated, created);
+    let refused = post(&server, "/apis/demo.example.com/v1/namespaces/default/widgets", &bare).await;
+    assert_eq!((refused.code, &refused.json()["message"]), (400, &json!("Object 'Kind' is missing in the body")));
+    let wrong = json!({"kind": "Gadget", "metadata": {"name": "x"}});
+    assert_eq!(server.create("widgets", Some("default"), wrong).unwrap_err().code, 400);
+}
