@@ -37,7 +37,6 @@ pub(crate) async fn dispatch(hub: &Arc<Hub>, call: &Call, target: &Target) -> Re
     if verb == Verb::Watch {
         return follow(hub, call, target, form).await;
     }
-    check_timeout(call.query.text("timeout"))?;
     let response = answer(hub, call, target, verb, form).await?;
     let pretty = is_pretty(call.query.switch("pretty"), call.header(header::USER_AGENT));
     let response = render(response, agreed.format, pretty).await;
@@ -58,24 +57,6 @@ async fn answer(
         (Verb::List, _) => read_all(hub, call, target, form).await,
         _ => mutate(hub, call, target, verb, form),
     }
-}
-
-/// A time limit must be a duration as Go writes it, such as `32s` or `1m30s`.
-fn check_timeout(text: &str) -> Result<(), Status> {
-    let units = ["ns", "us", "µs", "ms", "s", "m", "h"];
-    let mut rest = text;
-    while !rest.is_empty() {
-        let number = rest.trim_start_matches(|character: char| character.is_ascii_digit() || character == '.');
-        let after_unit = number.trim_start_matches(char::is_alphabetic);
-        let unit = &number[..number.len() - after_unit.len()];
-        if number.len() == rest.len() || !units.contains(&unit) {
-            return Err(Status::bad_request(format!(
-                "invalid timeout specified in the request URL: time: invalid duration {text:?}"
-            )));
-        }
-        rest = after_unit;
-    }
-    Ok(())
 }
 
 async fn read_scale(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, Status> {

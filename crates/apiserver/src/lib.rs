@@ -16,6 +16,7 @@ mod clock;
 mod collection;
 mod compress;
 mod crd;
+mod deadline;
 mod direct;
 mod discovery;
 mod dispatch;

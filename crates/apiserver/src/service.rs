@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use tower::{BoxError, Service};
 
 use crate::auth;
+use crate::deadline;
 use crate::dispatch::dispatch;
 use crate::fault::{Facts, before_answer, spoil};
 use crate::general::general;
@@ -83,13 +84,10 @@ where
     let id = facts.request;
     let mut response = match before_answer(&hub, &armed).await? {
         Some(instead) => instead,
-        None => match admit(&hub, &parts, body).await? {
-            Err(status) => status_reply(&status),
-            Ok(body) => {
-                let call = Call { id, verb, query, parts, body };
-                answer(&hub, &call, &route).await
-            }
-        },
+        None => {
+            let call = Call { id, verb, query, parts, body: Bytes::new() };
+            attend(&hub, call, body, &route).await.unwrap_or_else(|status| status_reply(&status))
+        }
     };
     hub.journal.amend(id, |record| record.status = Some(response.status().as_u16()));
     let headers = response.headers_mut();
@@ -102,25 +100,28 @@ where
     Ok(spoil(armed, response, &facts).await)
 }
 
-/// Lets a request in if its client may ask, and reads its body.
-async fn admit<B>(hub: &Hub, parts: &request::Parts, body: B) -> io::Result<Result<Bytes, Status>>
+/// Lets a request in if its client may ask, reads its body and answers it, in the time there is for it.
+async fn attend<B>(hub: &Arc<Hub>, mut call: Call, body: B, route: &Route) -> Result<Response<Body>, Status>
 where
-    B: http_body::Body,
+    B: http_body::Body + Send,
+    B::Data: Buf + Send,
     B::Error: Into<BoxError>,
 {
-    match auth::check(hub.settings.token.as_deref(), parts) {
-        Ok(()) => read_body(body).await,
-        Err(status) => Ok(Err(status)),
-    }
-}
-
-async fn answer(hub: &Arc<Hub>, call: &Call, route: &Route) -> Response<Body> {
-    let answered = match route {
-        Route::Resource(target) => dispatch(hub, call, target).await,
-        Route::UnknownResource => Err(Status::no_such_resource()),
-        Route::Other => general(hub, call),
+    let is_watch = call.verb == Some(Verb::Watch);
+    let allowed = if is_watch { None } else { Some(deadline::allowed(call.query.text("timeout"))?) };
+    auth::check(hub.settings.token.as_deref(), &call.parts)?;
+    let work = async {
+        call.body = read_body(body).await?;
+        match route {
+            Route::Resource(target) => dispatch(hub, &call, target).await,
+            Route::UnknownResource => Err(Status::no_such_resource()),
+            Route::Other => general(hub, &call),
+        }
     };
-    answered.unwrap_or_else(|status| status_reply(&status))
+    match allowed {
+        Some(allowed) => deadline::within(allowed, work).await,
+        None => work.await,
+    }
 }
 
 /// Writes the request down, and tells what faults look at.
@@ -148,18 +149,18 @@ fn header_text(parts: &request::Parts, name: header::HeaderName) -> &str {
     parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// Reads the whole body: what came, or that it is too large, or that the connection broke.
-async fn read_body<B>(body: B) -> io::Result<Result<Bytes, Status>>
+/// Reads the whole body, unless it is too large or cut short.
+async fn read_body<B>(body: B) -> Result<Bytes, Status>
 where
     B: http_body::Body,
     B::Error: Into<BoxError>,
 {
     match Limited::new(body, BODY_LIMIT).collect().await {
-        Ok(collected) => Ok(Ok(collected.to_bytes())),
+        Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
             let message = format!("Request entity too large: limit is {BODY_LIMIT}");
-            Ok(Err(Status::failure(413, "RequestEntityTooLarge", message)))
+            Err(Status::failure(413, "RequestEntityTooLarge", message))
         }
-        Err(error) => Err(io::Error::other(error)),
+        Err(error) => Err(Status::bad_request(format!("cannot read the body of the request: {error}"))),
     }
 }

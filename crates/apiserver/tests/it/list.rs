@@ -180,3 +180,36 @@ async fn a_long_list_arrives_whole_though_it_is_made_in_chunks() {
     let names = get(&server, CONFIG_MAPS).await.names();
     assert_eq!((names.len(), names[2_999].as_str()), (3_000, "n2999"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_request_takes_no_longer_than_its_timeout() {
+    let server = server();
+    let future = server.revision() + 1_000;
+    let asked = async |timeout: &str| {
+        let started = tokio::time::Instant::now();
+        let answer = get(&server, &format!("{CONFIG_MAPS}?resourceVersion={future}&timeout={timeout}")).await;
+        (started.elapsed().as_secs(), answer.code, answer.json()["message"].as_str().unwrap().to_owned())
+    };
+    let timeout = "Timeout: request did not complete within the allotted timeout".to_owned();
+    assert_eq!(asked("2s").await, (2, 504, timeout));
+    let (waited, code, message) = asked("32s").await;
+    assert_eq!((waited, code, message.contains("Too large resource version")), (3, 504, true));
+    assert_eq!(asked("abc").await.1, 400);
+    assert_eq!(get(&server, "/api?timeout=abc").await.code, 400);
+    let mut watch = Watch::open(&server, &format!("{CONFIG_MAPS}?watch=1&timeout=1s&timeoutSeconds=5")).await;
+    let started = tokio::time::Instant::now();
+    assert!(watch.until_end().await.is_empty());
+    assert_eq!(started.elapsed().as_secs(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_never_ends_is_not_waited_for_longer_than_a_minute() {
+    let server = server();
+    let never = http_body_util::StreamBody::new(futures_util::stream::pending::<
+        std::io::Result<http_body::Frame<bytes::Bytes>>,
+    >());
+    let started = tokio::time::Instant::now();
+    let request = http::Request::post(CONFIG_MAPS).body(never).unwrap();
+    let answer = tower::ServiceExt::oneshot(server, request).await.unwrap();
+    assert_eq!((answer.status().as_u16(), started.elapsed().as_secs()), (504, 60));
+}
