@@ -18,7 +18,9 @@ use std::io;
 use std::sync::Arc;
 use tokio::net::ToSocketAddrs;
 
-use crate::http::{HttpServer, Transport};
+use crate::fault::Faults;
+use crate::http::{HttpServer, Site, Transport};
+use crate::list::AnsweredFrom;
 use crate::reply::{Body, page_not_found, status_reply, value_reply};
 use crate::server::{ApiServer, History};
 use crate::status::Status;
@@ -43,7 +45,8 @@ impl ApiServer {
             let server = server.clone();
             Box::pin(async move { Ok(answer(&server, request).await) }) as _
         });
-        HttpServer::listen(address, handler, Transport::Plain, None).await
+        // What happens to these connections is no fault of the server: its record is its own.
+        HttpServer::listen(address, Site::new(handler, Transport::Plain, Faults::new(0)), None).await
     }
 }
 
@@ -90,7 +93,7 @@ fn requests(server: &ApiServer) -> Value {
     let shown = server.requests().into_iter().map(|record| {
         json!({"id": record.id, "verb": record.verb.as_str(), "resource": record.resource,
             "namespace": record.namespace, "name": record.name, "path": record.path, "query": record.query,
-            "status": record.status})
+            "status": record.status, "answeredFrom": record.answered_from.map(AnsweredFrom::as_str)})
     });
     Value::Array(shown.collect())
 }

@@ -1,26 +1,40 @@
-//! The server over HTTP/1.1, plain or with TLS.
+//! The server over HTTP/1.1 and HTTP/2, plain or with TLS.
+
+mod socket;
+mod streams;
 
 use futures_util::future::BoxFuture;
-use http::{Request, Response};
+use http::{Request, Response, header};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use parking_lot::Mutex;
+use std::any::Any;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
-use tokio::task::JoinSet;
+use tokio::sync::Notify;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
+use crate::fault::Faults;
 use crate::kubeconfig::kubeconfig;
 use crate::reply::Body;
 use crate::server::ApiServer;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
+use socket::Socket;
+use streams::Streams;
+
+/// How many streams a client may have open on one HTTP/2 connection.
+const MAX_STREAMS: u32 = 100;
 
 /// What answers the requests of a connection.
 pub(crate) type Handler =
@@ -33,8 +47,17 @@ pub struct HttpServer {
     /// The certificate authority in PEM, if connections are encrypted.
     authority: Option<String>,
     token: Option<String>,
+    site: Arc<Site>,
     cancel: CancellationToken,
     tasks: JoinSet<()>,
+}
+
+/// What all connections share.
+pub(crate) struct Site {
+    handler: Handler,
+    transport: Mutex<Transport>,
+    /// Where to write down what happens to connections.
+    faults: Faults,
 }
 
 /// How the bytes of a connection travel.
@@ -45,47 +68,56 @@ pub(crate) enum Transport {
     Encrypted(Box<Tls>),
 }
 
+impl Site {
+    pub(crate) fn new(handler: Handler, transport: Transport, faults: Faults) -> Self {
+        Self { handler, transport: Mutex::new(transport), faults }
+    }
+}
+
+impl std::fmt::Debug for Site {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Site").finish_non_exhaustive()
+    }
+}
+
 impl ApiServer {
-    /// Listens for HTTP/1.1 on an address; port 0 takes a free one.
+    /// Listens for HTTP/1.1 and HTTP/2 on an address; port 0 takes a free one.
     ///
     /// # Errors
     ///
     /// The address cannot be listened on.
     pub async fn serve(&self, address: impl ToSocketAddrs) -> io::Result<HttpServer> {
-        HttpServer::listen(address, self.handler(), Transport::Plain, self.hub.settings.token.clone()).await
+        self.listen(address, Transport::Plain).await
     }
 
-    /// Listens for HTTP/1.1 over TLS on an address; port 0 takes a free one.
+    /// Listens for HTTP/1.1 and HTTP/2 over TLS on an address; port 0 takes a free one.
     ///
     /// # Errors
     ///
     /// The address cannot be listened on.
     #[cfg(feature = "tls")]
     pub async fn serve_tls(&self, address: impl ToSocketAddrs, tls: Tls) -> io::Result<HttpServer> {
-        let transport = Transport::Encrypted(Box::new(tls));
-        HttpServer::listen(address, self.handler(), transport, self.hub.settings.token.clone()).await
+        self.listen(address, Transport::Encrypted(Box::new(tls))).await
     }
 
-    fn handler(&self) -> Handler {
+    async fn listen(&self, address: impl ToSocketAddrs, transport: Transport) -> io::Result<HttpServer> {
         let server = self.clone();
-        Arc::new(move |request| server.clone().call(request))
+        let handler: Handler = Arc::new(move |request| server.clone().call(request));
+        let site = Site::new(handler, transport, self.faults().clone());
+        HttpServer::listen(address, site, self.hub.settings.token.clone()).await
     }
 }
 
 impl HttpServer {
-    pub(crate) async fn listen(
-        address: impl ToSocketAddrs,
-        handler: Handler,
-        transport: Transport,
-        token: Option<String>,
-    ) -> io::Result<Self> {
+    pub(crate) async fn listen(address: impl ToSocketAddrs, site: Site, token: Option<String>) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        let authority = transport.authority();
+        let authority = site.transport.lock().authority();
+        let site = Arc::new(site);
         let cancel = CancellationToken::new();
         let mut tasks = JoinSet::new();
-        tasks.spawn(accept(handler, transport, listener, cancel.clone()));
-        Ok(Self { address, authority, token, cancel, tasks })
+        tasks.spawn(accept(site.clone(), listener, cancel.clone()));
+        Ok(Self { address, authority, token, site, cancel, tasks })
     }
 
     /// The address it listens on.
@@ -113,10 +145,29 @@ impl HttpServer {
         kubeconfig(&self.url(), self.authority.as_deref(), self.token.as_deref())
     }
 
-    /// Closes the port, cuts all connections, and waits until none of its tasks is left.
+    /// Shows new connections this certificate from now on, as a server does whose certificate was replaced. Those that
+    /// are open stay.
+    #[cfg(feature = "tls")]
+    pub fn replace_certificate(&mut self, tls: Tls) {
+        self.site.faults.record_server("replace_certificate");
+        self.authority = Some(tls.authority().to_owned());
+        *self.site.transport.lock() = Transport::Encrypted(Box::new(tls));
+    }
+
+    /// Closes the port, cuts all connections, and waits until none of its tasks is left. It is put on the record of
+    /// faults as `stop`.
+    ///
+    /// # Panics
+    ///
+    /// If an answer has panicked, which it never should.
     pub async fn stop(mut self) {
+        self.site.faults.record_server("stop");
         self.cancel.cancel();
-        while self.tasks.join_next().await.is_some() {}
+        while let Some(ended) = self.tasks.join_next().await {
+            if let Some(panic) = panic_of(ended) {
+                std::panic::resume_unwind(panic);
+            }
+        }
     }
 }
 
@@ -131,16 +182,17 @@ impl Transport {
 }
 
 /// Accepts connections until it is cancelled, then waits for them to end.
-async fn accept(handler: Handler, transport: Transport, listener: TcpListener, cancel: CancellationToken) {
+async fn accept(site: Arc<Site>, listener: TcpListener, cancel: CancellationToken) {
     let mut connections = JoinSet::new();
+    let mut panicked = None;
     loop {
         tokio::select! {
             biased;
             () = cancel.cancelled() => break,
-            Some(_) = connections.join_next() => {}
+            Some(ended) = connections.join_next() => panicked = panicked.or(panic_of(ended)),
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(connection(handler.clone(), transport.clone(), stream, cancel.clone()));
+                    connections.spawn(connection(site.clone(), stream, cancel.clone()));
                 }
                 // Out of file descriptors, most likely: the next round may find one.
                 Err(error) => {
@@ -151,19 +203,36 @@ async fn accept(handler: Handler, transport: Transport, listener: TcpListener, c
         }
     }
     drop(listener);
-    while connections.join_next().await.is_some() {}
+    while let Some(ended) = connections.join_next().await {
+        panicked = panicked.or(panic_of(ended));
+    }
+    if let Some(panic) = panicked {
+        std::panic::resume_unwind(panic);
+    }
 }
 
-async fn connection(handler: Handler, transport: Transport, stream: TcpStream, cancel: CancellationToken) {
+/// What a task panicked with. One panic costs one connection; whoever stops the server hears of it.
+fn panic_of(ended: Result<(), JoinError>) -> Option<Box<dyn Any + Send>> {
+    ended.err().filter(JoinError::is_panic).map(JoinError::into_panic)
+}
+
+async fn connection(site: Arc<Site>, stream: TcpStream, cancel: CancellationToken) {
     // Without it small events wait for the previous one to be acknowledged.
     let _ = stream.set_nodelay(true);
+    let breaks = Arc::new(AtomicBool::new(false));
+    let socket = Socket::new(stream, breaks.clone());
+    let streams = Streams::default();
+    let transport = site.transport.lock().clone();
     let served = async {
         match transport {
-            Transport::Plain => exchange(handler, stream).await,
+            Transport::Plain => exchange(&site.handler, socket, &streams, &breaks).await,
             #[cfg(feature = "tls")]
-            Transport::Encrypted(tls) => match tls.accept(stream).await {
-                Ok(stream) => exchange(handler, stream).await,
-                Err(error) => tracing::debug!(%error, "handshake failed"),
+            Transport::Encrypted(tls) => match tls.accept(socket).await {
+                Ok(stream) => exchange(&site.handler, stream, &streams, &breaks).await,
+                Err(error) => {
+                    site.faults.record_server("handshake_failed");
+                    tracing::debug!(%error, "handshake failed");
+                }
             },
         }
     };
@@ -172,14 +241,44 @@ async fn connection(handler: Handler, transport: Transport, stream: TcpStream, c
         () = cancel.cancelled() => {}
         () = served => {}
     }
+    streams.end().await;
 }
 
 /// Answers the requests of one connection.
-async fn exchange(handler: Handler, stream: impl AsyncRead + AsyncWrite + Unpin) {
-    let service = service_fn(move |request| handler(request));
-    let mut builder = http1::Builder::new();
-    let served = builder.timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = served.await {
+async fn exchange(
+    handler: &Handler,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    streams: &Streams,
+    breaks: &AtomicBool,
+) {
+    let last_answer = Arc::new(Notify::new());
+    let service = service_fn(|request| {
+        let (answer, last_answer) = (handler(request), last_answer.clone());
+        async move {
+            let response = answer.await?;
+            if response.headers().get(header::CONNECTION).is_some_and(|value| value == "close") {
+                last_answer.notify_one();
+            }
+            Ok::<_, io::Error>(response)
+        }
+    });
+    let mut builder = auto::Builder::new(streams.clone());
+    builder.http1().timer(TokioTimer::new());
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MAX_STREAMS);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let served = tokio::select! {
+        biased;
+        served = connection.as_mut() => served,
+        () = last_answer.notified() => {
+            // HTTP/2 has no header for it: the client is told to go away once its streams have ended.
+            connection.as_mut().graceful_shutdown();
+            connection.as_mut().await
+        }
+    };
+    if let Err(error) = served {
+        // An answer that fails is a fault on purpose: the client sees a reset and no goodbye.
+        let on_purpose = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_user);
+        breaks.store(on_purpose, Ordering::Relaxed);
         tracing::debug!(%error, "connection ended");
     }
 }

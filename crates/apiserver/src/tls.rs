@@ -3,11 +3,13 @@
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use std::io;
 use std::sync::Arc;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert, WantsServerCert};
+use tokio_rustls::rustls::sign::CertifiedKey;
+use tokio_rustls::rustls::{ConfigBuilder, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
 /// A certificate for `localhost` and `127.0.0.1`, signed by an authority of its own.
@@ -59,6 +61,21 @@ impl Tls {
         &self.authority
     }
 
+    /// No certificate at all, so that every handshake fails.
+    ///
+    /// # Errors
+    ///
+    /// There is no randomness to make keys of.
+    pub fn none() -> Result<Self, TlsError> {
+        let authority = Self::generate()?.authority;
+        Ok(Self::new(unfinished()?.with_cert_resolver(Arc::new(Nothing)), authority))
+    }
+
+    fn new(mut config: ServerConfig, authority: String) -> Self {
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Self { acceptor: TlsAcceptor::from(Arc::new(config)), authority }
+    }
+
     fn valid_until(year: i32) -> Result<Self, TlsError> {
         let authority_key = KeyPair::generate()?;
         let mut authority = CertificateParams::new(Vec::new())?;
@@ -74,14 +91,27 @@ impl Tls {
         let certificate = leaf.signed_by(&key, &issuer)?;
         let chain = vec![CertificateDer::from(certificate.der().to_vec())];
         let private_key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(chain, private_key)?;
-        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), authority: authority_certificate.pem() })
+        let config = unfinished()?.with_single_cert(chain, private_key)?;
+        Ok(Self::new(config, authority_certificate.pem()))
     }
 
-    pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+    pub(crate) async fn accept<S: AsyncRead + AsyncWrite + Unpin>(&self, stream: S) -> io::Result<TlsStream<S>> {
         self.acceptor.accept(stream).await
+    }
+}
+
+/// A configuration that lacks nothing but the certificate.
+fn unfinished() -> Result<ConfigBuilder<ServerConfig, WantsServerCert>, TlsError> {
+    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    Ok(builder.with_safe_default_protocol_versions()?.with_no_client_auth())
+}
+
+/// Finds no certificate, whatever name the client asks for.
+#[derive(Debug)]
+struct Nothing;
+
+impl ResolvesServerCert for Nothing {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        None
     }
 }

@@ -27,6 +27,18 @@ pub enum AnsweredFrom {
     Storage,
 }
 
+impl AnsweredFrom {
+    /// As the record of requests shows it: `cache`, `snapshot` or `storage`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cache => "cache",
+            Self::CacheSnapshot => "snapshot",
+            Self::Storage => "storage",
+        }
+    }
+}
+
 /// How a list will be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListPlan {
