@@ -26,11 +26,20 @@ impl Clock {
         self.text_after(Duration::ZERO)
     }
 
+    /// The time now, as a `Date` header shows it.
+    pub(crate) fn http_date(&self) -> String {
+        self.after(Duration::ZERO).strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+    }
+
     /// The time `delay` from now, as a `deletionTimestamp` shows it.
     pub(crate) fn text_after(&self, delay: Duration) -> String {
+        self.after(delay).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    fn after(&self, delay: Duration) -> Timestamp {
         let elapsed = SignedDuration::try_from(self.started.elapsed() + delay).unwrap_or(SignedDuration::MAX);
         let shown = self.started_at.saturating_add(elapsed).and_then(|time| time.saturating_add(*self.skew.lock()));
-        shown.unwrap_or(self.started_at).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+        shown.unwrap_or(self.started_at)
     }
 
     /// Makes the clock show a time that is off by `seconds` from now on.
@@ -49,6 +58,7 @@ mod tests {
         assert_eq!(clock.now_text(), "1970-01-01T00:00:00Z");
         tokio::time::advance(Duration::from_secs(61)).await;
         assert_eq!(clock.now_text(), "1970-01-01T00:01:01Z");
+        assert_eq!(clock.http_date(), "Thu, 01 Jan 1970 00:01:01 GMT");
         clock.set_skew(-60);
         assert_eq!(clock.now_text(), "1970-01-01T00:00:01Z");
     }

@@ -1,7 +1,6 @@
 //! gzip: whole answers as one member, watches as one finished member after the other.
 
 use bytes::Bytes;
-use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_util::{Stream, StreamExt, stream};
 use http::{HeaderValue, Response, header};
@@ -25,14 +24,30 @@ pub(crate) fn accepts_gzip(header: &str) -> bool {
 
 /// One complete gzip member that holds `bytes`.
 pub(crate) fn gzip(bytes: &[u8]) -> Bytes {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4 + 64), Compression::fast());
+    let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4 + 64), flate2::Compression::fast());
     // Writing into memory does not fail; if it did, the client would see a member that is cut short.
     let _ = encoder.write_all(bytes);
     encoder.finish().unwrap_or_default().into()
 }
 
+/// How an answer will be compressed, once nothing changes it any more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Compression {
+    Answer,
+    Watch,
+}
+
+/// Compresses an answer that was marked for it.
+pub(crate) fn compress(mut response: Response<Body>) -> Response<Body> {
+    match response.extensions_mut().remove::<Compression>() {
+        Some(Compression::Answer) => compress_answer(response),
+        Some(Compression::Watch) => compress_watch(response),
+        None => response,
+    }
+}
+
 /// Compresses a whole answer if it is large, chunk by chunk as it is made.
-pub(crate) fn compress_answer(response: Response<Body>) -> Response<Body> {
+fn compress_answer(response: Response<Body>) -> Response<Body> {
     let size = response.body().size_hint().exact();
     if size.is_some_and(|size| size <= THRESHOLD as u64) {
         return response;
@@ -41,7 +56,7 @@ pub(crate) fn compress_answer(response: Response<Body>) -> Response<Body> {
 }
 
 /// Compresses a watch so that every piece is a member of its own: what was sent can always be read.
-pub(crate) fn compress_watch(response: Response<Body>) -> Response<Body> {
+fn compress_watch(response: Response<Body>) -> Response<Body> {
     let members = |body| BodyDataStream::new(body).map(|piece: io::Result<Bytes>| piece.map(|bytes| gzip(&bytes)));
     marked(response).map(|body| stream_body(members(body)))
 }
@@ -55,7 +70,7 @@ fn marked(mut response: Response<Body>) -> Response<Body> {
 
 /// A stream as one gzip member.
 fn one_member(body: BodyDataStream<Body>) -> impl Stream<Item = io::Result<Bytes>> + Send {
-    let encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
     stream::unfold((body, Some(encoder)), |(mut body, encoder)| async move {
         let mut encoder = encoder?;
         loop {

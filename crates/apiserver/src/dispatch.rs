@@ -10,7 +10,7 @@ use http::{Response, header};
 use std::sync::Arc;
 
 use crate::accept::{Shape, negotiate};
-use crate::compress::{accepts_gzip, compress_answer, compress_watch};
+use crate::compress::{Compression, accepts_gzip};
 use crate::hub::Hub;
 use crate::list::{self, ListHead, ListOptions, list_body};
 use crate::object::Form;
@@ -39,9 +39,11 @@ pub(crate) async fn dispatch(hub: &Arc<Hub>, call: &Call, target: &Target) -> Re
     }
     let response = answer(hub, call, target, verb, form).await?;
     let pretty = is_pretty(call.query.switch("pretty"), call.header(header::USER_AGENT));
-    let response = render(response, agreed.format, pretty).await;
-    let compressed = accepts_gzip(call.header(header::ACCEPT_ENCODING));
-    Ok(if compressed { compress_answer(response) } else { response })
+    let mut response = render(response, agreed.format, pretty).await;
+    if accepts_gzip(call.header(header::ACCEPT_ENCODING)) {
+        response.extensions_mut().insert(Compression::Answer);
+    }
+    Ok(response)
 }
 
 async fn answer(
@@ -88,10 +90,13 @@ async fn follow(hub: &Arc<Hub>, call: &Call, target: &Target, form: Form) -> Res
     let options = WatchOptions::parse(&call.query, hub.settings.streaming_lists)?;
     let selector = selector(call, target)?;
     let events = watch(hub, &target.resource, selector, &options, form).await;
-    let response = reply(200, JSON, stream_body(events));
+    let mut response = reply(200, JSON, stream_body(events));
     let is_list = matches!(options.start, Start::Initial { marked: true, .. }) && options.bookmarks;
     let compressed = hub.settings.compressed_watches && accepts_gzip(call.header(header::ACCEPT_ENCODING));
-    Ok(if compressed && is_list { compress_watch(response) } else { response })
+    if compressed && is_list {
+        response.extensions_mut().insert(Compression::Watch);
+    }
+    Ok(response)
 }
 
 pub(super) fn selector(call: &Call, target: &Target) -> Result<Selector, Status> {

@@ -11,7 +11,7 @@ pub use action::Action;
 pub use list::ListFlaw;
 pub use rule::Fault;
 
-pub(crate) use armed::{Armed, before_answer, spoil};
+pub(crate) use armed::{Armed, before_answer, spoil_bytes, spoil_content};
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;

@@ -10,9 +10,10 @@ use std::task::{Context, Poll};
 use tower::{BoxError, Service};
 
 use crate::auth;
+use crate::compress::compress;
 use crate::deadline;
 use crate::dispatch::dispatch;
-use crate::fault::{Facts, before_answer, spoil};
+use crate::fault::{Facts, before_answer, spoil_bytes, spoil_content};
 use crate::general::general;
 use crate::hub::Hub;
 use crate::journal::RequestRecord;
@@ -79,7 +80,7 @@ where
     let target = if let Route::Resource(target) = &route { Some(target) } else { None };
     let verb = target.map_or(Some(Verb::Other), |target| target.verb(&parts.method, &query));
     let facts = open_record(&hub, &parts, target, verb);
-    let armed = hub.faults.arm(&facts);
+    let mut armed = hub.faults.arm(&facts);
     let audit_id = parts.headers.get(AUDIT_ID).cloned();
     let id = facts.request;
     let mut response = match before_answer(&hub, &armed).await? {
@@ -91,13 +92,17 @@ where
     };
     hub.journal.amend(id, |record| record.status = Some(response.status().as_u16()));
     let headers = response.headers_mut();
+    if let Ok(date) = HeaderValue::from_str(&hub.clock.http_date()) {
+        headers.insert(header::DATE, date);
+    }
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
     if let Some(audit_id) =
         audit_id.or_else(|| HeaderValue::from_str(&format!("00000000-0000-4000-8000-{id:012x}")).ok())
     {
         headers.insert(AUDIT_ID, audit_id);
     }
-    Ok(spoil(armed, response, &facts).await)
+    let response = compress(spoil_content(&mut armed, response, &facts).await);
+    Ok(spoil_bytes(armed, response))
 }
 
 /// Lets a request in if its client may ask, reads its body and answers it, in the time there is for it.

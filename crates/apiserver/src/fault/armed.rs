@@ -1,6 +1,7 @@
 //! Faults that were chosen for one request, and how they change its answer.
 
 use http::{HeaderValue, Response, header};
+use http_body::Body as _;
 use http_body_util::{BodyDataStream, BodyExt};
 use std::io;
 
@@ -62,31 +63,43 @@ pub(crate) async fn before_answer(hub: &Hub, armed: &[Armed]) -> io::Result<Opti
     Ok(None)
 }
 
-/// Applies what happens to the answer: its headers, its objects, its events, its bytes.
-pub(crate) async fn spoil(armed: Vec<Armed>, response: Response<Body>, facts: &Facts) -> Response<Body> {
+/// Applies what happens to the answer before it is compressed: to its headers, its objects, its events.
+pub(crate) async fn spoil_content(
+    armed: &mut Vec<Armed>,
+    mut response: Response<Body>,
+    facts: &Facts,
+) -> Response<Body> {
     let is_watch = facts.verb == Verb::Watch && response.status().is_success();
-    let (mut lines, mut bytes) = (Vec::new(), Vec::new());
-    let mut response = response;
-    for fault in armed {
+    let mut lines = Vec::new();
+    for fault in armed.extract_if(.., |fault| fault.action.layer() != Layer::Bytes) {
         match fault.action.layer() {
-            Layer::Answer => {}
             Layer::Headers => spoil_headers(&fault, &mut response),
             Layer::Items => response = spoil_list(&fault, response, facts).await,
             Layer::Lines if is_watch => lines.push(fault),
-            Layer::Lines => {}
-            Layer::Bytes => bytes.push(fault),
+            Layer::Answer | Layer::Lines | Layer::Bytes => {}
         }
     }
-    if !lines.is_empty() {
-        response = response.map(|body| stream_body(FaultyLines::new(BodyDataStream::new(body), lines).into_stream()));
-    }
-    if bytes.is_empty() {
+    if lines.is_empty() {
         return response;
     }
-    if bytes.iter().any(|fault| fault.action == Action::UnaskedGzip) {
+    response.map(|body| stream_body(FaultyLines::new(BodyDataStream::new(body), lines).into_stream()))
+}
+
+/// Applies what happens to the bytes of the answer as they are sent.
+pub(crate) fn spoil_bytes(armed: Vec<Armed>, mut response: Response<Body>) -> Response<Body> {
+    if armed.is_empty() {
+        return response;
+    }
+    if armed.iter().any(|fault| fault.action == Action::UnaskedGzip) {
         response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
-    response.map(|body| stream_body(FaultyBytes::new(BodyDataStream::new(body), bytes).into_stream()))
+    // Who announces a length and breaks off is cut short; who does not merely ends.
+    if armed.iter().any(|fault| matches!(fault.action, Action::ResetAfterBytes(_)))
+        && let Some(length) = response.body().size_hint().exact()
+    {
+        response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+    }
+    response.map(|body| stream_body(FaultyBytes::new(BodyDataStream::new(body), armed).into_stream()))
 }
 
 fn spoil_headers(fault: &Armed, response: &mut Response<Body>) {
