@@ -106,8 +106,8 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Closes a watch that is more than so many events behind. Unless set, it is closed when its place in the history
-    /// is gone.
+    /// Closes a watch that leaves more than so many events unread, not counting those from before it was opened. Unless
+    /// set, it is closed when its place in the history is gone. Either is on the record of faults as `slow_watch`.
     pub fn max_watch_lag(mut self, events: usize) -> Self {
         self.settings.max_watch_lag = Some(events);
         self

@@ -42,6 +42,8 @@ pub(super) struct WatchStream {
     position: u64,
     /// Bookmarks must be newer than this.
     started_at: u64,
+    /// The revision when the watch was opened: who reads what was before is catching up, not slow.
+    opened_at: u64,
     connection_epoch: u64,
     changed: Arc<Notify>,
 }
@@ -106,6 +108,7 @@ impl WatchStream {
             ready: VecDeque::new(),
             position,
             started_at: position,
+            opened_at: revision,
             connection_epoch,
             changed,
         };
@@ -190,12 +193,13 @@ impl WatchStream {
         if state.connection_epoch != self.connection_epoch {
             return Look::Broken;
         }
-        let found = state.collection_of_watch(&self.resource, &self.changed);
-        let Some((collection, is_open)) = found.filter(|(collection, _)| !collection.has_lost(self.position)) else {
+        let Some((collection, is_open)) = state.collection_of_watch(&self.resource, &self.changed) else {
             return Look::Ended;
         };
         let lag = self.hub.settings.max_watch_lag;
-        if lag.is_some_and(|lag| collection.count_after(self.position) > lag) {
+        let too_slow = lag.is_some_and(|lag| collection.count_after(self.position.max(self.opened_at)) > lag);
+        if too_slow || collection.has_lost(self.position) {
+            self.hub.faults.record_server("slow_watch");
             return Look::Ended;
         }
         let events = collection.unseen(self.position, BATCH);
