@@ -68,6 +68,7 @@ async fn half_closed_and_broken_connections_leave_no_task() {
     let watch = format!("GET {CONFIG_MAPS}?watch=true&allowWatchBookmarks=true HTTP/1.1\r\nhost: x\r\n\r\n");
     for bytes in [
         "",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nnonsense that is no frame",
         "GET",
         "GET / HTTP/1.1\r\n",
         "NONSENSE\r\n\r\n",
@@ -111,11 +112,35 @@ async fn ten_thousand_idle_watches_in_process_need_no_task() {
     for watch in &mut watches {
         assert_eq!(watch.told().await, "ADDED a");
     }
+    assert_eq!(server.open_watches(), 10_000);
+    drop(watches);
+    assert_eq!((alive(), server.open_watches()), (before, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn broken_tokens_are_told_why() {
+    let server = ApiServer::builder().seed(1).token("secret").build();
+    for value in ["", "Bearer", "Bearer ", "bearer secret", "Basic c2VjcmV0", "Bearer secret2", "Bearer s\u{e9}cret"] {
+        let request = http::Request::get(CONFIG_MAPS).header("authorization", value.as_bytes());
+        let refused = send(&server, request.body(Default::default()).unwrap()).await;
+        assert_eq!((refused.code, &refused.json()["reason"]), (401, &"Unauthorized".into()), "{value:?}");
+    }
+    let server = ApiServer::builder().seed(1).build();
+    for name in ["a", "b"] {
+        put_config_map(&server, name);
+    }
+    let page = get(&server, &format!("{CONFIG_MAPS}?limit=1")).await.json();
+    let token = page["metadata"]["continue"].as_str().unwrap();
+    for broken in [&token[1..], &token[..token.len() - 2], "e30", "%00", "%ff%fe", &"x".repeat(10_000)] {
+        let refused = get(&server, &format!("{CONFIG_MAPS}?limit=1&continue={broken}")).await;
+        assert_eq!((refused.code, &refused.json()["reason"]), (400, &"BadRequest".into()), "{broken}");
+    }
 }
 
 #[tokio::test]
 async fn two_thousand_watches_over_sockets_all_hear() {
     const COUNT: usize = 2_000;
+    let before = alive();
     let server = ApiServer::new();
     let listening = server.serve("127.0.0.1:0").await.unwrap();
     let address = listening.addr();
@@ -139,7 +164,9 @@ async fn two_thousand_watches_over_sockets_all_hear() {
     while let Some(ended) = clients.join_next().await {
         ended.unwrap();
     }
+    assert!(server.open_watches() > 0);
     listening.stop().await;
+    assert_eq!((alive(), server.open_watches()), (before, 0));
 }
 
 async fn read_until(stream: &mut TcpStream, text: &str) {
