@@ -36,6 +36,24 @@ impl ApiServer {
     /// A fault is written as its kind, its values and its conditions:
     /// `{"action": "status", "code": 503, "verb": "list", "resource": "pods", "nth": 2}`.
     ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use kube_client::{Client, Config};
+    /// let server = ApiServer::new();
+    /// let admin = server.serve_admin("127.0.0.1:0").await?;
+    /// let client = Client::try_from(Config::new(admin.url().parse()?))?;
+    /// let fault = r#"{"action": "status", "code": 503, "verb": "list", "resource": "pods", "times": 1}"#;
+    /// client.request_text(http::Request::post("/faults").body(fault.into())?).await?;
+    /// assert!(server.client().request_text(http::Request::get("/api/v1/pods").body(Vec::new())?).await.is_err());
+    /// let record = client.request_text(http::Request::get("/faults").body(Vec::new())?).await?;
+    /// assert!(record.contains(r#""counts":{"status":1}"#), "{record}");
+    /// admin.stop().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// The address cannot be listened on.

@@ -22,6 +22,13 @@ const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kub
 const SEEDED_START: i64 = 1_767_225_600;
 
 /// Configures an [`ApiServer`].
+///
+/// ```
+/// use kube_embedded_apiserver::ApiServer;
+///
+/// let server = ApiServer::builder().seed(7).history(100).token("secret").build();
+/// assert_eq!(server.list("namespaces").unwrap().1.len(), 4);
+/// ```
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct ApiServerBuilder {
@@ -55,30 +62,113 @@ impl Default for ApiServerBuilder {
 impl ApiServerBuilder {
     /// Draws all chance from this seed: uids, generated names, the first revision, timeouts and faults. The clock starts
     /// at a fixed time. Two servers with one seed that are asked the same give the same answers.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use serde_json::json;
+    /// let uid = || {
+    ///     let server = ApiServer::builder().seed(7).build();
+    ///     server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap()["metadata"]["uid"].clone()
+    /// };
+    /// assert_eq!(uid(), uid());
+    /// ```
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
     /// How often a watch that takes bookmarks gets one: 60 seconds unless set.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use futures_util::{StreamExt, TryStreamExt};
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use kube_client::api::{Api, WatchEvent, WatchParams};
+    /// # use serde_json::json;
+    /// # use std::time::Duration;
+    /// let server = ApiServer::builder().bookmark_interval(Duration::from_secs(5)).build();
+    /// let pods: Api<Pod> = Api::all(server.client());
+    /// let mut events = pods.watch(&WatchParams::default(), &server.revision().to_string()).await?.boxed();
+    /// server.create("namespaces", None, json!({"metadata": {"name": "web"}}))?; // Something new, if not about pods.
+    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Bookmark(_))));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn bookmark_interval(mut self, interval: Duration) -> Self {
         self.settings.bookmark_interval = interval;
         self
     }
 
     /// Refuses requests that do not carry this bearer token, except for health and version.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use http::Request;
+    /// # use http_body_util::Empty;
+    /// # use tower::ServiceExt;
+    /// let server = ApiServer::builder().token("secret").build();
+    /// let bare = Request::get("/api/v1/pods").body(Empty::<bytes::Bytes>::new())?;
+    /// assert_eq!(server.clone().oneshot(bare).await?.status(), 401);
+    /// assert!(server.client().list_core_api_resources("v1").await.is_ok()); // It knows the token.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.settings.token = Some(token.into());
         self
     }
 
     /// How many events each resource remembers: 10,000 unless set. Watches from before them are told 410.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use futures_util::{StreamExt, TryStreamExt};
+    /// # use k8s_openapi::api::core::v1::Node;
+    /// # use kube_client::api::{Api, WatchEvent, WatchParams};
+    /// # use serde_json::json;
+    /// let server = ApiServer::builder().history(1).build();
+    /// let old = server.revision().to_string();
+    /// for name in ["a", "b"] {
+    ///     server.create("nodes", None, json!({"metadata": {"name": name}}))?;
+    /// }
+    /// let nodes: Api<Node> = Api::all(server.client());
+    /// let mut events = nodes.watch(&WatchParams::default(), &old).await?.boxed();
+    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Error(status)) if status.code == 410));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn history(mut self, max_events: usize) -> Self {
         self.limits.max_events = max_events;
         self
     }
 
     /// How long events are remembered: for ever, within [`history`](Self::history), unless set.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use futures_util::{StreamExt, TryStreamExt};
+    /// # use k8s_openapi::api::core::v1::Node;
+    /// # use kube_client::api::{Api, WatchEvent, WatchParams};
+    /// # use serde_json::json;
+    /// # use std::time::Duration;
+    /// let server = ApiServer::builder().history_age(Duration::from_secs(300)).build();
+    /// let old = server.revision().to_string();
+    /// server.create("nodes", None, json!({"metadata": {"name": "n"}}))?;
+    /// tokio::time::sleep(Duration::from_secs(301)).await;
+    /// let nodes: Api<Node> = Api::all(server.client());
+    /// let mut events = nodes.watch(&WatchParams::default(), &old).await?.boxed();
+    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Error(status)) if status.code == 410));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn history_age(mut self, max_age: Duration) -> Self {
         self.limits.max_age = Some(max_age);
         self
@@ -86,6 +176,17 @@ impl ApiServerBuilder {
 
     /// Behaves like Kubernetes 1.`minor` in what clients notice most: whether watches begin with initial events (1.32
     /// and since 1.34), whether those are compressed (since 1.37), and how bookmarks look (since 1.34). 37 unless set.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    ///
+    /// let server = ApiServer::builder().emulate(30).build();
+    /// assert_eq!(server.client().apiserver_version().await?.minor, "30");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn emulate(mut self, minor: u32) -> Self {
         self.settings.minor_version = minor;
         self.settings.streaming_lists = minor == 32 || minor >= 34;
@@ -94,6 +195,19 @@ impl ApiServerBuilder {
     }
 
     /// Whether a watch may ask for initial events (`sendInitialEvents`), as servers before 1.34 refuse to: yes unless set.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use k8s_openapi::api::core::v1::Node;
+    /// # use kube_client::api::{Api, WatchParams};
+    /// let server = ApiServer::builder().streaming_lists(false).build();
+    /// let nodes: Api<Node> = Api::all(server.client());
+    /// assert!(nodes.watch(&WatchParams::default().initial_events(), "0").await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn streaming_lists(mut self, enabled: bool) -> Self {
         self.settings.streaming_lists = enabled;
         self
@@ -101,6 +215,23 @@ impl ApiServerBuilder {
 
     /// Whether watches with initial events are compressed for clients that accept gzip, each event as a member of its
     /// own, as servers do since 1.37: yes unless set.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use http::Request;
+    /// # use http_body_util::Empty;
+    /// # use tower::ServiceExt;
+    /// for enabled in [true, false] {
+    ///     let server = ApiServer::builder().compressed_watches(enabled).build();
+    ///     let watch = Request::get("/api/v1/pods?watch=1&allowWatchBookmarks=1").header("accept-encoding", "gzip");
+    ///     let answer = server.oneshot(watch.body(Empty::<bytes::Bytes>::new())?).await?;
+    ///     assert_eq!(answer.headers().contains_key("content-encoding"), enabled);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn compressed_watches(mut self, enabled: bool) -> Self {
         self.settings.compressed_watches = enabled;
         self
@@ -108,6 +239,26 @@ impl ApiServerBuilder {
 
     /// Closes a watch that leaves more than so many events unread, not counting those from before it was opened. Unless
     /// set, it is closed when its place in the history is gone. Either is on the record of faults as `slow_watch`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use futures_util::{StreamExt, TryStreamExt};
+    /// # use k8s_openapi::api::core::v1::Node;
+    /// # use kube_client::api::{Api, WatchParams};
+    /// # use serde_json::json;
+    /// let server = ApiServer::builder().max_watch_lag(1).build();
+    /// let nodes: Api<Node> = Api::all(server.client());
+    /// let mut events = nodes.watch(&WatchParams::default(), &server.revision().to_string()).await?.boxed();
+    /// for name in ["a", "b"] {
+    ///     server.create("nodes", None, json!({"metadata": {"name": name}}))?;
+    /// }
+    /// assert!(events.try_next().await?.is_none());
+    /// assert_eq!(server.faults().count("slow_watch"), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn max_watch_lag(mut self, events: usize) -> Self {
         self.settings.max_watch_lag = Some(events);
         self
@@ -115,12 +266,40 @@ impl ApiServerBuilder {
 
     /// How long after an answer the server empties a deleted namespace or opens a new resource: 100 ms unless set.
     /// What the process itself deletes and creates takes effect at once.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use k8s_openapi::api::core::v1::Namespace;
+    /// # use kube_client::api::Api;
+    /// # use serde_json::json;
+    /// # use std::time::Duration;
+    /// let server = ApiServer::builder().settle_delay(Duration::from_secs(10)).build();
+    /// server.create("namespaces", None, json!({"metadata": {"name": "web"}}))?;
+    /// let namespaces: Api<Namespace> = Api::all(server.client());
+    /// namespaces.delete("web", &Default::default()).await?;
+    /// assert!(server.get("namespaces", None, "web").is_ok()); // On its way out.
+    /// tokio::time::sleep(Duration::from_secs(11)).await;
+    /// assert!(server.get("namespaces", None, "web").is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn settle_delay(mut self, delay: Duration) -> Self {
         self.settings.settle_delay = delay;
         self
     }
 
     /// Offers one more custom resource beside `widgets.demo.example.com`.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::{ApiServer, Resource};
+    /// # use serde_json::json;
+    /// let gadgets = Resource::custom("shop.example.com", "v1", "gadgets", "Gadget");
+    /// let server = ApiServer::builder().with_custom_resource(gadgets).build();
+    /// let gadget = server.create("gadgets", Some("default"), json!({"metadata": {"name": "g"}})).unwrap();
+    /// assert_eq!(gadget["apiVersion"], "shop.example.com/v1");
+    /// ```
     pub fn with_custom_resource(mut self, resource: Resource) -> Self {
         self.custom.push(resource);
         self

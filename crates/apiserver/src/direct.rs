@@ -17,6 +17,15 @@ use crate::write::{self, DeleteOptions, Part, Patch, Trust, WriteOptions};
 impl ApiServer {
     /// Creates an object and returns it as stored.
     ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use serde_json::json;
+    /// let server = ApiServer::new();
+    /// let node = server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap();
+    /// assert_eq!(node["kind"], "Node");
+    /// assert_eq!(server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap_err().code, 409);
+    /// ```
+    ///
     /// # Errors
     ///
     /// The status an API server would answer with: the name is taken, or the object is no object of this kind.
@@ -28,6 +37,16 @@ impl ApiServer {
 
     /// Replaces an object, by the name in its metadata, and returns it as stored. A `resourceVersion` in it must be the
     /// stored one; without one it replaces whatever is there.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use serde_json::json;
+    /// let server = ApiServer::new();
+    /// let mut node = server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap();
+    /// node["spec"] = json!({"unschedulable": true});
+    /// server.update("nodes", None, node.clone()).unwrap();
+    /// assert_eq!(server.update("nodes", None, node).unwrap_err().code, 409); // Its version is an old one.
+    /// ```
     ///
     /// # Errors
     ///
@@ -42,6 +61,15 @@ impl ApiServer {
 
     /// Lays a JSON merge patch over an object and returns it as stored; null removes a member.
     ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use serde_json::json;
+    /// let server = ApiServer::new();
+    /// server.create("nodes", None, json!({"metadata": {"name": "n", "labels": {"a": "1"}}})).unwrap();
+    /// let node = server.patch("nodes", None, "n", json!({"metadata": {"labels": {"a": null, "b": "2"}}})).unwrap();
+    /// assert_eq!(node["metadata"]["labels"], json!({"b": "2"}));
+    /// ```
+    ///
     /// # Errors
     ///
     /// The status an API server would answer with: it is missing, or the patch makes something else of it.
@@ -53,6 +81,16 @@ impl ApiServer {
     }
 
     /// Deletes an object at once, unless finalizers hold it, and returns what the API server answers with.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use serde_json::json;
+    /// let server = ApiServer::new();
+    /// server.create("nodes", None, json!({"metadata": {"name": "n", "finalizers": ["example.com/hold"]}})).unwrap();
+    /// assert!(server.delete("nodes", None, "n").unwrap()["metadata"]["deletionTimestamp"].is_string());
+    /// server.patch("nodes", None, "n", json!({"metadata": {"finalizers": null}})).unwrap();
+    /// assert_eq!(server.get("nodes", None, "n").unwrap_err().code, 404);
+    /// ```
     ///
     /// # Errors
     ///
@@ -66,6 +104,14 @@ impl ApiServer {
 
     /// Reads an object.
     ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    ///
+    /// let server = ApiServer::new();
+    /// assert_eq!(server.get("namespaces", None, "default").unwrap()["status"]["phase"], "Active");
+    /// assert_eq!(server.get("namespaces", None, "nowhere").unwrap_err().reason, "NotFound");
+    /// ```
+    ///
     /// # Errors
     ///
     /// The status an API server would answer with: it is missing.
@@ -76,6 +122,15 @@ impl ApiServer {
     }
 
     /// All objects of a resource in all namespaces, in the order of a list, and the revision they show.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    ///
+    /// let server = ApiServer::new();
+    /// let (revision, namespaces) = server.list("namespaces").unwrap();
+    /// assert_eq!((revision, namespaces.len()), (server.revision(), 4));
+    /// assert_eq!(namespaces[0]["metadata"]["name"], "default");
+    /// ```
     ///
     /// # Errors
     ///

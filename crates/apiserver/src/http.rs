@@ -41,6 +41,18 @@ pub(crate) type Handler =
     Arc<dyn Fn(Request<Incoming>) -> BoxFuture<'static, io::Result<Response<Body>>> + Send + Sync>;
 
 /// A server that listens. Dropping it closes its port and cuts its connections.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use kube_embedded_apiserver::ApiServer;
+///
+/// let listening = ApiServer::new().serve("127.0.0.1:0").await?;
+/// assert_eq!(listening.url(), format!("http://{}", listening.addr()));
+/// listening.stop().await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct HttpServer {
     address: SocketAddr,
@@ -83,6 +95,21 @@ impl std::fmt::Debug for Site {
 impl ApiServer {
     /// Listens for HTTP/1.1 and HTTP/2 on an address; port 0 takes a free one.
     ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use kube_client::{Client, Config};
+    /// let server = ApiServer::new();
+    /// let listening = server.serve("127.0.0.1:0").await?;
+    /// let client = Client::try_from(Config::new(listening.url().parse()?))?;
+    /// assert_eq!(client.apiserver_version().await?.major, "1");
+    /// assert_eq!(server.requests()[0].path, "/version");
+    /// listening.stop().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// The address cannot be listened on.
@@ -91,6 +118,19 @@ impl ApiServer {
     }
 
     /// Listens for HTTP/1.1 and HTTP/2 over TLS on an address; port 0 takes a free one.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::{ApiServer, Tls};
+    ///
+    /// let listening = ApiServer::new().serve_tls("127.0.0.1:0", Tls::generate()?).await?;
+    /// assert!(listening.url().starts_with("https://"));
+    /// assert!(listening.authority().unwrap().starts_with("-----BEGIN CERTIFICATE-----"));
+    /// listening.stop().await;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -140,6 +180,21 @@ impl HttpServer {
     }
 
     /// A kubeconfig for this server, as YAML: its address, its authority and the token it asks for.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use kube_client::config::{Config, Kubeconfig};
+    /// let listening = ApiServer::builder().token("secret").build().serve("127.0.0.1:0").await?;
+    /// let kubeconfig = Kubeconfig::from_yaml(&listening.kubeconfig())?;
+    /// let config = Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await?;
+    /// let client = kube_client::Client::try_from(config)?;
+    /// assert!(client.list_core_api_resources("v1").await.is_ok());
+    /// listening.stop().await;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn kubeconfig(&self) -> String {
         kubeconfig(&self.url(), self.authority.as_deref(), self.token.as_deref())
@@ -147,6 +202,20 @@ impl HttpServer {
 
     /// Shows new connections this certificate from now on, as a server does whose certificate was replaced. Those that
     /// are open stay.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::{ApiServer, Tls};
+    ///
+    /// let mut listening = ApiServer::new().serve_tls("127.0.0.1:0", Tls::generate()?).await?;
+    /// let before = listening.authority().unwrap().to_owned();
+    /// listening.replace_certificate(Tls::expired()?);
+    /// assert_ne!(listening.authority().unwrap(), before);
+    /// listening.stop().await;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[cfg(feature = "tls")]
     pub fn replace_certificate(&mut self, tls: Tls) {
         self.site.faults.record_server("replace_certificate");
@@ -156,6 +225,21 @@ impl HttpServer {
 
     /// Closes the port, cuts all connections, and waits until none of its tasks is left. It is put on the record of
     /// faults as `stop`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    ///
+    /// let server = ApiServer::new();
+    /// let listening = server.serve("127.0.0.1:0").await?;
+    /// let address = listening.addr();
+    /// listening.stop().await;
+    /// assert!(std::net::TcpStream::connect(address).is_err());
+    /// assert_eq!(server.faults().count("stop"), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Panics
     ///

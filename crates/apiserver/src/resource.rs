@@ -124,6 +124,12 @@ impl Resource {
     }
 
     /// The same resource in cluster scope.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::Resource;
+    /// let clusters = Resource::custom("demo.example.com", "v1", "planets", "Planet").cluster_scoped();
+    /// assert!(!clusters.is_namespaced());
+    /// ```
     #[must_use]
     pub fn cluster_scoped(mut self) -> Self {
         self.namespaced = false;
@@ -131,6 +137,24 @@ impl Resource {
     }
 
     /// Lets field selectors ask for `path`, such as `spec.size`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::{ApiServer, Resource};
+    /// # use kube_client::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
+    /// # use serde_json::json;
+    /// let gadgets = Resource::custom("shop.example.com", "v1", "gadgets", "Gadget").selectable("spec.colour");
+    /// let server = ApiServer::builder().with_custom_resource(gadgets).build();
+    /// for colour in ["red", "blue"] {
+    ///     server.create("gadgets", Some("default"), json!({"metadata": {"name": colour}, "spec": {"colour": colour}}))?;
+    /// }
+    /// let gadgets = ApiResource::from_gvk(&GroupVersionKind::gvk("shop.example.com", "v1", "Gadget"));
+    /// let api: Api<DynamicObject> = Api::all_with(server.client(), &gadgets);
+    /// assert_eq!(api.list(&ListParams::default().fields("spec.colour=red")).await?.items.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn selectable(mut self, path: &str) -> Self {
         self.rules.fields.push(Field::at(path));
@@ -138,6 +162,22 @@ impl Resource {
     }
 
     /// Adds a scale subresource that keeps its number in `spec.replicas` and `status.replicas`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::{ApiServer, Resource};
+    /// # use kube_client::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
+    /// # use serde_json::json;
+    /// let gadgets = Resource::custom("shop.example.com", "v1", "gadgets", "Gadget").scalable();
+    /// let server = ApiServer::builder().with_custom_resource(gadgets).build();
+    /// server.create("gadgets", Some("default"), json!({"metadata": {"name": "g"}, "spec": {"replicas": 3}}))?;
+    /// let gadgets = ApiResource::from_gvk(&GroupVersionKind::gvk("shop.example.com", "v1", "Gadget"));
+    /// let api: Api<DynamicObject> = Api::default_namespaced_with(server.client(), &gadgets);
+    /// assert_eq!(api.get_scale("g").await?.spec.unwrap().replicas, Some(3));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn scalable(mut self) -> Self {
         self.rules.scale = Some(Scale {

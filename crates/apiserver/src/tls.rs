@@ -13,6 +13,13 @@ use tokio_rustls::rustls::{ConfigBuilder, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
 /// A certificate for `localhost` and `127.0.0.1`, signed by an authority of its own.
+///
+/// ```
+/// use kube_embedded_apiserver::Tls;
+///
+/// let (one, two) = (Tls::generate().unwrap(), Tls::generate().unwrap());
+/// assert_ne!(one.authority(), two.authority());
+/// ```
 #[derive(Clone)]
 pub struct Tls {
     acceptor: TlsAcceptor,

@@ -65,6 +65,16 @@ impl Workload {
     }
 
     /// With so many nodes.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::{ApiServer, Workload};
+    ///
+    /// let (server, mut workload) = (ApiServer::new(), Workload::new(7).nodes(2));
+    /// for _ in 0..100 {
+    ///     workload.step(&server);
+    /// }
+    /// assert_eq!(server.list("nodes").unwrap().1.len(), 2);
+    /// ```
     #[must_use]
     pub fn nodes(mut self, nodes: usize) -> Self {
         self.nodes = nodes.max(1);
@@ -79,6 +89,16 @@ impl Workload {
     }
 
     /// In these namespaces, which are created if they are missing.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::{ApiServer, Workload};
+    ///
+    /// let (server, mut workload) = (ApiServer::new(), Workload::new(7).namespaces(["web"]));
+    /// for _ in 0..100 {
+    ///     workload.step(&server);
+    /// }
+    /// assert!(server.list("pods").unwrap().1.iter().all(|pod| pod["metadata"]["namespace"] == "web"));
+    /// ```
     #[must_use]
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
@@ -89,6 +109,16 @@ impl Workload {
     }
 
     /// With pods of at least so many bytes each; about 2 KB unless set.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::{ApiServer, Workload};
+    ///
+    /// let (server, mut workload) = (ApiServer::new(), Workload::new(7).pod_bytes(9_000));
+    /// for _ in 0..100 {
+    ///     workload.step(&server);
+    /// }
+    /// assert!(server.list("pods").unwrap().1.iter().all(|pod| pod.to_string().len() >= 9_000));
+    /// ```
     #[must_use]
     pub fn pod_bytes(mut self, bytes: usize) -> Self {
         self.pod_bytes = bytes;
@@ -97,6 +127,13 @@ impl Workload {
 
     /// Makes one write and tells which. `None` if the server refused it, as it does when someone else has removed the
     /// object: it is then forgotten.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::{ApiServer, Verb, Workload};
+    ///
+    /// let step = Workload::new(7).step(&ApiServer::new()).unwrap();
+    /// assert_eq!((step.verb, step.resource, step.name.as_str()), (Verb::Create, "namespaces", "web"));
+    /// ```
     pub fn step(&mut self, server: &ApiServer) -> Option<Step> {
         if let Some(namespace) = self.next_namespace(server) {
             let created = server.create("namespaces", None, objects::namespace(&namespace));
@@ -129,6 +166,21 @@ impl Workload {
     }
 
     /// Makes `rate` steps a second until it is cancelled. Steps that are late are made up for.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::{ApiServer, Workload};
+    /// # use std::time::Duration;
+    /// # use tokio_util::sync::CancellationToken;
+    /// let server = ApiServer::new();
+    /// let before = server.revision();
+    /// let life = Workload::new(7).run(server.clone(), 10.0, CancellationToken::new());
+    /// tokio::time::timeout(Duration::from_secs(60), life).await.unwrap_err();
+    /// assert!((500..=600).contains(&(server.revision() - before)));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Cancel safety
     ///

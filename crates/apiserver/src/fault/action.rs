@@ -123,6 +123,12 @@ pub(super) enum Layer {
 
 impl Action {
     /// The name of the action in the record of faults.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::Action;
+    ///
+    /// assert_eq!(Action::DropEvent(3).kind(), "drop_event");
+    /// ```
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
