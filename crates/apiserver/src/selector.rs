@@ -4,7 +4,7 @@ mod field;
 mod label;
 
 pub(crate) use field::FieldSelector;
-pub(crate) use label::LabelSelector;
+pub(crate) use label::{LabelSelector, is_label_key, is_label_value};
 
 use crate::object::{Key, StoredObject};
 

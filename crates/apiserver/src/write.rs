@@ -3,6 +3,7 @@
 mod create;
 mod delete;
 mod delete_options;
+mod marks;
 mod metadata;
 mod name;
 mod options;

@@ -40,8 +40,8 @@ pub(super) fn mutate(
             write::update(hub, resource, &target.key(), decode(call)?, part(target), options)?
         }
         Verb::Patch => {
-            let options = WriteOptions::parse(&call.query, "PatchOptions")?;
             let patch = Patch::parse(media_type(call), &call.body)?;
+            let options = WriteOptions::parse(&call.query, "PatchOptions")?;
             write::patch(hub, resource, &target.key(), &patch, part(target), options)?
         }
         Verb::Delete => write::delete(hub, resource, &target.key(), &delete_options(call)?)?,

@@ -177,9 +177,19 @@ fn is_domain(text: &str) -> bool {
             .all(|part| !part.is_empty() && part.bytes().all(inside) && !part.starts_with('-') && !part.ends_with('-'))
 }
 
-fn check_key(key: &str) -> Result<(), Status> {
+/// Whether `key` may name a label: a name, with or without a domain and a slash before it.
+pub(crate) fn is_label_key(key: &str) -> bool {
     let (prefix, name) = key.rsplit_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
-    if is_name(name) && prefix.is_none_or(is_domain) {
+    is_name(name) && prefix.is_none_or(is_domain)
+}
+
+/// Whether `value` may be the value of a label.
+pub(crate) fn is_label_value(value: &str) -> bool {
+    value.is_empty() || is_name(value)
+}
+
+fn check_key(key: &str) -> Result<(), Status> {
+    if is_label_key(key) {
         return Ok(());
     }
     Err(Status::bad_request(format!(
@@ -188,7 +198,7 @@ fn check_key(key: &str) -> Result<(), Status> {
 }
 
 fn check_value(value: &str) -> Result<String, Status> {
-    if value.is_empty() || is_name(value) {
+    if is_label_value(value) {
         return Ok(value.to_owned());
     }
     Err(Status::bad_request(format!(

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::marks::check_marks;
 use super::metadata::{check_kind, fix_namespace, metadata_mut, metadata_text};
 use super::name::check_name;
 use super::{Outcome, Trust, WriteOptions, follow_up};
@@ -40,6 +41,7 @@ pub(crate) fn create(
         crd::prepare(&mut object)?;
     }
     fill(hub, resource, &mut object, options);
+    check_marks(resource, &object)?;
     if let Some(existing) = state.object(resource, &key) {
         let mut status = Status::already_exists(resource, key.name());
         if existing.metadata().get("deletionTimestamp").is_some() {

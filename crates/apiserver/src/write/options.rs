@@ -36,6 +36,9 @@ impl WriteOptions {
                 "Too long: may not be more than 128 bytes",
             ));
         }
+        if kind == "PatchOptions" && query.get("force").is_some() {
+            causes.push(StatusCause::forbidden("force", "may not be specified for non-apply patch"));
+        }
         let validation = query.text("fieldValidation");
         if !matches!(validation, "" | "Ignore" | "Warn" | "Strict") {
             let text = format!("{validation:?}: supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"");

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::create::create;
+use super::marks::check_marks;
 use super::metadata::{check_kind, finalizers, fix_namespace, keep_identity, keep_member, metadata_text};
 use super::{Outcome, Trust, WriteOptions, after_removal, follow_up};
 use crate::crd;
@@ -96,6 +97,7 @@ pub(super) fn modify(
     if resource.id == crd::DEFINITIONS {
         crd::prepare(&mut after)?;
     }
+    check_marks(resource, &after)?;
     check_finalizers(resource, key, &before, &after)?;
     // The version is not part of the content: it follows from the write.
     after["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();

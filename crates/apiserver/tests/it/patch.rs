@@ -60,7 +60,8 @@ async fn patches_that_are_not_understood_are_told_so() {
         ("application/apply-patch+yaml", "does not understand patches of type application/apply-patch+yaml yet"),
         ("text/csv", "unknown format"),
     ] {
-        let refused = send_as(&server, "PATCH", &format!("{CONFIG_MAPS}/a"), media_type, "{}").await;
+        let path = format!("{CONFIG_MAPS}/a?fieldManager=me&force=true");
+        let refused = send_as(&server, "PATCH", &path, media_type, "{}").await;
         assert_eq!(refused.code, 415);
         assert!(
             refused.text.contains(said) && refused.text.contains("application/merge-patch+json"),
@@ -68,6 +69,9 @@ async fn patches_that_are_not_understood_are_told_so() {
             refused.text
         );
     }
+    let path = format!("{CONFIG_MAPS}/a?force=true");
+    let forced = send_as(&server, "PATCH", &path, "application/merge-patch+json", "{}").await;
+    assert_eq!((forced.code, &forced.json()["details"]["causes"][0]["field"]), (422, &json!("force")));
 }
 
 #[tokio::test(start_paused = true)]

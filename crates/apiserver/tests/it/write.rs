@@ -140,3 +140,41 @@ async fn kind_and_version_of_custom_objects_may_be_left_out_of_direct_writes_onl
     let wrong = json!({"kind": "Gadget", "metadata": {"name": "x"}});
     assert_eq!(server.create("widgets", Some("default"), wrong).unwrap_err().code, 400);
 }
+
+#[tokio::test(start_paused = true)]
+async fn labels_annotations_finalizers_and_owners_are_checked() {
+    let server = server();
+    put_config_map(&server, "a");
+    let owner = |name: &str| json!({"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": true});
+    for (member, value) in [
+        ("labels", json!({"a b": "c"})),
+        ("labels", json!({"a": "-"})),
+        ("labels", json!({"Example.com/a": "b"})),
+        ("annotations", json!({"a/b/c": ""})),
+        ("annotations", json!({"a": "x".repeat(300_000)})),
+        ("finalizers", json!(["example.com/"])),
+        ("finalizers", json!(["orphan", "foregroundDeletion"])),
+        ("ownerReferences", json!([owner("p"), owner("q")])),
+    ] {
+        let metadata = json!({"name": "b", member: value});
+        let created = post(&server, CONFIG_MAPS, &json!({"metadata": metadata})).await;
+        let patched = merge(&server, &format!("{CONFIG_MAPS}/a"), &json!({"metadata": {member: value}})).await;
+        for refused in [created, patched] {
+            assert_eq!(refused.code, 422, "{metadata}");
+            assert_eq!(refused.json()["details"]["causes"][0]["field"], format!("metadata.{member}"));
+        }
+    }
+    let fine = json!({"labels": {"example.com/A_b.c": "", "x": "Y.z"}, "annotations": {"Example.com/a": "any \n text"},
+        "finalizers": ["example.com/hold"], "ownerReferences": [owner("p")]});
+    assert_eq!(merge(&server, &format!("{CONFIG_MAPS}/a"), &json!({"metadata": fine})).await.code, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_path_means_the_same_however_it_is_escaped() {
+    let server = server();
+    // An escaped slash is a slash: it cannot smuggle one into a name or a namespace.
+    let odd = post(&server, "/api/v1/namespaces/default%2Fweb/configmaps", &config_map("a")).await;
+    assert_eq!((odd.code, server.list("configmaps").unwrap().1.len()), (404, 0));
+    assert_eq!(post(&server, "/api/v1/namespaces%2Fdefault/%63onfigmaps", &config_map("a")).await.code, 201);
+    assert_eq!(get(&server, "/api/v1/namespaces/default/configmaps/%61").await.code, 200);
+}
