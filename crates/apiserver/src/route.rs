@@ -32,9 +32,8 @@ pub(crate) struct Target {
 
 impl Route {
     pub(crate) fn find(path: &str, catalog: &Catalog) -> Self {
-        let steps: Vec<String> =
-            path.trim_matches('/').split('/').filter(|step| !step.is_empty()).map(decoded).collect();
-        let mut steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+        let path = decoded(path);
+        let mut steps: Vec<&str> = path.split('/').filter(|step| !step.is_empty()).collect();
         let (group, version) = match steps.as_slice() {
             ["api", version, ..] => ("", (*version).to_owned()),
             ["apis", group, version, ..] => (*group, (*version).to_owned()),
@@ -94,9 +93,10 @@ impl Target {
     }
 }
 
-fn decoded(step: &str) -> String {
-    // The same decoding as for queries, except that a plus sign stands for itself.
-    let pair = format!("={}", step.replace('+', "%2B"));
+/// The path as the API server reads it: an escaped slash is a slash like any other.
+fn decoded(path: &str) -> String {
+    // The same decoding as for queries, except that a few signs stand for themselves.
+    let pair = format!("={}", path.replace('+', "%2B").replace('&', "%26"));
     form_urlencoded::parse(pair.as_bytes()).next().map_or_else(String::new, |(_, value)| value.into_owned())
 }
 
@@ -158,6 +158,10 @@ mod tests {
             "clusterroles.rbac.authorization.k8s.io - system:node -",
         );
         check("/apis/apps/v1/namespaces/web/deployments/a/scale", "deployments.apps web a scale");
+        check("/api/v1/namespaces/web%2Fpods/a", "pods web a -");
+        check("/api/v1/namespaces/default%2F..%2Fkube-system/secrets", "unknown");
+        check("/api/v1/namespaces/default/pods/a%2Fb", "unknown");
+        check("/api/v1/namespaces/web/pods/a+b%26c&d", "pods web a+b&c&d -");
         check("/api/v1/namespaces/web/pods/a/scale", "unknown");
         check("/api/v1/namespaces/web/configmaps/a/status", "unknown");
         check("/api/v1/watch/pods", "pods - - -");
