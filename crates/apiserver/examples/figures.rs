@@ -141,7 +141,10 @@ async fn fan_out(over: Over, watchers: usize, load: Load) -> Duration {
                     body.frame().await;
                     ready.send(()).await.unwrap();
                     while !watcher.is_done() {
-                        watcher.take(body.frame().await.unwrap().unwrap().data_ref().unwrap());
+                        let frame = body.frame().await.unwrap().unwrap();
+                        let bytes = frame.data_ref().unwrap();
+                        watcher.places.push(bytes.as_ptr().addr());
+                        watcher.take(bytes);
                     }
                 }
                 Over::Http => {
@@ -159,7 +162,7 @@ async fn fan_out(over: Over, watchers: usize, load: Load) -> Duration {
                     }
                 }
             }
-            watcher.latencies
+            (watcher.latencies, watcher.places)
         });
     }
     for _ in 0..watchers {
@@ -169,11 +172,19 @@ async fn fan_out(over: Over, watchers: usize, load: Load) -> Duration {
     write(&server, origin, load).await;
     let wrote = started.elapsed();
     let mut latencies = Vec::new();
+    let mut places = Vec::new();
     let deadline = Duration::from_secs(120);
     while let Some(ended) =
         tokio::time::timeout(deadline, clients.join_next()).await.expect("every watcher hears everything")
     {
-        latencies.extend(ended.unwrap());
+        let (late, place) = ended.unwrap();
+        latencies.extend(late);
+        places.push(place);
+    }
+    // Bytes at one place in memory were encoded once, however many watchers are sent them. Sockets copy them.
+    if matches!(over, Over::Process) {
+        assert!(places.iter().all(|place| *place == places[0]), "every watcher is sent the same bytes");
+        println!("{over:?}: {} events encoded once each, shared by {watchers} watchers", places[0].len());
     }
     let took = started.elapsed();
     latencies.sort_unstable();
@@ -215,12 +226,14 @@ struct Watcher {
     origin: Instant,
     expected: usize,
     latencies: Vec<Duration>,
+    /// Where in memory the bytes of each event were.
+    places: Vec<usize>,
     rest: Vec<u8>,
 }
 
 impl Watcher {
     fn new(origin: Instant, expected: usize) -> Self {
-        Self { origin, expected, latencies: Vec::with_capacity(expected), rest: Vec::new() }
+        Self { origin, expected, latencies: Vec::with_capacity(expected), places: Vec::new(), rest: Vec::new() }
     }
 
     fn is_done(&self) -> bool {
