@@ -9,12 +9,12 @@ use bytes::BytesMut;
 use http::{Response, header};
 use std::sync::Arc;
 
-use crate::accept::{Shape, negotiate};
+use crate::accept::{Format, Shape, negotiate};
 use crate::compress::{Compression, accepts_gzip};
 use crate::hub::Hub;
 use crate::list::{self, ListHead, ListOptions, list_body};
 use crate::object::Form;
-use crate::render::{is_pretty, render};
+use crate::render::to_yaml;
 use crate::reply::{Body, JSON, json_reply, reply, stream_body, value_reply};
 use crate::route::Target;
 use crate::selector::{FieldSelector, LabelSelector, Selector};
@@ -38,8 +38,7 @@ pub(crate) async fn dispatch(hub: &Arc<Hub>, call: &Call, target: &Target) -> Re
         return follow(hub, call, target, form).await;
     }
     let response = answer(hub, call, target, verb, form).await?;
-    let pretty = is_pretty(call.query.switch("pretty"), call.header(header::USER_AGENT));
-    let mut response = render(response, agreed.format, pretty).await;
+    let mut response = if agreed.format == Format::Yaml { to_yaml(response).await } else { response };
     if accepts_gzip(call.header(header::ACCEPT_ENCODING)) {
         response.extensions_mut().insert(Compression::Answer);
     }

@@ -15,6 +15,7 @@ use crate::status::Status;
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
 
 pub(crate) const JSON: &str = "application/json";
+pub(crate) const YAML: &str = "application/yaml";
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 
 pub(crate) fn full_body(bytes: impl Into<Bytes>) -> Body {

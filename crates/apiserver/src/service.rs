@@ -18,6 +18,7 @@ use crate::general::general;
 use crate::hub::Hub;
 use crate::journal::RequestRecord;
 use crate::query::Query;
+use crate::render::{indented, is_pretty};
 use crate::reply::{Body, status_reply};
 use crate::route::{Route, Target};
 use crate::server::ApiServer;
@@ -87,7 +88,11 @@ where
         Some(instead) => instead,
         None => {
             let call = Call { id, verb, query, parts, body: Bytes::new() };
-            attend(&hub, call, body, &route).await.unwrap_or_else(|status| status_reply(&status))
+            // A refused watch stays on one line, for clients that read line by line whatever its code.
+            let pretty =
+                verb != Some(Verb::Watch) && is_pretty(call.query.switch("pretty"), call.header(header::USER_AGENT));
+            let answer = attend(&hub, call, body, &route).await.unwrap_or_else(|status| status_reply(&status));
+            if pretty { indented(answer).await } else { answer }
         }
     };
     hub.journal.amend(id, |record| record.status = Some(response.status().as_u16()));

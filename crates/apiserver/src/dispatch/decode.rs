@@ -3,12 +3,11 @@
 use http::header;
 use serde_json::Value;
 
-use crate::reply::JSON;
+use crate::reply::{JSON, YAML};
 use crate::service::Call;
 use crate::status::Status;
 use crate::write::DeleteOptions;
 
-const YAML: &str = "application/yaml";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// The object in the body.

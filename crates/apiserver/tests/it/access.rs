@@ -20,6 +20,25 @@ async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str
 }
 
 #[tokio::test(start_paused = true)]
+async fn people_see_indented_answers_and_errors() {
+    let server = server();
+    let ask = async |path: &str, agent: &str| {
+        let request = Request::get(path).header("user-agent", agent).body(Full::default()).unwrap();
+        send(&server, request).await.text
+    };
+    for path in [CONFIG_MAPS, &format!("{CONFIG_MAPS}/zzz"), "/api/v1/nopes", "/apis", "/api/v1"] {
+        for agent in ["curl/8.5.0", "Mozilla/5.0 (X11)", "Wget/1.2"] {
+            assert!(ask(path, agent).await.starts_with("{\n  \""), "{path} {agent}");
+        }
+        assert!(!ask(path, "conf/1").await.trim_end().contains('\n'), "{path}");
+        let asked = if path.contains('?') { '&' } else { '?' };
+        assert!(ask(&format!("{path}{asked}pretty=true"), "conf/1").await.starts_with("{\n  \""), "{path}");
+    }
+    let refused = ask(&format!("{CONFIG_MAPS}?watch=1&resourceVersionMatch=Exact"), "curl/8.5.0").await;
+    assert_eq!(refused.lines().count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_token_is_asked_for() {
     let server = ApiServer::builder().seed(1).token("secret").build();
     let refused = get(&server, CONFIG_MAPS).await;
