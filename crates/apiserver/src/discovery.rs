@@ -78,7 +78,7 @@ fn resource_list(catalog: &Catalog, group: &str, version: &str) -> Option<Respon
     for resource in of_version(catalog, group, version) {
         let mut shown = json!({
             "name": resource.plural, "singularName": resource.singular, "namespaced": resource.namespaced,
-            "kind": resource.kind, "verbs": VERBS,
+            "kind": resource.kind, "verbs": verbs(resource),
         });
         if !resource.short_names.is_empty() {
             shown["shortNames"] = json!(resource.short_names);
@@ -110,6 +110,11 @@ fn resource_list(catalog: &Catalog, group: &str, version: &str) -> Option<Respon
 fn of_version<'a>(catalog: &'a Catalog, group: &'a str, version: &'a str) -> impl Iterator<Item = &'a Resource> {
     let served = catalog.iter().map(|resource| &**resource);
     served.filter(move |resource| resource.group == group && resource.version == version)
+}
+
+/// What may be asked of a resource.
+fn verbs(resource: &Resource) -> Vec<&'static str> {
+    VERBS.into_iter().filter(|verb| resource.id != "namespaces" || *verb != "deletecollection").collect()
 }
 
 /// A part of an object that has a path of its own.
@@ -187,7 +192,7 @@ fn aggregated_resource(resource: &Resource) -> Value {
         "responseKind": kind(&resource.group, &resource.version, &resource.kind),
         "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": resource.singular,
-        "verbs": VERBS,
+        "verbs": verbs(resource),
     });
     for (member, values) in [("shortNames", &resource.short_names), ("categories", &resource.categories)] {
         if !values.is_empty() {

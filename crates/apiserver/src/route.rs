@@ -87,7 +87,8 @@ impl Target {
             Method::PUT if named => Some(Verb::Update),
             Method::PATCH if named => Some(Verb::Patch),
             Method::DELETE if named && self.subresource.is_none() => Some(Verb::Delete),
-            Method::DELETE if !named && scoped => Some(Verb::DeleteCollection),
+            // All namespaces at once is more than anybody may delete.
+            Method::DELETE if !named && scoped && self.resource.id != "namespaces" => Some(Verb::DeleteCollection),
             _ => None,
         }
     }

@@ -51,6 +51,14 @@ async fn some_namespaces_stay() {
         let refused = delete(&server, &format!("{NAMESPACES}/{name}")).await;
         assert_eq!((refused.code, &refused.json()["reason"]), (403, &json!("Forbidden")));
     }
+    assert_eq!(delete(&server, NAMESPACES).await.json()["reason"], "MethodNotAllowed");
+    assert_eq!(get(&server, NAMESPACES).await.names().len(), 4);
+    let offered = get(&server, "/api/v1").await.json();
+    let offers = |name: &str| {
+        let found = offered["resources"].as_array().unwrap().iter().find(|resource| resource["name"] == name);
+        found.unwrap()["verbs"].as_array().unwrap().contains(&json!("deletecollection"))
+    };
+    assert_eq!((offers("namespaces"), offers("pods")), (false, true));
 }
 
 #[test]
