@@ -23,6 +23,9 @@ use crate::status::Status;
 /// The shortest and longest watch, in seconds, where the client does not say.
 const DEFAULT_TIMEOUT: std::ops::Range<u64> = 1800..3600;
 
+/// Longer than any process lives: a deadline must be a time that there is.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 /// Opens a watch. All waiting happens while the client asks for more, so no task runs for it.
 ///
 /// A version that is too old or too new is told in the stream, as the API server does.
@@ -34,7 +37,7 @@ pub(crate) async fn watch(
     form: Form,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
     let timeout = options.timeout.unwrap_or_else(|| Duration::from_secs(hub.chance.within(DEFAULT_TIMEOUT)));
-    let deadline = Instant::now() + timeout;
+    let deadline = Instant::now() + timeout.min(LONGEST);
     if let Start::Initial { not_older_than: Some(revision), .. } = options.start
         && let Err(status) = wait_until_fresh(hub, revision).await
     {

@@ -223,7 +223,8 @@ impl WatchStream {
 
     fn schedule_bookmark(&mut self, now: Instant) {
         let last = self.deadline.checked_sub(LAST_BOOKMARK);
-        let next = (now + self.hub.settings.bookmark_interval).min(last.unwrap_or(now));
+        let due = now.checked_add(self.hub.settings.bookmark_interval).unwrap_or(self.deadline);
+        let next = due.min(last.unwrap_or(now));
         self.next_bookmark = (next > now).then_some(next);
     }
 }

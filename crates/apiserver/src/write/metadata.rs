@@ -10,6 +10,9 @@ use crate::status::Status;
 ///
 /// Clients must name them for custom resources; who calls the server directly has named the resource already.
 pub(super) fn check_kind(resource: &Resource, object: &mut Value, trust: Trust) -> Result<(), Status> {
+    if is_too_deep(object) {
+        return Err(unhandled(resource, "json: exceeded max depth"));
+    }
     let Some(members) = object.as_object_mut() else {
         return Err(unhandled(resource, "json: cannot unmarshal into an object"));
     };
@@ -38,6 +41,18 @@ pub(super) fn check_kind(resource: &Resource, object: &mut Value, trust: Trust) 
         }
     }
     check_metadata_types(resource, members)
+}
+
+/// Whether an object is nested so deep that clients, and the server itself, would refuse to read it again.
+pub(super) fn is_too_deep(object: &Value) -> bool {
+    fn is_deeper(value: &Value, levels: usize) -> bool {
+        match value {
+            Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper(item, levels - 1)),
+            Value::Object(members) => levels == 0 || members.values().any(|member| is_deeper(member, levels - 1)),
+            _ => false,
+        }
+    }
+    is_deeper(object, 100)
 }
 
 fn capital(member: &str) -> &str {

@@ -1,8 +1,9 @@
 //! Changes parts of an object: JSON patch and JSON merge patch.
 
-use json_patch::PatchErrorKind;
+use json_patch::PatchOperation;
 use serde_json::Value;
 
+use super::metadata::is_too_deep;
 use super::update::{Part, check_body, check_version, modify, restrict};
 use super::{Outcome, WriteOptions};
 use crate::hub::Hub;
@@ -12,6 +13,9 @@ use crate::status::{Status, StatusDetails};
 
 /// How many operations a JSON patch may have.
 const MAX_OPERATIONS: usize = 10_000;
+
+/// How many bytes the copies of a JSON patch may add.
+const MAX_COPIED: usize = 3 * 1024 * 1024;
 
 /// A change in one of the two formats.
 #[derive(Debug, Clone)]
@@ -54,17 +58,35 @@ impl Patch {
         let mut changed = value.clone();
         match self {
             Self::Merge(patch) => json_patch::merge(&mut changed, patch),
-            Self::Operations(patch) => json_patch::patch(&mut changed, patch).map_err(|error| {
-                let why = match error.kind {
-                    PatchErrorKind::TestFailed => "testing value failed".to_owned(),
-                    ref kind => kind.to_string(),
-                };
-                tracing::debug!(%why, operation = error.operation, "patch does not apply");
-                unprocessable()
-            })?,
+            Self::Operations(patch) => {
+                let mut copied = 0;
+                for operation in &patch.0 {
+                    copied += copy_size(operation, &changed);
+                    if copied > MAX_COPIED {
+                        let message = format!(
+                            "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding \
+                             the limit {MAX_COPIED}"
+                        );
+                        return Err(Status::failure(413, "RequestEntityTooLarge", message));
+                    }
+                    json_patch::patch(&mut changed, std::slice::from_ref(operation)).map_err(|error| {
+                        tracing::debug!(%error, "patch does not apply");
+                        unprocessable()
+                    })?;
+                    if is_too_deep(&changed) {
+                        return Err(unprocessable());
+                    }
+                }
+            }
         }
         Ok(changed)
     }
+}
+
+/// How much an operation adds by copying: a few copies of copies would fill any memory.
+fn copy_size(operation: &PatchOperation, object: &Value) -> usize {
+    let PatchOperation::Copy(copy) = operation else { return 0 };
+    object.pointer(copy.from.as_str()).map_or(0, |value| value.to_string().len())
 }
 
 /// Changes the object at `key`, or a part of it.

@@ -118,6 +118,33 @@ async fn ten_thousand_idle_watches_in_process_need_no_task() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn large_numbers_and_growing_patches_are_met() {
+    let server = ApiServer::builder().seed(1).bookmark_interval(Duration::MAX).build();
+    put_config_map(&server, "a");
+    let watch = format!("{CONFIG_MAPS}?watch=1&allowWatchBookmarks=1&timeoutSeconds={}", i64::MAX);
+    let mut watch = Watch::open(&server, &watch).await;
+    assert_eq!([watch.told().await, watch.told().await], ["ADDED a", "BOOKMARK"]);
+    assert!(watch.is_silent_for(Duration::from_secs(1_000_000)).await);
+    let list = get(&server, &format!("{CONFIG_MAPS}?limit={}&timeout=1000000h", i64::MAX)).await;
+    assert_eq!(list.names(), ["a"]);
+    // Each copies all there is into itself: two of them double it, many of one nest it.
+    let copy = |to: &str| format!(r#"{{"op":"copy","from":"/data","path":"/data/{to}"}}"#);
+    for (patch, code) in [([copy("x"), copy("y")].join(","), 413), (vec![copy("x"); 150].join(","), 422)] {
+        let patch = format!("[{}]", vec![patch; 50].join(","));
+        let path = format!("{CONFIG_MAPS}/a");
+        let refused = send_as(&server, "PATCH", &path, "application/json-patch+json", &patch).await;
+        assert_eq!(refused.code, code, "{}", refused.text);
+        assert_eq!(get(&server, &path).await.json()["data"], serde_json::json!({"k": "v"}));
+    }
+    let deep = format!(r#"{{"metadata":{{"name":"b"}},"data":{}{}}}"#, "[".repeat(110), "]".repeat(110));
+    assert_eq!(send_as(&server, "POST", CONFIG_MAPS, "application/json", &deep).await.code, 400);
+    for rate in [f64::NAN, f64::MIN_POSITIVE, -1.0, 0.0] {
+        let life = kube_embedded_apiserver::Workload::new(1).run(server.clone(), rate, Default::default());
+        assert!(tokio::time::timeout(Duration::from_secs(1_000_000), life).await.is_err(), "{rate}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn broken_tokens_are_told_why() {
     let server = ApiServer::builder().seed(1).token("secret").build();
     for value in ["", "Bearer", "Bearer ", "bearer secret", "Basic c2VjcmV0", "Bearer secret2", "Bearer s\u{e9}cret"] {
