@@ -37,6 +37,24 @@ pub struct Lister<T> {
 }
 
 /// A [`Lister`] within one namespace.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube_informer::{Lister, Selector, Store};
+/// # let map = |json| Arc::new(serde_json::from_value::<ConfigMap>(json).unwrap());
+///
+/// let (store, mut writer) = Store::new(0);
+/// writer.put(map(serde_json::json!({"metadata": {"namespace": "web", "name": "a", "labels": {"app": "shop"}}})));
+/// writer.put(map(serde_json::json!({"metadata": {"namespace": "web", "name": "b"}})));
+///
+/// let lister = Lister::new(store);
+/// let web = lister.namespace("web");
+/// assert!(web.get("b").is_some());
+/// assert_eq!(web.list(&"app=shop".parse()?).len(), 1);
+/// assert_eq!(web.list(&Selector::everything()).len(), 2);
+/// # Ok::<(), kube_informer::lister::SelectorError>(())
+/// ```
 pub struct NamespaceLister<'n, T> {
     store: Store<T>,
     namespace: &'n str,
@@ -54,11 +72,48 @@ impl<T: Object> Lister<T> {
     }
 
     /// Every object that matches, in no particular order.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{Lister, Selector, Store};
+    /// # let map = |json| Arc::new(serde_json::from_value::<ConfigMap>(json).unwrap());
+    /// # let (store, mut writer) = Store::new(0);
+    /// writer.put(map(serde_json::json!({"metadata": {"namespace": "web", "name": "a", "labels": {"app": "shop"}}})));
+    /// writer.put(map(serde_json::json!({"metadata": {"namespace": "db", "name": "b", "labels": {"app": "ledger"}}})));
+    ///
+    /// let lister = Lister::new(store);
+    /// assert_eq!(lister.list(&Selector::everything().equal("app", "shop")).len(), 1);
+    /// assert_eq!(lister.list(&Selector::everything().exists("app")).len(), 2);
+    /// ```
     pub fn list(&self, selector: &Selector) -> Vec<Arc<T>> {
         self.store.snapshot().iter().filter(|object| selector.matches(&***object)).cloned().collect()
     }
 
     /// Every object that has the value in the named index, in no particular order; none if there is no such index.
+    ///
+    /// Every informer has an index by namespace:
+    ///
+    ///
+    /// ```
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// # let things = SharedInformer::builder(source).build();
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// things.start()?;
+    /// things.synced().await?;
+    /// assert_eq!(things.lister().by_index("namespace", "web").len(), 1);
+    /// assert!(things.lister().by_index("color", "red").is_empty());
+    /// things.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn by_index(&self, index: &str, value: &str) -> Vec<Arc<T>> {
         self.store.snapshot().by_index(index, value).cloned().collect()
     }

@@ -63,6 +63,38 @@ pub trait Object: Sized + Send + Sync + 'static {
 }
 
 /// An [`Object`] whose collection is known at compile time, so that its type alone names it.
+///
+/// A projection names the collection whose objects it is made from:
+///
+///
+/// ```
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube_informer::SharedInformerFactory;
+/// use kube_informer::object::{Kind, ResourceType};
+/// # use kube_informer::object::{DecodeError, Id, Object, Raw};
+/// # use kube_informer::source::Identity;
+/// # struct Name(Identity);
+/// # impl Object for Name {
+/// #     fn decode(raw: Raw<'_>) -> Result<Self, DecodeError> { Identity::decode(raw).map(Name) }
+/// #     fn id(&self) -> Id<'_> { self.0.id() }
+/// # }
+///
+/// // `Name` is an `Object` that keeps a config map's name and nothing of its data.
+/// impl Kind for Name {
+///     fn resource_type() -> ResourceType { ConfigMap::resource_type() }
+/// }
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let server = kube_embedded_apiserver::ApiServer::new();
+/// # server.create("configmaps", Some("web"), serde_json::json!({"metadata": {"name": "a"}}))?;
+/// let factory = SharedInformerFactory::new(server.client());
+/// let names = factory.informer::<Name>()?;
+/// factory.start()?;
+/// factory.synced().await?;
+/// assert!(names.store().contains("web/a"));
+/// factory.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[diagnostic::on_unimplemented(
     message = "the API path of `{Self}` is not known at compile time",
     note = "for objects of a kind known at run time only, name the collection: `factory.dynamic(..)`",
@@ -74,6 +106,15 @@ pub trait Kind: Object {
 }
 
 /// The collection of an API server that holds objects of one kind.
+///
+/// ```
+/// use k8s_openapi::api::apps::v1::Deployment;
+/// use kube_informer::object::Kind;
+///
+/// let resource = Deployment::resource_type();
+/// assert_eq!((resource.group.as_str(), resource.version.as_str()), ("apps", "v1"));
+/// assert_eq!(resource.to_string(), "deployments.apps");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ResourceType {
     /// The API group; empty for the core group.
@@ -120,6 +161,17 @@ pub struct Id<'a> {
 
 impl Id<'_> {
     /// True if both are the same state of the same object, as far as can be told: an unknown version equals nothing.
+    ///
+    /// ```
+    /// use kube_informer::object::{Id, KeyRef};
+    ///
+    /// let seen = Id { key: KeyRef::new("web", "a"), uid: "1", version: "7" };
+    /// assert!(seen.same_state(&Id { ..seen }));
+    /// assert!(!seen.same_state(&Id { uid: "2", ..seen }), "deleted and made again");
+    ///
+    /// let unknown = Id { version: "", ..seen };
+    /// assert!(!unknown.same_state(&unknown));
+    /// ```
     pub fn same_state(&self, other: &Id<'_>) -> bool {
         !self.version.is_empty() && self == other
     }
@@ -131,6 +183,20 @@ pub(crate) fn version_of(object: &impl Object) -> Option<ResourceVersion> {
 }
 
 /// The JSON of one object, and how to read it.
+///
+/// ```
+/// use kube_informer::object::{ManagedFields, Raw};
+/// use serde_json::Value;
+///
+/// let raw = Raw::new(br#"{"metadata": {"name": "a", "managedFields": [{"manager": "kubectl"}]}}"#);
+/// let object: Value = raw.deserialize()?;
+/// assert_eq!(object["metadata"]["name"], "a");
+/// assert!(object["metadata"]["managedFields"].is_null());
+///
+/// let whole: Value = raw.managed_fields(ManagedFields::Keep).deserialize()?;
+/// assert_eq!(whole["metadata"]["managedFields"][0]["manager"], "kubectl");
+/// # Ok::<(), kube_informer::object::DecodeError>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Raw<'a> {
     json: &'a [u8],
@@ -169,6 +235,16 @@ impl<'a> Raw<'a> {
     /// # Errors
     ///
     /// [`DecodeError`] when the bytes are no UTF-8, no JSON, or not of this shape.
+    ///
+    /// ```
+    /// use kube_informer::object::{DecodeError, Raw};
+    ///
+    /// let list: Vec<u8> = Raw::new(b"[1, 2]").deserialize()?;
+    /// assert_eq!(list, [1, 2]);
+    /// assert!(matches!(Raw::new(b"{}").deserialize::<Vec<u8>>(), Err(DecodeError::Shape(_))));
+    /// assert!(matches!(Raw::new(b"[\xff]").deserialize::<Vec<u8>>(), Err(DecodeError::NotUtf8)));
+    /// # Ok::<(), DecodeError>(())
+    /// ```
     pub fn deserialize<D: DeserializeOwned>(self) -> Result<D, DecodeError> {
         // One UTF-8 check up front is cheaper than one for every string.
         let text = std::str::from_utf8(self.json).map_err(|_| DecodeError::NotUtf8)?;

@@ -15,6 +15,30 @@ use crate::source::BadObject;
 use crate::store::Store;
 
 /// Changes on their way to the store, in some order.
+///
+/// Both queues, and one of your own, are used alike:
+///
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use kube_informer::source::Identity;
+/// # let thing = |key: &str, version: &str| {
+/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+/// # };
+/// use kube_informer::queue::{Delta, DeltaFifo, OrderedQueue, Queue};
+/// # use kube_informer::Store;
+/// let (store, _writer) = Store::new(0);
+/// let queues: [Box<dyn Queue<Identity>>; 2] = [Box::new(OrderedQueue::new()), Box::new(DeltaFifo::new())];
+/// let batches = queues.map(|mut queue| {
+///     queue.push(Delta::Added(thing("web/a", "1")), &store);
+///     queue.push(Delta::Added(thing("web/b", "2")), &store);
+///     queue.push(Delta::Updated(thing("web/a", "3")), &store);
+///     let batch = queue.pop_batch();
+///     batch.iter().map(|delta| delta.key().unwrap().to_string()).collect::<Vec<_>>()
+/// });
+/// assert_eq!(batches[0], ["web/a", "web/b"], "in the order of the stream");
+/// assert_eq!(batches[1], ["web/a", "web/a"], "object by object");
+/// ```
 pub trait Queue<T>: Send + 'static {
     /// Puts a change in. What the store holds already is there to be asked.
     fn push(&mut self, delta: Delta<T>, known: &Store<T>);
@@ -44,6 +68,26 @@ pub trait Queue<T>: Send + 'static {
 }
 
 /// Which queue an informer uses.
+///
+/// ```
+/// # use kube_informer::SharedInformer;
+/// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+/// # let source = ListWatchFns::new(
+/// #     |_: ListOptions| async {
+/// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+/// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+/// #     },
+/// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+/// # );
+/// use kube_informer::QueueOrder;
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// let things = SharedInformer::builder(source).queue_order(QueueOrder::PerObject).build();
+/// things.start()?;
+/// things.synced().await?;
+/// assert!(things.store().contains("web/a"));
+/// things.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum QueueOrder {
     /// Every change in the order of the stream, and a relist all at once: [`OrderedQueue`].
@@ -63,6 +107,19 @@ impl QueueOrder {
 }
 
 /// One ordered change bound for the store.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use kube_informer::source::Identity;
+/// # let thing = |key: &str, version: &str| {
+/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+/// # };
+/// use kube_informer::Delta;
+///
+/// let delta = Delta::Updated(thing("web/a", "2"));
+/// assert_eq!(delta.key(), Some("web/a".into()));
+/// assert!(Delta::<Identity>::Resync.key().is_none(), "about all objects");
+/// ```
 #[derive(Debug)]
 pub enum Delta<T> {
     /// An object appeared.
@@ -135,6 +192,24 @@ pub struct ListMark {
 
 impl<T: Object> Replacement<T> {
     /// True if whatever is not in the list can be taken for deleted: every key in it could be read.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// use kube_informer::object::DecodeError;
+    /// use kube_informer::queue::{ListMark, Replacement};
+    /// use kube_informer::source::BadObject;
+    ///
+    /// let bad = |key| BadObject { key, version: None, error: DecodeError::NotUtf8 };
+    /// let objects = vec![thing("web/a", "1")];
+    /// let list = |bad| Replacement { mark: ListMark::default(), objects: objects.clone(), undecodable: vec![bad] };
+    /// assert!(list(bad(Some("web/b".parse()?))).is_conclusive(), "all but a and b is gone");
+    /// assert!(!list(bad(None)).is_conclusive(), "that could be any object");
+    /// # Ok::<(), kube_informer::object::KeyError>(())
+    /// ```
     pub fn is_conclusive(&self) -> bool {
         self.undecodable.iter().all(|bad| bad.key.is_some())
     }

@@ -49,6 +49,34 @@ const RETRY_LIST: Duration = Duration::from_secs(30);
 const RETRY_LIST_AT_MOST: Duration = Duration::from_secs(600);
 
 /// Where a reflector puts what it learns. Everything but [`Sink::push`] may be left out.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use kube_informer::queue::Delta;
+/// use kube_informer::reflector::{ListReason, Reflector, ReflectorError, ReflectorOptions, Sink};
+/// # use kube_informer::source::{Events, Identity, Items, ListOptions, ListWatchFns, SourceError, WatchOptions};
+///
+/// /// Keeps what is worth a line in a log.
+/// #[derive(Clone, Default)]
+/// struct Log(Arc<Mutex<Vec<String>>>);
+///
+/// impl Sink<Identity> for Log {
+///     async fn push(&mut self, _: Delta<Identity>) {}
+///     fn listing(&mut self, reason: ListReason) { self.0.lock().unwrap().push(format!("{} list", reason.as_str())) }
+///     fn failed(&mut self, error: &ReflectorError) { self.0.lock().unwrap().push(error.to_string()) }
+/// }
+///
+/// # let source = ListWatchFns::new(
+/// #     |_: ListOptions| async { Err::<Items<Identity>, _>(SourceError::CutOff) },
+/// #     |_: WatchOptions| async { Err::<Events<Identity>, _>(SourceError::CutOff) },
+/// # );
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// let log = Log::default();
+/// let mut reflector = Reflector::new(source, log.clone(), ReflectorOptions::default());
+/// reflector.round().await.unwrap_err();
+/// assert_eq!(*log.0.lock().unwrap(), ["first list", "list failed: answer was cut off"]);
+/// # });
+/// ```
 pub trait Sink<T>: Send + 'static {
     /// Takes the next change. May wait, to slow the reflector down.
     fn push(&mut self, delta: Delta<T>) -> impl Future<Output = ()> + Send;
@@ -74,20 +102,35 @@ pub trait Sink<T>: Send + 'static {
 
 /// Keeps one sink in step with one collection. Usable by itself:
 ///
-/// ```no_run
-/// # use kube_informer::reflector::{Reflector, ReflectorOptions, Sink};
-/// # use kube_informer::queue::Delta;
+/// ```
+/// use kube_informer::reflector::{Reflector, ReflectorOptions, Sink};
+/// use kube_informer::queue::Delta;
 /// # use k8s_openapi::api::core::v1::Pod;
-/// struct Printer;
-/// impl Sink<Pod> for Printer {
+/// use tokio::sync::mpsc;
+/// # use tokio_util::sync::CancellationToken;
+///
+/// struct Sender(mpsc::UnboundedSender<Delta<Pod>>);
+///
+/// impl Sink<Pod> for Sender {
 ///     async fn push(&mut self, delta: Delta<Pod>) {
-///         println!("{delta:?}");
+///         let _ = self.0.send(delta);
 ///     }
 /// }
-/// # async fn example(client: kube_client::Client, cancel: tokio_util::sync::CancellationToken) {
-/// let source = kube_informer::source::kube::KubeSource::<Pod>::new(client);
-/// Reflector::new(source, Printer, ReflectorOptions::default()).run(cancel).await;
-/// # }
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let server = kube_embedded_apiserver::ApiServer::new();
+/// let source = kube_informer::source::kube::KubeSource::<Pod>::new(server.client());
+/// let (sender, mut deltas) = mpsc::unbounded_channel();
+/// let reflector = Reflector::new(source, Sender(sender), ReflectorOptions::default());
+/// let cancel = CancellationToken::new();
+/// let read = async {
+///     assert!(matches!(deltas.recv().await, Some(Delta::Replaced(list)) if list.objects.is_empty()));
+///     server.create("pods", Some("web"), serde_json::json!({"metadata": {"name": "a"}})).unwrap();
+///     assert!(matches!(deltas.recv().await, Some(Delta::Added(_))));
+///     cancel.cancel();
+/// };
+/// tokio::join!(reflector.run(cancel.clone()), read);
+/// # });
 /// ```
 #[derive(Debug)]
 pub struct Reflector<T, L, S> {
@@ -136,6 +179,29 @@ where
     S: Sink<T>,
 {
     /// A reflector that has not asked for anything yet.
+    ///
+    /// ```
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// use kube_informer::reflector::{Reflector, ReflectorOptions, Sink};
+    /// # use kube_informer::queue::Delta;
+    /// # struct Ignore;
+    /// # impl Sink<Identity> for Ignore { async fn push(&mut self, _: Delta<Identity>) {} }
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    /// # runtime.unwrap().block_on(async {
+    /// // Follows one namespace, and always lists.
+    /// let options = ReflectorOptions { scope: Some("web".into()), streaming: false, ..ReflectorOptions::default() };
+    /// let reflector = Reflector::new(source, Ignore, options);
+    /// assert_eq!(reflector.last_version(), None);
+    /// # });
+    /// ```
     pub fn new(source: L, sink: S, options: ReflectorOptions) -> Self {
         let streaming = Streaming::new(options.streaming && source.supports_streaming_lists());
         Self {
@@ -158,6 +224,39 @@ where
     }
 
     /// Goes round until cancelled. Ends at once then, wherever it is.
+    ///
+    /// ```
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// use kube_informer::CancellationToken;
+    /// use kube_informer::reflector::{Reflector, ReflectorOptions, Sink};
+    /// # use kube_informer::queue::Delta;
+    ///
+    /// /// Ends the reflector with the first list.
+    /// struct Once(CancellationToken);
+    ///
+    /// impl Sink<Identity> for Once {
+    ///     async fn push(&mut self, delta: Delta<Identity>) {
+    ///         if let Delta::Replaced(list) = delta {
+    ///             assert_eq!(list.objects.len(), 1);
+    ///             self.0.cancel();
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let cancel = CancellationToken::new();
+    /// Reflector::new(source, Once(cancel.clone()), ReflectorOptions::default()).run(cancel.clone()).await;
+    /// assert!(cancel.is_cancelled());
+    /// # });
+    /// ```
     pub async fn run(mut self, cancel: CancellationToken) {
         let forever = async {
             loop {
@@ -179,6 +278,30 @@ where
     /// # Cancel safety
     ///
     /// The next round starts afresh; nothing that was pushed is lost.
+    ///
+    /// A server that ends every watch at once is to be left alone for a while:
+    ///
+    ///
+    /// ```
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// use kube_informer::reflector::{Reflector, ReflectorError, ReflectorOptions, Sink};
+    /// # use kube_informer::queue::Delta;
+    /// # struct Ignore;
+    /// # impl Sink<Identity> for Ignore { async fn push(&mut self, _: Delta<Identity>) {} }
+    /// let source = ListWatchFns::new(
+    ///     |_: ListOptions| async {
+    ///         let end = ListEnd { version: Some("7".into()), ..ListEnd::default() };
+    ///         Ok(Items::complete([], end))
+    ///     },
+    ///     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::empty())) },
+    /// );
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    /// # runtime.unwrap().block_on(async {
+    /// let mut reflector = Reflector::<Identity, _, _>::new(source, Ignore, ReflectorOptions::default());
+    /// assert!(matches!(reflector.round().await, Err(ReflectorError::VeryShortWatch { .. })));
+    /// assert_eq!(reflector.last_version(), Some(&"7".into()));
+    /// # });
+    /// ```
     pub async fn round(&mut self) -> Result<(), ReflectorError> {
         self.request = self.options.relist_requests.as_mut().map_or(0, |requests| *requests.borrow_and_update());
         self.sink.listing(self.reason);

@@ -26,6 +26,43 @@ use crate::object::{DecodeError, Glimpse, GlimpseMetadata, Id, Object, ObjectKey
 /// Where objects come from: an API server, or a script in a test.
 ///
 /// Over a Kubernetes API server it is `KubeSource`; two closures make one too ([`ListWatchFns`]).
+///
+/// Written by hand, it is a list and the changes since:
+///
+///
+/// ```
+/// use futures_util::{StreamExt as _, stream};
+/// use kube_informer::SharedInformer;
+/// use kube_informer::source::*;
+/// # fn thing(name: &str, version: &str) -> Identity {
+/// #     Identity { key: name.parse().unwrap(), uid: String::new(), version: version.to_owned() }
+/// # }
+///
+/// struct Rooms;
+///
+/// impl ListWatch<Identity> for Rooms {
+///     async fn list(&self, _: ListOptions) -> Result<Items<Identity>, SourceError> {
+///         let end = ListEnd { version: Some("1".into()), ..ListEnd::default() };
+///         Ok(Items::complete([thing("kitchen", "1")], end))
+///     }
+///
+///     async fn watch(&self, _: WatchOptions) -> Result<Events<Identity>, SourceError> {
+///         let built = WatchEvent::Added(Decoded::Object(thing("cellar", "2").into()));
+///         // No more happens, and the watch stays open.
+///         Ok(Events::new(stream::iter([Ok(built)]).chain(stream::pending())))
+///     }
+///
+///     fn supports_streaming_lists(&self) -> bool { false }
+/// }
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// let rooms = SharedInformer::builder(Rooms).build();
+/// rooms.start()?;
+/// rooms.wait_for("cellar", |room| room.is_some()).await?;
+/// assert!(rooms.store().contains("kitchen"));
+/// rooms.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 pub trait ListWatch<T: Object>: Send + Sync + 'static {
     /// Starts to list one page of the collection.
     fn list(&self, options: ListOptions) -> impl Future<Output = Result<Items<T>, SourceError>> + Send;
@@ -74,6 +111,30 @@ impl<T: Object, L: ListWatch<T>> ListWatch<T> for Arc<L> {
 }
 
 /// Which part of a collection to list, and how fresh it must be.
+///
+/// A list in pages, by hand:
+///
+///
+/// ```
+/// # use futures_util::StreamExt as _;
+/// use kube_informer::source::{ListOptions, ListPart, ListWatch as _};
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// # use serde_json::json;
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let server = kube_embedded_apiserver::ApiServer::new();
+/// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+/// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "b"}}))?;
+/// let source = KubeSource::<ConfigMap>::new(server.client());
+/// let first = ListOptions { limit: 1, ..ListOptions::default() };
+/// let parts: Vec<_> = source.list(first).await?.collect().await;
+/// let Some(Ok(ListPart::End(end))) = parts.last() else { panic!("a complete page ends so") };
+/// assert_eq!((parts.len(), end.remaining), (2, Some(1)));
+///
+/// let next = ListOptions { limit: 1, continue_token: end.continue_token.clone(), ..ListOptions::default() };
+/// assert_eq!(source.list(next).await?.count().await, 2, "the other object, and the end");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListOptions {
     /// The version asked for: `None` for the most recent, `"0"` for whatever the server has at hand.
@@ -87,6 +148,30 @@ pub struct ListOptions {
 }
 
 /// From where to watch, and for how long.
+///
+/// A watch that starts with the present state, by hand:
+///
+///
+/// ```
+/// # use futures_util::StreamExt as _;
+/// # use std::time::Duration;
+/// use kube_informer::source::{ListWatch as _, WatchEvent, WatchOptions};
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// # use serde_json::json;
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let server = kube_embedded_apiserver::ApiServer::new();
+/// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+/// let source = KubeSource::<ConfigMap>::new(server.client());
+/// let options = WatchOptions { initial_events: true, timeout: Duration::from_secs(300), version: None };
+/// let mut events = source.watch(options).await?;
+/// assert!(matches!(events.next().await, Some(Ok(WatchEvent::Added(_)))));
+/// assert!(matches!(events.next().await, Some(Ok(WatchEvent::Bookmark { initial_events_end: true, .. }))));
+///
+/// server.delete("configmaps", Some("web"), "a")?;
+/// assert!(matches!(events.next().await, Some(Ok(WatchEvent::Deleted(_)))));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchOptions {
     /// Changes after this version; with `initial_events`, a state not older than it.
@@ -98,6 +183,24 @@ pub struct WatchOptions {
 }
 
 /// One page of a list: items, and then the page's end.
+///
+/// A page of which one object could not be read:
+///
+///
+/// ```
+/// use futures_util::{StreamExt as _, stream};
+/// use kube_informer::object::DecodeError;
+/// use kube_informer::source::{BadObject, Decoded, Identity, Items, ListEnd, ListPart};
+///
+/// let bad = BadObject { key: Some("web/a".parse()?), version: None, error: DecodeError::NotUtf8 };
+/// let end = ListEnd { version: Some("7".into()), ..ListEnd::default() };
+/// let parts = [ListPart::Item(Decoded::Bad(bad)), ListPart::End(end)];
+/// let items = Items::<Identity>::new(stream::iter(parts.map(Ok)));
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// assert_eq!(items.count().await, 2);
+/// # });
+/// # Ok::<(), kube_informer::object::KeyError>(())
+/// ```
 pub struct Items<T>(BoxStream<'static, Result<ListPart<T>, SourceError>>);
 
 /// What a list is made of. [`ListPart::End`] comes last, exactly once; a list without it is not complete.
@@ -121,6 +224,27 @@ impl<T> ListPart<T> {
 }
 
 /// Which object, and which version of it: an object of which nothing else is kept.
+///
+/// It is what a cache keeps that only wants to know what is there:
+///
+///
+/// ```
+/// # use kube_informer::SharedInformer;
+/// # use kube_informer::object::Kind as _;
+/// # use kube_informer::source::{Identity, kube::KubeSource};
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use serde_json::json;
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let server = kube_embedded_apiserver::ApiServer::new();
+/// server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}, "data": {"k": "v"}}))?;
+/// let source = KubeSource::<Identity>::of(server.client(), ConfigMap::resource_type()).metadata_only();
+/// let maps = SharedInformer::builder(source).build();
+/// maps.start()?;
+/// maps.synced().await?;
+/// assert_eq!(maps.store().get("web/a").unwrap().key.name(), "a");
+/// maps.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity {
     /// Namespace and name.
@@ -133,6 +257,16 @@ pub struct Identity {
 
 impl Identity {
     /// That of another object.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::source::Identity;
+    /// # let mut map = ConfigMap::default();
+    /// # map.metadata.name = Some("a".to_owned());
+    /// # map.metadata.resource_version = Some("7".to_owned());
+    /// let identity = Identity::of(&map);
+    /// assert_eq!((identity.key.as_str(), identity.version.as_str()), ("a", "7"));
+    /// ```
     pub fn of(object: &impl Object) -> Self {
         let Id { key, uid, version } = object.id();
         Self { key: key.into(), uid: uid.to_owned(), version: version.to_owned() }
@@ -184,6 +318,18 @@ pub struct BadObject {
 }
 
 /// An open watch. Dropping it closes the connection.
+///
+/// ```
+/// use futures_util::{StreamExt as _, stream};
+/// use kube_informer::source::{Events, Identity, SourceError, WatchEvent};
+///
+/// let bookmark = WatchEvent::Bookmark { version: "7".into(), initial_events_end: false };
+/// let mut events = Events::<Identity>::new(stream::iter([Ok(bookmark), Err(SourceError::CutOff)]));
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// assert!(matches!(events.next().await, Some(Ok(WatchEvent::Bookmark { .. }))));
+/// assert!(events.next().await.unwrap().unwrap_err().is_interruption());
+/// # });
+/// ```
 pub struct Events<T>(BoxStream<'static, Result<WatchEvent<T>, SourceError>>);
 
 /// What a watch sends.
@@ -217,6 +363,22 @@ impl<T> WatchEvent<T> {
 }
 
 /// Why a list or watch failed.
+///
+/// What the predicates are for, is to tell what to do next:
+///
+///
+/// ```
+/// use std::time::Duration;
+/// use kube_informer::source::{SourceError, Status};
+///
+/// let status = |code| Status { code, retry_after: Some(Duration::from_secs(2)), ..Status::default() };
+/// let gone = SourceError::Status(status(410));
+/// assert!(gone.is_expired() && gone.is_version_unavailable(), "list again");
+/// let busy = SourceError::Status(status(429));
+/// assert!(busy.is_overload() && busy.retry_after() == Some(Duration::from_secs(2)), "wait, then ask the same");
+/// assert!(SourceError::CutOff.is_interruption(), "ask for the rest");
+/// assert!(!SourceError::CutOff.is_unreachable() && SourceError::CutOff.status().is_none());
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
@@ -267,6 +429,13 @@ pub enum SourceError {
 }
 
 /// An error as an API server words it.
+///
+/// ```
+/// use kube_informer::source::Status;
+///
+/// let status = Status { code: 403, reason: "Forbidden".into(), message: "not yours".into(), ..Status::default() };
+/// assert_eq!(status.to_string(), "server answered 403 Forbidden: not yours");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Status {
     /// The HTTP code.
@@ -288,6 +457,15 @@ impl SourceError {
     }
 
     /// True if the version asked for is no longer, or not yet, known to the server.
+    ///
+    /// ```
+    /// use kube_informer::source::{SourceError, Status};
+    ///
+    /// // A server that has not caught up with the others yet.
+    /// let status = Status { code: 504, version_too_large: true, ..Status::default() };
+    /// let behind = SourceError::Status(status);
+    /// assert!(behind.is_version_unavailable() && !behind.is_expired());
+    /// ```
     pub fn is_version_unavailable(&self) -> bool {
         self.is_expired() || self.status().is_some_and(|status| status.version_too_large)
     }
@@ -340,6 +518,20 @@ impl<T: Send + Sync + 'static> Items<T> {
     }
 
     /// A page that is at hand in full.
+    ///
+    /// ```
+    /// # use futures_util::StreamExt as _;
+    /// use kube_informer::source::{Identity, Items, ListEnd, ListPart};
+    ///
+    /// let kitchen = Identity { key: "kitchen".parse()?, uid: String::new(), version: "7".to_owned() };
+    /// let mut items = Items::complete([kitchen], ListEnd { version: Some("7".into()), ..ListEnd::default() });
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// assert!(matches!(items.next().await, Some(Ok(ListPart::Item(_)))));
+    /// assert!(matches!(items.next().await, Some(Ok(ListPart::End(_)))));
+    /// assert!(items.next().await.is_none());
+    /// # });
+    /// # Ok::<(), kube_informer::object::KeyError>(())
+    /// ```
     pub fn complete(objects: impl IntoIterator<Item = T>, end: ListEnd) -> Self {
         let objects: Vec<_> = objects.into_iter().map(|object| Decoded::Object(Arc::new(object))).collect();
         let parts = objects.into_iter().map(ListPart::Item).chain([ListPart::End(end)]);

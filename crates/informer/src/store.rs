@@ -29,6 +29,26 @@ use self::table::Table;
 use crate::object::{KeyRef, Object, ResourceVersion};
 
 /// The objects of one informer, as last seen. Cloning gives another handle to the same cache.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use kube_informer::source::Identity;
+/// # let thing = |key: &str, version: &str| {
+/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+/// # };
+/// use kube_informer::Store;
+///
+/// let (store, mut writer) = Store::new(0);
+/// writer.put(thing("web/a", "1"));
+/// writer.set_version(Some("1".into()));
+///
+/// let reader = store.clone();
+/// let object = reader.get("web/a").unwrap();
+/// writer.put(thing("web/a", "2"));
+/// assert_eq!(object.version, "1", "what was read does not change");
+/// assert!(reader.contains("web/a") && reader.len() == 1);
+/// assert_eq!(reader.version(), Some("1".into()));
+/// ```
 pub struct Store<T> {
     shared: Arc<RwLock<State<T>>>,
 }
@@ -53,6 +73,21 @@ pub struct Snapshot<T> {
 }
 
 /// The one who may change a store. There is exactly one, and it is not `Clone`.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use kube_informer::source::Identity;
+/// # let thing = |key: &str, version: &str| {
+/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+/// # };
+/// use kube_informer::Store;
+///
+/// let (store, mut writer) = Store::new(0);
+/// assert!(writer.put(thing("web/a", "1")).is_none());
+/// assert_eq!(writer.put(thing("web/a", "2")).unwrap().version, "1", "what it replaces");
+/// assert_eq!(writer.remove("web/a").unwrap().version, "2");
+/// assert!(store.is_empty() && writer.store().is_empty());
+/// ```
 pub struct StoreWriter<T> {
     store: Store<T>,
     /// Index values of the object that comes and of the one that goes: kept to be filled again.
@@ -105,6 +140,21 @@ impl<T: Object> Store<T> {
     }
 
     /// Everything of this instant, in constant time at any size.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::Store;
+    /// let (store, mut writer) = Store::new(0);
+    /// writer.put(thing("web/a", "1"));
+    /// let snapshot = store.snapshot();
+    /// writer.remove("web/a");
+    /// assert_eq!(snapshot.iter().count(), 1);
+    /// assert!(store.snapshot().is_empty());
+    /// ```
     pub fn snapshot(&self) -> Snapshot<T> {
         Snapshot { state: self.shared.read().clone() }
     }
@@ -115,6 +165,21 @@ impl<T: Object> Store<T> {
     }
 
     /// The index of that name, or `None` if nobody added it.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::Store;
+    /// let (store, mut writer) = Store::new(0);
+    /// writer.put(thing("web/a", "1"));
+    /// writer.add_index_with("name", |object: &Identity, add| add(object.key.name()))?;
+    /// assert_eq!(store.index("name").unwrap().get("a").len(), 1);
+    /// assert!(store.index("color").is_none());
+    /// # Ok::<(), kube_informer::store::IndexError>(())
+    /// ```
     pub fn index(&self, name: &str) -> Option<Index<T>> {
         let at = self.shared.read().indexes.iter().position(|index| index.is_named(name))?;
         Some(Index::new(self.clone(), at))
@@ -157,6 +222,24 @@ impl<T: Object> Snapshot<T> {
     }
 
     /// The objects that had this value in the named index at that instant; none if there is no such index.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::Store;
+    /// let (store, mut writer) = Store::new(0);
+    /// writer.add_index_with("name", |object: &Identity, add| add(object.key.name()))?;
+    /// writer.put(thing("web/a", "1"));
+    /// let snapshot = store.snapshot();
+    /// writer.put(thing("shop/a", "2"));
+    /// assert!(snapshot.has_index("name"));
+    /// assert_eq!(snapshot.by_index("name", "a").count(), 1);
+    /// assert_eq!(store.snapshot().by_index("name", "a").count(), 2);
+    /// # Ok::<(), kube_informer::store::IndexError>(())
+    /// ```
     pub fn by_index(&self, index: &str, value: &str) -> impl Iterator<Item = &Arc<T>> {
         let index = self.state.indexes.iter().find(|state| state.is_named(index));
         index
@@ -188,6 +271,24 @@ impl<T: Object> StoreWriter<T> {
     }
 
     /// Makes many changes that readers see all at once, none of them held off meanwhile.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::Store;
+    /// let (store, mut writer) = Store::new(0);
+    /// writer.put(thing("web/a", "1"));
+    /// writer.transaction(|transaction| {
+    ///     transaction.remove("web/a");
+    ///     transaction.put(thing("web/b", "2"));
+    ///     transaction.set_version(Some("2".into()));
+    ///     assert!(store.contains("web/a"), "nobody sees it yet");
+    /// });
+    /// assert!(store.contains("web/b") && !store.contains("web/a"));
+    /// ```
     pub fn transaction<R>(&mut self, change: impl FnOnce(&mut Transaction<'_, T>) -> R) -> R {
         // Nobody else writes, so what is prepared on a copy can simply take the place of the original.
         let mut transaction = Transaction { state: self.store.shared.read().clone(), scratch: &mut self.scratch };
@@ -203,6 +304,22 @@ impl<T: Object> StoreWriter<T> {
     /// # Errors
     ///
     /// [`IndexError::Exists`] if the name is taken by another function.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{Store, store::IndexError};
+    /// let (_store, mut writer) = Store::new(0);
+    /// writer.put(thing("web/a", "1"));
+    /// let by_name = writer.add_index_with("name", |object: &Identity, add| add(object.key.name()))?;
+    /// assert_eq!(by_name.count("a"), 1);
+    /// let taken = writer.add_index_with("name", |object: &Identity, add| add(&object.uid));
+    /// assert!(matches!(taken, Err(IndexError::Exists(_))));
+    /// # Ok::<(), IndexError>(())
+    /// ```
     pub fn add_index_with<F>(&mut self, name: &str, function: F) -> Result<Index<T>, IndexError>
     where
         F: Fn(&T, &mut dyn FnMut(&str)) + Send + Sync + 'static,
@@ -241,6 +358,24 @@ impl<T: Object> StoreWriter<T> {
 }
 
 /// A store being changed out of sight; see [`StoreWriter::transaction`].
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use kube_informer::source::Identity;
+/// # let thing = |key: &str, version: &str| {
+/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+/// # };
+/// # use kube_informer::Store;
+/// let (store, mut writer) = Store::new(0);
+/// writer.put(thing("web/a", "1"));
+/// writer.put(thing("web/b", "2"));
+/// let left = writer.transaction(|transaction| {
+///     let old = transaction.remove("web/a");
+///     assert!(old.is_some() && transaction.get("web/a").is_none());
+///     transaction.iter().count()
+/// });
+/// assert_eq!((left, store.len()), (1, 1));
+/// ```
 pub struct Transaction<'w, T> {
     state: State<T>,
     scratch: &'w mut [Values; 2],

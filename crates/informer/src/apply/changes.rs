@@ -20,19 +20,39 @@ const BOUND: usize = 2000;
 ///
 /// An informer uses one by itself; by hand it is a reflector, a queue and a function:
 ///
-/// ```no_run
-/// # use kube_informer::apply::{Changes, OnError};
-/// # use kube_informer::queue::DeltaFifo;
-/// # use kube_informer::{Reflector, Store};
-/// # use kube_informer::source::kube::KubeSource;
-/// # use k8s_openapi::api::core::v1::Pod;
-/// # async fn example(client: kube_client::Client, cancel: tokio_util::sync::CancellationToken) {
-/// let (store, _writer) = Store::new(0);
-/// let changes = Changes::new(DeltaFifo::new().emit_replaced(true), store);
-/// let reflector = Reflector::new(KubeSource::<Pod>::new(client), changes.sink(), Default::default());
-/// let process = |batch| { println!("{batch:?}"); Ok(()) };
-/// tokio::join!(reflector.run(cancel.clone()), changes.process(process, OnError::Report(Box::new(|_| {})), cancel));
-/// # }
+/// ```
+/// use kube_informer::apply::{Changes, OnError};
+/// use kube_informer::queue::{Delta, DeltaFifo};
+/// use kube_informer::reflector::{Reflector, ReflectorOptions};
+/// use kube_informer::{CancellationToken, Store};
+/// # use kube_informer::SharedInformer;
+/// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+/// # let source = ListWatchFns::new(
+/// #     |_: ListOptions| async {
+/// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+/// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+/// #     },
+/// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+/// # );
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// let (store, mut writer) = Store::new(0);
+/// let changes = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
+/// let reflector = Reflector::new(source, changes.sink(), ReflectorOptions::default());
+/// let cancel = CancellationToken::new();
+/// let process = |batch: Vec<Delta<Identity>>| {
+///     for delta in batch {
+///         match delta {
+///             Delta::Updated(object) => { writer.put(object); }
+///             Delta::Listed(_) => cancel.cancel(), // Enough for an example.
+///             other => return Err(format!("{other:?} is for another day").into()),
+///         }
+///     }
+///     Ok(())
+/// };
+/// let report = OnError::Report(Box::new(|error| panic!("{error}")));
+/// tokio::join!(reflector.run(cancel.clone()), changes.process(process, report, cancel.clone()));
+/// assert!(store.contains("web/a"));
+/// # });
 /// ```
 pub struct Changes<T> {
     shared: Arc<Shared<T>>,
@@ -47,6 +67,37 @@ struct Shared<T> {
 }
 
 /// What to do with changes that could not be processed. They are reported in any case.
+///
+/// A function that fails once gets the same changes again:
+///
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use kube_informer::source::Identity;
+/// # let thing = |key: &str, version: &str| {
+/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+/// # };
+/// # use kube_informer::{CancellationToken, Delta, Store};
+/// use kube_informer::apply::{Changes, OnError};
+/// use kube_informer::queue::OrderedQueue;
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// let changes = Changes::new(OrderedQueue::new(), Store::new(0).0);
+/// changes.push(Delta::Added(thing("web/a", "1"))).await;
+/// let (cancel, mut attempts) = (CancellationToken::new(), 0);
+/// let process = |batch: Vec<Delta<Identity>>| {
+///     assert_eq!(batch[0].key(), Some("web/a".into()));
+///     attempts += 1;
+///     if attempts == 1 {
+///         return Err("not today".into());
+///     }
+///     cancel.cancel();
+///     Ok(())
+/// };
+/// let retry = OnError::Retry(Box::new(|error| assert_eq!(error.to_string(), "not today")));
+/// changes.process(process, retry, cancel.clone()).await;
+/// assert_eq!(attempts, 2);
+/// # });
+/// ```
 pub enum OnError {
     /// Go on with the next.
     Report(Report),
@@ -69,11 +120,41 @@ impl<T: Object> Changes<T> {
     }
 
     /// Where a reflector can put what it learns.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{Delta, Store, apply::Changes, queue::OrderedQueue};
+    /// use kube_informer::reflector::Sink as _;
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let changes = Changes::new(OrderedQueue::new(), Store::new(0).0);
+    /// changes.sink().push(Delta::Added(thing("web/a", "1"))).await;
+    /// assert_eq!(changes.len(), 1);
+    /// # });
+    /// ```
     pub fn sink(&self) -> ChangesSink<T> {
         ChangesSink(self.clone())
     }
 
     /// Puts a change in, once there is room for it.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{Delta, Store, apply::Changes, queue::OrderedQueue};
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let changes = Changes::new(OrderedQueue::new(), Store::new(0).0);
+    /// changes.push(Delta::Added(thing("web/a", "1"))).await;
+    /// changes.push(Delta::Updated(thing("web/a", "2"))).await;
+    /// assert_eq!(changes.len(), 2);
+    /// # });
+    /// ```
     pub async fn push(&self, delta: Delta<T>) {
         let Shared { queue, known, arrived, room } = &*self.shared;
         loop {
@@ -98,6 +179,23 @@ impl<T: Object> Changes<T> {
     /// # Cancel safety
     ///
     /// Nothing is taken out unless it is returned.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{Delta, Store, apply::Changes, queue::DeltaFifo};
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let changes = Changes::new(DeltaFifo::new(), Store::new(0).0);
+    /// changes.push(Delta::Added(thing("web/a", "1"))).await;
+    /// changes.push(Delta::Added(thing("web/b", "2"))).await;
+    /// let (batch, settled) = changes.next().await;
+    /// assert_eq!((batch.len(), settled), (1, false), "b still waits");
+    /// assert!(changes.next().await.1, "nothing else does");
+    /// # });
+    /// ```
     pub async fn next(&self) -> (Vec<Delta<T>>, bool) {
         loop {
             {
@@ -116,6 +214,32 @@ impl<T: Object> Changes<T> {
     }
 
     /// Hands batch after batch to a function, until cancelled. What still waits then is not processed.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{CancellationToken, Delta, Store, queue::OrderedQueue};
+    /// use kube_informer::apply::{Changes, OnError};
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (store, mut writer) = Store::new(0);
+    /// let changes = Changes::new(OrderedQueue::new(), store.clone());
+    /// changes.push(Delta::Added(thing("web/a", "1"))).await;
+    /// let cancel = CancellationToken::new();
+    /// let put = |batch| {
+    ///     for delta in batch {
+    ///         let Delta::Added(object) = delta else { return Err("only what is new".into()) };
+    ///         writer.put(object);
+    ///     }
+    ///     cancel.cancel();
+    ///     Ok(())
+    /// };
+    /// changes.process(put, OnError::Report(Box::new(|error| panic!("{error}"))), cancel.clone()).await;
+    /// assert!(store.contains("web/a"));
+    /// # });
+    /// ```
     pub async fn process<F>(&self, mut process: F, on_error: OnError, cancel: CancellationToken)
     where
         F: FnMut(Vec<Delta<T>>) -> Result<(), Box<dyn Error + Send + Sync>>,

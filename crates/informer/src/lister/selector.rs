@@ -43,17 +43,37 @@ pub struct SelectorError {
 
 impl Selector {
     /// Chooses everything.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::Selector;
+    /// assert!(Selector::everything().matches(&ConfigMap::default()));
+    /// assert_eq!(Selector::everything(), "".parse()?);
+    /// # Ok::<(), kube_informer::lister::SelectorError>(())
+    /// ```
     pub fn everything() -> Self {
         Self::default()
     }
 
     /// One more requirement: the label has this value.
+    ///
+    /// ```
+    /// # use kube_informer::Selector;
+    /// let selector = Selector::everything().equal("app", "web").exists("tier");
+    /// assert_eq!(selector, "app=web,tier".parse()?);
+    /// # Ok::<(), kube_informer::lister::SelectorError>(())
+    /// ```
     #[must_use]
     pub fn equal(self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.and(key, Requirement::In(BTreeSet::from([value.into()])))
     }
 
     /// One more requirement: there is such a label.
+    ///
+    /// ```
+    /// # use kube_informer::Selector;
+    /// assert_eq!(Selector::everything().exists("tier").to_string(), "tier");
+    /// ```
     #[must_use]
     pub fn exists(self, key: impl Into<String>) -> Self {
         self.and(key, Requirement::Exists)
@@ -65,11 +85,27 @@ impl Selector {
     }
 
     /// True if every object matches.
+    ///
+    /// ```
+    /// # use kube_informer::Selector;
+    /// assert!(Selector::everything().matches_everything());
+    /// assert!(!Selector::everything().exists("app").matches_everything());
+    /// ```
     pub fn matches_everything(&self) -> bool {
         self.requirements.is_empty()
     }
 
     /// True if the object has the labels.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::Selector;
+    /// let mut map = ConfigMap::default();
+    /// map.metadata.labels = Some([("app".to_owned(), "web".to_owned())].into());
+    /// let matches = |text: &str| text.parse::<Selector>().unwrap().matches(&map);
+    /// assert!(matches("app in (web, shop)") && matches("!canary"));
+    /// assert!(!matches("app=web,tier"), "every requirement must hold");
+    /// ```
     pub fn matches(&self, object: &impl Object) -> bool {
         self.requirements.iter().all(|(key, requirement)| requirement.holds(object.label(key)))
     }

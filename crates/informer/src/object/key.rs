@@ -26,6 +26,16 @@ pub struct ObjectKey(Arc<str>);
 /// [`ObjectKey`], borrowed: enough to ask, with nothing allocated.
 ///
 /// Made from `(namespace, name)`, from `"namespace/name"`, from a bare name in cluster scope, or from a key.
+///
+/// ```
+/// use kube_informer::{ObjectKey, object::KeyRef};
+///
+/// let key = KeyRef::from("web/a");
+/// assert_eq!(key, KeyRef::from(("web", "a")));
+/// assert_eq!((key.namespace(), key.name()), (Some("web"), "a"));
+/// assert_eq!(KeyRef::new("", "node-1"), KeyRef::from("node-1"), "cluster scope");
+/// assert_eq!(ObjectKey::from(key).as_str(), "web/a");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyRef<'a> {
     namespace: &'a str,
@@ -53,6 +63,18 @@ impl ObjectKey {
     /// # Errors
     ///
     /// [`KeyError::NoName`] if the object has no name.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube_informer::{ObjectKey, object::KeyError};
+    ///
+    /// let mut map = ConfigMap::default();
+    /// assert_eq!(ObjectKey::of(&map), Err(KeyError::NoName));
+    /// map.metadata.name = Some("a".to_owned());
+    /// map.metadata.namespace = Some("web".to_owned());
+    /// assert_eq!(ObjectKey::of(&map)?.as_str(), "web/a");
+    /// # Ok::<(), KeyError>(())
+    /// ```
     pub fn of<T: Object>(object: &T) -> Result<Self, KeyError> {
         let key = object.id().key;
         if key.name.is_empty() { Err(KeyError::NoName) } else { Ok(key.into()) }

@@ -10,6 +10,21 @@ use crate::processor::Deleted;
 use crate::store::{Snapshot, Store};
 
 /// One change of one object.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use kube_informer::source::Identity;
+/// # let thing = |key: &str, version: &str| {
+/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+/// # };
+/// use kube_informer::Delta;
+/// use kube_informer::queue::KeyDelta;
+///
+/// let delta = KeyDelta::Replaced(thing("web/a", "2"));
+/// assert_eq!(delta.object().version, "2");
+/// assert_eq!(format!("{delta:?}"), "Replaced(web/a@2)");
+/// assert!(matches!(Delta::from(delta), Delta::Updated(_)), "what an informer makes of it");
+/// ```
 pub enum KeyDelta<T> {
     /// It appeared.
     Added(Arc<T>),
@@ -30,6 +45,31 @@ pub type Deltas<T> = Vec<KeyDelta<T>>;
 ///
 /// client-go's `DeltaFIFO`, with its order and its rules. Two deletions in a row become one; nothing else is merged. What
 /// differs: synced is true only once what was popped is also processed, and what the store knows is passed in.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use kube_informer::source::Identity;
+/// # let thing = |key: &str, version: &str| {
+/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+/// # };
+/// use kube_informer::{Deleted, DeltaFifo, Store};
+/// use kube_informer::queue::KeyDelta;
+///
+/// let (store, _writer) = Store::new(0);
+/// let mut queue = DeltaFifo::new();
+/// queue.add(thing("web/a", "1"));
+/// queue.add(thing("web/b", "2"));
+/// queue.update(thing("web/a", "3"));
+/// queue.delete(Deleted::Final(thing("web/a", "4")), &store.snapshot());
+/// assert_eq!(queue.len(), 2, "objects, not changes");
+///
+/// let (key, deltas) = queue.pop().unwrap();
+/// assert_eq!(key.as_str(), "web/a");
+/// assert!(matches!(deltas[..], [KeyDelta::Added(_), KeyDelta::Updated(_), KeyDelta::Deleted(_)]));
+/// assert_eq!(queue.pop().unwrap().0.as_str(), "web/b");
+/// queue.processed();
+/// assert!(queue.is_empty() && queue.has_synced());
+/// ```
 pub struct DeltaFifo<T> {
     order: VecDeque<Place<T>>,
     deltas: HashMap<ObjectKey, Deltas<T>>,
@@ -62,6 +102,19 @@ impl<T: Object> DeltaFifo<T> {
     }
 
     /// Says whether what is listed comes out as [`KeyDelta::Replaced`], told apart from a resync.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{DeltaFifo, Store, queue::KeyDelta};
+    /// let (store, _writer) = Store::new(0);
+    /// let mut queue = DeltaFifo::new().emit_replaced(true);
+    /// queue.replace(vec![thing("web/a", "1")], &store.snapshot());
+    /// assert!(matches!(queue.pop().unwrap().1[..], [KeyDelta::Replaced(_)]), "and not `Sync`");
+    /// ```
     #[must_use]
     pub fn emit_replaced(mut self, emit_replaced: bool) -> Self {
         self.emit_replaced = emit_replaced;
@@ -69,18 +122,60 @@ impl<T: Object> DeltaFifo<T> {
     }
 
     /// An object appeared.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{DeltaFifo, queue::KeyDelta};
+    /// let mut queue = DeltaFifo::new();
+    /// queue.add(thing("web/a", "1"));
+    /// assert!(matches!(queue.get("web/a"), Some([KeyDelta::Added(_)])));
+    /// ```
     pub fn add(&mut self, object: Arc<T>) {
         self.populate();
         self.enqueue(object.id().key.into(), KeyDelta::Added(object));
     }
 
     /// An object changed.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{DeltaFifo, queue::KeyDelta};
+    /// let mut queue = DeltaFifo::new();
+    /// queue.update(thing("web/a", "1"));
+    /// queue.update(thing("web/a", "2"));
+    /// assert!(matches!(queue.get("web/a"), Some([KeyDelta::Updated(_), KeyDelta::Updated(_)])), "both are kept");
+    /// ```
     pub fn update(&mut self, object: Arc<T>) {
         self.populate();
         self.enqueue(object.id().key.into(), KeyDelta::Updated(object));
     }
 
     /// An object is gone. Ignored if it is neither queued nor known.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{Deleted, DeltaFifo, Store, object::KeyRef};
+    /// let (store, mut writer) = Store::new(0);
+    /// writer.put(thing("web/a", "1"));
+    /// let mut queue = DeltaFifo::new();
+    /// queue.delete(Deleted::Unknown(thing("web/a", "1")), &store.snapshot());
+    /// queue.delete(Deleted::Final(thing("web/a", "2")), &store.snapshot());
+    /// queue.delete(Deleted::Final(thing("web/b", "3")), &store.snapshot());
+    /// assert_eq!(queue.keys(), [KeyRef::from("web/a")], "nobody knows b");
+    /// assert_eq!(queue.get("web/a").unwrap().len(), 1, "two deletions are one");
+    /// ```
     pub fn delete(&mut self, object: Deleted<T>, known: &Snapshot<T>) {
         self.populate();
         let key = object.key();
@@ -90,6 +185,21 @@ impl<T: Object> DeltaFifo<T> {
     }
 
     /// The server was asked for everything again: what is missing from the list, queued or known, is gone.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{Deleted, DeltaFifo, Store, queue::KeyDelta};
+    /// let (store, mut writer) = Store::new(0);
+    /// writer.put(thing("web/a", "1"));
+    /// let mut queue = DeltaFifo::new();
+    /// queue.replace(vec![thing("web/b", "2")], &store.snapshot());
+    /// assert!(matches!(queue.get("web/b"), Some([KeyDelta::Sync(_)])));
+    /// assert!(matches!(queue.get("web/a"), Some([KeyDelta::Deleted(Deleted::Unknown(last))]) if last.version == "1"));
+    /// ```
     pub fn replace(&mut self, objects: Vec<Arc<T>>, known: &Snapshot<T>) {
         let replacement = Replacement { mark: ListMark::default(), objects, undecodable: Vec::new() };
         self.replace_scope(replacement, known);
@@ -125,6 +235,23 @@ impl<T: Object> DeltaFifo<T> {
     }
 
     /// Queues everything known to be looked at again, but for what has changes waiting.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{DeltaFifo, Store, queue::KeyDelta};
+    /// let (store, mut writer) = Store::new(0);
+    /// writer.put(thing("web/a", "1"));
+    /// writer.put(thing("web/b", "2"));
+    /// let mut queue = DeltaFifo::new();
+    /// queue.update(thing("web/a", "3"));
+    /// queue.resync(&store.snapshot());
+    /// assert!(matches!(queue.get("web/a"), Some([KeyDelta::Updated(_)])), "it is looked at anyway");
+    /// assert!(matches!(queue.get("web/b"), Some([KeyDelta::Sync(_)])));
+    /// ```
     pub fn resync(&mut self, known: &Snapshot<T>) {
         for object in known.iter() {
             let key = ObjectKey::from(object.id().key);
@@ -135,6 +262,22 @@ impl<T: Object> DeltaFifo<T> {
     }
 
     /// Takes out the changes of the object that has waited longest; `None` if nothing waits.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{DeltaFifo, object::KeyRef};
+    /// let mut queue = DeltaFifo::new();
+    /// queue.add(thing("web/a", "1"));
+    /// queue.add(thing("web/b", "2"));
+    /// queue.update(thing("web/a", "3"));
+    /// let (key, deltas) = queue.pop().unwrap();
+    /// assert_eq!((key.as_str(), deltas.len()), ("web/a", 2));
+    /// assert_eq!(queue.keys(), [KeyRef::from("web/b")]);
+    /// ```
     pub fn pop(&mut self) -> Option<(ObjectKey, Deltas<T>)> {
         while let Some(place) = self.order.pop_front() {
             if let Place::Key(key) = place {
@@ -147,6 +290,22 @@ impl<T: Object> DeltaFifo<T> {
     }
 
     /// Says that everything popped so far is processed.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{DeltaFifo, Store};
+    /// let (store, _writer) = Store::new(0);
+    /// let mut queue = DeltaFifo::new();
+    /// queue.replace(vec![thing("web/a", "1")], &store.snapshot());
+    /// queue.pop();
+    /// assert!(!queue.has_synced(), "popped is not processed");
+    /// queue.processed();
+    /// assert!(queue.has_synced());
+    /// ```
     pub fn processed(&mut self) {
         if let Some(initial) = &mut self.initial {
             *initial = initial.saturating_sub(self.in_hand);
@@ -155,6 +314,21 @@ impl<T: Object> DeltaFifo<T> {
     }
 
     /// Puts changes back that could not be processed, unless newer ones of the same object wait.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::DeltaFifo;
+    /// let mut queue = DeltaFifo::new();
+    /// queue.add(thing("web/a", "1"));
+    /// let (key, deltas) = queue.pop().unwrap();
+    /// queue.update(thing("web/a", "2"));
+    /// queue.add_if_absent(key, deltas);
+    /// assert_eq!(queue.get("web/a").unwrap().len(), 1, "what came meanwhile is newer");
+    /// ```
     pub fn add_if_absent(&mut self, key: ObjectKey, deltas: Deltas<T>) {
         if !deltas.is_empty() && !self.deltas.contains_key(&key) {
             self.order.push_back(Place::Key(key.clone()));
@@ -163,11 +337,41 @@ impl<T: Object> DeltaFifo<T> {
     }
 
     /// The changes of one object that wait, oldest first.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::DeltaFifo;
+    /// let mut queue = DeltaFifo::new();
+    /// queue.add(thing("web/a", "1"));
+    /// queue.update(thing("web/a", "2"));
+    /// let versions: Vec<_> = queue.get("web/a").unwrap().iter().map(|delta| &delta.object().version).collect();
+    /// assert_eq!(versions, ["1", "2"]);
+    /// assert!(queue.get("web/b").is_none());
+    /// ```
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<&[KeyDelta<T>]> {
         self.deltas.get(&ObjectKey::from(key.into())).map(Vec::as_slice)
     }
 
     /// The newest change of every object that waits, in order.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::DeltaFifo;
+    /// let mut queue = DeltaFifo::new();
+    /// queue.add(thing("web/a", "1"));
+    /// queue.add(thing("web/b", "2"));
+    /// queue.update(thing("web/a", "3"));
+    /// let versions: Vec<_> = queue.list().iter().map(|delta| delta.object().version.clone()).collect();
+    /// assert_eq!(versions, ["3", "2"]);
+    /// ```
     pub fn list(&self) -> Vec<&KeyDelta<T>> {
         self.order.iter().filter_map(|place| self.deltas_at(place)?.last()).collect()
     }
@@ -194,6 +398,22 @@ impl<T: Object> DeltaFifo<T> {
     }
 
     /// Takes nothing in from now on. What waits may still be taken out.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::DeltaFifo;
+    /// let mut queue = DeltaFifo::new();
+    /// queue.add(thing("web/a", "1"));
+    /// queue.close();
+    /// queue.add(thing("web/b", "2"));
+    /// assert!(queue.is_closed());
+    /// assert_eq!(queue.pop().unwrap().0.as_str(), "web/a");
+    /// assert!(queue.pop().is_none());
+    /// ```
     pub fn close(&mut self) {
         self.closed = true;
     }

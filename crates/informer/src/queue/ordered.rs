@@ -16,6 +16,27 @@ const BATCH: usize = 1000;
 ///
 /// client-go's `RealFIFO` in its atomic mode. What differs: synced is true only once what was popped is also processed,
 /// an empty first list included.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use kube_informer::source::Identity;
+/// # let thing = |key: &str, version: &str| {
+/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+/// # };
+/// use kube_informer::Delta;
+/// use kube_informer::queue::{ListMark, OrderedQueue, Replacement};
+///
+/// let mut queue = OrderedQueue::new();
+/// let objects = vec![thing("web/a", "1")];
+/// queue.push(Delta::Replaced(Replacement { mark: ListMark::default(), objects, undecodable: Vec::new() }));
+/// queue.push(Delta::Updated(thing("web/a", "2")));
+/// assert_eq!(queue.len(), 2);
+///
+/// assert!(matches!(&queue.pop_batch()[..], [Delta::Replaced(list)] if list.objects.len() == 1));
+/// assert!(!queue.has_synced());
+/// queue.processed();
+/// assert!(queue.has_synced());
+/// ```
 #[derive(Debug)]
 pub struct OrderedQueue<T> {
     waiting: VecDeque<Delta<T>>,
@@ -61,6 +82,22 @@ impl<T: Object> OrderedQueue<T> {
     ///
     /// Changes of a batch are about different objects. What is about many objects or none comes alone, and no batch
     /// reaches beyond the first population. [`OrderedQueue::processed`] is to be called before the next batch.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{Delta, queue::OrderedQueue};
+    /// let mut queue = OrderedQueue::new();
+    /// queue.push(Delta::Added(thing("web/a", "1")));
+    /// queue.push(Delta::Added(thing("web/b", "2")));
+    /// queue.push(Delta::Updated(thing("web/a", "3")));
+    /// assert_eq!(queue.pop_batch().len(), 2, "the second change of a comes after the first");
+    /// queue.processed();
+    /// assert_eq!(queue.pop_batch().len(), 1);
+    /// ```
     pub fn pop_batch(&mut self) -> Vec<Delta<T>> {
         let limit = match self.initial {
             Some(initial) if initial > self.in_hand => BATCH.min(initial - self.in_hand),
@@ -84,6 +121,23 @@ impl<T: Object> OrderedQueue<T> {
     }
 
     /// Says that everything popped so far is processed.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{Delta, queue::OrderedQueue};
+    /// # use kube_informer::queue::{ListMark, Replacement};
+    /// let mut queue = OrderedQueue::<Identity>::new();
+    /// let empty = Replacement { mark: ListMark::default(), objects: Vec::new(), undecodable: Vec::new() };
+    /// queue.push(Delta::Replaced(empty));
+    /// queue.pop_batch();
+    /// assert!(!queue.has_synced(), "popped is not processed");
+    /// queue.processed();
+    /// assert!(queue.has_synced());
+    /// ```
     pub fn processed(&mut self) {
         if let Some(initial) = &mut self.initial {
             *initial = initial.saturating_sub(self.in_hand);

@@ -7,6 +7,28 @@ use rand::{RngExt as _, SeedableRng as _};
 use tokio::time::Instant;
 
 /// How delays between attempts grow, and when they start over.
+///
+/// ```
+/// use std::time::Duration;
+/// # use kube_informer::{SharedInformer, source::*};
+/// use kube_informer::reflector::BackoffOptions;
+/// # use tokio::time::Instant;
+///
+/// # let source = ListWatchFns::new(
+/// #     |options: ListOptions| async { Err::<Items<Identity>, _>(SourceError::CutOff) },
+/// #     |options: WatchOptions| async { Err::<Events<Identity>, _>(SourceError::CutOff) },
+/// # );
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+/// # runtime.unwrap().block_on(async {
+/// // Never waits for more than a second, plus up to as much again of jitter.
+/// let backoff = BackoffOptions { max: Duration::from_secs(1), ..BackoffOptions::default() };
+/// let things = SharedInformer::builder(source).backoff(backoff).build();
+/// things.start()?;
+/// tokio::time::sleep(Duration::from_secs(60)).await;
+/// assert!(things.health().parts[0].failures >= 30);
+/// things.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackoffOptions {
     /// The first delay, before jitter.

@@ -5,6 +5,20 @@ use std::time::Duration;
 use crate::source::SourceError;
 
 /// Why a round ended, or a watch within it was interrupted. None of it ends the reflector.
+///
+/// ```
+/// use std::time::Duration;
+/// use kube_informer::reflector::ReflectorError;
+/// use kube_informer::source::{SourceError, Status};
+///
+/// let silent = ReflectorError::Silent { after: Duration::from_secs(60) };
+/// assert!(silent.is_lost_connection() && silent.source_error().is_none());
+///
+/// let status = Status { code: 429, retry_after: Some(Duration::from_secs(2)), ..Status::default() };
+/// let busy = ReflectorError::List(SourceError::Status(status));
+/// assert!(!busy.is_lost_connection());
+/// assert_eq!(busy.retry_after(), Some(Duration::from_secs(2)));
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReflectorError {

@@ -38,6 +38,20 @@ impl ListReason {
 }
 
 /// How a reflector asks.
+///
+/// A reflector that asks for everything again when told to:
+///
+///
+/// ```
+/// use kube_informer::reflector::ReflectorOptions;
+/// use tokio::sync::watch;
+///
+/// let (relist, requests) = watch::channel(0);
+/// let options = ReflectorOptions { relist_requests: Some(requests), ..ReflectorOptions::default() };
+/// relist.send_modify(|requests| *requests += 1);
+/// assert!(options.streaming && options.relist_requests.unwrap().has_changed()?);
+/// # Ok::<(), watch::error::RecvError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct ReflectorOptions {
     /// What it follows: one namespace of a set, or everything its source has.

@@ -34,13 +34,22 @@ pub const DEFAULT_OBJECT_LIMIT: usize = 32 * 1024 * 1024;
 
 /// Lists and watches one collection of an API server.
 ///
-/// ```no_run
-/// # async fn example(client: kube_client::Client) {
-/// use k8s_openapi::api::core::v1::Pod;
-/// use kube_informer::source::kube::KubeSource;
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// # use serde_json::json;
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// let server = kube_embedded_apiserver::ApiServer::new();
+/// server.create("configmaps", Some("web"), json!({"metadata": {"name": "a", "labels": {"app": "shop"}}}))?;
+/// server.create("configmaps", Some("web"), json!({"metadata": {"name": "b"}}))?;
 ///
-/// let pods = KubeSource::<Pod>::new(client).namespace("web").labels("app=shop").fields("spec.nodeName=worker-7");
-/// # }
+/// let source = KubeSource::<ConfigMap>::new(server.client()).namespace("web").labels("app=shop");
+/// let maps = SharedInformer::builder(source).build();
+/// maps.start()?;
+/// maps.synced().await?;
+/// assert!(maps.store().contains("web/a") && !maps.store().contains("web/b"));
+/// maps.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
 pub struct KubeSource<T> {
     client: Client,
@@ -76,6 +85,31 @@ impl Selection {
 
 impl<T: Kind> KubeSource<T> {
     /// All objects of a kind, in all namespaces.
+    ///
+    /// ```
+    /// # use futures_util::StreamExt as _;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::object::Object;
+    /// # use kube_informer::source::{Decoded, ListOptions, ListPart, ListWatch as _, kube::KubeSource};
+    /// # async fn listed<T: Object>(source: KubeSource<T>) -> Vec<String> {
+    /// #     let mut items = source.list(ListOptions::default()).await.unwrap();
+    /// #     let mut keys = Vec::new();
+    /// #     while let Some(Ok(ListPart::Item(Decoded::Object(object)))) = items.next().await {
+    /// #         keys.push(object.id().key.to_string());
+    /// #     }
+    /// #     keys
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # let map = |name| serde_json::json!({"metadata": {"name": name, "labels": {"app": name}}});
+    /// # server.create("configmaps", Some("web"), map("a"))?;
+    /// # server.create("configmaps", Some("web"), map("b"))?;
+    /// # server.create("configmaps", Some("shop"), map("c"))?;
+    /// # let client = server.client();
+    /// let maps = KubeSource::<ConfigMap>::new(client);
+    /// assert_eq!(listed(maps).await, ["shop/c", "web/a", "web/b"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn new(client: Client) -> Self {
         Self::of(client, T::resource_type())
     }
@@ -83,6 +117,34 @@ impl<T: Kind> KubeSource<T> {
 
 impl<T: Object> KubeSource<T> {
     /// All objects of a collection that is known at run time only.
+    ///
+    /// ```
+    /// # use futures_util::StreamExt as _;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::object::Object;
+    /// # use kube_informer::source::{Decoded, ListOptions, ListPart, ListWatch as _, kube::KubeSource};
+    /// # async fn listed<T: Object>(source: KubeSource<T>) -> Vec<String> {
+    /// #     let mut items = source.list(ListOptions::default()).await.unwrap();
+    /// #     let mut keys = Vec::new();
+    /// #     while let Some(Ok(ListPart::Item(Decoded::Object(object)))) = items.next().await {
+    /// #         keys.push(object.id().key.to_string());
+    /// #     }
+    /// #     keys
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # let map = |name| serde_json::json!({"metadata": {"name": name, "labels": {"app": name}}});
+    /// # server.create("configmaps", Some("web"), map("a"))?;
+    /// # server.create("configmaps", Some("web"), map("b"))?;
+    /// # server.create("configmaps", Some("shop"), map("c"))?;
+    /// # let client = server.client();
+    /// use kube_client::core::{ApiResource, DynamicObject, GroupVersionKind};
+    ///
+    /// let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "ConfigMap"));
+    /// let maps = KubeSource::<DynamicObject>::of(client, resource);
+    /// assert_eq!(listed(maps).await, ["shop/c", "web/a", "web/b"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn of(client: Client, resource: impl Into<ResourceType>) -> Self {
         Self {
             client,
@@ -96,6 +158,31 @@ impl<T: Object> KubeSource<T> {
     }
 
     /// Objects of one namespace only.
+    ///
+    /// ```
+    /// # use futures_util::StreamExt as _;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::object::Object;
+    /// # use kube_informer::source::{Decoded, ListOptions, ListPart, ListWatch as _, kube::KubeSource};
+    /// # async fn listed<T: Object>(source: KubeSource<T>) -> Vec<String> {
+    /// #     let mut items = source.list(ListOptions::default()).await.unwrap();
+    /// #     let mut keys = Vec::new();
+    /// #     while let Some(Ok(ListPart::Item(Decoded::Object(object)))) = items.next().await {
+    /// #         keys.push(object.id().key.to_string());
+    /// #     }
+    /// #     keys
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # let map = |name| serde_json::json!({"metadata": {"name": name, "labels": {"app": name}}});
+    /// # server.create("configmaps", Some("web"), map("a"))?;
+    /// # server.create("configmaps", Some("web"), map("b"))?;
+    /// # server.create("configmaps", Some("shop"), map("c"))?;
+    /// # let client = server.client();
+    /// let maps = KubeSource::<ConfigMap>::new(client).namespace("web");
+    /// assert_eq!(listed(maps).await, ["web/a", "web/b"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.selection.namespace = Some(namespace.into());
@@ -103,6 +190,31 @@ impl<T: Object> KubeSource<T> {
     }
 
     /// Objects that match a label selector only.
+    ///
+    /// ```
+    /// # use futures_util::StreamExt as _;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::object::Object;
+    /// # use kube_informer::source::{Decoded, ListOptions, ListPart, ListWatch as _, kube::KubeSource};
+    /// # async fn listed<T: Object>(source: KubeSource<T>) -> Vec<String> {
+    /// #     let mut items = source.list(ListOptions::default()).await.unwrap();
+    /// #     let mut keys = Vec::new();
+    /// #     while let Some(Ok(ListPart::Item(Decoded::Object(object)))) = items.next().await {
+    /// #         keys.push(object.id().key.to_string());
+    /// #     }
+    /// #     keys
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # let map = |name| serde_json::json!({"metadata": {"name": name, "labels": {"app": name}}});
+    /// # server.create("configmaps", Some("web"), map("a"))?;
+    /// # server.create("configmaps", Some("web"), map("b"))?;
+    /// # server.create("configmaps", Some("shop"), map("c"))?;
+    /// # let client = server.client();
+    /// let maps = KubeSource::<ConfigMap>::new(client).labels("app in (b, c)");
+    /// assert_eq!(listed(maps).await, ["shop/c", "web/b"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn labels(mut self, selector: impl Into<String>) -> Self {
         self.selection.labels = Some(selector.into());
@@ -110,6 +222,31 @@ impl<T: Object> KubeSource<T> {
     }
 
     /// Objects that match a field selector only.
+    ///
+    /// ```
+    /// # use futures_util::StreamExt as _;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::object::Object;
+    /// # use kube_informer::source::{Decoded, ListOptions, ListPart, ListWatch as _, kube::KubeSource};
+    /// # async fn listed<T: Object>(source: KubeSource<T>) -> Vec<String> {
+    /// #     let mut items = source.list(ListOptions::default()).await.unwrap();
+    /// #     let mut keys = Vec::new();
+    /// #     while let Some(Ok(ListPart::Item(Decoded::Object(object)))) = items.next().await {
+    /// #         keys.push(object.id().key.to_string());
+    /// #     }
+    /// #     keys
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # let map = |name| serde_json::json!({"metadata": {"name": name, "labels": {"app": name}}});
+    /// # server.create("configmaps", Some("web"), map("a"))?;
+    /// # server.create("configmaps", Some("web"), map("b"))?;
+    /// # server.create("configmaps", Some("shop"), map("c"))?;
+    /// # let client = server.client();
+    /// let maps = KubeSource::<ConfigMap>::new(client).fields("metadata.name=b");
+    /// assert_eq!(listed(maps).await, ["web/b"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
         self.selection.fields = Some(selector.into());
@@ -117,6 +254,32 @@ impl<T: Object> KubeSource<T> {
     }
 
     /// Sends one more query parameter with each request.
+    ///
+    /// ```
+    /// # use futures_util::StreamExt as _;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::object::Object;
+    /// # use kube_informer::source::{Decoded, ListOptions, ListPart, ListWatch as _, kube::KubeSource};
+    /// # async fn listed<T: Object>(source: KubeSource<T>) -> Vec<String> {
+    /// #     let mut items = source.list(ListOptions::default()).await.unwrap();
+    /// #     let mut keys = Vec::new();
+    /// #     while let Some(Ok(ListPart::Item(Decoded::Object(object)))) = items.next().await {
+    /// #         keys.push(object.id().key.to_string());
+    /// #     }
+    /// #     keys
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # let map = |name| serde_json::json!({"metadata": {"name": name, "labels": {"app": name}}});
+    /// # server.create("configmaps", Some("web"), map("a"))?;
+    /// # server.create("configmaps", Some("web"), map("b"))?;
+    /// # server.create("configmaps", Some("shop"), map("c"))?;
+    /// # let client = server.client();
+    /// let maps = KubeSource::<ConfigMap>::new(client).query("pretty", "true");
+    /// assert_eq!(listed(maps).await.len(), 3);
+    /// assert!(server.requests()[0].query.contains("pretty=true"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn query(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.selection.extra.push((name.into(), value.into()));
@@ -124,6 +287,34 @@ impl<T: Object> KubeSource<T> {
     }
 
     /// Asks the server for metadata only. The type must be one that needs no more, such as `PartialObjectMeta`.
+    ///
+    /// ```
+    /// # use futures_util::StreamExt as _;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::object::Object;
+    /// # use kube_informer::source::{Decoded, ListOptions, ListPart, ListWatch as _, kube::KubeSource};
+    /// # async fn listed<T: Object>(source: KubeSource<T>) -> Vec<String> {
+    /// #     let mut items = source.list(ListOptions::default()).await.unwrap();
+    /// #     let mut keys = Vec::new();
+    /// #     while let Some(Ok(ListPart::Item(Decoded::Object(object)))) = items.next().await {
+    /// #         keys.push(object.id().key.to_string());
+    /// #     }
+    /// #     keys
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # let map = |name| serde_json::json!({"metadata": {"name": name, "labels": {"app": name}}});
+    /// # server.create("configmaps", Some("web"), map("a"))?;
+    /// # server.create("configmaps", Some("web"), map("b"))?;
+    /// # server.create("configmaps", Some("shop"), map("c"))?;
+    /// # let client = server.client();
+    /// use kube_client::core::metadata::PartialObjectMeta;
+    /// # use kube_informer::object::Kind as _;
+    ///
+    /// let source = KubeSource::<PartialObjectMeta<ConfigMap>>::of(client, ConfigMap::resource_type());
+    /// assert_eq!(listed(source.metadata_only()).await, ["shop/c", "web/a", "web/b"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn metadata_only(mut self) -> Self {
         self.metadata_only = true;
@@ -131,6 +322,29 @@ impl<T: Object> KubeSource<T> {
     }
 
     /// Whether managed fields are decoded; they are not unless asked for.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::source::kube::KubeSource;
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # let map = |name| serde_json::json!({"metadata": {"name": name, "labels": {"app": name}}});
+    /// # server.create("configmaps", Some("web"), map("a"))?;
+    /// # server.create("configmaps", Some("web"), map("b"))?;
+    /// # server.create("configmaps", Some("shop"), map("c"))?;
+    /// # let client = server.client();
+    /// use kube_informer::{SharedInformer, object::ManagedFields};
+    ///
+    /// let fields = serde_json::json!([{"manager": "kubectl", "operation": "Apply", "fieldsType": "FieldsV1"}]);
+    /// server.patch("configmaps", Some("web"), "a", serde_json::json!({"metadata": {"managedFields": fields}}))?;
+    /// let source = KubeSource::<ConfigMap>::new(client).managed_fields(ManagedFields::Keep);
+    /// let maps = SharedInformer::builder(source).build();
+    /// maps.start()?;
+    /// maps.synced().await?;
+    /// assert!(maps.store().get("web/a").unwrap().metadata.managed_fields.is_some());
+    /// maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn managed_fields(mut self, managed_fields: ManagedFields) -> Self {
         self.managed_fields = managed_fields;
@@ -138,6 +352,25 @@ impl<T: Object> KubeSource<T> {
     }
 
     /// The largest object that is accepted, in bytes; see [`DEFAULT_OBJECT_LIMIT`].
+    ///
+    /// ```
+    /// # use futures_util::StreamExt as _;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::source::{ListOptions, ListWatch as _, kube::KubeSource};
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # let map = |name| serde_json::json!({"metadata": {"name": name, "labels": {"app": name}}});
+    /// # server.create("configmaps", Some("web"), map("a"))?;
+    /// # server.create("configmaps", Some("web"), map("b"))?;
+    /// # server.create("configmaps", Some("shop"), map("c"))?;
+    /// # let client = server.client();
+    /// use kube_informer::source::SourceError;
+    ///
+    /// let source = KubeSource::<ConfigMap>::new(client).object_limit(64);
+    /// let parts: Vec<_> = source.list(ListOptions::default()).await?.collect().await;
+    /// assert!(matches!(parts.last(), Some(Err(SourceError::TooLarge { limit: 64 }))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn object_limit(mut self, bytes: usize) -> Self {
         self.object_limit = bytes;

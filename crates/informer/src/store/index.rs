@@ -17,6 +17,25 @@ use crate::object::{KeyRef, Object};
 /// A named index over a store: looks objects up by a value computed from each.
 ///
 /// It changes in the same critical section as the store, so it is never out of step with it.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use kube_informer::source::Identity;
+/// # let thing = |key: &str, version: &str| {
+/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+/// # };
+/// use kube_informer::Store;
+///
+/// let (_store, mut writer) = Store::new(0);
+/// let by_name = writer.add_index_with("name", |object: &Identity, add| add(object.key.name()))?;
+/// writer.put(thing("web/a", "1"));
+/// writer.put(thing("shop/a", "2"));
+/// writer.put(thing("shop/b", "3"));
+/// assert_eq!(by_name.get("a").len(), 2);
+/// assert_eq!((by_name.count("b"), by_name.count("c")), (1, 0));
+/// assert_eq!(by_name.values(), ["a", "b"]);
+/// # Ok::<(), kube_informer::store::IndexError>(())
+/// ```
 pub struct Index<T> {
     store: Store<T>,
     at: usize,
@@ -34,6 +53,19 @@ pub enum IndexError {
 /// What an index function may return: no value, one, or many.
 ///
 /// Text in any form, an `Option`, a list or a set of such.
+///
+/// ```
+/// use kube_informer::store::IndexValues;
+///
+/// fn collect(values: impl IndexValues) -> Vec<String> {
+///     let mut all = Vec::new();
+///     values.for_each(&mut |value| all.push(value.to_owned()));
+///     all
+/// }
+/// assert_eq!(collect("a"), ["a"]);
+/// assert_eq!(collect(vec![Some("a"), None, Some("b")]), ["a", "b"]);
+/// assert!(collect(None::<String>).is_empty());
+/// ```
 pub trait IndexValues {
     /// Hands each value over.
     fn for_each(self, f: &mut dyn FnMut(&str));
