@@ -102,11 +102,43 @@ enum Lifecycle<T> {
 
 impl<T: Object> SharedInformer<T> {
     /// Configures an informer over any source, with no Kubernetes client needed.
+    ///
+    /// ```
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let things = SharedInformer::builder(source).name("things").build();
+    /// things.start()?;
+    /// things.synced().await?;
+    /// assert_eq!((things.name(), things.store().len()), ("things", 1));
+    /// things.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn builder(source: impl ListWatch<T>) -> InformerBuilder<T> {
         InformerBuilder::new([(None, source)])
     }
 
     /// True if both are handles to one informer.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformerFactory;
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// let factory = SharedInformerFactory::new(server.client());
+    /// let (first, second) = (factory.informer::<ConfigMap>()?, factory.informer::<ConfigMap>()?);
+    /// assert!(first.is_same(&second));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
@@ -121,6 +153,29 @@ impl<T: Object> SharedInformer<T> {
     /// # Errors
     ///
     /// [`StartError::NoRuntime`] outside of a tokio runtime, [`StartError::Stopped`] if it has been stopped.
+    ///
+    /// ```
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// # let things = SharedInformer::builder(source).build();
+    /// use kube_informer::informer::StartError;
+    ///
+    /// assert_eq!(things.start(), Err(StartError::NoRuntime));
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// things.start()?;
+    /// things.start()?; // Does nothing.
+    /// assert!(things.has_started());
+    /// things.stop().await;
+    /// assert!(matches!(things.start(), Err(StartError::Stopped(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn start(&self) -> Result<(), StartError> {
         let Shared { core, cancel, lifecycle, .. } = &*self.shared;
         let mut lifecycle = lifecycle.lock();
@@ -158,6 +213,30 @@ impl<T: Object> SharedInformer<T> {
     /// # Errors
     ///
     /// As [`SharedInformer::start`].
+    ///
+    /// ```
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// # let things = SharedInformer::builder(source).build();
+    /// use kube_informer::CancellationToken;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let cancel = CancellationToken::new();
+    /// let work = async {
+    ///     things.synced().await?;
+    ///     cancel.cancel();
+    ///     Ok::<(), kube_informer::informer::Stopped>(())
+    /// };
+    /// let (ran, worked) = tokio::join!(things.run(cancel.clone()), work);
+    /// assert!(ran.is_ok() && worked.is_ok() && things.is_stopped());
+    /// # });
+    /// ```
     pub async fn run(&self, cancel: CancellationToken) -> Result<(), StartError> {
         self.start()?;
         tokio::select! {
@@ -173,6 +252,23 @@ impl<T: Object> SharedInformer<T> {
     ///
     /// Callbacks under way are waited for; events that were not delivered yet are dropped. From inside one of its own
     /// callbacks it only ends the informer and does not wait: that would be for itself.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// # maps.start()?;
+    /// # maps.synced().await?;
+    /// maps.stop().await;
+    /// server.delete("configmaps", Some("web"), "a")?;
+    /// assert!(maps.store().contains("web/a"), "as it was when the informer ended");
+    /// assert!(maps.relist().await.is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub async fn stop(&self) {
         let Shared { core, cancel, lifecycle, ending } = &*self.shared;
         cancel.cancel();
@@ -204,16 +300,70 @@ impl<T: Object> SharedInformer<T> {
     }
 
     /// The cache.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// # maps.start()?;
+    /// # maps.synced().await?;
+    /// let store = maps.store();
+    /// assert!(store.contains("web/a"));
+    /// server.delete("configmaps", Some("web"), "a")?;
+    /// maps.wait_for("web/a", |map| map.is_none()).await?;
+    /// assert!(store.is_empty(), "it is kept in step");
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn store(&self) -> Store<T> {
         self.shared.core.store.clone()
     }
 
     /// The cache, by namespace and labels.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// # maps.start()?;
+    /// # maps.synced().await?;
+    /// use kube_informer::Selector;
+    ///
+    /// let lister = maps.lister();
+    /// assert_eq!(lister.namespace("web").list(&Selector::everything()).len(), 1);
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn lister(&self) -> Lister<T> {
         Lister::new(self.store())
     }
 
     /// The index of that name, or `None` if nobody added it.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// # maps.start()?;
+    /// # maps.synced().await?;
+    /// let by_namespace = maps.index("namespace").expect("every informer has it");
+    /// assert_eq!(by_namespace.get("web").len(), 1);
+    /// assert!(maps.index("color").is_none());
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn index(&self, name: &str) -> Option<Index<T>> {
         self.shared.core.store.index(name)
     }
@@ -232,6 +382,22 @@ impl<T: Object> SharedInformer<T> {
     /// # Cancel safety
     ///
     /// Waiting again is fine.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// maps.start()?;
+    /// assert!(!maps.is_synced());
+    /// maps.synced().await?;
+    /// assert!(maps.is_synced() && maps.store().contains("web/a"));
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub async fn synced(&self) -> Result<(), Stopped> {
         self.reach(|progress| progress.synced.then_some(())).await
     }
@@ -241,6 +407,23 @@ impl<T: Object> SharedInformer<T> {
     /// # Errors
     ///
     /// [`NotSynced`] says what the informer was doing instead: a refused request, a kind the server does not know.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_embedded_apiserver::{ApiServer, Fault};
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use std::time::Duration;
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    /// # runtime.unwrap().block_on(async {
+    /// let server = ApiServer::new();
+    /// server.faults().add(Fault::status(403));
+    /// let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// maps.start()?;
+    /// let error = maps.synced_within(Duration::from_secs(5)).await.unwrap_err();
+    /// assert!(error.to_string().contains("server answered 403"), "{error}");
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub async fn synced_within(&self, within: Duration) -> Result<(), NotSynced> {
         match tokio::time::timeout(within, self.synced()).await {
             Ok(Ok(())) => Ok(()),
@@ -251,6 +434,22 @@ impl<T: Object> SharedInformer<T> {
     }
 
     /// The version up to which the cache reflects every change; `None` before the first list.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// assert_eq!(maps.last_sync_version(), None);
+    /// maps.start()?;
+    /// maps.synced().await?;
+    /// assert_eq!(maps.last_sync_version(), Some(server.revision().into()));
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn last_sync_version(&self) -> Option<ResourceVersion> {
         self.shared.core.store.version()
     }
@@ -263,6 +462,26 @@ impl<T: Object> SharedInformer<T> {
     ///
     /// [`WaitError::Stopped`] if the informer ended before, [`WaitError::VersionsRestarted`] if the server was restored
     /// to an older state meanwhile.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// # maps.start()?;
+    /// # maps.synced().await?;
+    /// use kube_informer::ResourceVersion;
+    ///
+    /// let written = server.create("configmaps", Some("web"), json!({"metadata": {"name": "b"}}))?;
+    /// let version = ResourceVersion::from(written["metadata"]["resourceVersion"].as_str().unwrap());
+    /// maps.wait_for_version(&version).await?;
+    /// assert!(maps.store().contains("web/b"), "what was written can be read");
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub async fn wait_for_version(&self, version: &ResourceVersion) -> Result<(), WaitError> {
         let epoch = self.shared.core.progress.borrow().epoch;
         let reached = self.reach(|progress| {
@@ -283,6 +502,27 @@ impl<T: Object> SharedInformer<T> {
     /// # Cancel safety
     ///
     /// Waiting again is fine.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// # maps.start()?;
+    /// # maps.synced().await?;
+    /// server.patch("configmaps", Some("web"), "a", json!({"data": {"ready": "yes"}}))?;
+    /// let ready = |map: &ConfigMap| map.data.as_ref().is_some_and(|data| data["ready"] == "yes");
+    /// let map = maps.wait_for("web/a", |map| map.is_some_and(|map| ready(map))).await?;
+    /// assert!(map.is_some());
+    ///
+    /// server.delete("configmaps", Some("web"), "a")?;
+    /// assert!(maps.wait_for("web/a", |map| map.is_none()).await?.is_none());
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub async fn wait_for<'k>(
         &self,
         key: impl Into<KeyRef<'k>>,
@@ -301,6 +541,23 @@ impl<T: Object> SharedInformer<T> {
     /// # Errors
     ///
     /// [`Stopped`] if the informer ended before.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// # maps.start()?;
+    /// # maps.synced().await?;
+    /// let before = server.requests().len();
+    /// maps.relist().await?;
+    /// assert!(server.requests().len() > before, "the server was asked");
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub async fn relist(&self) -> Result<(), Stopped> {
         let mut request = 0;
         self.shared.core.relists.send_modify(|requests| {
@@ -317,6 +574,37 @@ impl<T: Object> SharedInformer<T> {
     /// # Errors
     ///
     /// [`VerifyError`] if the server could not be asked.
+    ///
+    /// A cache whose server never told it of a change:
+    ///
+    ///
+    /// ```
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # use std::sync::{Arc, atomic::{AtomicBool, Ordering}};
+    /// use kube_informer::informer::Difference;
+    ///
+    /// # let deleted = Arc::new(AtomicBool::new(false));
+    /// # let is_deleted = deleted.clone();
+    /// # let source = ListWatchFns::new(
+    /// #     move |_: ListOptions| {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         let things = Some(thing).filter(|_| !is_deleted.load(Ordering::Relaxed));
+    /// #         let end = ListEnd { version: Some("7".into()), ..ListEnd::default() };
+    /// #         async { Ok(Items::complete(things, end)) }
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let things = SharedInformer::builder(source).build();
+    /// # things.start()?;
+    /// # things.synced().await?;
+    /// assert_eq!(things.verify().await?, []);
+    /// deleted.store(true, Ordering::Relaxed); // The source lists it no more, and its watch is silent.
+    /// assert!(matches!(&things.verify().await?[..], [Difference::Extra { key, .. }] if key.as_str() == "web/a"));
+    /// things.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub async fn verify(&self) -> Result<Vec<Difference>, VerifyError> {
         let first = self.differences().await?;
         if first.is_empty() {
@@ -345,21 +633,86 @@ impl<T: Object> SharedInformer<T> {
     }
 
     /// What the informer is doing, and how well.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// # maps.start()?;
+    /// # maps.synced().await?;
+    /// let health = maps.health();
+    /// assert!(health.synced && !health.stopped);
+    /// assert_eq!(health.parts.len(), 1, "one for all namespaces");
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn health(&self) -> Health {
         self.shared.core.health.health()
     }
 
     /// The same, as it changes.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// # maps.start()?;
+    /// # maps.synced().await?;
+    /// let mut changes = maps.health_changes();
+    /// changes.wait_for(|health| health.is_watching()).await?;
+    /// maps.stop().await;
+    /// assert!(changes.wait_for(|health| health.stopped).await?.to_string().contains("stopped"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn health_changes(&self) -> watch::Receiver<Health> {
         self.shared.core.health.subscribe()
     }
 
     /// How many changes came and wait to be applied.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// # maps.start()?;
+    /// # maps.synced().await?;
+    /// assert_eq!(maps.queued(), 0, "what came has been applied");
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn queued(&self) -> usize {
         self.shared.core.changes.len()
     }
 
     /// Calls a function with everything that goes wrong. The last one set is called.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_embedded_apiserver::{ApiServer, Fault};
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let server = ApiServer::new();
+    /// server.faults().add(Fault::status(403));
+    /// let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// let (sender, mut codes) = tokio::sync::mpsc::unbounded_channel();
+    /// maps.on_error(move |error| { let _ = sender.send(error.status().map(|status| status.code)); });
+    /// maps.start()?;
+    /// assert_eq!(codes.recv().await, Some(Some(403)));
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn on_error(&self, hook: impl Fn(&InformerError) + Send + Sync + 'static) {
         self.shared.core.health.set_error_hook(Arc::new(hook));
     }

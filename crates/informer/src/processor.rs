@@ -23,6 +23,21 @@ pub use self::listener::{EventStream, HandlerOptions};
 pub use self::mailbox::Delivery;
 
 /// What a handler is told.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use kube_informer::source::Identity;
+/// # let thing = |key: &str, version: &str| {
+/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+/// # };
+/// use kube_informer::{Deleted, Event};
+///
+/// let event = Event::Updated { old: thing("web/a", "1"), new: thing("web/a", "2") };
+/// assert_eq!(event.key().as_str(), "web/a");
+/// assert_eq!(event.key_ref().name(), "a");
+/// assert_eq!(event.object().version, "2", "the newest state");
+/// assert_eq!(format!("{event:?}"), "Updated(web/a@1 to 2)");
+/// ```
 pub enum Event<T> {
     /// An object appeared.
     Added {
@@ -45,6 +60,21 @@ pub enum Event<T> {
 }
 
 /// The last that is known of an object that is gone. It always has a key.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use kube_informer::source::Identity;
+/// # let thing = |key: &str, version: &str| {
+/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+/// # };
+/// use kube_informer::{Deleted, Event};
+///
+/// // The deletion happened while nobody was watching.
+/// let event = Event::Deleted(Deleted::Unknown(thing("web/a", "1")));
+/// let Event::Deleted(gone) = event else { panic!() };
+/// assert!(!gone.is_final());
+/// assert_eq!((gone.key().as_str(), gone.object().version.as_str()), ("web/a", "1"));
+/// ```
 pub enum Deleted<T> {
     /// The state at deletion, as the server sent it.
     Final(Arc<T>),

@@ -23,6 +23,28 @@ use crate::source::transform::{Transform, Transformed};
 use crate::store::{Store, index_function};
 
 /// Configures a [`SharedInformer`]; see [`SharedInformer::builder`].
+///
+/// ```
+/// # use std::time::Duration;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// # use serde_json::json;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # let server = kube_embedded_apiserver::ApiServer::new();
+/// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+/// let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client()))
+///     .name("settings")
+///     .page_size(500)
+///     .resync_period(Duration::from_secs(600))
+///     .transform(|mut map: ConfigMap| {
+///         map.binary_data = None;
+///         Ok::<_, String>(map)
+///     })
+///     .build();
+/// assert_eq!(maps.name(), "settings");
+/// assert!(!maps.has_started());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 pub struct InformerBuilder<T> {
     name: String,
     resource: Option<ResourceType>,
@@ -54,6 +76,20 @@ impl<T: Object> InformerBuilder<T> {
     }
 
     /// The name that logs, messages and metrics use; the type's name unless given.
+    ///
+    /// ```
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// let things = SharedInformer::builder(source).name("rooms").build();
+    /// assert_eq!(things.name(), "rooms");
+    /// ```
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
@@ -61,6 +97,22 @@ impl<T: Object> InformerBuilder<T> {
     }
 
     /// Whether to ask for the initial state by a watch where the source can. On unless said otherwise.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// let source = KubeSource::<ConfigMap>::new(server.client());
+    /// let maps = SharedInformer::builder(source).streaming(false).build();
+    /// maps.start()?;
+    /// maps.synced().await?;
+    /// assert_eq!(server.requests()[0].verb.as_str(), "list", "not a watch");
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn streaming(mut self, streaming: bool) -> Self {
         self.options.streaming = streaming;
@@ -68,6 +120,22 @@ impl<T: Object> InformerBuilder<T> {
     }
 
     /// How many objects a list asks for at a time.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// let source = KubeSource::<ConfigMap>::new(server.client());
+    /// let maps = SharedInformer::builder(source).streaming(false).page_size(50).build();
+    /// maps.start()?;
+    /// maps.synced().await?;
+    /// assert!(server.requests()[0].query.contains("limit=50"));
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn page_size(mut self, page_size: usize) -> Self {
         self.options.page_size = Some(page_size);
@@ -75,6 +143,25 @@ impl<T: Object> InformerBuilder<T> {
     }
 
     /// The shortest time a watch is asked to last; the longest is twice that.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// let source = KubeSource::<ConfigMap>::new(server.client());
+    /// let maps = SharedInformer::builder(source).watch_timeout(Duration::from_secs(1800)).build();
+    /// maps.start()?;
+    /// maps.synced().await?;
+    /// let query = &server.requests()[0].query;
+    /// let asked = query.split('&').find_map(|part| part.strip_prefix("timeoutSeconds=")).unwrap();
+    /// assert!((1800..=3600).contains(&asked.parse::<u64>()?));
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn watch_timeout(mut self, timeout: Duration) -> Self {
         self.options.watch_timeout = timeout;
@@ -82,6 +169,25 @@ impl<T: Object> InformerBuilder<T> {
     }
 
     /// How long a list or an initial stream may stand still before it is given up.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListOptions, ListWatchFns, WatchOptions};
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    /// # runtime.unwrap().block_on(async {
+    /// // A list of which nothing ever comes.
+    /// let source = ListWatchFns::new(
+    ///     |_: ListOptions| async { Ok(Items::<Identity>::new(futures_util::stream::pending())) },
+    ///     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// );
+    /// let things = SharedInformer::builder(source).progress_deadline(Duration::from_secs(5)).build();
+    /// things.start()?;
+    /// tokio::time::sleep(Duration::from_secs(6)).await;
+    /// assert_eq!(things.health().parts[0].failures, 1, "it has been given up, to be tried again");
+    /// things.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn progress_deadline(mut self, deadline: Duration) -> Self {
         self.options.progress_deadline = deadline;
@@ -89,6 +195,26 @@ impl<T: Object> InformerBuilder<T> {
     }
 
     /// How long to wait between attempts.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use kube_informer::{SharedInformer, source::*};
+    /// use kube_informer::reflector::BackoffOptions;
+    ///
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async { Err::<Items<Identity>, _>(SourceError::CutOff) },
+    /// #     |_: WatchOptions| async { Err::<Events<Identity>, _>(SourceError::CutOff) },
+    /// # );
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    /// # runtime.unwrap().block_on(async {
+    /// let patient = BackoffOptions { initial: Duration::from_secs(60), ..BackoffOptions::default() };
+    /// let things = SharedInformer::builder(source).backoff(patient).build();
+    /// things.start()?;
+    /// tokio::time::sleep(Duration::from_secs(59)).await;
+    /// assert_eq!(things.health().parts[0].failures, 1, "it has not tried again");
+    /// things.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn backoff(mut self, backoff: BackoffOptions) -> Self {
         self.options.backoff = backoff;
@@ -96,6 +222,24 @@ impl<T: Object> InformerBuilder<T> {
     }
 
     /// Which queue changes pass through on their way to the cache.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// use kube_informer::QueueOrder;
+    ///
+    /// let source = KubeSource::<ConfigMap>::new(server.client());
+    /// let maps = SharedInformer::builder(source).queue_order(QueueOrder::PerObject).build();
+    /// maps.start()?;
+    /// maps.synced().await?;
+    /// assert!(maps.store().contains("web/a"));
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn queue_order(mut self, order: QueueOrder) -> Self {
         self.order = order;
@@ -103,6 +247,30 @@ impl<T: Object> InformerBuilder<T> {
     }
 
     /// How often handlers are shown the cache again, unless they ask for another period. Never unless given.
+    ///
+    /// ```
+    /// # use futures_util::StreamExt as _;
+    /// # use std::time::Duration;
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// use kube_informer::Event;
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    /// # runtime.unwrap().block_on(async {
+    /// let things = SharedInformer::builder(source).resync_period(Duration::from_secs(600)).build();
+    /// let mut events = things.events();
+    /// things.start()?;
+    /// assert!(matches!(events.next().await, Some(Event::Added { .. })));
+    /// assert!(matches!(events.next().await, Some(Event::Resynced(_))), "ten minutes later");
+    /// things.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn resync_period(mut self, period: Duration) -> Self {
         self.resync_period = Some(period).filter(|period| !period.is_zero());
@@ -110,6 +278,30 @@ impl<T: Object> InformerBuilder<T> {
     }
 
     /// How often the server is asked for everything again though nothing is wrong. Never unless given.
+    ///
+    /// ```
+    /// # use std::sync::{Arc, atomic::{AtomicUsize, Ordering}};
+    /// # use std::time::Duration;
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let lists = Arc::new(AtomicUsize::new(0));
+    /// # let counted = lists.clone();
+    /// # let source = ListWatchFns::new(
+    /// #     move |_: ListOptions| {
+    /// #         counted.fetch_add(1, Ordering::Relaxed);
+    /// #         async { Ok(Items::<Identity>::complete([], ListEnd { version: Some("7".into()), ..ListEnd::default() })) }
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    /// # runtime.unwrap().block_on(async {
+    /// let things = SharedInformer::builder(source).relist_period(Duration::from_secs(60)).build();
+    /// things.start()?;
+    /// tokio::time::sleep(Duration::from_secs(130)).await;
+    /// assert_eq!(lists.load(Ordering::Relaxed), 3, "the source counts how often it is listed");
+    /// things.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn relist_period(mut self, period: Duration) -> Self {
         self.options.relist_period = Some(period).filter(|period| !period.is_zero());
@@ -120,6 +312,33 @@ impl<T: Object> InformerBuilder<T> {
     ///
     /// It must leave name, namespace, uid and version alone. What it fails on is treated like an object that could not be
     /// decoded: the last good copy stays, and the error is reported.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// server.patch("configmaps", Some("web"), "a", json!({"data": {"color": "red", "essay": "much text"}}))?;
+    /// let source = KubeSource::<ConfigMap>::new(server.client());
+    /// let maps = SharedInformer::builder(source)
+    ///     .transform(|mut map: ConfigMap| {
+    ///         let data = map.data.as_mut().ok_or("there is no data")?;
+    ///         data.remove("essay");
+    ///         Ok::<_, &str>(map)
+    ///     })
+    ///     .build();
+    /// maps.start()?;
+    /// maps.synced().await?;
+    /// assert_eq!(maps.store().get("web/a").unwrap().data.as_ref().unwrap().len(), 1);
+    ///
+    /// server.create("configmaps", Some("web"), json!({"metadata": {"name": "b"}}))?;
+    /// maps.health_changes().wait_for(|health| !health.undecodable.is_empty()).await?;
+    /// assert_eq!(maps.health().undecodable[&"web/b".parse()?], "transform failed: there is no data");
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn transform<F, E>(mut self, transform: F) -> Self
     where
@@ -144,6 +363,30 @@ impl<T: Object> InformerBuilder<T> {
     }
 
     /// So many first lists may run at once, of all informers that share this.
+    ///
+    /// ```
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// # use std::sync::Arc;
+    /// use tokio::sync::Semaphore;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let turns = Arc::new(Semaphore::new(0));
+    /// let things = SharedInformer::builder(source).first_lists(turns.clone()).build();
+    /// things.start()?;
+    /// # for _ in 0..100 { tokio::task::yield_now().await }
+    /// assert!(!things.is_synced(), "it is nobody's turn");
+    /// turns.add_permits(1);
+    /// things.synced().await?;
+    /// things.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn first_lists(mut self, first_lists: Arc<Semaphore>) -> Self {
         self.options.first_lists = Some(first_lists);
@@ -151,6 +394,34 @@ impl<T: Object> InformerBuilder<T> {
     }
 
     /// Where all chance comes from, so that a run can be repeated.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = |n: u32| Identity { key: format!("web/{n}").parse().unwrap(), uid: String::new(), version: "7".into() };
+    /// #         Ok(Items::complete((0..100).map(thing), ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let mut orders = Vec::new();
+    /// for source in [source.clone(), source] {
+    ///     let things = SharedInformer::builder(source).seed(42).build();
+    ///     things.start()?;
+    ///     things.synced().await?;
+    ///     orders.push(things.store().snapshot().iter().map(|thing| thing.key.clone()).collect::<Vec<_>>());
+    ///     things.stop().await;
+    /// }
+    /// assert_eq!(orders[0], orders[1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.options.seed = seed;

@@ -34,6 +34,15 @@ pub enum WaitError {
 }
 
 /// Informers that were not synced in time, and what each of them was doing.
+///
+/// ```
+/// use std::time::Duration;
+/// use kube_informer::informer::NotSynced;
+///
+/// let waiting = vec![("pods".to_owned(), "listing, 500 received".to_owned())];
+/// let error = NotSynced { within: Duration::from_secs(5), waiting };
+/// assert_eq!(error.to_string(), "not synced within 5s: pods (listing, 500 received)");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not synced within {within:?}: {}", list(waiting))]
 pub struct NotSynced {

@@ -41,6 +41,25 @@ pub(super) fn within<R>(id: Option<u64>, run: impl FnOnce() -> R) -> R {
 }
 
 /// How a handler is registered.
+///
+/// ```
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// # use serde_json::json;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # let server = kube_embedded_apiserver::ApiServer::new();
+/// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+/// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+/// # maps.start()?;
+/// # maps.synced().await?;
+/// use kube_informer::{Delivery, HandlerOptions};
+///
+/// let options = HandlerOptions::new().name("audit").delivery(Delivery::Latest);
+/// let handle = maps.with(options).on_event(|_| {});
+/// assert_eq!(handle.name(), "audit");
+/// # maps.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct HandlerOptions {
     name: Option<String>,
@@ -62,6 +81,34 @@ impl HandlerOptions {
     }
 
     /// How the handler is told when it is slow.
+    ///
+    /// A handler that wants to know how things are, not how they came to be so:
+    ///
+    ///
+    /// ```
+    /// # use futures_util::StreamExt as _;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// # maps.start()?;
+    /// # maps.synced().await?;
+    /// use kube_informer::{Delivery, Event, HandlerOptions};
+    ///
+    /// let mut events = maps.with(HandlerOptions::new().delivery(Delivery::Latest)).events();
+    /// for color in ["red", "green", "blue"] {
+    ///     server.patch("configmaps", Some("web"), "a", json!({"data": {"color": color}}))?;
+    /// }
+    /// maps.wait_for("web/a", |map| map.unwrap().data.as_ref().is_some_and(|data| data["color"] == "blue")).await?;
+    /// assert!(matches!(events.next().await, Some(Event::Added { initial: true, .. })), "as it was at the start");
+    /// let Some(Event::Updated { new, .. }) = events.next().await else { panic!() };
+    /// assert_eq!(new.data.as_ref().unwrap()["color"], "blue");
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn delivery(mut self, delivery: Delivery) -> Self {
         self.delivery = delivery;
@@ -69,6 +116,32 @@ impl HandlerOptions {
     }
 
     /// How often the handler is shown the cache again; the informer's own period unless given, zero for never.
+    ///
+    /// ```
+    /// # use futures_util::StreamExt as _;
+    /// # use std::time::Duration;
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// use kube_informer::{Event, HandlerOptions};
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    /// # runtime.unwrap().block_on(async {
+    /// let things = SharedInformer::builder(source).resync_period(Duration::from_secs(600)).build();
+    /// let mut often = things.with(HandlerOptions::new().resync_period(Duration::from_secs(60))).events();
+    /// let never = things.with(HandlerOptions::new().resync_period(Duration::ZERO)).events();
+    /// things.start()?;
+    /// assert!(matches!(often.next().await, Some(Event::Added { .. })));
+    /// assert!(matches!(often.next().await, Some(Event::Resynced(_))));
+    /// assert_eq!(never.backlog(), 1, "the first object, and nothing since");
+    /// things.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn resync_period(mut self, period: Duration) -> Self {
         self.resync_period = Some(period);
@@ -297,6 +370,30 @@ impl Drop for Unlisted {
 /// it takes it off the informer's list.
 ///
 /// It is slow if it is not polled: what waits then is folded as for any other handler.
+///
+/// ```
+/// # use futures_util::StreamExt as _;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// # use serde_json::json;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # let server = kube_embedded_apiserver::ApiServer::new();
+/// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+/// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+/// # maps.start()?;
+/// # maps.synced().await?;
+/// use kube_informer::Event;
+///
+/// let mut events = maps.events();
+/// assert!(matches!(events.next().await, Some(Event::Added { initial: true, .. })));
+/// server.create("configmaps", Some("web"), json!({"metadata": {"name": "b"}}))?;
+/// maps.wait_for("web/b", |map| map.is_some()).await?;
+/// assert_eq!(events.backlog(), 1);
+/// assert!(matches!(events.next().await, Some(Event::Added { initial: false, .. })));
+/// maps.stop().await;
+/// assert!(events.next().await.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 pub struct EventStream<T> {
     events: BoxStream<'static, Event<T>>,
     listener: Arc<Listener<T>>,
@@ -311,6 +408,31 @@ impl<T: Object> EventStream<T> {
     }
 
     /// How long the oldest event has waited that is not dealt with: the stream has not been asked for the next one since.
+    ///
+    /// ```
+    /// # use futures_util::StreamExt as _;
+    /// # use std::time::Duration;
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// # let things = SharedInformer::builder(source).build();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    /// # runtime.unwrap().block_on(async {
+    /// let mut events = things.events();
+    /// things.start()?;
+    /// things.synced().await?;
+    /// tokio::time::sleep(Duration::from_secs(10)).await;
+    /// assert_eq!(events.lag().as_secs(), 10, "nobody has asked for the first event yet");
+    /// # assert!(events.next().await.is_some());
+    /// things.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn lag(&self) -> Duration {
         self.listener.mailbox.lag()
     }

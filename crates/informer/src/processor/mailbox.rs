@@ -14,6 +14,34 @@ use crate::object::{Object, ObjectKey};
 use crate::store::Snapshot;
 
 /// How a handler is told of changes when they come faster than it takes them.
+///
+/// ```
+/// # use futures_util::StreamExt as _;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// # use serde_json::json;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # let server = kube_embedded_apiserver::ApiServer::new();
+/// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+/// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+/// # maps.start()?;
+/// # maps.synced().await?;
+/// use kube_informer::{Delivery, HandlerOptions};
+///
+/// let every = maps.events(); // Up to 100,000 events, unless said otherwise.
+/// let short = maps.with(HandlerOptions::new().delivery(Delivery::Every { max_backlog: 2 })).events();
+/// for color in ["red", "green", "blue"] {
+///     server.patch("configmaps", Some("web"), "a", json!({"data": {"color": color}}))?;
+/// }
+/// maps.wait_for("web/a", |map| map.unwrap().data.as_ref().is_some_and(|data| data["color"] == "blue")).await?;
+/// // The first event is the object as it was at the start.
+/// let next = every.skip(1).next().await.unwrap();
+/// assert_eq!(next.object().data.as_ref().unwrap()["color"], "red");
+/// let next = short.skip(1).next().await.unwrap();
+/// assert_eq!(next.object().data.as_ref().unwrap()["color"], "blue", "what became of it meanwhile");
+/// # maps.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Delivery {
     /// Every change, one by one, as long as no more than this many wait. Beyond that only the latest of each object is
