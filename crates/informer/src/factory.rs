@@ -147,11 +147,40 @@ impl SharedInformerFactory {
     /// A factory for all namespaces.
     ///
     /// The client may retry some failures by itself, and so hide them for minutes; [`client()`] makes one that does not.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformerFactory;
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// let factory = SharedInformerFactory::new(server.client());
+    /// let maps = factory.informer::<ConfigMap>()?;
+    /// assert!(!maps.has_started(), "nothing runs yet");
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn new(client: Client) -> Self {
         Self::builder(client).build()
     }
 
     /// Configures a factory.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformerFactory;
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// let factory = SharedInformerFactory::builder(server.client()).namespace("web").labels("app=shop").build();
+    /// let maps = factory.informer::<ConfigMap>()?;
+    /// factory.start()?;
+    /// factory.synced().await?;
+    /// assert!(maps.store().is_empty(), "web/a is there, but has no such label");
+    /// factory.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn builder(client: Client) -> FactoryBuilder {
         FactoryBuilder::new(client)
     }
@@ -162,6 +191,23 @@ impl SharedInformerFactory {
     ///
     /// [`FactoryError::ConflictingOptions`] if it was asked for with other options before; [`FactoryError::Start`] if the
     /// factory has been started and there is no runtime to start this one on.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformerFactory;
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// let factory = SharedInformerFactory::new(server.client());
+    /// let maps = factory.informer::<ConfigMap>()?;
+    /// assert!(maps.is_same(&factory.informer::<ConfigMap>()?), "who asks again shares it");
+    /// factory.start()?;
+    /// maps.synced().await?;
+    /// assert!(maps.store().contains("web/a"));
+    /// factory.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn informer<T: Kind>(&self) -> Result<SharedInformer<T>, FactoryError> {
         self.informer_with(InformerOptions::new())
     }
@@ -171,6 +217,26 @@ impl SharedInformerFactory {
     /// # Errors
     ///
     /// As [`SharedInformerFactory::informer`].
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformerFactory;
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// use kube_informer::factory::{FactoryError, InformerOptions};
+    ///
+    /// let factory = SharedInformerFactory::new(server.client());
+    /// let all = factory.informer::<ConfigMap>()?;
+    /// let shop = factory.informer_with(InformerOptions::<ConfigMap>::new().labels("app=shop"))?;
+    /// assert!(!all.is_same(&shop), "two selections live side by side");
+    ///
+    /// let slower = InformerOptions::<ConfigMap>::new().resync_period(Duration::from_secs(600));
+    /// assert!(matches!(factory.informer_with(slower), Err(FactoryError::ConflictingOptions(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn informer_with<T: Kind>(&self, options: InformerOptions<T>) -> Result<SharedInformer<T>, FactoryError> {
         self.get(T::resource_type(), options, false)
     }
@@ -180,6 +246,24 @@ impl SharedInformerFactory {
     /// # Errors
     ///
     /// As [`SharedInformerFactory::informer`].
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformerFactory;
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// use kube_client::core::{ApiResource, GroupVersionKind};
+    ///
+    /// let factory = SharedInformerFactory::new(server.client());
+    /// let maps = factory.dynamic(ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "ConfigMap")))?;
+    /// factory.start()?;
+    /// factory.synced().await?;
+    /// assert_eq!(maps.store().get("web/a").unwrap().types.as_ref().unwrap().kind, "ConfigMap");
+    /// factory.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn dynamic(&self, resource: ApiResource) -> Result<SharedInformer<DynamicObject>, FactoryError> {
         self.dynamic_with(resource, InformerOptions::new())
     }
@@ -189,6 +273,26 @@ impl SharedInformerFactory {
     /// # Errors
     ///
     /// As [`SharedInformerFactory::informer`].
+    ///
+    /// ```
+    /// # use kube_client::core::{ApiResource, GroupVersionKind};
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformerFactory;
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// use kube_informer::{factory::InformerOptions, source::Identity};
+    ///
+    /// let factory = SharedInformerFactory::new(server.client());
+    /// let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "ConfigMap"));
+    /// let maps = factory.dynamic_with::<Identity>(resource, InformerOptions::new().namespace("web"))?;
+    /// factory.start()?;
+    /// factory.synced().await?;
+    /// assert_eq!(maps.store().get("web/a").unwrap().key.name(), "a");
+    /// factory.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn dynamic_with<T: Object>(
         &self,
         resource: ApiResource,
@@ -202,6 +306,24 @@ impl SharedInformerFactory {
     /// # Errors
     ///
     /// As [`SharedInformerFactory::informer`].
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformerFactory;
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// let factory = SharedInformerFactory::new(server.client());
+    /// let maps = factory.metadata::<ConfigMap>()?;
+    /// factory.start()?;
+    /// factory.synced().await?;
+    /// let map = maps.store().get("web/a").unwrap();
+    /// assert!(map.metadata.uid.is_some());
+    /// assert_eq!(map.types.as_ref().unwrap().kind, "PartialObjectMetadata", "the server sends no more than that");
+    /// factory.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn metadata<K>(&self) -> Result<SharedInformer<PartialObjectMeta<K>>, FactoryError>
     where
         K: Kind + Resource<DynamicType = ()>,
@@ -288,6 +410,23 @@ impl SharedInformerFactory {
     /// # Errors
     ///
     /// [`StartError::NoRuntime`] outside of a tokio runtime.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::Secret;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformerFactory;
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// let factory = SharedInformerFactory::new(server.client());
+    /// let maps = factory.informer::<ConfigMap>()?;
+    /// factory.start()?;
+    /// assert!(maps.has_started());
+    /// assert!(factory.informer::<Secret>()?.has_started(), "later ones start at once");
+    /// factory.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn start(&self) -> Result<(), StartError> {
         let mut state = self.shared.state.lock();
         for known in state.informers.values() {
@@ -305,6 +444,23 @@ impl SharedInformerFactory {
     /// # Errors
     ///
     /// [`Stopped`] if one of them ended before.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::Secret;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformerFactory;
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// let factory = SharedInformerFactory::new(server.client());
+    /// let (maps, secrets) = (factory.informer::<ConfigMap>()?, factory.informer::<Secret>()?);
+    /// factory.start()?;
+    /// factory.synced().await?;
+    /// assert!(maps.is_synced() && secrets.is_synced());
+    /// factory.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub async fn synced(&self) -> Result<(), Stopped> {
         let waits: Vec<_> = self.shared.state.lock().informers.values().map(|known| known.informer.synced()).collect();
         join_all(waits).await.into_iter().collect()
@@ -316,6 +472,25 @@ impl SharedInformerFactory {
     ///
     /// [`NotSynced`] names each that is not, sorted, and says what it was doing instead: a refused request, a kind the server
     /// does not know.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// # use kube_embedded_apiserver::{ApiServer, Fault};
+    /// # use kube_informer::SharedInformerFactory;
+    /// # use std::time::Duration;
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    /// # runtime.unwrap().block_on(async {
+    /// let server = ApiServer::new();
+    /// server.faults().add(Fault::status(403).resource("secrets"));
+    /// let factory = SharedInformerFactory::new(server.client());
+    /// let (_maps, _secrets) = (factory.informer::<ConfigMap>()?, factory.informer::<Secret>()?);
+    /// factory.start()?;
+    /// let error = factory.synced_within(Duration::from_secs(5)).await.unwrap_err();
+    /// let [(name, why)] = &error.waiting[..] else { panic!("{error}") };
+    /// assert!(name == "secrets" && why.contains("server answered 403"));
+    /// factory.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub async fn synced_within(&self, within: Duration) -> Result<(), NotSynced> {
         if let Ok(Ok(())) = tokio::time::timeout(within, self.synced()).await {
             return Ok(());
@@ -331,6 +506,25 @@ impl SharedInformerFactory {
     /// Ends one informer, waits until nothing of it runs any more, and forgets it: asking again makes a new one.
     ///
     /// Other holders see it stopped. Its memory is given back with the last of them.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformerFactory;
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// let factory = SharedInformerFactory::new(server.client());
+    /// let maps = factory.informer::<ConfigMap>()?;
+    /// factory.start()?;
+    /// factory.stop_informer(&maps).await;
+    /// assert!(maps.is_stopped());
+    ///
+    /// let again = factory.informer::<ConfigMap>()?;
+    /// assert!(!again.is_same(&maps) && again.has_started());
+    /// factory.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub async fn stop_informer<T: Object>(&self, informer: &SharedInformer<T>) {
         let is_it = |known: &Known| {
             known.informer.as_any().downcast_ref::<SharedInformer<T>>().is_some_and(|other| other.is_same(informer))
@@ -340,6 +534,23 @@ impl SharedInformerFactory {
     }
 
     /// Ends every informer and waits until nothing of them runs any more.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformerFactory;
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// let factory = SharedInformerFactory::new(server.client());
+    /// let maps = factory.informer::<ConfigMap>()?;
+    /// factory.start()?;
+    /// factory.synced().await?;
+    /// factory.stop().await;
+    /// assert!(maps.is_stopped() && maps.store().contains("web/a"), "the cache stays readable");
+    /// assert_eq!(server.open_watches(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub async fn stop(&self) {
         let informers = std::mem::take(&mut self.shared.state.lock().informers);
         join_all(informers.values().map(|known| known.informer.stop())).await;

@@ -20,6 +20,24 @@ use crate::reflector::{ListReason, ReflectorError};
 use crate::source::{BadObject, Status};
 
 /// The state of one informer, at the moment of asking.
+///
+/// ```
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// # use serde_json::json;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # let server = kube_embedded_apiserver::ApiServer::new();
+/// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+/// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+/// # maps.start()?;
+/// # maps.synced().await?;
+/// let health = maps.health_changes().wait_for(|health| health.is_watching()).await?.clone();
+/// assert_eq!(health.to_string(), "watching");
+/// assert!(health.age().is_some_and(|age| age.as_secs() < 60));
+/// assert!(health.undecodable.is_empty());
+/// # maps.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone)]
 pub struct Health {
     /// What each part is doing: one row, or one per namespace of a set.
@@ -33,6 +51,28 @@ pub struct Health {
 }
 
 /// What one reflector is doing.
+///
+/// An informer of some namespaces has one for each:
+///
+///
+/// ```
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use kube_informer::SharedInformerFactory;
+/// # use serde_json::json;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # let server = kube_embedded_apiserver::ApiServer::new();
+/// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+/// let factory = SharedInformerFactory::builder(server.client()).namespaces(["web", "shop"]).build();
+/// let maps = factory.informer::<ConfigMap>()?;
+/// factory.start()?;
+/// factory.synced().await?;
+/// let parts = maps.health().parts;
+/// let namespaces: Vec<_> = parts.iter().filter_map(|part| part.scope.as_deref()).collect();
+/// assert_eq!(namespaces, ["shop", "web"]);
+/// assert!(parts.iter().all(|part| part.failures == 0 && part.last_contact.is_some()));
+/// factory.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone)]
 pub struct PartHealth {
     /// The namespace it follows; `None` for everything.
@@ -50,6 +90,13 @@ pub struct PartHealth {
 }
 
 /// What a reflector can be doing.
+///
+/// ```
+/// use kube_informer::Phase;
+///
+/// let phase = Phase::Listing { received: 500, remaining: Some(1500) };
+/// assert_eq!(phase.to_string(), "listing, 500 received, 1500 to come");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
     /// Not started.
@@ -81,12 +128,51 @@ pub enum Phase {
 
 impl Health {
     /// How long ago the part that heard nothing for the longest heard something; `None` if one never did.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// # let things = SharedInformer::builder(source).build();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    /// # runtime.unwrap().block_on(async {
+    /// things.start()?;
+    /// things.synced().await?;
+    /// tokio::time::sleep(Duration::from_secs(40)).await;
+    /// assert_eq!(things.health().age().unwrap().as_secs(), 40, "nothing was heard since the list");
+    /// things.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn age(&self) -> Option<Duration> {
         let ages = self.parts.iter().map(|part| part.last_contact.map(|contact| contact.elapsed()));
         ages.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
     /// True if the cache is synced and every part is following changes.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// # maps.start()?;
+    /// # maps.synced().await?;
+    /// let mut changes = maps.health_changes();
+    /// changes.wait_for(|health| health.is_watching()).await?;
+    /// maps.stop().await;
+    /// assert!(!maps.health().is_watching());
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn is_watching(&self) -> bool {
         self.synced && !self.stopped && self.parts.iter().all(|part| part.phase == Phase::Watching)
     }
@@ -145,6 +231,27 @@ pub(crate) struct HealthBoard {
 pub(crate) type ErrorHook = Arc<dyn Fn(&InformerError) + Send + Sync>;
 
 /// Everything that can go wrong inside a running informer. None of it ends the informer.
+///
+/// ```
+/// use kube_informer::InformerError;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// # use serde_json::json;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # let server = kube_embedded_apiserver::ApiServer::new();
+/// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+/// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+/// # maps.start()?;
+/// # maps.synced().await?;
+/// let (sender, mut errors) = tokio::sync::mpsc::unbounded_channel();
+/// maps.on_error(move |error| { let _ = sender.send(error.clone()); });
+/// maps.on_event(|_| panic!("not my day"));
+/// let error = errors.recv().await.unwrap();
+/// assert!(matches!(&error, InformerError::HandlerPanicked { message, .. } if message == "not my day"));
+/// assert!(error.status().is_none(), "it was not the server");
+/// # maps.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum InformerError {

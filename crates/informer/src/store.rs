@@ -105,6 +105,20 @@ struct State<T> {
 
 impl<T: Object> Store<T> {
     /// An empty store and its writer. The seed decides the order of iteration and nothing else.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// use kube_informer::Store;
+    ///
+    /// let (store, mut writer) = Store::new(42);
+    /// assert!(store.is_empty() && store.version().is_none());
+    /// writer.put(thing("web/a", "1"));
+    /// assert_eq!(store.len(), 1);
+    /// ```
     pub fn new(seed: u64) -> (Self, StoreWriter<T>) {
         let state = State {
             hasher: FixedState::with_seed(seed),
@@ -120,6 +134,21 @@ impl<T: Object> Store<T> {
     /// The object as the cache last saw it, or `None` if the cache does not hold it.
     ///
     /// The answer may lag behind the server. It never changes under you: an update replaces the `Arc`, not its contents.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::Store;
+    /// # let (store, mut writer) = Store::new(0);
+    /// writer.put(thing("web/a", "1"));
+    /// let object = store.get("web/a").unwrap();
+    /// writer.remove(("web", "a"));
+    /// assert_eq!(object.version, "1", "it is yours as long as you like");
+    /// assert!(store.get(&object.key).is_none());
+    /// ```
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
         self.shared.read().get(key.into()).cloned()
     }
@@ -256,16 +285,50 @@ impl<T: Object> StoreWriter<T> {
     }
 
     /// Adds or replaces one object, and gives back the one it replaces.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::Store;
+    /// # let (store, mut writer) = Store::new(0);
+    /// assert!(writer.put(thing("web/a", "1")).is_none());
+    /// assert_eq!(writer.put(thing("web/a", "2")).unwrap().version, "1");
+    /// assert_eq!(store.len(), 1);
+    /// ```
     pub fn put(&mut self, object: Arc<T>) -> Option<Arc<T>> {
         self.store.shared.write().put(object, &mut self.scratch)
     }
 
     /// Removes one object, and gives it back.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::Store;
+    /// # let (store, mut writer) = Store::new(0);
+    /// writer.put(thing("web/a", "1"));
+    /// assert_eq!(writer.remove("web/a").unwrap().version, "1");
+    /// assert!(writer.remove("web/a").is_none());
+    /// # assert!(store.is_empty());
+    /// ```
     pub fn remove<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
         self.store.shared.write().remove(key.into(), &mut self.scratch)
     }
 
     /// Says how far the store now reflects the server; `None` when versions start afresh.
+    ///
+    /// ```
+    /// # use kube_informer::{Store, source::Identity};
+    /// # let (store, mut writer) = Store::<Identity>::new(0);
+    /// writer.set_version(Some("7".into()));
+    /// assert_eq!(store.version(), Some("7".into()));
+    /// ```
     pub fn set_version(&mut self, version: Option<ResourceVersion>) {
         self.store.shared.write().version = version;
     }

@@ -289,7 +289,8 @@ impl<T: Object> InformerBuilder<T> {
     /// # let source = ListWatchFns::new(
     /// #     move |_: ListOptions| {
     /// #         counted.fetch_add(1, Ordering::Relaxed);
-    /// #         async { Ok(Items::<Identity>::complete([], ListEnd { version: Some("7".into()), ..ListEnd::default() })) }
+    /// #         let end = ListEnd { version: Some("7".into()), ..ListEnd::default() };
+    /// #         async { Ok(Items::<Identity>::complete([], end)) }
     /// #     },
     /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
     /// # );
@@ -350,6 +351,48 @@ impl<T: Object> InformerBuilder<T> {
     }
 
     /// The collection that is followed: a label of metrics.
+    ///
+    /// ```
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, SharedString, Unit};
+    /// use kube_informer::object::Kind as _;
+    /// # /// Knows which collection each metric is of.
+    /// # #[derive(Default)]
+    /// # struct Recorder(std::sync::Mutex<Vec<(String, String)>>);
+    /// # impl Recorder {
+    /// #     fn note(&self, key: &Key) {
+    /// #         let resource = key.labels().find(|label| label.key() == "resource").unwrap().value();
+    /// #         self.0.lock().unwrap().push((key.name().to_owned(), resource.to_owned()));
+    /// #     }
+    /// #     fn resource_of(&self, metric: &str) -> String {
+    /// #         self.0.lock().unwrap().iter().find(|(name, _)| name == metric).unwrap().1.clone()
+    /// #     }
+    /// # }
+    /// # impl metrics::Recorder for Recorder {
+    /// #     fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    /// #     fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    /// #     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    /// #     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter { self.note(key); Counter::noop() }
+    /// #     fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge { self.note(key); Gauge::noop() }
+    /// #     fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram { Histogram::noop() }
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let recorder = Recorder::default();
+    /// let things = SharedInformer::builder(source).resource(ConfigMap::resource_type()).build();
+    /// metrics::with_local_recorder(&recorder, || things.start())?;
+    /// assert_eq!(recorder.resource_of("informer_queued_items"), "configmaps");
+    /// things.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn resource(mut self, resource: ResourceType) -> Self {
         self.resource = Some(resource);
@@ -396,16 +439,12 @@ impl<T: Object> InformerBuilder<T> {
     /// Where all chance comes from, so that a run can be repeated.
     ///
     /// ```
-    /// # use std::sync::Arc;
-    /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
     /// # use kube_informer::SharedInformer;
-    /// # use kube_informer::source::{Events, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
     /// # let source = ListWatchFns::new(
     /// #     |_: ListOptions| async {
-    /// #         let thing = |n: u32| Identity { key: format!("web/{n}").parse().unwrap(), uid: String::new(), version: "7".into() };
+    /// #         let key = |number| format!("web/{number}").parse().unwrap();
+    /// #         let thing = |number: u32| Identity { key: key(number), uid: String::new(), version: "7".into() };
     /// #         Ok(Items::complete((0..100).map(thing), ListEnd { version: Some("7".into()), ..ListEnd::default() }))
     /// #     },
     /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },

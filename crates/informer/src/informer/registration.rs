@@ -163,7 +163,8 @@ impl<T: Object> SharedInformer<T> {
     /// use kube_informer::Handlers;
     ///
     /// let (sender, mut told) = tokio::sync::mpsc::unbounded_channel();
-    /// let handle = maps.add_handler(Handlers::new().on_add(move |map, initial| { let _ = sender.send((map, initial)); }));
+    /// let send = move |map, initial| { let _ = sender.send((map, initial)); };
+    /// let handle = maps.add_handler(Handlers::new().on_add(send));
     /// assert!(handle.synced().await);
     /// server.create("configmaps", Some("web"), json!({"metadata": {"name": "b"}}))?;
     /// assert!(matches!(told.recv().await, Some((_, true))), "a was there");
@@ -388,7 +389,8 @@ impl<T: Object> Registration<'_, T> {
     /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
     /// # maps.start()?;
     /// # maps.synced().await?;
-    /// let handle = maps.with(HandlerOptions::new().name("audit")).on_event_async(async |_| tokio::task::yield_now().await);
+    /// let options = HandlerOptions::new().name("audit");
+    /// let handle = maps.with(options).on_event_async(async |_| tokio::task::yield_now().await);
     /// assert!(handle.synced().await);
     /// # maps.stop().await;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();

@@ -128,6 +128,27 @@ impl HandlerHandle {
     }
 
     /// True once everything that was there at the start has been delivered. It stays true.
+    ///
+    /// ```
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// # let things = SharedInformer::builder(source).build();
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let handle = things.on_event(|_| {});
+    /// things.start()?;
+    /// assert!(!handle.is_synced());
+    /// handle.synced().await;
+    /// assert!(handle.is_synced());
+    /// things.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn is_synced(&self) -> bool {
         self.status.phase.borrow().is_synced()
     }

@@ -74,6 +74,22 @@ impl HandlerOptions {
     }
 
     /// The name that logs, messages and metrics use; the type's name unless given.
+    ///
+    /// ```
+    /// # use kube_informer::HandlerOptions;
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// # let things = SharedInformer::builder(source).build();
+    /// let handle = things.with(HandlerOptions::new().name("audit")).on_event(|_| {});
+    /// assert_eq!(handle.name(), "audit");
+    /// ```
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());

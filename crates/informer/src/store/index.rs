@@ -141,6 +141,23 @@ impl<T: Object> Index<T> {
     }
 
     /// The objects that have this value, in no particular order.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::Store;
+    /// # let (_store, mut writer) = Store::new(0);
+    /// let by_namespace = writer.add_index_with("namespace", |object: &Identity, add| {
+    ///     object.key.namespace().into_iter().for_each(add);
+    /// })?;
+    /// writer.put(thing("web/a", "1"));
+    /// assert_eq!(by_namespace.get("web")[0].key.name(), "a");
+    /// assert!(by_namespace.get("shop").is_empty());
+    /// # Ok::<(), kube_informer::store::IndexError>(())
+    /// ```
     pub fn get(&self, value: &str) -> Vec<Arc<T>> {
         self.store.read(|state| {
             let slots = state.indexes[self.at].slots(&state.hasher, value);
@@ -156,6 +173,23 @@ impl<T: Object> Index<T> {
     }
 
     /// The values that at least one object has, sorted.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::Store;
+    /// # let (_store, mut writer) = Store::new(0);
+    /// let by_name = writer.add_index_with("name", |object: &Identity, add| add(object.key.name()))?;
+    /// writer.put(thing("web/b", "1"));
+    /// writer.put(thing("web/a", "2"));
+    /// assert_eq!(by_name.values(), ["a", "b"]);
+    /// writer.remove("web/b");
+    /// assert_eq!(by_name.values(), ["a"]);
+    /// # Ok::<(), kube_informer::store::IndexError>(())
+    /// ```
     pub fn values(&self) -> Vec<String> {
         let mut values: Vec<String> = self
             .store
