@@ -248,7 +248,6 @@ impl SharedInformerFactory {
     /// As [`SharedInformerFactory::informer`].
     ///
     /// ```
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use kube_informer::SharedInformerFactory;
     /// # use serde_json::json;
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -276,7 +275,6 @@ impl SharedInformerFactory {
     ///
     /// ```
     /// # use kube_client::core::{ApiResource, GroupVersionKind};
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use kube_informer::SharedInformerFactory;
     /// # use serde_json::json;
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

@@ -299,6 +299,18 @@ pub enum InformerError {
 
 impl InformerError {
     /// What the server answered, if it was the server.
+    ///
+    /// ```
+    /// use kube_informer::InformerError;
+    /// use kube_informer::reflector::ReflectorError;
+    /// use kube_informer::source::{SourceError, Status};
+    ///
+    /// let forbidden = Status { code: 403, reason: "Forbidden".to_owned(), ..Status::default() };
+    /// let error = ReflectorError::List(SourceError::Status(forbidden));
+    /// let error = InformerError::Reflector { scope: Some("web".into()), error };
+    /// assert_eq!(error.status().unwrap().code, 403);
+    /// assert_eq!(error.to_string(), r#"namespace "web": list failed: server answered 403 Forbidden"#);
+    /// ```
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Reflector { error, .. } => error.source_error()?.status(),

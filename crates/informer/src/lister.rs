@@ -67,6 +67,22 @@ impl<T: Object> Lister<T> {
     }
 
     /// One object by key, or by name in cluster scope. Nothing is allocated to ask.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{Lister, Store};
+    /// # let (store, mut writer) = Store::new(0);
+    /// # writer.put(thing("web/a", "1"));
+    /// # writer.put(thing("node-1", "2"));
+    /// let lister = Lister::new(store);
+    /// assert!(lister.get("web/a").is_some() && lister.get(("web", "a")).is_some());
+    /// assert!(lister.get("node-1").is_some(), "in cluster scope");
+    /// assert!(lister.get("web/b").is_none());
+    /// ```
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
         self.store.get(key)
     }
@@ -119,6 +135,21 @@ impl<T: Object> Lister<T> {
     }
 
     /// The same within one namespace.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{Lister, Selector, Store};
+    /// # let (store, mut writer) = Store::new(0);
+    /// writer.put(thing("web/a", "1"));
+    /// writer.put(thing("shop/a", "2"));
+    /// let lister = Lister::new(store);
+    /// assert_eq!(lister.namespace("shop").get("a").unwrap().version, "2");
+    /// assert_eq!(lister.namespace("web").list(&Selector::everything()).len(), 1);
+    /// ```
     pub fn namespace<'n>(&self, namespace: &'n str) -> NamespaceLister<'n, T> {
         NamespaceLister { store: self.store.clone(), namespace }
     }

@@ -30,7 +30,7 @@ pub use self::mailbox::Delivery;
 /// # let thing = |key: &str, version: &str| {
 /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
 /// # };
-/// use kube_informer::{Deleted, Event};
+/// use kube_informer::Event;
 ///
 /// let event = Event::Updated { old: thing("web/a", "1"), new: thing("web/a", "2") };
 /// assert_eq!(event.key().as_str(), "web/a");
@@ -116,6 +116,27 @@ impl<T: Object> Deleted<T> {
     }
 
     /// True if the state is the one at deletion; false if it may be older.
+    ///
+    /// ```
+    /// # use futures_util::StreamExt as _;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// # maps.start()?;
+    /// # maps.synced().await?;
+    /// use kube_informer::Event;
+    ///
+    /// let mut events = maps.events().skip(1);
+    /// server.delete("configmaps", Some("web"), "a")?;
+    /// let Some(Event::Deleted(gone)) = events.next().await else { panic!("it is gone") };
+    /// assert!(gone.is_final(), "the watch told of it");
+    /// # maps.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Final(_))
     }

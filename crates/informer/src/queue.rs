@@ -167,6 +167,26 @@ pub enum Delta<T> {
 pub type Scope = Option<Arc<str>>;
 
 /// All objects of a scope, as of one version.
+///
+/// What an informer makes of a list:
+///
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use kube_informer::source::Identity;
+/// # let thing = |key: &str, version: &str| {
+/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+/// # };
+/// # use kube_informer::Delta;
+/// use kube_informer::queue::{ListMark, OrderedQueue, Replacement};
+///
+/// let mark = ListMark { version: Some("7".into()), ..ListMark::default() };
+/// let list = Replacement { mark, objects: vec![thing("web/a", "3")], undecodable: Vec::new() };
+/// assert!(list.is_conclusive(), "whatever else is known is gone");
+/// let mut queue = OrderedQueue::new();
+/// queue.push(Delta::Replaced(list));
+/// assert_eq!(queue.len(), 1);
+/// ```
 #[derive(Debug)]
 pub struct Replacement<T> {
     /// What was listed, and when.

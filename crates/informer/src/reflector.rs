@@ -181,7 +181,6 @@ where
     /// A reflector that has not asked for anything yet.
     ///
     /// ```
-    /// # use kube_informer::SharedInformer;
     /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
     /// # let source = ListWatchFns::new(
     /// #     |_: ListOptions| async {
@@ -226,7 +225,6 @@ where
     /// Goes round until cancelled. Ends at once then, wherever it is.
     ///
     /// ```
-    /// # use kube_informer::SharedInformer;
     /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
     /// # let source = ListWatchFns::new(
     /// #     |_: ListOptions| async {

@@ -119,7 +119,7 @@ impl<T: Object, L: ListWatch<T>> ListWatch<T> for Arc<L> {
 /// # use futures_util::StreamExt as _;
 /// use kube_informer::source::{ListOptions, ListPart, ListWatch as _};
 /// # use k8s_openapi::api::core::v1::ConfigMap;
-/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// # use kube_informer::source::kube::KubeSource;
 /// # use serde_json::json;
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// # let server = kube_embedded_apiserver::ApiServer::new();
@@ -157,7 +157,7 @@ pub struct ListOptions {
 /// # use std::time::Duration;
 /// use kube_informer::source::{ListWatch as _, WatchEvent, WatchOptions};
 /// # use k8s_openapi::api::core::v1::ConfigMap;
-/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// # use kube_informer::source::kube::KubeSource;
 /// # use serde_json::json;
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// # let server = kube_embedded_apiserver::ApiServer::new();
@@ -452,6 +452,14 @@ pub struct Status {
 
 impl SourceError {
     /// The server's own words, if it answered.
+    ///
+    /// ```
+    /// use kube_informer::source::{SourceError, Status};
+    ///
+    /// let refused = SourceError::Status(Status { code: 403, ..Status::default() });
+    /// assert_eq!(refused.status().map(|status| status.code), Some(403));
+    /// assert!(SourceError::CutOff.status().is_none());
+    /// ```
     pub fn status(&self) -> Option<&Status> {
         if let Self::Status(status) = self { Some(status) } else { None }
     }
@@ -476,26 +484,64 @@ impl SourceError {
     }
 
     /// True if the server has forgotten the version asked for: list again.
+    ///
+    /// ```
+    /// use kube_informer::source::{SourceError, Status};
+    ///
+    /// let gone = SourceError::Status(Status { code: 410, reason: "Expired".to_owned(), ..Status::default() });
+    /// assert!(gone.is_expired());
+    /// ```
     pub fn is_expired(&self) -> bool {
         self.status().is_some_and(|status| status.code == 410 || status.reason == "Expired" || status.reason == "Gone")
     }
 
     /// True if the server is busy: the same request may be made again later.
+    ///
+    /// ```
+    /// use kube_informer::source::{SourceError, Status};
+    ///
+    /// assert!(SourceError::Status(Status { code: 429, ..Status::default() }).is_overload());
+    /// assert!(!SourceError::Status(Status { code: 403, ..Status::default() }).is_overload());
+    /// ```
     pub fn is_overload(&self) -> bool {
         self.status().is_some_and(|status| status.code == 429)
     }
 
     /// True if nobody answered at all.
+    ///
+    /// ```
+    /// use std::io::{Error, ErrorKind};
+    /// use kube_informer::source::SourceError;
+    ///
+    /// let refused = SourceError::Unreachable(std::sync::Arc::new(Error::from(ErrorKind::ConnectionRefused)));
+    /// assert!(refused.is_unreachable() && !refused.is_interruption());
+    /// ```
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Self::Unreachable(_))
     }
 
     /// True if the connection broke while an answer was under way.
+    ///
+    /// ```
+    /// use std::io::{Error, ErrorKind};
+    /// use kube_informer::source::SourceError;
+    ///
+    /// let reset = SourceError::Interrupted(std::sync::Arc::new(Error::from(ErrorKind::ConnectionReset)));
+    /// assert!(reset.is_interruption() && SourceError::CutOff.is_interruption());
+    /// ```
     pub fn is_interruption(&self) -> bool {
         matches!(self, Self::Interrupted(_) | Self::CutOff)
     }
 
     /// How long the server asks to be left alone.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use kube_informer::source::{SourceError, Status};
+    ///
+    /// let status = Status { code: 429, retry_after: Some(Duration::from_secs(2)), ..Status::default() };
+    /// assert_eq!(SourceError::Status(status).retry_after(), Some(Duration::from_secs(2)));
+    /// ```
     pub fn retry_after(&self) -> Option<Duration> {
         self.status().and_then(|status| status.retry_after)
     }

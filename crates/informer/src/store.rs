@@ -226,6 +226,22 @@ impl<T: Object> Snapshot<T> {
     }
 
     /// Every object, in no particular order.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::Store;
+    /// # let (store, mut writer) = Store::new(0);
+    /// writer.put(thing("web/b", "1"));
+    /// writer.put(thing("web/a", "2"));
+    /// let snapshot = store.snapshot();
+    /// let mut keys: Vec<_> = snapshot.iter().map(|object| object.key.as_str()).collect();
+    /// keys.sort_unstable();
+    /// assert_eq!(keys, ["web/a", "web/b"]);
+    /// ```
     pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
         self.state.iter()
     }
@@ -451,6 +467,23 @@ impl<T: Object> Transaction<'_, T> {
     }
 
     /// Adds or replaces one object, and gives back the one it replaces.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::Store;
+    /// # let (store, mut writer) = Store::new(0);
+    /// writer.transaction(|transaction| {
+    ///     assert!(transaction.put(thing("web/a", "1")).is_none());
+    ///     assert_eq!(transaction.put(thing("web/a", "2")).unwrap().version, "1");
+    ///     assert_eq!(transaction.get("web/a").unwrap().version, "2");
+    ///     assert!(store.is_empty(), "nobody else sees it yet");
+    /// });
+    /// assert_eq!(store.get("web/a").unwrap().version, "2");
+    /// ```
     pub fn put(&mut self, object: Arc<T>) -> Option<Arc<T>> {
         self.state.put(object, self.scratch)
     }

@@ -25,7 +25,6 @@ const BOUND: usize = 2000;
 /// use kube_informer::queue::{Delta, DeltaFifo};
 /// use kube_informer::reflector::{Reflector, ReflectorOptions};
 /// use kube_informer::{CancellationToken, Store};
-/// # use kube_informer::SharedInformer;
 /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
 /// # let source = ListWatchFns::new(
 /// #     |_: ListOptions| async {
@@ -272,6 +271,21 @@ impl<T: Object> Changes<T> {
     }
 
     /// True once the first population is processed.
+    ///
+    /// ```
+    /// # use kube_informer::{Delta, Store, apply::Changes, source::Identity};
+    /// # use kube_informer::queue::{ListMark, OrderedQueue, Replacement};
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let changes = Changes::<Identity>::new(OrderedQueue::new(), Store::new(0).0);
+    /// let empty = Replacement { mark: ListMark::default(), objects: Vec::new(), undecodable: Vec::new() };
+    /// changes.push(Delta::Replaced(empty)).await;
+    /// changes.next().await;
+    /// assert!(!changes.has_synced(), "it is in our hands");
+    /// # changes.push(Delta::Resync).await;
+    /// changes.next().await;
+    /// assert!(changes.has_synced());
+    /// # });
+    /// ```
     pub fn has_synced(&self) -> bool {
         self.shared.queue.lock().has_synced()
     }

@@ -439,26 +439,21 @@ impl<T: Object> InformerBuilder<T> {
     /// Where all chance comes from, so that a run can be repeated.
     ///
     /// ```
-    /// # use kube_informer::SharedInformer;
-    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
-    /// # let source = ListWatchFns::new(
-    /// #     |_: ListOptions| async {
-    /// #         let key = |number| format!("web/{number}").parse().unwrap();
-    /// #         let thing = |number: u32| Identity { key: key(number), uid: String::new(), version: "7".into() };
-    /// #         Ok(Items::complete((0..100).map(thing), ListEnd { version: Some("7".into()), ..ListEnd::default() }))
-    /// #     },
-    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
-    /// # );
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+    /// # use serde_json::json;
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// # let mut orders = Vec::new();
-    /// for source in [source.clone(), source] {
-    ///     let things = SharedInformer::builder(source).seed(42).build();
-    ///     things.start()?;
-    ///     things.synced().await?;
-    ///     orders.push(things.store().snapshot().iter().map(|thing| thing.key.clone()).collect::<Vec<_>>());
-    ///     things.stop().await;
+    /// # let server = kube_embedded_apiserver::ApiServer::new();
+    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+    /// for _ in 0..2 {
+    ///     let source = KubeSource::<ConfigMap>::new(server.client());
+    ///     let maps = SharedInformer::builder(source).seed(42).build();
+    ///     maps.start()?;
+    ///     maps.synced().await?;
+    ///     maps.stop().await;
     /// }
-    /// assert_eq!(orders[0], orders[1]);
+    /// let requests = server.requests();
+    /// assert_eq!(requests[0].query, requests[1].query, "how long a watch is to last is chance, too");
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
     #[must_use]
@@ -468,6 +463,26 @@ impl<T: Object> InformerBuilder<T> {
     }
 
     /// The informer, not started yet.
+    ///
+    /// ```
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let things = SharedInformer::builder(source).build();
+    /// assert!(!things.has_started());
+    /// things.start()?;
+    /// things.synced().await?;
+    /// assert!(things.store().contains("web/a"));
+    /// things.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn build(self) -> SharedInformer<T> {
         let Self { name, resource, sources, transform, order, resync_period, mut options } = self;
         let relists = watch::Sender::new(0);

@@ -179,7 +179,6 @@ impl<T: Object> SharedInformer<T> {
     /// Adds a handler whose callbacks may wait.
     ///
     /// ```
-    /// # use std::sync::Arc;
     /// # use tokio::sync::mpsc;
     /// use kube_informer::{AsyncEventHandler, Deleted};
     ///

@@ -22,11 +22,12 @@ use crate::object::Object;
 /// # maps.synced().await?;
 /// use kube_informer::Removal;
 ///
-/// let (sender, mut seen) = tokio::sync::mpsc::unbounded_channel();
-/// let handle = maps.on_event(move |event| { let _ = sender.send(event); });
+/// let (sender, mut told) = tokio::sync::mpsc::unbounded_channel();
+/// let handle = maps.on_event(move |event| { let _ = sender.send(event.key().to_string()); });
+/// assert_eq!(handle.backlog(), 1);
 /// handle.remove(Removal::Drain).await?;
-/// assert_eq!(seen.recv().await.unwrap().key().as_str(), "web/a", "it had been told already, or still was");
-/// assert!(seen.recv().await.is_none(), "the handler is gone");
+/// assert_eq!(told.recv().await.as_deref(), Some("web/a"), "what waited was still delivered");
+/// assert_eq!(told.recv().await, None, "the handler is gone");
 /// # maps.stop().await;
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
@@ -39,6 +40,34 @@ pub enum Removal {
 }
 
 /// Why a handler could not be removed.
+///
+/// ```
+/// # use std::sync::{Arc, Mutex};
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// # use serde_json::json;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # let server = kube_embedded_apiserver::ApiServer::new();
+/// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
+/// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+/// # maps.start()?;
+/// # maps.synced().await?;
+/// use kube_informer::{HandlerHandle, Removal, processor::RemoveError};
+///
+/// let own: Arc<Mutex<Option<HandlerHandle>>> = Arc::default();
+/// let (sender, mut outcome) = tokio::sync::mpsc::unbounded_channel();
+/// let handle = maps.on_event_async({
+///     let own = own.clone();
+///     async move |_| {
+///         let handle = own.lock().unwrap().take();
+///         let _ = sender.send(handle.unwrap().remove(Removal::Discard).await);
+///     }
+/// });
+/// *own.lock().unwrap() = Some(handle);
+/// assert!(matches!(outcome.recv().await, Some(Err(RemoveError::FromItself(_)))));
+/// # maps.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoveError {
@@ -253,10 +282,12 @@ impl HandlerHandle {
     /// How often the handler was so slow that only the latest of each object was kept for it.
     ///
     /// ```
+    /// # use std::time::Duration;
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
     /// # use serde_json::json;
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    /// # runtime.unwrap().block_on(async {
     /// # let server = kube_embedded_apiserver::ApiServer::new();
     /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
     /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
@@ -264,20 +295,14 @@ impl HandlerHandle {
     /// # maps.synced().await?;
     /// use kube_informer::{Delivery, HandlerOptions};
     ///
-    /// let (started, release) = (tokio::sync::Semaphore::new(0), tokio::sync::Semaphore::new(0));
-    /// let gates = std::sync::Arc::new((started, release));
     /// let options = HandlerOptions::new().delivery(Delivery::Every { max_backlog: 1 });
-    /// let slow = maps.with(options).on_event_async({
-    ///     let gates = gates.clone();
-    ///     async move |_| { gates.0.add_permits(1); gates.1.acquire().await.unwrap().forget() }
-    /// });
-    /// gates.0.acquire().await?.forget(); // It is told of the first object, and does not return.
+    /// let slow = maps.with(options).on_event_async(async |_| tokio::time::sleep(Duration::from_secs(60)).await);
+    /// tokio::time::sleep(Duration::from_secs(1)).await; // It has been told of the first object, and does not return yet.
     /// for name in ["b", "c", "d"] {
     ///     server.create("configmaps", Some("web"), json!({"metadata": {"name": name}}))?;
     /// }
     /// maps.wait_for("web/d", |map| map.is_some()).await?;
     /// assert_eq!(slow.folds(), 1);
-    /// gates.1.add_permits(4);
     /// # maps.stop().await;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
@@ -361,6 +386,18 @@ impl HandlerHandle {
 ///
 ///
 /// ```
+/// # use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+/// use kube_informer::processor::HandlerGuard;
+///
+/// struct Page { _listens: HandlerGuard }
+///
+/// impl Page {
+///     fn open(maps: &SharedInformer<ConfigMap>, told: UnboundedSender<String>) -> Self {
+///         let handle = maps.on_event(move |event| { let _ = told.send(event.key().to_string()); });
+///         Page { _listens: handle.remove_on_drop() }
+///     }
+/// }
+///
 /// # use k8s_openapi::api::core::v1::ConfigMap;
 /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
 /// # use serde_json::json;
@@ -370,19 +407,7 @@ impl HandlerHandle {
 /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
 /// # maps.start()?;
 /// # maps.synced().await?;
-/// use kube_informer::SharedInformer as Informer;
-/// use kube_informer::processor::HandlerGuard;
-///
-/// struct Page { _listens: HandlerGuard }
-///
-/// impl Page {
-///     fn open(maps: &Informer<ConfigMap>, told: tokio::sync::mpsc::UnboundedSender<String>) -> Self {
-///         let handle = maps.on_event(move |event| { let _ = told.send(event.key().to_string()); });
-///         Page { _listens: handle.remove_on_drop() }
-///     }
-/// }
-///
-/// let (sender, mut told) = tokio::sync::mpsc::unbounded_channel();
+/// let (sender, mut told) = unbounded_channel();
 /// let page = Page::open(&maps, sender);
 /// assert_eq!(told.recv().await.as_deref(), Some("web/a"));
 /// drop(page);

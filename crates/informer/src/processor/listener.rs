@@ -419,6 +419,29 @@ pub struct EventStream<T> {
 
 impl<T: Object> EventStream<T> {
     /// How many events wait.
+    ///
+    /// ```
+    /// # use futures_util::StreamExt as _;
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+    /// # let source = ListWatchFns::new(
+    /// #     |_: ListOptions| async {
+    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
+    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
+    /// #     },
+    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+    /// # );
+    /// # let things = SharedInformer::builder(source).build();
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let mut events = things.events();
+    /// things.start()?;
+    /// things.synced().await?;
+    /// assert_eq!(events.backlog(), 1);
+    /// events.next().await;
+    /// assert_eq!(events.backlog(), 0);
+    /// things.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
     pub fn backlog(&self) -> usize {
         self.listener.backlog()
     }

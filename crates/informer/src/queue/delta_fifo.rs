@@ -393,6 +393,16 @@ impl<T: Object> DeltaFifo<T> {
     }
 
     /// True once the first population is popped and processed.
+    ///
+    /// ```
+    /// # use kube_informer::source::Identity;
+    /// # use kube_informer::{DeltaFifo, Store};
+    /// # let (store, _writer) = Store::<Identity>::new(0);
+    /// let mut queue = DeltaFifo::new();
+    /// assert!(!queue.has_synced(), "nothing is known yet");
+    /// queue.replace(Vec::new(), &store.snapshot());
+    /// assert!(queue.has_synced(), "there is nothing");
+    /// ```
     pub fn has_synced(&self) -> bool {
         self.initial == Some(0)
     }

@@ -53,6 +53,19 @@ impl<T: Object> OrderedQueue<T> {
     }
 
     /// Puts a change behind all others.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::{Delta, queue::OrderedQueue};
+    /// let mut queue = OrderedQueue::new();
+    /// queue.push(Delta::Added(thing("web/a", "1")));
+    /// queue.push(Delta::Added(thing("web/a", "1")));
+    /// assert_eq!(queue.len(), 2, "nothing is merged");
+    /// ```
     pub fn push(&mut self, delta: Delta<T>) {
         let replaced = matches!(delta, Delta::Replaced(_));
         let populates = replaced || delta.key().is_some();
@@ -123,11 +136,7 @@ impl<T: Object> OrderedQueue<T> {
     /// Says that everything popped so far is processed.
     ///
     /// ```
-    /// # use std::sync::Arc;
     /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
     /// # use kube_informer::{Delta, queue::OrderedQueue};
     /// # use kube_informer::queue::{ListMark, Replacement};
     /// let mut queue = OrderedQueue::<Identity>::new();

@@ -12,11 +12,10 @@ use tokio::time::Instant;
 /// use std::time::Duration;
 /// # use kube_informer::{SharedInformer, source::*};
 /// use kube_informer::reflector::BackoffOptions;
-/// # use tokio::time::Instant;
 ///
 /// # let source = ListWatchFns::new(
-/// #     |options: ListOptions| async { Err::<Items<Identity>, _>(SourceError::CutOff) },
-/// #     |options: WatchOptions| async { Err::<Events<Identity>, _>(SourceError::CutOff) },
+/// #     |_: ListOptions| async { Err::<Items<Identity>, _>(SourceError::CutOff) },
+/// #     |_: WatchOptions| async { Err::<Events<Identity>, _>(SourceError::CutOff) },
 /// # );
 /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
 /// # runtime.unwrap().block_on(async {

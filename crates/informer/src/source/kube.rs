@@ -120,7 +120,6 @@ impl<T: Object> KubeSource<T> {
     ///
     /// ```
     /// # use futures_util::StreamExt as _;
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use kube_informer::object::Object;
     /// # use kube_informer::source::{Decoded, ListOptions, ListPart, ListWatch as _, kube::KubeSource};
     /// # async fn listed<T: Object>(source: KubeSource<T>) -> Vec<String> {

@@ -166,6 +166,21 @@ impl<T: Object> Index<T> {
     }
 
     /// How many objects have this value.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use kube_informer::source::Identity;
+    /// # let thing = |key: &str, version: &str| {
+    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
+    /// # };
+    /// # use kube_informer::Store;
+    /// # let (_store, mut writer) = Store::new(0);
+    /// let by_name = writer.add_index_with("name", |object: &Identity, add| add(object.key.name()))?;
+    /// writer.put(thing("web/a", "1"));
+    /// writer.put(thing("shop/a", "2"));
+    /// assert_eq!((by_name.count("a"), by_name.count("b")), (2, 0));
+    /// # Ok::<(), kube_informer::store::IndexError>(())
+    /// ```
     pub fn count(&self, value: &str) -> usize {
         self.store.read(|state| {
             state.indexes[self.at].posting(&state.hasher, value).map_or(0, |posting| posting.members.len())
