@@ -297,7 +297,7 @@ impl HandlerHandle {
     ///
     /// let options = HandlerOptions::new().delivery(Delivery::Every { max_backlog: 1 });
     /// let slow = maps.with(options).on_event_async(async |_| tokio::time::sleep(Duration::from_secs(60)).await);
-    /// tokio::time::sleep(Duration::from_secs(1)).await; // It has been told of the first object, and does not return yet.
+    /// tokio::time::sleep(Duration::from_secs(1)).await; // It is told of the first object, and does not return.
     /// for name in ["b", "c", "d"] {
     ///     server.create("configmaps", Some("web"), json!({"metadata": {"name": name}}))?;
     /// }
