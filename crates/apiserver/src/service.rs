@@ -1,10 +1,11 @@
 //! The server as a tower service: one request in, one response out.
 
-use bytes::{Buf, Bytes};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, Request, Response, header, request};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower::{BoxError, Service};
@@ -27,6 +28,8 @@ use crate::verb::Verb;
 
 /// The largest body of a request.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
+/// How much of a body is read at all.
+const READ_LIMIT: usize = 16 * 1024 * 1024;
 
 /// Names a request in the logs of a real server; a client may choose the name.
 const AUDIT_ID: &str = "audit-id";
@@ -165,12 +168,22 @@ where
     B: http_body::Body,
     B::Error: Into<BoxError>,
 {
-    match Limited::new(body, BODY_LIMIT).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            let message = format!("Request entity too large: limit is {BODY_LIMIT}");
-            Err(Status::failure(413, "RequestEntityTooLarge", message))
+    let mut body = pin!(body);
+    let (mut read, mut size) = (BytesMut::new(), 0);
+    while let Some(frame) = body.as_mut().frame().await {
+        let broken = |error: B::Error| Status::bad_request(format!("cannot read the request: {}", error.into()));
+        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        size += data.remaining();
+        // What is too much is read and dropped: who is still sending would not hear the answer.
+        if size <= BODY_LIMIT {
+            read.put(data);
+        } else if size > READ_LIMIT {
+            break;
         }
-        Err(error) => Err(Status::bad_request(format!("cannot read the body of the request: {error}"))),
     }
+    if size <= BODY_LIMIT {
+        return Ok(read.freeze());
+    }
+    let message = format!("Request entity too large: limit is {BODY_LIMIT}");
+    Err(Status::failure(413, "RequestEntityTooLarge", message))
 }

@@ -35,6 +35,27 @@ async fn bodies_that_are_no_objects_are_refused() {
     assert_eq!((refused.code, &refused.json()["reason"]), (413, &"RequestEntityTooLarge".into()));
 }
 
+#[tokio::test]
+async fn who_sends_too_much_hears_why() {
+    let server = server();
+    let listening = server.serve("127.0.0.1:0").await.unwrap();
+    let large = "x".repeat(4 * 1024 * 1024);
+    let mut stream = TcpStream::connect(listening.addr()).await.unwrap();
+    let head = format!("POST {CONFIG_MAPS} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", large.len());
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(large.as_bytes()).await.unwrap();
+    read_until(&mut stream, "Request entity too large: limit is 3145728").await;
+    let stream = TcpStream::connect(listening.addr()).await.unwrap();
+    let (requests, connection) = h2::client::handshake(stream).await.unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(connection);
+    let request = http::Request::post(format!("http://localhost{CONFIG_MAPS}")).body(()).unwrap();
+    let (answer, mut body) = requests.ready().await.unwrap().send_request(request, false).unwrap();
+    body.send_data(large.into(), true).unwrap();
+    assert_eq!(answer.await.unwrap().status(), 413);
+    listening.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn paths_and_queries_that_mean_nothing_are_refused() {
     let server = server();
