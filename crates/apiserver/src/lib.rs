@@ -5,7 +5,28 @@
 //!
 //! - in process it needs no port and no task, and works on a paused tokio clock;
 //! - all chance comes from one seed, so that a run can be repeated;
-//! - [`Faults`] make things go wrong on purpose, and tell what did.
+//! - [`Faults`] make things go wrong on purpose, and tell what did;
+//! - over HTTP ([`ApiServer::serve`]) kubectl, curl and clients in any language can talk to it.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube_client::api::{Api, ListParams};
+//! use kube_embedded_apiserver::{ApiServer, Fault, Verb};
+//! use serde_json::json;
+//!
+//! let server = ApiServer::builder().seed(1).build();
+//! server.create("configmaps", Some("default"), json!({"metadata": {"name": "a"}}))?;
+//! server.faults().add(Fault::status(503).verb(Verb::List).nth(1));
+//!
+//! let api: Api<ConfigMap> = Api::default_namespaced(server.client());
+//! assert!(api.list(&ListParams::default()).await.is_err());
+//! assert_eq!(api.list(&ListParams::default()).await?.items.len(), 1);
+//! assert_eq!(server.faults().count("status"), 1);
+//! # Ok(())
+//! # }
+//! ```
 
 mod accept;
 mod admin;

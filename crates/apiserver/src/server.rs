@@ -19,16 +19,13 @@ use crate::storage::State;
 /// with [`serve`](Self::serve), and can be read and written directly.
 ///
 /// ```
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// use kube_embedded_apiserver::ApiServer;
 /// use serde_json::json;
 ///
 /// let server = ApiServer::new();
 /// server.create("configmaps", Some("default"), json!({"metadata": {"name": "a"}})).unwrap();
-/// let version = server.client().apiserver_version().await;
-/// # let _ = version;
-/// assert_eq!(server.list("configmaps").unwrap().1.len(), 1);
-/// # });
+/// let (revision, items) = server.clone().list("configmaps").unwrap();
+/// assert_eq!((revision, items.len()), (server.revision(), 1));
 /// ```
 #[derive(Debug, Clone)]
 pub struct ApiServer {

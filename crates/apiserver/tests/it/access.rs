@@ -1,7 +1,7 @@
 use crate::support::*;
 use http::Request;
 use http_body_util::Full;
-use kube_embedded_apiserver::{ApiServer, HttpServer, Verb};
+use kube_embedded_apiserver::{ApiServer, Verb};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -85,7 +85,10 @@ async fn faults_are_controlled_over_an_address_of_their_own() {
     for path in ["/compact", "/disconnect", "/restart"] {
         assert_eq!(ask(&format!("POST {path}"), "").await.0, 200);
     }
-    assert_eq!(ask("GET /requests", "").await.1[0]["resource"], "configmaps");
+    get(&server, CONFIG_MAPS).await;
+    let requests = ask("GET /requests", "").await.1;
+    assert_eq!((&requests[0]["resource"], &requests[0]["status"]), (&json!("configmaps"), &json!(503)));
+    assert_eq!(requests[1]["answeredFrom"], "cache");
     assert_eq!(ask("GET /api/v1/pods", "").await.0, 404);
     assert_eq!(server.requests()[0].verb, Verb::List);
     admin.stop().await;
@@ -94,7 +97,7 @@ async fn faults_are_controlled_over_an_address_of_their_own() {
 #[cfg(feature = "tls")]
 pub(crate) mod tls {
     use super::*;
-    use kube_embedded_apiserver::Tls;
+    use kube_embedded_apiserver::{HttpServer, Tls};
     use std::sync::Arc;
     use tokio_rustls::TlsConnector;
     use tokio_rustls::client::TlsStream;
