@@ -1,0 +1,181 @@
+//! The programs that the tests run, found or built.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::hash::{DefaultHasher, Hasher as _};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tokio::time::Instant;
+
+/// The Go module that pins all versions.
+const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/go");
+
+/// `kube-apiserver`, `etcd` and `kubectl`, and a client-go program of ours.
+#[derive(Debug, Clone)]
+pub struct Assets {
+    /// Where the servers are: a folder of the cache, or what `KUBEBUILDER_ASSETS` says.
+    servers: PathBuf,
+    /// Where our client-go program is; `None` if there is no Go to build it with.
+    follow: Option<PathBuf>,
+}
+
+/// Why there is nothing to test against.
+#[derive(Debug, thiserror::Error)]
+pub enum AssetsError {
+    /// They are not there, and cannot be built.
+    #[error("go is not installed, and KUBEBUILDER_ASSETS does not name a folder with kube-apiserver and etcd")]
+    NoGo,
+    /// There is no folder to keep them in.
+    #[error("neither XDG_CACHE_HOME nor HOME says where to keep what is built")]
+    NoCache,
+    /// The folder that was given does not have one of them.
+    #[error("KUBEBUILDER_ASSETS names {0}, which has no {1}")]
+    Missing(PathBuf, &'static str),
+    /// A build failed.
+    #[error("building {0} failed: {1}")]
+    Build(&'static str, String),
+    /// A file could not be read or written.
+    #[error("{0}: {1}")]
+    File(PathBuf, io::Error),
+}
+
+impl Assets {
+    /// Finds what is there and builds what is not: minutes the first time, nothing afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`AssetsError::NoGo`] if there is nothing to build with; others if a build fails.
+    pub fn ready() -> Result<Self, AssetsError> {
+        let go = Command::new("go").arg("version").output().is_ok_and(|output| output.status.success());
+        let given = std::env::var_os("KUBEBUILDER_ASSETS").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        let pins = Pins::read()?;
+        let servers = match given {
+            Some(folder) => folder,
+            None if go => pins.build_servers()?,
+            None => return Err(AssetsError::NoGo),
+        };
+        for name in ["kube-apiserver", "etcd"] {
+            if !servers.join(name).exists() {
+                return Err(AssetsError::Missing(servers, name));
+            }
+        }
+        let follow = if go { Some(pins.build_follow()?) } else { None };
+        Ok(Self { servers, follow })
+    }
+
+    /// The API server.
+    pub fn kube_apiserver(&self) -> PathBuf {
+        self.servers.join("kube-apiserver")
+    }
+
+    /// Its database.
+    pub fn etcd(&self) -> PathBuf {
+        self.servers.join("etcd")
+    }
+
+    /// The command of its users; `None` if the folder that was given has none.
+    pub fn kubectl(&self) -> Option<PathBuf> {
+        Some(self.servers.join("kubectl")).filter(|path| path.exists())
+    }
+
+    /// Our client-go program, `go/follow`; `None` if there is no Go to build it with.
+    pub fn follow(&self) -> Option<&Path> {
+        self.follow.as_deref()
+    }
+}
+
+/// One line: what will be run.
+impl fmt::Display for Assets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "servers from {}", self.servers.display())?;
+        match &self.follow {
+            Some(_) => Ok(()),
+            None => f.write_str("; no client-go program, since go is not installed"),
+        }
+    }
+}
+
+/// The versions that the Go module pins.
+struct Pins {
+    kubernetes: String,
+    etcd: String,
+    cache: PathBuf,
+}
+
+impl Pins {
+    fn read() -> Result<Self, AssetsError> {
+        let path = Path::new(MODULE).join("go.mod");
+        let text = fs::read_to_string(&path).map_err(|error| AssetsError::File(path, error))?;
+        let required = |module: &str| {
+            let line = text.lines().find_map(|line| line.trim().strip_prefix(module)?.strip_prefix(' '));
+            line.and_then(|rest| rest.split_whitespace().next()).unwrap_or_default().to_owned()
+        };
+        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+        let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
+        let cache = cache.ok_or(AssetsError::NoCache)?.join("kube-informer").join("e2e");
+        Ok(Self { kubernetes: required("k8s.io/kubernetes"), etcd: required("go.etcd.io/etcd/server/v3"), cache })
+    }
+
+    fn build_servers(&self) -> Result<PathBuf, AssetsError> {
+        let folder = self.cache.join(format!("kubernetes-{}-etcd-{}", self.kubernetes, self.etcd));
+        build("etcd", "go.etcd.io/etcd/server/v3", "", &folder.join("etcd"))?;
+        let version = self.version_flags();
+        for name in ["kube-apiserver", "kubectl"] {
+            build(name, &format!("k8s.io/kubernetes/cmd/{name}"), &version, &folder.join(name))?;
+        }
+        Ok(folder)
+    }
+
+    /// Built outside of its own repository, Kubernetes does not know its version.
+    fn version_flags(&self) -> String {
+        let mut numbers = self.kubernetes.trim_start_matches('v').split('.');
+        let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+        let version = [("gitVersion", self.kubernetes.as_str()), ("gitMajor", major), ("gitMinor", minor)];
+        version.map(|(name, value)| format!(" -X k8s.io/component-base/version.{name}={value}")).concat()
+    }
+
+    /// Kept by what it is made of: it changes more often than the versions.
+    fn build_follow(&self) -> Result<PathBuf, AssetsError> {
+        let mut content = DefaultHasher::new();
+        for file in ["follow/main.go", "go.mod", "go.sum"] {
+            let path = Path::new(MODULE).join(file);
+            content.write(&fs::read(&path).map_err(|error| AssetsError::File(path, error))?);
+        }
+        let path = self.cache.join(format!("follow-{:016x}", content.finish()));
+        build("the client-go program", "./follow", "", &path)?;
+        Ok(path)
+    }
+}
+
+/// Builds one program, unless it is there.
+#[allow(clippy::print_stderr, reason = "it takes minutes, and whoever waits wants to know what for")]
+fn build(name: &'static str, package: &str, link_flags: &str, path: &Path) -> Result<(), AssetsError> {
+    if path.exists() {
+        return Ok(());
+    }
+    eprintln!("building {name}, which is kept for the next time");
+    let start = Instant::now();
+    // Under another name at first: what was interrupted must not be taken for built.
+    let mut partial = OsString::from(path);
+    partial.push(format!(".{}", std::process::id()));
+    let built = Command::new("go")
+        .args(["build", "-trimpath", "-ldflags"])
+        .arg(format!("-s -w{link_flags}"))
+        .arg("-o")
+        .arg(&partial)
+        .arg(package)
+        .current_dir(MODULE)
+        .env("CGO_ENABLED", "0")
+        .env("GOFLAGS", "-buildvcs=false")
+        .status()
+        .map_err(|error| AssetsError::Build(name, error.to_string()))?;
+    if !built.success() {
+        return Err(AssetsError::Build(name, built.to_string()));
+    }
+    fs::rename(&partial, path).map_err(|error| AssetsError::File(path.to_owned(), error))?;
+    eprintln!("built {name} in {:.0} s", start.elapsed().as_secs_f64());
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! A wire between a client and a server that can be cut.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// Passes bytes on to a server, and cuts connections when told to. Dropping it cuts them all.
+#[derive(Debug)]
+pub struct Proxy {
+    port: u16,
+    mode: watch::Sender<Mode>,
+    cuts: Arc<AtomicU64>,
+    /// The one task that accepts connections, and owns those that carry them.
+    accepting: JoinSet<()>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Mode {
+    Pass,
+    /// Each connection ends after a random number of bytes of the server's, up to this many.
+    Cut(u64),
+    Refuse,
+}
+
+impl Proxy {
+    /// Listens on a free port of loopback, and leads to another one. Where connections are cut comes from the seed.
+    ///
+    /// # Errors
+    ///
+    /// There is no port.
+    pub async fn start(server: u16, seed: u64) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let port = listener.local_addr()?.port();
+        let (mode, modes) = watch::channel(Mode::Pass);
+        let cuts = Arc::new(AtomicU64::new(0));
+        let mut accepting = JoinSet::new();
+        accepting.spawn(accept(listener, server, modes, StdRng::seed_from_u64(seed), cuts.clone()));
+        Ok(Self { port, mode, cuts, accepting })
+    }
+
+    /// Where clients connect.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// From now on nothing is cut.
+    pub fn pass(&self) {
+        self.mode.send_replace(Mode::Pass);
+    }
+
+    /// From now on each connection, also of those there are, ends somewhere in the server's next bytes: at any of them, in the
+    /// middle of a record, a line or a name.
+    pub fn cut_within(&self, bytes: u64) {
+        self.mode.send_replace(Mode::Cut(bytes));
+    }
+
+    /// Ends all connections, and from now on each new one at once.
+    pub fn refuse(&self) {
+        self.mode.send_replace(Mode::Refuse);
+    }
+
+    /// How many connections were cut at some byte.
+    pub fn cuts(&self) -> u64 {
+        self.cuts.load(Ordering::Relaxed)
+    }
+
+    /// Ends all connections and waits until nothing of it runs any more.
+    pub async fn stop(mut self) {
+        self.accepting.shutdown().await;
+    }
+}
+
+async fn accept(
+    listener: TcpListener,
+    server: u16,
+    modes: watch::Receiver<Mode>,
+    mut random: StdRng,
+    cuts: Arc<AtomicU64>,
+) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept() => {
+                // Whoever gave up while waiting to be accepted is nobody's failure.
+                let Ok((client, _)) = accepted else { continue };
+                let random = StdRng::seed_from_u64(random.random());
+                let (modes, cuts) = (modes.clone(), cuts.clone());
+                connections.spawn(async move {
+                    if let Ok(End::Cut) = relay(client, server, modes, random).await {
+                        cuts.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// How a connection came to its end.
+enum End {
+    Closed,
+    Cut,
+}
+
+/// Carries one connection until one side closes it, or it is cut.
+async fn relay(
+    mut client: TcpStream,
+    server: u16,
+    mut modes: watch::Receiver<Mode>,
+    mut random: StdRng,
+) -> io::Result<End> {
+    let mut allowance = |mode: Mode| match mode {
+        Mode::Pass => u64::MAX,
+        // Small numbers as likely as large ones: handshakes and headers are cut as well as bodies.
+        Mode::Cut(within) => (within as f64).powf(random.random_range(0.0..1.0)) as u64,
+        Mode::Refuse => 0,
+    };
+    let mut left = allowance(*modes.borrow_and_update());
+    if left == 0 {
+        return Ok(End::Closed);
+    }
+    let mut server = TcpStream::connect(("127.0.0.1", server)).await?;
+    let (mut from_client, mut from_server) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
+    loop {
+        tokio::select! {
+            biased;
+            changed = modes.changed() => {
+                changed.map_err(|_| io::ErrorKind::BrokenPipe)?;
+                left = allowance(*modes.borrow_and_update());
+                if left == 0 {
+                    return Ok(End::Closed);
+                }
+            }
+            read = client.read(&mut from_client) => match read? {
+                0 => return Ok(End::Closed),
+                read => server.write_all(&from_client[..read]).await?,
+            },
+            read = server.read(&mut from_server) => {
+                let read = read?;
+                if read == 0 {
+                    return Ok(End::Closed);
+                }
+                let passed = read.min(usize::try_from(left).unwrap_or(usize::MAX));
+                client.write_all(&from_server[..passed]).await?;
+                left = left.saturating_sub(read as u64);
+                if left == 0 {
+                    return Ok(End::Cut);
+                }
+            }
+        }
+    }
+}
