@@ -68,8 +68,8 @@ pub(crate) fn version(object: &Value) -> u64 {
 }
 
 impl Cluster {
-    pub(crate) fn connect(url: &str, number: u32) -> Self {
-        let mut config = Config::new(url.parse().unwrap());
+    pub(crate) fn connect(server: &Config, number: u32) -> Self {
+        let mut config = server.clone();
         config.default_retry = false;
         let process = std::process::id();
         Self { client: Client::try_from(config).unwrap(), namespace: format!("conformance-{process}-{number}") }

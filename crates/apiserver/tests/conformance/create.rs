@@ -1,4 +1,4 @@
-use crate::cluster::{Case, case, config_map};
+use super::cluster::{Case, case, config_map};
 use serde_json::{Value, json};
 
 fn with(change: impl FnOnce(&mut Value)) -> Value {

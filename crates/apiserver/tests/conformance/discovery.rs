@@ -1,4 +1,4 @@
-use crate::cluster::{Case, case};
+use super::cluster::{Case, case};
 use serde_json::Value;
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";

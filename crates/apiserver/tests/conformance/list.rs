@@ -1,4 +1,4 @@
-use crate::cluster::{Answer, Case, Cluster, case, config_map, widget};
+use super::cluster::{Answer, Case, Cluster, case, config_map, widget};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};

@@ -2,74 +2,22 @@
 //!
 //! By default that is the embedded server on loopback. `CONFORMANCE_URL=http://127.0.0.1:8001` runs the same table
 //! against another one, such as a real API server behind `kubectl proxy`; there the definition of
-//! `widgets.demo.example.com` must be installed first.
+//! `widgets.demo.example.com` must be installed first. `e2e` runs it against a server that it starts itself.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-mod cluster;
-mod create;
-mod discovery;
-mod list;
-mod misc;
-mod read;
-mod remove;
-mod update;
-mod watch;
+// By its path, as where it is run against a real server: its parts are then found beside it.
+#[path = "table.rs"]
+mod table;
 
-use cluster::{Case, Cluster};
+use kube_client::Config;
 use kube_embedded_apiserver::ApiServer;
-use tokio::task::JoinSet;
-
-/// Cases that are left for later, and why.
-const LATER: &[(u32, &str)] = &[
-    (8, "OpenAPI comes with kubectl's needs"),
-    (25, "there is no schema of built-in kinds to find unknown fields by"),
-    (52, "tables come with kubectl's needs"),
-    (68, "strategic merge comes with kubectl's needs"),
-    (69, "server-side apply comes with kubectl's needs"),
-    (70, "server-side apply comes with kubectl's needs"),
-    (89, "tables come with kubectl's needs"),
-    (91, "protobuf answers are a level of their own"),
-];
 
 #[tokio::test]
 async fn every_case_holds() {
     let embedded = ApiServer::new();
     let listening = embedded.serve("127.0.0.1:0").await.unwrap();
     let url = std::env::var("CONFORMANCE_URL").unwrap_or_else(|_| listening.url());
-    let groups = [
-        discovery::cases(),
-        create::cases(),
-        read::cases(),
-        list::cases(),
-        update::cases(),
-        remove::cases(),
-        watch::cases(),
-        misc::cases(),
-    ];
-    let cases: Vec<Case> = groups.into_iter().flatten().collect();
-    let mut covered: Vec<u32> =
-        cases.iter().map(|case| case.number).chain(LATER.iter().map(|(number, _)| *number)).collect();
-    covered.sort_unstable();
-    assert_eq!(covered, (1..=100).collect::<Vec<_>>(), "each case is in the table exactly once");
-    let mut running = JoinSet::new();
-    for case in cases {
-        let cluster = Cluster::connect(&url, case.number);
-        running.spawn(async move {
-            let mut alone = JoinSet::new();
-            alone.spawn(async move {
-                cluster.create_namespace().await;
-                (case.run)(cluster).await;
-            });
-            (case.number, alone.join_next().await)
-        });
-    }
-    let mut failed = Vec::new();
-    while let Some(ended) = running.join_next().await {
-        if let Ok((number, Some(Err(_)))) = ended {
-            failed.push(number);
-        }
-    }
-    failed.sort_unstable();
+    let failed = table::failing(&Config::new(url.parse().unwrap())).await;
     assert_eq!(failed, Vec::<u32>::new(), "cases that do not hold");
     listening.stop().await;
 }

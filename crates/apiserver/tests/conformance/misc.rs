@@ -1,4 +1,4 @@
-use crate::cluster::{Case, case, ends_initial_events, told};
+use super::cluster::{Case, case, ends_initial_events, told};
 use serde_json::{Value, json};
 use std::time::Duration;
 

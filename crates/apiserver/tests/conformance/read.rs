@@ -1,4 +1,4 @@
-use crate::cluster::{Case, case};
+use super::cluster::{Case, case};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -1,4 +1,4 @@
-use crate::cluster::{Case, Cluster, case, config_map, told, version};
+use super::cluster::{Case, Cluster, case, config_map, told, version};
 use serde_json::{Value, json};
 use std::time::Duration;
 

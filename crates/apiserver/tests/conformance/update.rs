@@ -1,4 +1,4 @@
-use crate::cluster::{Case, case, config_map, version, widget};
+use super::cluster::{Case, case, config_map, version, widget};
 use serde_json::{Value, json};
 
 pub(crate) fn cases() -> Vec<Case> {

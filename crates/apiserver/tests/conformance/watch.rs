@@ -1,4 +1,4 @@
-use crate::cluster::{Case, Cluster, Watch, case, config_map, ends_initial_events, told, version};
+use super::cluster::{Case, Cluster, Watch, case, config_map, ends_initial_events, told, version};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
