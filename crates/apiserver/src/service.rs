@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower::{BoxError, Service};
 
+use crate::accept::{Format, Shape, negotiate};
 use crate::auth;
 use crate::compress::compress;
 use crate::deadline;
@@ -19,7 +20,7 @@ use crate::general::general;
 use crate::hub::Hub;
 use crate::journal::RequestRecord;
 use crate::query::Query;
-use crate::render::{indented, is_pretty};
+use crate::render::{indented, is_pretty, to_yaml};
 use crate::reply::{Body, status_reply};
 use crate::route::{Route, Target};
 use crate::server::ApiServer;
@@ -94,7 +95,13 @@ where
             // A refused watch stays on one line, for clients that read line by line whatever its code.
             let pretty =
                 verb != Some(Verb::Watch) && is_pretty(call.query.switch("pretty"), call.header(header::USER_AGENT));
-            let answer = attend(&hub, call, body, &route).await.unwrap_or_else(|status| status_reply(&status));
+            // A refusal is written as an object would be, also where the answer itself could not have been.
+            let format = negotiate(call.header(header::ACCEPT), Shape::Object).unwrap_or_default().format;
+            let answer = match attend(&hub, call, body, &route).await {
+                Ok(answer) => answer,
+                Err(status) if format == Format::Yaml => to_yaml(status_reply(&status)).await,
+                Err(status) => status_reply(&status),
+            };
             if pretty { indented(answer).await } else { answer }
         }
     };
