@@ -68,9 +68,11 @@ pub(crate) fn cases() -> Vec<Case> {
         }),
         case(83, |cluster| async move {
             let mut watch =
-                cluster.watch(&cluster.own(&format!("{STREAMING}&allowWatchBookmarks=true&timeoutSeconds=1"))).await;
+                cluster.watch(&cluster.own(&format!("{STREAMING}&allowWatchBookmarks=true&timeoutSeconds=3"))).await;
             let events = watch.rest().await;
-            assert!(events.len() == 1 && ends_initial_events(&events[0]));
+            assert!(events.first().is_some_and(ends_initial_events), "{events:?}");
+            // A busy server may have more bookmarks to send before the end.
+            assert!(events.iter().all(|event| event["type"] == "BOOKMARK"), "{events:?}");
         }),
         case(84, |cluster| async move {
             cluster.make("a").await;
@@ -129,7 +131,9 @@ pub(crate) fn cases() -> Vec<Case> {
             );
         }),
         case(92, |cluster| async move {
-            cluster.get_as(&cluster.own("watch=1"), "application/yaml").await.is(406, "NotAcceptable");
+            let refused = cluster.get_as(&cluster.own("watch=1"), "application/yaml").await;
+            assert_eq!((refused.code, &refused.headers["content-type"]), (406, &"application/yaml".parse().unwrap()));
+            assert!(refused.text.contains("reason: NotAcceptable"), "{}", refused.text);
         }),
         case(93, |cluster| async move {
             let start = cluster.now().await;
