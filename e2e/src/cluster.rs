@@ -160,7 +160,7 @@ impl Cluster {
             // There is nobody who makes a service account per namespace, and pods would wait for theirs.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-            format!("--service-account-key-file={}", file("accounts.key")),
+            format!("--service-account-key-file={}", file("accounts.pub")),
             format!("--service-account-signing-key-file={}", file("accounts.key")),
             "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
             // Nobody reaches this server by its service.
@@ -363,7 +363,9 @@ impl Cluster {
         server.distinguished_name.push(DnType::CommonName, "kube-apiserver");
         fs::write(self.home.join("server.crt"), server.signed_by(&key, &issuer)?.pem())?;
         fs::write(self.home.join("server.key"), key.serialize_pem())?;
-        fs::write(self.home.join("accounts.key"), KeyPair::generate()?.serialize_pem())?;
+        let accounts = KeyPair::generate()?;
+        fs::write(self.home.join("accounts.key"), accounts.serialize_pem())?;
+        fs::write(self.home.join("accounts.pub"), accounts.public_key_pem())?;
         Ok(())
     }
 

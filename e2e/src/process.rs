@@ -45,6 +45,8 @@ impl Process {
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // What it runs writes into its log; that it was killed is no news.
+            .stderr(Stdio::null())
             .spawn()?;
         let output = keeper.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let id = BufReader::new(output).lines().next_line().await?.ok_or(io::ErrorKind::BrokenPipe)?;

@@ -1,0 +1,19 @@
+//! The truth: what a real API server does, what informers make of it, and what their peers do.
+//!
+//! `cargo xtask e2e` runs it. `E2E_SEED` repeats the chances of a run (not its timing), and `E2E_SECONDS` makes the churn of
+//! `convergence` last longer than once through every fault.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests say what is wrong by panicking, and print")]
+
+mod churn;
+mod conformance;
+mod convergence;
+mod follower;
+mod server;
+mod side_by_side;
+#[path = "../../../crates/informer/tests/sim/witness.rs"]
+mod witness;
+
+fn from_environment(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number")))
+}

@@ -1,0 +1,140 @@
+//! Plain requests to a server, and the truth about what it holds.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use http::Request;
+use kube_client::client::Body;
+use kube_client::{Client, Config};
+use serde_json::{Value, json};
+
+/// What a server holds of one collection, by key.
+pub(crate) type Objects = BTreeMap<String, Value>;
+
+/// Config maps and widgets are what is written and followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Collection {
+    ConfigMaps,
+    Widgets,
+}
+
+impl Collection {
+    /// Where its objects are: those of one namespace, or all.
+    pub(crate) fn path(self, namespace: Option<&str>) -> String {
+        let (root, plural) = match self {
+            Self::ConfigMaps => ("/api/v1", "configmaps"),
+            Self::Widgets => ("/apis/demo.example.com/v1", "widgets"),
+        };
+        match namespace {
+            Some(namespace) => format!("{root}/namespaces/{namespace}/{plural}"),
+            None => format!("{root}/{plural}"),
+        }
+    }
+}
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const WIDGETS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.demo.example.com";
+/// How long the slowest single request may take; a server that is frozen is given up sooner.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A client of one server that panics where an answer must come, and does not retry.
+#[derive(Clone)]
+pub(crate) struct Server {
+    client: Client,
+}
+
+impl Server {
+    pub(crate) fn connect(config: Config) -> Self {
+        Self { client: kube_informer::client_from(config).unwrap() }
+    }
+
+    /// Sends a request; `None` if no whole answer came in time.
+    pub(crate) async fn try_send(
+        &self,
+        method: &str,
+        path: &str,
+        body: &Value,
+        within: Duration,
+    ) -> Option<(u16, Value)> {
+        let media_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let request = Request::builder().method(method).uri(path).header("content-type", media_type);
+        let request = request.body(Body::from(bytes)).unwrap();
+        let answer = async {
+            let (parts, body) = self.client.send(request).await.ok()?.into_parts();
+            let bytes = body.collect_bytes().await.ok()?;
+            Some((parts.status.as_u16(), serde_json::from_slice(&bytes).unwrap_or_default()))
+        };
+        tokio::time::timeout(within, answer).await.ok().flatten()
+    }
+
+    pub(crate) async fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        self.try_send(method, path, body, PATIENCE).await.unwrap_or_else(|| panic!("{method} {path}: no answer"))
+    }
+
+    pub(crate) async fn create_namespace(&self, name: &str) {
+        let (code, answer) = self.send("POST", "/api/v1/namespaces", &json!({"metadata": {"name": name}})).await;
+        assert!(code == 201 || code == 409, "{answer}");
+    }
+
+    /// All objects of a collection as they are now, and the version of the list.
+    pub(crate) async fn list(&self, collection: Collection) -> (String, Objects) {
+        let (code, mut list) = self.send("GET", &collection.path(None), &Value::Null).await;
+        assert_eq!(code, 200, "{list}");
+        let text = |object: &Value, field: &str| object["metadata"][field].as_str().unwrap().to_owned();
+        let key = |object: &Value| format!("{}/{}", text(object, "namespace"), text(object, "name"));
+        let Value::Array(items) = list["items"].take() else { panic!("no list") };
+        (text(&list, "resourceVersion"), items.into_iter().map(|object| (key(&object), object)).collect())
+    }
+
+    /// Installs the custom resource that the embedded server has by itself, and waits until it is served.
+    pub(crate) async fn define_widgets(&self) {
+        let (code, answer) = self.send("POST", DEFINITIONS, &widgets()).await;
+        assert_eq!(code, 201, "{answer}");
+        self.wait_for_widgets().await;
+    }
+
+    /// Waits until widgets are served: a server that was started again needs a moment.
+    pub(crate) async fn wait_for_widgets(&self) {
+        // Discovery says so last.
+        while self.send("GET", "/apis/demo.example.com/v1", &Value::Null).await.0 != 200
+            || self.send("GET", &Collection::Widgets.path(None), &Value::Null).await.0 != 200
+        {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Deletes the definition and with it all widgets, and waits until they are gone.
+    pub(crate) async fn remove_widgets(&self) {
+        assert_eq!(self.send("DELETE", WIDGETS, &Value::Null).await.0, 200);
+        while self.send("GET", WIDGETS, &Value::Null).await.0 != 404 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+fn widgets() -> Value {
+    let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({
+        "kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1",
+        "metadata": {"name": "widgets.demo.example.com"},
+        "spec": {
+            "group": "demo.example.com", "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {
+                        "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                        "properties": {"size": {"type": "integer"}, "replicas": {"type": "integer"}},
+                    },
+                    "status": anything,
+                }}},
+                "subresources": {"status": {}, "scale": {
+                    "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
+                }},
+                "selectableFields": [{"jsonPath": ".spec.size"}],
+            }],
+        },
+    })
+}
