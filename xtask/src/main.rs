@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stdout, clippy::disallowed_types, reason = "a command for people, on a real clock")]
 
+mod e2e;
 mod fuzz;
 mod mutants;
 
@@ -21,7 +22,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Habit {
-    /// All that CI runs: format, clippy, tests, docs, and the rules for dependencies.
+    /// All that CI runs: format, clippy, tests, docs, the rules for dependencies, and a real API server.
     Check,
     /// Simulates clusters with faults, one per seed, and prints what happened.
     Sim {
@@ -32,6 +33,8 @@ enum Habit {
         #[arg(long, default_value_t = 0)]
         first: u64,
     },
+    /// Holds informers and the embedded server against a real API server, which is built the first time.
+    E2e(e2e::Options),
     /// Prints the figures of the cache and the handlers, and of the embedded server.
     Bench,
     /// Loads one informer for a while, prints a table, and fails if anything was lost or memory grew.
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().habit {
         Habit::Check => check(),
         Habit::Sim { seeds, first } => sim(first, seeds),
+        Habit::E2e(options) => e2e::run(&options),
         Habit::Bench => bench(),
         Habit::Soak { duration } => soak(&duration),
         Habit::Fuzz { seconds, target } => fuzz::run(seconds, target.as_deref()),
@@ -89,7 +93,7 @@ fn check() -> Result<(), String> {
     } else {
         println!("deny: skipped, cargo-deny is not installed (cargo install cargo-deny)");
     }
-    Ok(())
+    e2e::run(&e2e::Options::default_run())
 }
 
 fn sim(first: u64, seeds: u64) -> Result<(), String> {

@@ -1,0 +1,82 @@
+//! The tests against a real API server: builds it if need be, and runs them, each with a time limit.
+
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::cargo;
+
+/// The first build takes about ten minutes on two cores, and longer where something else runs.
+const BUILD: Duration = Duration::from_secs(30 * 60);
+
+/// What is to be run.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Only tests whose name contains this: conformance, convergence, side_by_side.
+    name: Option<String>,
+    /// Where chance comes from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many seconds of faults; once through each of them is the least.
+    #[arg(long = "for", value_name = "SECONDS", default_value_t = 0)]
+    seconds: u64,
+    /// How many minutes the tests may take, without what is built.
+    #[arg(long, value_name = "MINUTES", default_value_t = 10)]
+    limit: u64,
+}
+
+impl Options {
+    /// What CI runs.
+    pub(crate) fn default_run() -> Self {
+        Self { name: None, seed: 1, seconds: 0, limit: 10 }
+    }
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), String> {
+    if !is_installed("go") && std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
+        println!("e2e: skipped, go is not installed and KUBEBUILDER_ASSETS names no servers");
+        return Ok(());
+    }
+    within(BUILD, "e2e servers", &mut cargo(["run", "--quiet", "--package", "kube-informer-e2e"]))?;
+    // Not by cargo, which would leave it alone when it is ended. One at a time: each has servers of its own, and time limits.
+    let mut tests = Command::new(build_tests()?);
+    tests.args(["--nocapture", "--test-threads", "1"]).args(&options.name);
+    tests.env("E2E_SEED", options.seed.to_string()).env("E2E_SECONDS", options.seconds.to_string());
+    within(Duration::from_secs(options.limit * 60 + options.seconds), "e2e", &mut tests)
+}
+
+/// Builds the tests and gives their program.
+fn build_tests() -> Result<String, String> {
+    let mut build = cargo(["test", "--package", "kube-informer-e2e", "--test", "e2e", "--no-run"]);
+    let built = build.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit()).output();
+    let built = built.map_err(|error| format!("e2e build: {error}"))?;
+    let text = String::from_utf8_lossy(&built.stdout);
+    let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let mut programs = messages.filter(|message| message["target"]["kind"][0] == "test");
+    let program = programs.find_map(|message| message["executable"].as_str().map(str::to_owned));
+    program.filter(|_| built.status.success()).ok_or_else(|| "e2e build".to_owned())
+}
+
+fn is_installed(program: &str) -> bool {
+    Command::new(program).arg("version").output().is_ok_and(|output| output.status.success())
+}
+
+/// Runs one step, says how long it took, and ends it if it takes too long.
+fn within(limit: Duration, step: &str, command: &mut Command) -> Result<(), String> {
+    let start = Instant::now();
+    let mut child = command.spawn().map_err(|error| format!("{step}: {error}"))?;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(|error| format!("{step}: {error}"))? {
+            break status;
+        }
+        if start.elapsed() > limit {
+            // Servers end with the test that started them.
+            let ended = child.kill().and_then(|()| child.wait());
+            ended.map_err(|error| format!("{step}: {error}"))?;
+            return Err(format!("{step}: not done within {:.0} minutes", limit.as_secs_f64() / 60.0));
+        }
+        thread::sleep(Duration::from_millis(200));
+    };
+    println!("{step}: {status} in {:.0} s", start.elapsed().as_secs_f64());
+    if status.success() { Ok(()) } else { Err(step.to_owned()) }
+}
