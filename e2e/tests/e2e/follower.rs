@@ -1,1 +1,326 @@
+//! An informer with its handlers, and everything that must be true of them.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::Client;
+use kube_core::ApiResource;
+use kube_core::gvk::GroupVersionKind;
+use kube_informer::factory::InformerOptions;
+use kube_informer::{
+    Delivery, Event, HandlerHandle, HandlerOptions, Health, InformerError, Object, ObjectKey, QueueOrder, Removal,
+    SharedInformer, SharedInformerFactory, Store,
+};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::server::{Collection, Objects};
+use crate::witness::SharedWitness;
+
+/// What went wrong on the way to the server, by kind, over all informers.
+pub(crate) type Failures = Arc<Mutex<BTreeMap<String, u64>>>;
+
+/// Which objects an informer follows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Selection {
+    pub(crate) collection: Collection,
+    /// All if empty.
+    namespaces: &'static [&'static str],
+    /// The value of label `l`.
+    label: Option<&'static str>,
+    /// A namespace that is left out, by a field selector.
+    not_in: Option<&'static str>,
+    /// Whether only metadata is kept.
+    metadata_only: bool,
+}
+
+const ALL: Selection =
+    Selection { collection: Collection::ConfigMaps, namespaces: &[], label: None, not_in: None, metadata_only: false };
+
+impl Selection {
+    /// What the server has of it.
+    pub(crate) fn of<'a>(&self, objects: &'a Objects) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        let Self { namespaces, label, not_in, .. } = *self;
+        objects.iter().filter(move |(_, object)| {
+            let namespace = object["metadata"]["namespace"].as_str().unwrap();
+            (namespaces.is_empty() || namespaces.contains(&namespace))
+                && not_in != Some(namespace)
+                && label.is_none_or(|label| object["metadata"]["labels"]["l"] == label)
+        })
+    }
+}
+
+/// An informer of any type, under observation.
+pub(crate) trait Follower: Send + Sync {
+    fn name(&self) -> &str;
+    fn selection(&self) -> Selection;
+    fn health(&self) -> Health;
+    fn is_synced(&self) -> bool;
+    /// The first key at which the cache, by keys and versions, is not what the server has.
+    fn quick_difference(&self, objects: &Objects) -> Option<String>;
+    /// The first object that is not, in full, what the server has, or what a handler was told; otherwise how many were compared.
+    fn compare(&self, objects: &Objects) -> Result<u64, String>;
+    /// How many changes the handlers were told of.
+    fn changes(&self) -> u64;
+    /// The server is about to be restored to an older state.
+    fn versions_may_go_back(&self);
+    /// Handlers leave, and others come late: what they are told begins anew.
+    fn change_handlers(&mut self) -> BoxFuture<'_, ()>;
+    /// Asks the informer itself.
+    fn verify(&self) -> BoxFuture<'_, Vec<String>>;
+}
+
+/// Informers in every form, on connections of one client.
+pub(crate) struct Followers {
+    pub(crate) all: Vec<Box<dyn Follower>>,
+    factories: Vec<SharedInformerFactory>,
+    pub(crate) failures: Failures,
+}
+
+impl Followers {
+    /// Starts them: typed, dynamic, metadata only, a set of namespaces, selectors by label and field; in both orders.
+    pub(crate) fn start(client: &Client) -> Self {
+        let mut followers = Self { all: Vec::new(), factories: Vec::new(), failures: Failures::default() };
+        for order in [QueueOrder::Ordered, QueueOrder::PerObject] {
+            let factory = SharedInformerFactory::builder(client.clone()).queue_order(order).build();
+            let mut add = |form: &str, follower: &dyn Fn(String, Failures) -> Box<dyn Follower>| {
+                followers.all.push(follower(format!("{form}, {order:?}"), followers.failures.clone()));
+            };
+            add("typed", &|name, failures| {
+                Watched::start(name, ALL, factory.informer::<ConfigMap>().unwrap(), failures)
+            });
+            add("dynamic", &|name, failures| {
+                let resource = resource("", "ConfigMap", "configmaps");
+                Watched::start(name, ALL, factory.dynamic(resource).unwrap(), failures)
+            });
+            add("metadata", &|name, failures| {
+                let selection = Selection { metadata_only: true, ..ALL };
+                Watched::start(name, selection, factory.metadata::<ConfigMap>().unwrap(), failures)
+            });
+            add("namespaces", &|name, failures| {
+                let selection = Selection { namespaces: &["e1", "e4", "e4-b"], ..ALL };
+                let options = InformerOptions::new().namespaces(selection.namespaces.iter().copied());
+                Watched::start(name, selection, factory.informer_with::<ConfigMap>(options).unwrap(), failures)
+            });
+            add("labels", &|name, failures| {
+                let selection = Selection { label: Some("1"), ..ALL };
+                let options = InformerOptions::new().labels("l=1");
+                Watched::start(name, selection, factory.informer_with::<ConfigMap>(options).unwrap(), failures)
+            });
+            add("fields", &|name, failures| {
+                let selection = Selection { not_in: Some("e2"), ..ALL };
+                let options = InformerOptions::new().fields("metadata.namespace!=e2").streaming(false);
+                Watched::start(name, selection, factory.informer_with::<ConfigMap>(options).unwrap(), failures)
+            });
+            add("custom", &|name, failures| {
+                let selection = Selection { collection: Collection::Widgets, ..ALL };
+                let resource = resource("demo.example.com", "Widget", "widgets");
+                Watched::start(name, selection, factory.dynamic(resource).unwrap(), failures)
+            });
+            factory.start().unwrap();
+            followers.factories.push(factory);
+        }
+        followers
+    }
+
+    /// How often something went wrong in this way.
+    pub(crate) fn failed(&self, kind: &str) -> u64 {
+        self.failures.lock().unwrap().get(kind).copied().unwrap_or_default()
+    }
+
+    pub(crate) async fn stop(self) {
+        drop(self.all);
+        for factory in self.factories {
+            factory.stop().await;
+        }
+    }
+}
+
+pub(crate) fn resource(group: &str, kind: &str, plural: &str) -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1", kind), plural)
+}
+
+/// An informer of one type, with its handlers.
+struct Watched<T> {
+    name: String,
+    selection: Selection,
+    informer: SharedInformer<T>,
+    handlers: Vec<(SharedWitness, HandlerHandle)>,
+    /// What witnesses before were told.
+    changes_before: u64,
+}
+
+impl<T: Object + Serialize> Watched<T> {
+    fn start(name: String, selection: Selection, informer: SharedInformer<T>, failures: Failures) -> Box<dyn Follower> {
+        informer.on_error(move |error| {
+            let kind = match (error, error.status()) {
+                (_, Some(status)) => status.code.to_string(),
+                (InformerError::Reflector { .. }, None) => "connection".to_owned(),
+                (other, None) => format!("{other}"),
+            };
+            *failures.lock().unwrap().entry(kind).or_default() += 1;
+        });
+        let mut watched = Self { name, selection, informer, handlers: Vec::new(), changes_before: 0 };
+        watched.add_handlers();
+        Box::new(watched)
+    }
+
+    /// One that is told of every change, and a slow one that is told of the latest.
+    fn add_handlers(&mut self) {
+        for delivery in [Delivery::default(), Delivery::Latest] {
+            let slow = delivery == Delivery::Latest;
+            let witness = SharedWitness::default();
+            let registration = self.informer.with(HandlerOptions::new().delivery(delivery));
+            let told = witness.clone();
+            let handle = match slow {
+                false => registration.on_event(move |event: Event<T>| told.lock().unwrap().tell(&event)),
+                true => {
+                    let mut count = 0;
+                    registration.on_event_async(move |event: Event<T>| {
+                        told.lock().unwrap().tell(&event);
+                        count += 1;
+                        let rest = count % 100 == 0;
+                        async move {
+                            if rest {
+                                tokio::time::sleep(Duration::from_millis(5)).await;
+                            }
+                        }
+                    })
+                }
+            };
+            self.handlers.push((witness, handle));
+        }
+    }
+
+    fn cached(&self) -> BTreeMap<String, String> {
+        versions(&self.informer.store())
+    }
+}
+
+fn versions<T: Object>(store: &Store<T>) -> BTreeMap<String, String> {
+    let entry = |object: &Arc<T>| (ObjectKey::of(&**object).unwrap().to_string(), object.id().version.to_owned());
+    store.snapshot().iter().map(entry).collect()
+}
+
+impl<T: Object + Serialize> Follower for Watched<T> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn selection(&self) -> Selection {
+        self.selection
+    }
+
+    fn health(&self) -> Health {
+        self.informer.health()
+    }
+
+    fn is_synced(&self) -> bool {
+        self.informer.is_synced()
+    }
+
+    fn quick_difference(&self, objects: &Objects) -> Option<String> {
+        let snapshot = self.informer.store().snapshot();
+        let mut expected = 0;
+        for (key, there) in self.selection.of(objects) {
+            expected += 1;
+            let here = snapshot.get(key.as_str());
+            let here = here.as_ref().map(|object| object.id().version);
+            let there = there["metadata"]["resourceVersion"].as_str();
+            if here != there {
+                return Some(format!("{key}: here {here:?}, there {there:?}"));
+            }
+        }
+        (snapshot.len() != expected).then(|| format!("{} objects here, {expected} there", snapshot.len()))
+    }
+
+    fn compare(&self, objects: &Objects) -> Result<u64, String> {
+        let snapshot = self.informer.store().snapshot();
+        let mut compared = 0;
+        for (key, there) in self.selection.of(objects) {
+            let here = snapshot.get(key.as_str()).map(|object| serde_json::to_value(&**object).unwrap());
+            let [here, there] =
+                [here.unwrap_or_default(), there.clone()].map(|object| comparable(object, self.selection));
+            if here != there {
+                return Err(format!("{key}: here {here}, there {there}"));
+            }
+            compared += 1;
+        }
+        if snapshot.len() as u64 != compared {
+            return Err(format!("{} objects here, {compared} there", snapshot.len()));
+        }
+        let cached = self.cached();
+        for (witness, handle) in &self.handlers {
+            // Poisoned if what it was told made no sense.
+            if witness.lock().unwrap().known != cached {
+                return Err(format!("{} was told something else than the cache holds", handle.name()));
+            }
+        }
+        Ok(compared)
+    }
+
+    fn changes(&self) -> u64 {
+        self.changes_before + self.handlers.iter().map(|(witness, _)| witness.lock().unwrap().changes).sum::<u64>()
+    }
+
+    fn versions_may_go_back(&self) {
+        self.handlers.iter().for_each(|(witness, _)| witness.lock().unwrap().versions_may_go_back());
+    }
+
+    fn change_handlers(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            self.changes_before = self.changes();
+            for (witness, handle) in self.handlers.drain(..) {
+                handle.remove(Removal::Drain).await.unwrap();
+                witness.lock().unwrap().ended = true;
+            }
+            self.add_handlers();
+        })
+    }
+
+    fn verify(&self) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(async {
+            let found = self.informer.verify().await.unwrap();
+            found.into_iter().map(|difference| format!("{difference:?}")).collect()
+        })
+    }
+}
+
+/// An object without what the cache does not keep.
+fn comparable(mut object: Value, selection: Selection) -> Value {
+    if selection.metadata_only {
+        object = serde_json::json!({"metadata": object["metadata"].take()});
+    }
+    if let Some(members) = object.as_object_mut() {
+        members.remove("kind");
+        members.remove("apiVersion");
+        if let Some(metadata) = members.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+    }
+    object
+}
+
+/// True if it says that it has just heard from the server and follows it.
+pub(crate) fn says_fresh(health: &Health) -> bool {
+    health.is_watching() && health.age().is_some_and(|age| age < Duration::from_secs(10))
+}
+
+/// Since when followers that are wrong say that they are fresh.
+#[derive(Default)]
+pub(crate) struct FreshThoughWrong(BTreeMap<String, Instant>);
+
+impl FreshThoughWrong {
+    /// Takes note of what one says while it is wrong, and gives for how long it has said so.
+    pub(crate) fn note(&mut self, name: &str, fresh: bool) -> Duration {
+        if !fresh {
+            self.0.remove(name);
+            return Duration::ZERO;
+        }
+        self.0.entry(name.to_owned()).or_insert_with(Instant::now).elapsed()
+    }
+}

@@ -9,6 +9,7 @@ mod churn;
 mod conformance;
 mod convergence;
 mod follower;
+mod peers;
 mod server;
 mod side_by_side;
 #[path = "../../../crates/informer/tests/sim/witness.rs"]

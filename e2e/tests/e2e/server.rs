@@ -7,12 +7,13 @@ use http::Request;
 use kube_client::client::Body;
 use kube_client::{Client, Config};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 /// What a server holds of one collection, by key.
 pub(crate) type Objects = BTreeMap<String, Value>;
 
 /// Config maps and widgets are what is written and followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Collection {
     ConfigMaps,
     Widgets,
@@ -79,8 +80,15 @@ impl Server {
 
     /// All objects of a collection as they are now, and the version of the list.
     pub(crate) async fn list(&self, collection: Collection) -> (String, Objects) {
-        let (code, mut list) = self.send("GET", &collection.path(None), &Value::Null).await;
-        assert_eq!(code, 200, "{list}");
+        let deadline = Instant::now() + PATIENCE;
+        let mut list = loop {
+            match self.send("GET", &collection.path(None), &Value::Null).await {
+                (200, list) => break list,
+                // A server that has just started, or has a new definition, asks for patience.
+                (429, _) if Instant::now() < deadline => tokio::time::sleep(Duration::from_millis(100)).await,
+                (code, answer) => panic!("{code} {answer}"),
+            }
+        };
         let text = |object: &Value, field: &str| object["metadata"][field].as_str().unwrap().to_owned();
         let key = |object: &Value| format!("{}/{}", text(object, "namespace"), text(object, "name"));
         let Value::Array(items) = list["items"].take() else { panic!("no list") };
