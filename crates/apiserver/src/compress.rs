@@ -22,11 +22,15 @@ pub(crate) fn accepts_gzip(header: &str) -> bool {
     })
 }
 
-/// One complete gzip member that holds `bytes`.
+/// One complete gzip member that holds `bytes`, all of which can be read before its end is.
+///
+/// A reader that finds data and the end of a member together may look for the next member before it hands out the data, and
+/// that one may come much later: Go's does, so that client-go would miss the end of its initial events.
 pub(crate) fn gzip(bytes: &[u8]) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4 + 64), flate2::Compression::fast());
     // Writing into memory does not fail; if it did, the client would see a member that is cut short.
     let _ = encoder.write_all(bytes);
+    let _ = encoder.flush();
     encoder.finish().unwrap_or_default().into()
 }
 
@@ -94,6 +98,18 @@ fn one_member(body: BodyDataStream<Body>) -> impl Stream<Item = io::Result<Bytes
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::read::GzDecoder;
+    use std::io::Read as _;
+
+    #[test]
+    fn a_member_can_be_read_before_its_end() {
+        let member = gzip(b"one event of a watch");
+        // An empty last block of two bytes, a checksum and a length.
+        let mut decoder = GzDecoder::new(&member[..member.len() - 10]);
+        let mut text = Vec::new();
+        assert!(decoder.read_to_end(&mut text).is_err());
+        assert_eq!(text, b"one event of a watch");
+    }
 
     #[test]
     fn gzip_is_taken_only_where_it_is_listed() {
