@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -27,6 +28,8 @@ pub(crate) type Caches = BTreeMap<String, Cache>;
 
 /// The collections, as the client-go program wants them.
 const COLLECTIONS: [&str; 2] = ["/v1/configmaps", "demo.example.com/v1/widgets"];
+
+const SYNCED: Duration = Duration::from_secs(60);
 
 /// Ours.
 pub(crate) struct Informers {
@@ -129,7 +132,8 @@ impl ClientGo {
             .unwrap();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut client_go = Self { input: child.stdin.take().unwrap(), output, child };
-        assert_eq!(client_go.line().await, "synced");
+        let synced = tokio::time::timeout(SYNCED, client_go.line()).await;
+        assert_eq!(synced.expect("client-go syncs in time"), "synced");
         client_go
     }
 
