@@ -166,6 +166,12 @@ impl Cluster {
         self.get(&self.config_maps()).await.version()
     }
 
+    /// Waits until version 0 shows what was written: it takes what the server remembers, which may lag behind.
+    pub(crate) async fn catch_up(&self) {
+        // The present state is answered from the same memory, once that is new enough.
+        self.now().await;
+    }
+
     pub(crate) async fn watch(&self, path: &str) -> Watch {
         self.watch_as(path, &[("accept", "application/json")]).await
     }

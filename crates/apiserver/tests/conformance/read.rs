@@ -7,6 +7,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case(27, |cluster| async move {
             let created = cluster.make("a").await;
             assert_eq!(cluster.get(&cluster.config_map("a")).await.json(), created);
+            cluster.catch_up().await;
             assert_eq!(cluster.get(&format!("{}?resourceVersion=0", cluster.config_map("a"))).await.json(), created);
         }),
         case(28, |cluster| async move {

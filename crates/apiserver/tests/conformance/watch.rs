@@ -104,6 +104,7 @@ pub(crate) fn cases() -> Vec<Case> {
         }),
         case(87, |cluster| async move {
             cluster.make("a").await;
+            cluster.catch_up().await;
             let query = "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=0";
             let mut watch = cluster.watch(&cluster.own(query)).await;
             cluster.make("b").await;
