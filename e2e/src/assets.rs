@@ -162,14 +162,13 @@ fn build(name: &'static str, package: &str, link_flags: &str, path: &Path) -> Re
     let mut partial = OsString::from(path);
     partial.push(format!(".{}", std::process::id()));
     let built = Command::new("go")
-        .args(["build", "-trimpath", "-ldflags"])
+        .args(["build", "-trimpath", "-buildvcs=false", "-ldflags"])
         .arg(format!("-s -w{link_flags}"))
         .arg("-o")
         .arg(&partial)
         .arg(package)
         .current_dir(MODULE)
         .env("CGO_ENABLED", "0")
-        .env("GOFLAGS", "-buildvcs=false")
         .status()
         .map_err(|error| AssetsError::Build(name, error.to_string()))?;
     if !built.success() {

@@ -18,6 +18,7 @@ const DIFFERS: &[(u32, &str)] = &[(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_case_holds_on_both_servers() {
     let mut cluster = Cluster::start(&Assets::ready().unwrap()).await.unwrap();
+    println!("conformance: {cluster}");
     let server = Server::connect(cluster.operator().await.unwrap());
     server.define_widgets().await;
     // A server that has just started remembers everything since; this one is to have forgotten version 1.

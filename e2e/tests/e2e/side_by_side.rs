@@ -115,6 +115,7 @@ async fn all_caches_agree_on_the_real_server() {
     let seed = crate::from_environment("E2E_SEED", 1);
     let assets = Assets::ready().unwrap();
     let mut cluster = Cluster::start(&assets).await.unwrap();
+    println!("side by side: {cluster}");
     let server = Server::connect(cluster.operator().await.unwrap());
     server.define_widgets().await;
     let proxy = Proxy::start(cluster.port(), seed).await.unwrap();
@@ -126,20 +127,7 @@ async fn all_caches_agree_on_the_real_server() {
     let silence = peers.churn.pause().await;
     peers.agree("churn").await;
 
-    peers.live(silence).await;
-    proxy.cut_within(200_000);
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    proxy.pass();
-    let silence = peers.churn.pause().await;
-    peers.agree("cut connections").await;
-
-    peers.live(silence).await;
-    cluster.kill_apiserver().await.unwrap();
-    cluster.start_apiserver().await.unwrap();
-    peers.live(peers.churn.pause().await).await;
-    let silence = peers.churn.pause().await;
-    peers.agree("a restart").await;
-
+    // First of the faults: everybody waits longer each time they fail.
     proxy.refuse();
     peers.live(silence).await;
     cluster.compact().await.unwrap();
@@ -148,6 +136,20 @@ async fn all_caches_agree_on_the_real_server() {
     proxy.pass();
     let silence = peers.churn.pause().await;
     peers.agree("versions expired").await;
+
+    peers.live(silence).await;
+    cluster.kill_apiserver().await.unwrap();
+    cluster.start_apiserver().await.unwrap();
+    peers.live(peers.churn.pause().await).await;
+    let silence = peers.churn.pause().await;
+    peers.agree("a restart").await;
+
+    peers.live(silence).await;
+    proxy.cut_within(200_000);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    proxy.pass();
+    let silence = peers.churn.pause().await;
+    peers.agree("cut connections").await;
 
     if let Some(program) = assets.kubectl() {
         let (expected, caches) = (peers.truth().await, kubectl(&program, &cluster.kubeconfig()).await);
