@@ -622,11 +622,13 @@ impl<T: Object> SharedInformer<T> {
         }
         for inventory in inventories {
             let inventory = inventory().await?;
-            if let Some(version) = &inventory.version {
-                // A cache that does not catch up is compared as it is.
+            let mut found = inventory.compare(&self.shared.core.store.snapshot());
+            if let (false, Some(version)) = (found.is_empty(), &inventory.version) {
+                // It may only be behind. A cache that does not catch up is compared as it is.
                 let _ = tokio::time::timeout(CATCH_UP, self.wait_for_version(version)).await;
+                found = inventory.compare(&self.shared.core.store.snapshot());
             }
-            differences.extend(inventory.compare(&self.shared.core.store.snapshot()));
+            differences.append(&mut found);
         }
         differences.sort_unstable();
         Ok(differences)
