@@ -21,14 +21,14 @@ pub(crate) struct Options {
     #[arg(long = "for", value_name = "SECONDS", default_value_t = 0)]
     seconds: u64,
     /// How many minutes the tests may take, without what is built.
-    #[arg(long, value_name = "MINUTES", default_value_t = 10)]
+    #[arg(long, value_name = "MINUTES", default_value_t = 15)]
     limit: u64,
 }
 
 impl Options {
     /// What CI runs.
     pub(crate) fn default_run() -> Self {
-        Self { name: None, seed: 1, seconds: 0, limit: 10 }
+        Self { name: None, seed: 1, seconds: 0, limit: 15 }
     }
 }
 
