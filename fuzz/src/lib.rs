@@ -10,8 +10,11 @@ pub use answers::{list, watch};
 pub use requests::{continue_tokens, patches, routes, writes};
 pub use text::{keys, selectors};
 
+/// Panics if something does not hold for this input.
+pub type Target = fn(&[u8]);
+
 /// Every target by name.
-pub const TARGETS: [(&str, fn(&[u8])); 8] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("watch", watch),
     ("list", list),
     ("keys", keys),

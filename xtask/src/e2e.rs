@@ -1,10 +1,9 @@
 //! The tests against a real API server: builds it if need be, and runs them, each with a time limit.
 
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::cargo;
+use crate::{cargo, within};
 
 /// The first build takes about ten minutes on two cores, and longer where something else runs.
 const BUILD: Duration = Duration::from_secs(30 * 60);
@@ -59,24 +58,4 @@ fn build_tests() -> Result<String, String> {
 
 fn is_installed(program: &str) -> bool {
     Command::new(program).arg("version").output().is_ok_and(|output| output.status.success())
-}
-
-/// Runs one step, says how long it took, and ends it if it takes too long.
-fn within(limit: Duration, step: &str, command: &mut Command) -> Result<(), String> {
-    let start = Instant::now();
-    let mut child = command.spawn().map_err(|error| format!("{step}: {error}"))?;
-    let status = loop {
-        if let Some(status) = child.try_wait().map_err(|error| format!("{step}: {error}"))? {
-            break status;
-        }
-        if start.elapsed() > limit {
-            // Servers end with the test that started them.
-            let ended = child.kill().and_then(|()| child.wait());
-            ended.map_err(|error| format!("{step}: {error}"))?;
-            return Err(format!("{step}: not done within {:.0} minutes", limit.as_secs_f64() / 60.0));
-        }
-        thread::sleep(Duration::from_millis(200));
-    };
-    println!("{step}: {status} in {:.0} s", start.elapsed().as_secs_f64());
-    if status.success() { Ok(()) } else { Err(step.to_owned()) }
 }

@@ -2,9 +2,12 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Passed to every call: the stable toolchain, no sanitizer, and not optimised more than it pays to build.
 const HOW: [&str; 7] = ["--fuzz-dir", "fuzz", "--dev", "-s", "none", "--features", "libfuzzer"];
+/// It is built apart from everything else, with the marks that guide the fuzzer.
+const BUILD: Duration = Duration::from_secs(20 * 60);
 /// Larger input finds little more.
 const LARGEST: &str = "4096";
 
@@ -24,7 +27,7 @@ pub(crate) fn run(seconds: u64, only: Option<&str>) -> Result<(), String> {
         command.args(["fuzz", verb]).args(HOW).arg("--target-dir").arg(&target).current_dir(&root);
         command
     };
-    crate::run("fuzz: build", &mut fuzz("build"))?;
+    crate::within(BUILD, "fuzz: build", &mut fuzz("build"))?;
     for name in targets(&root, only)? {
         // What is found is kept beside the build; the corpus in the repository stays small.
         let found = target.join("found").join(&name);

@@ -8,7 +8,7 @@ mod fuzz;
 mod mutants;
 
 use std::process::{Command, ExitCode};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 
@@ -22,7 +22,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Habit {
-    /// All that CI runs: format, clippy, tests, docs, the rules for dependencies, and a real API server.
+    /// All that CI runs: format, clippy, tests, docs, the rules for dependencies, fuzzing, and a real API server.
     Check,
     /// Simulates clusters with faults, one per seed, and prints what happened.
     Sim {
@@ -93,6 +93,7 @@ fn check() -> Result<(), String> {
     } else {
         println!("deny: skipped, cargo-deny is not installed (cargo install cargo-deny)");
     }
+    fuzz::run(30, None)?;
     e2e::run(&e2e::Options::default_run())
 }
 
@@ -120,6 +121,26 @@ fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
 fn run(step: &str, command: &mut Command) -> Result<(), String> {
     let start = Instant::now();
     let status = command.status().map_err(|error| format!("{step}: {error}"))?;
+    println!("{step}: {status} in {:.0} s", start.elapsed().as_secs_f64());
+    if status.success() { Ok(()) } else { Err(step.to_owned()) }
+}
+
+/// Runs one step, says how long it took, and ends it if it takes too long.
+fn within(limit: Duration, step: &str, command: &mut Command) -> Result<(), String> {
+    let start = Instant::now();
+    let mut child = command.spawn().map_err(|error| format!("{step}: {error}"))?;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(|error| format!("{step}: {error}"))? {
+            break status;
+        }
+        if start.elapsed() > limit {
+            // What it started ends with it.
+            let ended = child.kill().and_then(|()| child.wait());
+            ended.map_err(|error| format!("{step}: {error}"))?;
+            return Err(format!("{step}: not done within {:.0} minutes", limit.as_secs_f64() / 60.0));
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    };
     println!("{step}: {status} in {:.0} s", start.elapsed().as_secs_f64());
     if status.success() { Ok(()) } else { Err(step.to_owned()) }
 }

@@ -116,7 +116,7 @@ async fn soak(arguments: &Arguments) -> Vec<String> {
     let factory = SharedInformerFactory::new(server.client());
     let options = InformerOptions::new().relist_period(Duration::from_secs(60));
     let informer: SharedInformer<ConfigMap> = factory.informer_with(options).unwrap();
-    informer.add_index_ref("namespace", |map: &ConfigMap| map.metadata.namespace.as_ref()).unwrap();
+    // Beside the one by namespace, which is always there.
     informer
         .add_index("colour", |map: &ConfigMap| map.metadata.labels.as_ref().and_then(|all| all.get("colour")).cloned())
         .unwrap();
@@ -126,7 +126,9 @@ async fn soak(arguments: &Arguments) -> Vec<String> {
     informer.on_error({
         let (panics, other_errors) = (panics.clone(), other_errors.clone());
         move |error| match error {
-            InformerError::HandlerPanicked { .. } => drop(panics.fetch_add(1, Ordering::Relaxed)),
+            InformerError::HandlerPanicked { .. } => {
+                panics.fetch_add(1, Ordering::Relaxed);
+            }
             other => other_errors.lock().push(other.to_string()),
         }
     });

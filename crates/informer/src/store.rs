@@ -104,7 +104,7 @@ struct State<T> {
 }
 
 impl<T: Object> Store<T> {
-    /// An empty store and its writer. The seed decides the order of iteration and nothing else.
+    /// An empty store and its writer. The seed decides how keys are hashed, and nothing that can be seen.
     ///
     /// ```
     /// # use std::sync::Arc;

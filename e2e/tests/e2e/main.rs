@@ -12,6 +12,7 @@ mod follower;
 mod peers;
 mod server;
 mod side_by_side;
+#[allow(dead_code, reason = "the simulation asks for more")]
 #[path = "../../../crates/informer/tests/sim/witness.rs"]
 mod witness;
 
