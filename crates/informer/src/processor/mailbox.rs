@@ -249,6 +249,8 @@ struct Folded<T> {
     entries: BTreeMap<u64, (Instant, Option<Event<T>>)>,
     /// Where the newest entry of each object stands.
     newest: HashMap<ObjectKey, u64>,
+    /// How many of the entries are marks.
+    marks: usize,
     next: u64,
 }
 
@@ -257,11 +259,12 @@ impl<T: Object> Folded<T> {
     const PARCEL: usize = 64;
 
     fn new() -> Self {
-        Self { entries: BTreeMap::new(), newest: HashMap::new(), next: 0 }
+        Self { entries: BTreeMap::new(), newest: HashMap::new(), marks: 0, next: 0 }
     }
 
+    /// How many events there are.
     fn len(&self) -> usize {
-        self.entries.len()
+        self.entries.len() - self.marks
     }
 
     fn is_empty(&self) -> bool {
@@ -275,6 +278,7 @@ impl<T: Object> Folded<T> {
 
     fn mark(&mut self, now: Instant) {
         self.entries.insert(self.next, (now, None));
+        self.marks += 1;
         self.next += 1;
     }
 
@@ -305,6 +309,7 @@ impl<T: Object> Folded<T> {
     fn take(&mut self) -> Option<Parcel<T>> {
         if let Some((_, (_, None))) = self.entries.first_key_value() {
             self.entries.pop_first();
+            self.marks -= 1;
             return Some(Parcel::Synced);
         }
         let mut events = Vec::new();

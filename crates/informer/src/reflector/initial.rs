@@ -303,11 +303,14 @@ where
         mut each: impl FnMut(Decoded<T>),
     ) -> Result<ListEnd, SourceError> {
         // A stalled list is as good as a lost connection.
-        let stalled = |elapsed| SourceError::Interrupted(Arc::new(elapsed));
         let deadline = self.options.progress_deadline;
-        let mut items = timeout(deadline * 2, self.source.list(options)).await.map_err(stalled)??;
+        let stalled = |after: Duration| {
+            let text = format!("nothing came for {after:?}");
+            SourceError::Interrupted(Arc::from(Box::<dyn std::error::Error + Send + Sync>::from(text)))
+        };
+        let mut items = timeout(deadline * 2, self.source.list(options)).await.map_err(|_| stalled(deadline * 2))??;
         loop {
-            match timeout(deadline, items.next()).await.map_err(stalled)? {
+            match timeout(deadline, items.next()).await.map_err(|_| stalled(deadline))? {
                 None => return Err(SourceError::CutOff),
                 Some(part) => match part? {
                     ListPart::Item(item) => each(item),

@@ -131,7 +131,7 @@ fn a_mailbox_that_overflows_folds_once_and_counts_every_change_again_when_empty(
         mailbox.push(&Arc::from([updated(version, version + 1)]));
     }
     mailbox.push_synced();
-    assert_eq!((mailbox.len(), mailbox.folds()), (2, 1));
+    assert_eq!((mailbox.len(), mailbox.folds()), (1, 1), "a mark is no event");
     assert_eq!(all(&mailbox), ["Updated(a@1 to 6)", "synced"]);
     mailbox.push(&Arc::from([updated(6, 7)]));
     mailbox.push(&Arc::from([updated(7, 8)]));
