@@ -237,7 +237,7 @@ fn add_handler(
             if let Event::Updated { new, .. } = event {
                 let written: u64 = new.data.as_ref().and_then(|data| data.get("at")?.parse().ok()).unwrap_or_default();
                 let lag = (start.elapsed().as_micros() as u64).saturating_sub(written);
-                lags.lock().saturating_record(lag);
+                lags.lock().record(lag).unwrap();
             }
         }),
     }
