@@ -45,13 +45,15 @@ impl<E: Clone> Slots<E> {
     pub(super) fn add(&mut self, entry: E) -> Slot {
         self.len += 1;
         let slot = self.free;
-        if let Some(place) = self.place_mut(slot)
-            && let Place::Free(next) = std::mem::replace(place, Place::Taken(entry.clone()))
-        {
-            self.free = next;
-            return slot;
+        match self.place_mut(slot) {
+            Some(place) => {
+                if let Place::Free(next) = std::mem::replace(place, Place::Taken(entry)) {
+                    self.free = next;
+                }
+                slot
+            }
+            None => self.append(entry),
         }
-        self.append(entry)
     }
 
     /// Puts an entry in the place of another one, and gives that back.
