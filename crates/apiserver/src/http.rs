@@ -117,7 +117,8 @@ impl ApiServer {
         self.listen(address, Transport::Plain).await
     }
 
-    /// Listens for HTTP/1.1 and HTTP/2 over TLS on an address; port 0 takes a free one.
+    /// Listens for HTTP/1.1 and HTTP/2 over TLS on an address; port 0 takes a free one. A handshake may take 10 seconds;
+    /// one that fails or takes longer is on the record of faults as `handshake_failed`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -3,6 +3,7 @@
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
@@ -11,6 +12,9 @@ use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert, WantsServerC
 use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{ConfigBuilder, ServerConfig};
 use tokio_rustls::server::TlsStream;
+
+/// How long a handshake may take: who says nothing must not hold a connection for ever.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A certificate for `localhost` and `127.0.0.1`, signed by an authority of its own.
 ///
@@ -102,8 +106,10 @@ impl Tls {
         Ok(Self::new(config, authority_certificate.pem()))
     }
 
+    /// Agrees with a client on how to talk. One that takes too long is given up.
     pub(crate) async fn accept<S: AsyncRead + AsyncWrite + Unpin>(&self, stream: S) -> io::Result<TlsStream<S>> {
-        self.acceptor.accept(stream).await
+        let late = || io::Error::new(io::ErrorKind::TimedOut, "the handshake took too long");
+        tokio::time::timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream)).await.unwrap_or_else(|_| Err(late()))
     }
 }
 
@@ -120,5 +126,22 @@ struct Nothing;
 impl ResolvesServerCert for Nothing {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::{Instant, timeout};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handshake_that_never_ends_is_given_up() {
+        let tls = Tls::generate().unwrap();
+        // The other end stays open and says nothing.
+        let (_silent, stream) = tokio::io::duplex(1024);
+        let started = Instant::now();
+        let ended = timeout(Duration::from_secs(3600), tls.accept(stream)).await.expect("given up").map(|_| ());
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(started.elapsed(), Duration::from_secs(10));
     }
 }
