@@ -3,10 +3,10 @@
 //! | Request | Does |
 //! |---|---|
 //! | `POST /faults` | adds a fault, described in JSON |
-//! | `GET /faults` | tells what has fired |
+//! | `GET /faults` | tells how often what has fired, and the last firings |
 //! | `DELETE /faults` | takes all faults away |
 //! | `POST /compact`, `/disconnect`, `/restart` | as the methods of the server |
-//! | `GET /requests` | tells all requests so far |
+//! | `GET /requests` | tells the last requests |
 
 mod parse;
 

@@ -14,16 +14,19 @@ pub use rule::Fault;
 pub(crate) use armed::{Armed, before_answer, spoil_bytes, spoil_content};
 
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::chance::Chance;
 use crate::verb::Verb;
 
+/// How many firings are remembered one by one.
+const RECORDED: usize = 10_000;
+
 /// The faults of one server. A clone is another handle of the same plan.
 ///
 /// Faults can be added, removed and cleared while requests are served. What has fired stays on record until
-/// [`forget`](Self::forget).
+/// [`forget`](Self::forget): how often each kind did, and the last 10,000 firings one by one.
 ///
 /// ```
 /// use kube_embedded_apiserver::{ApiServer, Fault, Verb};
@@ -39,7 +42,16 @@ pub struct Faults(Arc<Plan>);
 struct Plan {
     chance: Chance,
     rules: Mutex<Rules>,
-    fired: Mutex<Vec<Firing>>,
+    record: Mutex<Record>,
+}
+
+/// What has fired.
+#[derive(Debug, Default)]
+struct Record {
+    /// How often each kind has. There are only so many kinds, so this stays small.
+    counts: BTreeMap<&'static str, usize>,
+    /// The last firings, at most [`RECORDED`] of them.
+    last: VecDeque<Firing>,
 }
 
 #[derive(Debug, Default)]
@@ -90,7 +102,7 @@ impl Faults {
     pub(crate) fn new(seed: u64) -> Self {
         // Another stream of draws than the server's own, so that a fault does not change which uids objects get.
         let chance = Chance::new(seed ^ 0x6661_756c_7473);
-        Self(Arc::new(Plan { chance, rules: Mutex::default(), fired: Mutex::default() }))
+        Self(Arc::new(Plan { chance, rules: Mutex::default(), record: Mutex::default() }))
     }
 
     /// Adds a fault behind those already there.
@@ -159,7 +171,7 @@ impl Faults {
         self.0.rules.lock().rules.clear();
     }
 
-    /// Everything that has taken effect, in order.
+    /// What has taken effect, in order: the last 10,000 firings. [`counts`](Self::counts) counts the forgotten ones too.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -178,7 +190,7 @@ impl Faults {
     /// ```
     #[must_use]
     pub fn fired(&self) -> Vec<Firing> {
-        self.0.fired.lock().clone()
+        self.0.record.lock().last.iter().cloned().collect()
     }
 
     /// How often each kind of fault has taken effect.
@@ -197,22 +209,18 @@ impl Faults {
     /// ```
     #[must_use]
     pub fn counts(&self) -> BTreeMap<&'static str, usize> {
-        let mut counts = BTreeMap::new();
-        for firing in self.0.fired.lock().iter() {
-            *counts.entry(firing.kind).or_default() += 1;
-        }
-        counts
+        self.0.record.lock().counts.clone()
     }
 
     /// How often one kind of fault has taken effect.
     #[must_use]
     pub fn count(&self, kind: &str) -> usize {
-        self.0.fired.lock().iter().filter(|firing| firing.kind == kind).count()
+        self.0.record.lock().counts.get(kind).copied().unwrap_or(0)
     }
 
     /// Empties the record of what has fired.
     pub fn forget(&self) {
-        self.0.fired.lock().clear();
+        *self.0.record.lock() = Record::default();
     }
 
     /// The faults that apply to a request.
@@ -241,6 +249,31 @@ impl Faults {
     }
 
     fn record(&self, firing: Firing) {
-        self.0.fired.lock().push(firing);
+        let mut record = self.0.record.lock();
+        *record.counts.entry(firing.kind).or_default() += 1;
+        if record.last.len() >= RECORDED {
+            record.last.pop_front();
+        }
+        record.last.push_back(firing);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_record_is_bounded_and_counts_are_exact() {
+        let faults = Faults::new(1);
+        faults.record_server("restart");
+        for _ in 0..RECORDED {
+            faults.record_server("compact");
+        }
+        assert!(faults.fired().iter().all(|firing| firing.kind == "compact"), "the oldest is forgotten");
+        assert_eq!(faults.fired().len(), RECORDED);
+        assert_eq!(faults.counts().into_iter().collect::<Vec<_>>(), [("compact", RECORDED), ("restart", 1)]);
+        assert_eq!((faults.count("restart"), faults.count("stop")), (1, 0));
+        faults.forget();
+        assert_eq!((faults.fired().len(), faults.counts().len()), (0, 0));
     }
 }

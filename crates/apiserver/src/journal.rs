@@ -1,12 +1,15 @@
 //! The record of all requests.
 
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 
 use crate::list::AnsweredFrom;
 use crate::verb::Verb;
 
 /// How many requests are remembered.
 const CAPACITY: usize = 100_000;
+/// How many bytes of text they may hold together.
+const MAX_TEXT: usize = 64 * 1024 * 1024;
 
 /// One request as the server saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +34,14 @@ pub struct RequestRecord {
     pub answered_from: Option<AnsweredFrom>,
 }
 
+impl RequestRecord {
+    /// How many bytes of text it holds.
+    fn text(&self) -> usize {
+        let optional = [&self.namespace, &self.name].into_iter().flatten().map(String::len).sum::<usize>();
+        self.resource.len() + self.path.len() + self.query.len() + optional
+    }
+}
+
 /// The requests so far. It forgets the oldest ones beyond a large bound.
 #[derive(Debug, Default)]
 pub(crate) struct Journal(Mutex<Entries>);
@@ -38,7 +49,9 @@ pub(crate) struct Journal(Mutex<Entries>);
 #[derive(Debug, Default)]
 struct Entries {
     last_id: u64,
-    records: std::collections::VecDeque<RequestRecord>,
+    records: VecDeque<RequestRecord>,
+    /// How much text the records hold: what strangers may ask for is long if they like.
+    text: usize,
 }
 
 impl Journal {
@@ -47,10 +60,13 @@ impl Journal {
         let mut entries = self.0.lock();
         entries.last_id += 1;
         record.id = entries.last_id;
-        if entries.records.len() >= CAPACITY {
-            entries.records.pop_front();
-        }
+        entries.text += record.text();
         entries.records.push_back(record);
+        while (entries.records.len() > CAPACITY || entries.text > MAX_TEXT)
+            && let Some(forgotten) = entries.records.pop_front()
+        {
+            entries.text -= forgotten.text();
+        }
         entries.last_id
     }
 
@@ -68,6 +84,50 @@ impl Journal {
     }
 
     pub(crate) fn clear(&self) {
-        self.0.lock().records.clear();
+        let mut entries = self.0.lock();
+        entries.records.clear();
+        entries.text = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(path: &str) -> RequestRecord {
+        RequestRecord {
+            id: 0,
+            verb: Verb::Other,
+            resource: String::new(),
+            namespace: None,
+            name: None,
+            path: path.to_owned(),
+            query: String::new(),
+            status: None,
+            answered_from: None,
+        }
+    }
+
+    #[test]
+    fn the_oldest_requests_are_forgotten_by_number_and_by_size() {
+        let journal = Journal::default();
+        for _ in 0..CAPACITY + 5 {
+            journal.open(record("/"));
+        }
+        let records = journal.records();
+        assert_eq!((records.len(), records[0].id), (CAPACITY, 6));
+        journal.clear();
+        // As long as a path over HTTP can be.
+        let long = "x".repeat(65_000);
+        for _ in 0..5_000 {
+            journal.open(record(&long));
+        }
+        let records = journal.records();
+        let size: usize = records.iter().map(|record| record.path.len()).sum();
+        assert!(size <= MAX_TEXT && records.len() > 1_000, "{size} bytes in {} requests", records.len());
+        assert_eq!(records.last().map(|record| record.id), Some((CAPACITY + 5 + 5_000) as u64));
+        let last = journal.open(record("/last"));
+        journal.amend(last, |record| record.status = Some(200));
+        assert_eq!(journal.records().last().and_then(|record| record.status), Some(200));
     }
 }

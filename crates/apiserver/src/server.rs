@@ -254,7 +254,8 @@ impl ApiServer {
         &self.hub.faults
     }
 
-    /// All requests so far, in the order they came.
+    /// The requests so far, in the order they came: the last 100,000, or fewer where their paths and queries hold more
+    /// than 64 MiB.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
