@@ -44,7 +44,7 @@ impl Default for ApiServerBuilder {
             Resource::custom("demo.example.com", "v1", "widgets", "Widget").scalable().selectable("spec.size");
         Self {
             seed: None,
-            limits: HistoryLimits { max_events: 10_000, max_age: None },
+            limits: HistoryLimits { max_events: 10_000, max_bytes: 64 * 1024 * 1024, max_age: None },
             settings: Settings {
                 minor_version: 37,
                 bookmark_interval: Duration::from_secs(60),
@@ -148,7 +148,36 @@ impl ApiServerBuilder {
         self
     }
 
-    /// How long events are remembered: for ever, within [`history`](Self::history), unless set.
+    /// How many bytes of encoded events each resource remembers: 64 MiB unless set. What exceeds them is forgotten as
+    /// what exceeds [`history`](Self::history) is; the newest event stays, whatever its size.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use futures_util::{StreamExt, TryStreamExt};
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_client::api::{Api, WatchEvent, WatchParams};
+    /// # use serde_json::json;
+    /// let server = ApiServer::builder().history_bytes(10_000).build();
+    /// let old = server.revision().to_string();
+    /// for name in ["a", "b"] {
+    ///     let data = json!({"text": "x".repeat(6_000)});
+    ///     server.create("configmaps", Some("default"), json!({"metadata": {"name": name}, "data": data}))?;
+    /// }
+    /// let maps: Api<ConfigMap> = Api::all(server.client());
+    /// let mut events = maps.watch(&WatchParams::default(), &old).await?.boxed();
+    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Error(status)) if status.code == 410));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn history_bytes(mut self, max_bytes: usize) -> Self {
+        self.limits.max_bytes = max_bytes;
+        self
+    }
+
+    /// How long events are remembered: for ever, within [`history`](Self::history) and
+    /// [`history_bytes`](Self::history_bytes), unless set.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]

@@ -31,6 +31,8 @@ const CHECKPOINT: usize = 256;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HistoryLimits {
     pub(crate) max_events: usize,
+    /// Of all events together; the newest one is kept whatever its size.
+    pub(crate) max_bytes: usize,
     pub(crate) max_age: Option<Duration>,
 }
 
@@ -46,6 +48,8 @@ pub(crate) struct Collection {
     objects: Objects,
     /// Events in order of their revisions; all are newer than `horizon`.
     events: VecDeque<Arc<Event>>,
+    /// The sizes of all events together.
+    bytes: usize,
     /// States right after some of the events, oldest first.
     checkpoints: VecDeque<(u64, Objects)>,
     since_checkpoint: usize,
@@ -63,6 +67,7 @@ impl Collection {
         Self {
             objects: Objects::new(),
             events: VecDeque::new(),
+            bytes: 0,
             checkpoints: VecDeque::new(),
             since_checkpoint: 0,
             horizon,
@@ -90,6 +95,7 @@ impl Collection {
             Some(after) => self.objects.insert(key.clone(), after.clone()),
             None => self.objects.remove(key),
         };
+        self.bytes += event.size();
         self.events.push_back(event.clone());
         self.since_checkpoint += 1;
         if self.since_checkpoint >= CHECKPOINT {
@@ -142,6 +148,7 @@ impl Collection {
     pub(crate) fn compact(&mut self, revision: u64) {
         self.horizon = self.horizon.max(revision);
         while let Some(event) = self.events.pop_front_if(|event| event.revision <= self.horizon) {
+            self.bytes -= event.size();
             self.last_forgotten = event.revision;
         }
         while self.checkpoints.front().is_some_and(|(checkpoint, _)| *checkpoint < self.horizon) {
@@ -155,7 +162,7 @@ impl Collection {
         let too_old = limits
             .max_age
             .map_or(0, |age| self.events.partition_point(|event| now.saturating_duration_since(event.at) > age));
-        let dropped = too_many.max(too_old);
+        let dropped = too_many.max(too_old).max(self.too_large(limits.max_bytes));
         if dropped == 0 {
             return;
         }
@@ -163,6 +170,19 @@ impl Collection {
         let last_dropped = self.events[dropped - 1].revision;
         let horizon = self.events.get(dropped).map_or(last_dropped, |kept| kept.revision - 1);
         self.compact(horizon);
+    }
+
+    /// How many events must go for the rest to fit; the newest one never must.
+    fn too_large(&self, max_bytes: usize) -> usize {
+        let (mut bytes, mut dropped) = (self.bytes, 0);
+        for event in self.events.iter().take(self.events.len().saturating_sub(1)) {
+            if bytes <= max_bytes {
+                break;
+            }
+            bytes -= event.size();
+            dropped += 1;
+        }
+        dropped
     }
 
     /// Encodes every object anew for changed rules and forgets all history. Returns the collection as it was.

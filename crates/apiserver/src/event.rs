@@ -29,6 +29,11 @@ impl Event {
         Self { revision, at, before, after, lines: Default::default() }
     }
 
+    /// How many bytes it takes to tell of it: the encoded state it shows.
+    pub(crate) fn size(&self) -> usize {
+        self.after.as_ref().or(self.before.as_ref()).map_or(0, |object| object.size())
+    }
+
     /// What a watcher sees of this event, whose selector is `matches`: nothing, or a change.
     ///
     /// An object that leaves a selector is deleted for that watcher, and one that enters it is added.

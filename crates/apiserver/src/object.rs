@@ -149,6 +149,11 @@ impl StoredObject {
         self.line.clone()
     }
 
+    /// How many bytes it is encoded in.
+    pub(crate) fn size(&self) -> usize {
+        self.line.len()
+    }
+
     /// The object as a value, as `resource` shows it. Metadata includes its `resourceVersion`.
     pub(crate) fn value_as(&self, resource: &Resource) -> Value {
         resource.shown(self.value())

@@ -2,7 +2,7 @@ use super::*;
 use crate::resource::Catalog;
 use serde_json::json;
 
-const PLENTY: HistoryLimits = HistoryLimits { max_events: 10_000, max_age: None };
+const PLENTY: HistoryLimits = HistoryLimits { max_events: 10_000, max_bytes: usize::MAX, max_age: None };
 
 fn config_maps() -> Arc<Resource> {
     Catalog::built_in().named("configmaps").unwrap().clone()
@@ -53,7 +53,7 @@ fn what_was_compacted_is_forgotten_and_the_rest_is_not() {
 
 #[test]
 fn a_full_history_drops_its_oldest_events() {
-    let limits = HistoryLimits { max_events: 3, max_age: None };
+    let limits = HistoryLimits { max_events: 3, ..PLENTY };
     let mut collection = Collection::new(100);
     for revision in [102, 104, 106, 108, 110] {
         write(&mut collection, revision, "a", true, limits);
@@ -62,9 +62,32 @@ fn a_full_history_drops_its_oldest_events() {
     assert_eq!(collection.unseen(105, 10).len(), 3);
 }
 
+#[test]
+fn a_history_of_many_bytes_drops_its_oldest_events() {
+    let mut collection = Collection::new(100);
+    write(&mut collection, 101, "a", true, PLENTY);
+    let size = collection.unseen(100, 1)[0].size();
+    let limits = HistoryLimits { max_bytes: 3 * size, ..PLENTY };
+    for revision in [102, 104, 106, 108, 110] {
+        write(&mut collection, revision, "a", true, limits);
+    }
+    assert_eq!((collection.horizon(), collection.unseen(105, 10).len()), (105, 3));
+    assert!(collection.at(104).is_err() && collection.at(105).is_ok());
+    // A delete is as large as what it shows, and makes room for nothing.
+    write(&mut collection, 112, "a", false, limits);
+    assert_eq!((collection.horizon(), collection.unseen(107, 10).len()), (107, 3));
+    // Watches still hear of what alone exceeds the limit.
+    write(&mut collection, 114, "b", true, HistoryLimits { max_bytes: 1, ..PLENTY });
+    assert_eq!((collection.horizon(), collection.unseen(113, 10).len()), (113, 1));
+    collection.compact(114);
+    write(&mut collection, 116, "b", true, limits);
+    write(&mut collection, 118, "b", true, limits);
+    assert_eq!((collection.horizon(), collection.unseen(114, 10).len()), (114, 2), "what was compacted takes no room");
+}
+
 #[tokio::test(start_paused = true)]
 async fn old_events_are_dropped_by_age() {
-    let limits = HistoryLimits { max_events: 100, max_age: Some(Duration::from_secs(10)) };
+    let limits = HistoryLimits { max_age: Some(Duration::from_secs(10)), ..PLENTY };
     let mut collection = Collection::new(100);
     write(&mut collection, 101, "a", true, limits);
     tokio::time::advance(Duration::from_secs(11)).await;
