@@ -8,6 +8,7 @@
 //! | `POST /compact`, `/disconnect`, `/restart` | as the methods of the server |
 //! | `GET /requests` | tells the last requests |
 
+mod guard;
 mod parse;
 
 use http::{Method, Request, Response};
@@ -16,14 +17,16 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 use std::io;
 use std::sync::Arc;
-use tokio::net::ToSocketAddrs;
+use tokio::net::{TcpListener, ToSocketAddrs};
 
+use crate::auth;
 use crate::fault::Faults;
 use crate::http::{HttpServer, Site, Transport};
 use crate::list::AnsweredFrom;
 use crate::reply::{Body, page_not_found, status_reply, value_reply};
 use crate::server::{ApiServer, History};
 use crate::status::Status;
+use guard::Guard;
 use parse::parse_fault;
 
 /// The largest description of a fault.
@@ -33,6 +36,11 @@ impl ApiServer {
     /// Listens on an address of its own for requests that control the server: `POST /faults` with a fault in JSON,
     /// `GET` and `DELETE /faults`, `POST /compact`, `/disconnect` and `/restart`, `GET /requests`.
     ///
+    /// It asks for a token of its own, in a header `Authorization: Bearer`: that of
+    /// [`admin_token`](crate::ApiServerBuilder::admin_token), or one made on the spot; [`HttpServer::token`] shows it. So
+    /// that no page in a browser can speak to it, requests with an `Origin` are refused, as are those whose `Host` is neither
+    /// the address it listens on nor `localhost`, and what is posted must be `application/json`, be it empty.
+    ///
     /// A fault is written as its kind, its values and its conditions:
     /// `{"action": "status", "code": 503, "verb": "list", "resource": "pods", "nth": 2}`.
     ///
@@ -40,12 +48,14 @@ impl ApiServer {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use kube_embedded_apiserver::ApiServer;
-    /// # use kube_client::{Client, Config};
+    /// # use kube_client::{Client, Config, config::Kubeconfig};
     /// let server = ApiServer::new();
     /// let admin = server.serve_admin("127.0.0.1:0").await?;
-    /// let client = Client::try_from(Config::new(admin.url().parse()?))?;
+    /// let kubeconfig = Kubeconfig::from_yaml(&admin.kubeconfig())?; // It holds the token.
+    /// let client = Client::try_from(Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await?)?;
     /// let fault = r#"{"action": "status", "code": 503, "verb": "list", "resource": "pods", "times": 1}"#;
-    /// client.request_text(http::Request::post("/faults").body(fault.into())?).await?;
+    /// let request = http::Request::post("/faults").header("content-type", "application/json").body(fault.into())?;
+    /// client.request_text(request).await?;
     /// assert!(server.client().request_text(http::Request::get("/api/v1/pods").body(Vec::new())?).await.is_err());
     /// let record = client.request_text(http::Request::get("/faults").body(Vec::new())?).await?;
     /// assert!(record.contains(r#""counts":{"status":1}"#), "{record}");
@@ -58,18 +68,25 @@ impl ApiServer {
     ///
     /// The address cannot be listened on.
     pub async fn serve_admin(&self, address: impl ToSocketAddrs) -> io::Result<HttpServer> {
+        let listener = TcpListener::bind(address).await?;
+        let given = self.hub.settings.admin_token.clone().filter(|token| !token.is_empty());
+        let token = given.unwrap_or_else(auth::fresh_token);
+        let guard = Arc::new(Guard { token: token.clone(), address: listener.local_addr()? });
         let server = self.clone();
         let handler = Arc::new(move |request| {
-            let server = server.clone();
-            Box::pin(async move { Ok(answer(&server, request).await) }) as _
+            let (server, guard) = (server.clone(), guard.clone());
+            Box::pin(async move { Ok(answer(&server, &guard, request).await) }) as _
         });
         // What happens to these connections is no fault of the server: its record is its own.
-        HttpServer::listen(address, Site::new(handler, Transport::Plain, Faults::new(0)), None).await
+        HttpServer::listen(listener, Site::new(handler, Transport::Plain, Faults::new(0)), Some(token))
     }
 }
 
-async fn answer(server: &ApiServer, request: Request<Incoming>) -> Response<Body> {
+async fn answer(server: &ApiServer, guard: &Guard, request: Request<Incoming>) -> Response<Body> {
     let (parts, body) = request.into_parts();
+    if let Err(refused) = guard.check(&parts) {
+        return status_reply(&refused);
+    }
     match (&parts.method, parts.uri.path()) {
         (&Method::GET, "/faults") => value_reply(200, &fired(server)),
         (&Method::POST, "/faults") => match read_fault(server, body).await {

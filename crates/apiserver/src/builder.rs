@@ -49,6 +49,7 @@ impl Default for ApiServerBuilder {
                 minor_version: 37,
                 bookmark_interval: Duration::from_secs(60),
                 token: None,
+                admin_token: None,
                 streaming_lists: true,
                 max_watch_lag: None,
                 compressed_watches: true,
@@ -119,6 +120,23 @@ impl ApiServerBuilder {
     /// ```
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.settings.token = Some(token.into());
+        self
+    }
+
+    /// The token that [`serve_admin`](ApiServer::serve_admin) asks for. Unless set, or if it is empty, each address makes one of its own.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    ///
+    /// let admin = ApiServer::builder().admin_token("known").build().serve_admin("127.0.0.1:0").await?;
+    /// assert_eq!(admin.token(), Some("known"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn admin_token(mut self, token: impl Into<String>) -> Self {
+        self.settings.admin_token = Some(token.into());
         self
     }
 

@@ -145,13 +145,12 @@ impl ApiServer {
         let server = self.clone();
         let handler: Handler = Arc::new(move |request| server.clone().call(request));
         let site = Site::new(handler, transport, self.faults().clone());
-        HttpServer::listen(address, site, self.hub.settings.token.clone()).await
+        HttpServer::listen(TcpListener::bind(address).await?, site, self.hub.settings.token.clone())
     }
 }
 
 impl HttpServer {
-    pub(crate) async fn listen(address: impl ToSocketAddrs, site: Site, token: Option<String>) -> io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
+    pub(crate) fn listen(listener: TcpListener, site: Site, token: Option<String>) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let authority = site.transport.lock().authority();
         let site = Arc::new(site);
@@ -178,6 +177,25 @@ impl HttpServer {
     #[must_use]
     pub fn authority(&self) -> Option<&str> {
         self.authority.as_deref()
+    }
+
+    /// The token it asks for, if it does: that of [`token`](crate::ApiServerBuilder::token), or of an address that controls
+    /// the server ([`ApiServer::serve_admin`]).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    ///
+    /// let server = ApiServer::new();
+    /// let (listening, admin) = (server.serve("127.0.0.1:0").await?, server.serve_admin("127.0.0.1:0").await?);
+    /// assert!(listening.token().is_none() && admin.token().is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
     }
 
     /// A kubeconfig for this server, as YAML: its address, its authority and the token it asks for.

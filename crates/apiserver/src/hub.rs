@@ -63,6 +63,8 @@ pub(crate) struct Settings {
     pub(crate) bookmark_interval: Duration,
     /// What clients must know.
     pub(crate) token: Option<String>,
+    /// What those must know who control the server.
+    pub(crate) admin_token: Option<String>,
     /// Whether watches can begin with initial events, as servers do since 1.34.
     pub(crate) streaming_lists: bool,
     /// A watch that is further behind is closed.

@@ -7,9 +7,15 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Sends one request over a connection and reads the answer's code and body.
-async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str, body: &str) -> (u16, String) {
+async fn exchange(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    request: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> (u16, String) {
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let text =
-        format!("{request} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        format!("{request} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n{headers}\r\n{body}", body.len());
     stream.write_all(text.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     // A connection that ends without saying goodbye is as good as one that does.
@@ -70,8 +76,10 @@ async fn a_kubeconfig_leads_to_the_server() {
 async fn faults_are_controlled_over_an_address_of_their_own() {
     let server = server();
     let admin = server.serve_admin("127.0.0.1:0").await.unwrap();
+    let bearer = format!("Bearer {}", admin.token().unwrap());
     let ask = async |request: &str, body: &str| {
-        let (code, text) = exchange(TcpStream::connect(admin.addr()).await.unwrap(), request, body).await;
+        let headers = [("host", "localhost"), ("authorization", bearer.as_str()), ("content-type", "application/json")];
+        let (code, text) = exchange(TcpStream::connect(admin.addr()).await.unwrap(), request, &headers, body).await;
         (code, serde_json::from_str::<Value>(&text).unwrap_or(Value::Null))
     };
     let fault = json!({"action": "status", "code": 503, "verb": "list", "resource": "configmaps", "times": 1});
@@ -91,6 +99,68 @@ async fn faults_are_controlled_over_an_address_of_their_own() {
     assert_eq!(requests[1]["answeredFrom"], "cache");
     assert_eq!(ask("GET /api/v1/pods", "").await.0, 404);
     assert_eq!(server.requests()[0].verb, Verb::List);
+    admin.stop().await;
+}
+
+#[tokio::test]
+async fn the_admin_address_answers_who_knows_its_token() {
+    let server = ApiServer::builder().seed(1).token("secret").build();
+    let admin = server.serve_admin("127.0.0.1:0").await.unwrap();
+    let token = admin.token().unwrap().to_owned();
+    assert!(token.len() >= 32 && token != "secret", "{token}");
+    let other = server.serve_admin("127.0.0.1:0").await.unwrap();
+    assert_ne!(other.token(), Some(token.as_str()), "no seed tells it");
+    other.stop().await;
+    let right = format!("Bearer {token}");
+    for (value, code) in [("Bearer other", 401), ("Bearer secret", 401), (&token, 401), ("", 401), (&right, 200)] {
+        let headers = [("host", "localhost"), ("authorization", value)];
+        let stream = TcpStream::connect(admin.addr()).await.unwrap();
+        assert_eq!(exchange(stream, "GET /requests", &headers, "").await.0, code, "{value}");
+    }
+    for path in ["/faults", "/readyz", "/nothing"] {
+        let stream = TcpStream::connect(admin.addr()).await.unwrap();
+        assert_eq!(exchange(stream, &format!("GET {path}"), &[("host", "localhost")], "").await.0, 401, "{path}");
+    }
+    admin.stop().await;
+    let server = ApiServer::builder().admin_token("known").build();
+    let admin = server.serve_admin("127.0.0.1:0").await.unwrap();
+    assert_eq!(admin.token(), Some("known"));
+    let headers = [("host", "localhost"), ("authorization", "Bearer known")];
+    let stream = TcpStream::connect(admin.addr()).await.unwrap();
+    assert_eq!(exchange(stream, "GET /faults", &headers, "").await.0, 200);
+    admin.stop().await;
+}
+
+#[tokio::test]
+async fn the_admin_address_refuses_what_a_page_in_a_browser_could_send() {
+    let server = ApiServer::builder().seed(1).admin_token("known").build();
+    let admin = server.serve_admin("127.0.0.1:0").await.unwrap();
+    let own = admin.addr().to_string();
+    let json = ("content-type", "application/json");
+    let ask = async |request: &str, host: &str, more: (&str, &str)| {
+        let headers = [("host", host), ("authorization", "Bearer known"), more];
+        exchange(TcpStream::connect(admin.addr()).await.unwrap(), request, &headers, "").await.0
+    };
+    for (host, code) in [("localhost", 200), (&own, 200), ("evil.example.com", 403), ("localhost.evil.com:80", 403)] {
+        assert_eq!(ask("GET /faults", host, json).await, code, "{host}");
+        assert_eq!(ask("POST /compact", host, json).await, code, "{host}");
+    }
+    for origin in ["http://evil.example.com", "null", "http://localhost"] {
+        for request in ["GET /faults", "POST /compact", "OPTIONS /faults"] {
+            assert_eq!(ask(request, &own, ("origin", origin)).await, 403, "{request} from {origin}");
+        }
+    }
+    for (content_type, code) in [
+        ("application/json; charset=utf-8", 200),
+        ("text/plain", 415),
+        ("application/x-www-form-urlencoded", 415),
+        ("", 415),
+    ] {
+        assert_eq!(ask("POST /compact", &own, ("content-type", content_type)).await, code, "{content_type}");
+    }
+    assert_eq!(ask("POST /compact", &own, ("accept", "*/*")).await, 415, "no type at all");
+    assert_eq!(ask("DELETE /faults", &own, ("accept", "*/*")).await, 200, "no page can send it unasked");
+    assert_eq!(server.faults().count("compact"), 3, "what is refused does nothing");
     admin.stop().await;
 }
 
@@ -124,7 +194,7 @@ pub(crate) mod tls {
         assert!(listening.url().starts_with("https://"));
         assert!(listening.kubeconfig().contains("certificate-authority-data: "));
         let stream = connect(&listening, listening.authority().unwrap()).await.unwrap();
-        let (code, body) = exchange(stream, &format!("GET {CONFIG_MAPS}"), "").await;
+        let (code, body) = exchange(stream, &format!("GET {CONFIG_MAPS}"), &[("host", "localhost")], "").await;
         assert_eq!((code, body.contains("ConfigMapList")), (200, true));
         let other = Tls::generate().unwrap();
         assert!(connect(&listening, other.authority()).await.is_err());
