@@ -37,6 +37,9 @@ pub(super) fn parse_fault(value: &Value) -> Result<Fault, ParseError> {
     if let Some(nth) = value["nth"].as_u64() {
         fault = fault.nth(nth);
     }
+    if let Some(since) = value["since"].as_u64() {
+        fault = fault.since(since);
+    }
     if let Some(times) = value["times"].as_u64() {
         fault = fault.times(times);
     }

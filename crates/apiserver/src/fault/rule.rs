@@ -27,6 +27,7 @@ pub struct Fault {
     user_agent: Option<String>,
     query: Option<String>,
     nth: Option<u64>,
+    since: u64,
     times: Option<u64>,
     probability: Option<f64>,
 }
@@ -42,6 +43,7 @@ impl Fault {
             user_agent: None,
             query: None,
             nth: None,
+            since: 1,
             times: None,
             probability: None,
         }
@@ -427,6 +429,31 @@ impl Fault {
         self
     }
 
+    /// From the `nth` request that meets the other conditions on, counted from 1 since the fault was added.
+    /// [`times`](Self::times) counts from there.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::{ApiServer, Fault};
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use kube_client::api::Api;
+    /// let server = ApiServer::new();
+    /// let pods: Api<Pod> = Api::all(server.client());
+    /// server.faults().add(Fault::status(500).since(3));
+    /// let mut fine = Vec::new();
+    /// for _ in 0..5 {
+    ///     fine.push(pods.list(&Default::default()).await.is_ok());
+    /// }
+    /// assert_eq!(fine, [true, true, false, false, false]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn since(mut self, nth: u64) -> Self {
+        self.since = nth;
+        self
+    }
+
     /// At most so many times.
     ///
     /// ```
@@ -502,7 +529,8 @@ impl Rule {
             return None;
         }
         self.met += 1;
-        if fault.nth.is_some_and(|nth| nth != self.met) || fault.times.is_some_and(|times| self.applied >= times) {
+        let due = self.met >= fault.since && fault.nth.is_none_or(|nth| nth == self.met);
+        if !due || fault.times.is_some_and(|times| self.applied >= times) {
             return None;
         }
         if fault.probability.is_some_and(|probability| !chance.happens(probability)) {
@@ -541,7 +569,10 @@ mod tests {
         let on_pods = Fault::status(500).verb(Verb::List).resource("pods");
         assert_eq!(applied(on_pods.clone(), &requests), [true, false, true, false, true]);
         assert_eq!(applied(on_pods.clone().nth(2), &requests), [false, false, true, false, false]);
-        assert_eq!(applied(on_pods.times(1), &requests), [true, false, false, false, false]);
+        assert_eq!(applied(on_pods.clone().times(1), &requests), [true, false, false, false, false]);
+        assert_eq!(applied(on_pods.clone().since(2), &requests), [false, false, true, false, true]);
+        assert_eq!(applied(on_pods.clone().since(2).times(1), &requests), [false, false, true, false, false]);
+        assert_eq!(applied(on_pods.since(0), &requests), [true, false, true, false, true]);
         assert_eq!(applied(Fault::status(500).query_contains("limit="), &requests), [true; 5]);
         assert_eq!(applied(Fault::status(500).user_agent("other"), &requests), [false; 5]);
         assert_eq!(applied(Fault::withhold_end_bookmark(), &requests), [false, true, false, false, false]);
