@@ -11,24 +11,32 @@ use crate::write::{self, DeleteOptions, Part, Patch, Trust, WriteOptions};
 
 /// Direct access. A resource is named by its plural (`pods`), or with its group (`widgets.demo.example.com`).
 ///
-/// Direct writes are trusted: they may set status, a namespace need not exist, and `kind` and `apiVersion` may be left
-/// out of custom objects too. Everything else is as over HTTP: versions, uids, generations, conflicts, and no event for a
+/// Direct writes are trusted: they may set status, a create makes the namespace that it needs, and `kind` and `apiVersion`
+/// may be left out of custom objects too. Everything else is as over HTTP: versions, uids, generations, conflicts, and no event for a
 /// write that changes nothing.
 impl ApiServer {
     /// Creates an object and returns it as stored.
+    ///
+    /// A namespace that is missing is made first, by a write of its own, as a user would have made it: everybody sees it.
+    /// Clients over HTTP get 404 instead, as from a real server.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
     /// # use serde_json::json;
     /// let server = ApiServer::new();
-    /// let node = server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap();
-    /// assert_eq!(node["kind"], "Node");
-    /// assert_eq!(server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap_err().code, 409);
+    /// let before = server.revision();
+    /// let map = server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}})).unwrap();
+    /// assert_eq!(map["kind"], "ConfigMap");
+    /// assert_eq!(server.get("namespaces", None, "web").unwrap()["status"]["phase"], "Active");
+    /// assert_eq!(server.revision(), before + 2);
+    /// let again = server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}));
+    /// assert_eq!(again.unwrap_err().code, 409);
     /// ```
     ///
     /// # Errors
     ///
-    /// The status an API server would answer with: the name is taken, or the object is no object of this kind.
+    /// The status an API server would answer with: the name is taken, the namespace is being deleted, or the object is no
+    /// object of this kind.
     pub fn create(&self, resource: &str, namespace: Option<&str>, object: Value) -> Result<Value, Status> {
         let resource = self.resource(resource)?;
         write::create(&self.hub, &resource, namespace, object, WriteOptions::HOST)

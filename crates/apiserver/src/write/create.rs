@@ -1,6 +1,7 @@
 //! Creates an object.
 
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 use super::marks::check_marks;
 use super::metadata::{check_kind, fix_namespace, metadata_mut, metadata_text};
@@ -33,8 +34,8 @@ pub(crate) fn create(
     }
     let mut state = hub.storage.lock();
     let key = choose_key(hub, &state, resource, &mut object)?;
+    let missing = check_namespace(&state, resource, &key, options.trust)?;
     if options.trust == Trust::Client {
-        check_namespace(&state, resource, &key)?;
         crd::check_not_terminating(&state, resource, key.name())?;
     }
     if resource.id == crd::DEFINITIONS {
@@ -51,6 +52,9 @@ pub(crate) fn create(
     }
     if options.dry_run {
         return Ok(Outcome::Shown { object, created: true });
+    }
+    if let Some((namespaces, name)) = missing {
+        make_namespace(hub, &mut state, &namespaces, name);
     }
     let event = hub.storage.commit(&mut state, resource, &key, Some(&object));
     follow_up(hub, &mut state, resource, &key, options.trust);
@@ -90,15 +94,25 @@ fn choose_key(hub: &Hub, state: &State, resource: &Resource, object: &mut Value)
     Err(status)
 }
 
-/// Content is created in namespaces that exist and are not on their way out.
-fn check_namespace(state: &State, resource: &Resource, key: &Key) -> Result<(), Status> {
-    let Some(namespace) = key.namespace() else { return Ok(()) };
-    let Some(namespaces) = state.catalog.named("namespaces") else { return Ok(()) };
+/// Content is created in namespaces that exist and are not on their way out. Returns the namespace to make first: what
+/// the process itself creates brings its own.
+fn check_namespace<'a>(
+    state: &State,
+    resource: &Resource,
+    key: &'a Key,
+    trust: Trust,
+) -> Result<Option<(Arc<Resource>, &'a str)>, Status> {
+    let Some(namespace) = key.namespace() else { return Ok(None) };
+    let Some(namespaces) = state.catalog.named("namespaces") else { return Ok(None) };
     let Some(found) = state.object(namespaces, &Key::new(None, namespace)) else {
-        return Err(Status::not_found(namespaces, namespace));
+        if trust == Trust::Client {
+            return Err(Status::not_found(namespaces, namespace));
+        }
+        check_name(namespaces, namespace)?;
+        return Ok(Some((namespaces.clone(), namespace)));
     };
     if found.metadata().get("deletionTimestamp").is_none() {
-        return Ok(());
+        return Ok(None);
     }
     let message = format!(
         "{} \"{}\" is forbidden: unable to create new content in namespace {namespace} because it is being terminated",
@@ -112,6 +126,14 @@ fn check_namespace(state: &State, resource: &Resource, key: &Key) -> Result<(), 
     );
     let details = StatusDetails { causes: vec![cause], ..resource.details(key.name()) };
     Err(Status::failure(403, "Forbidden", message).with_details(details))
+}
+
+/// Makes a namespace of this name, which is free and allowed.
+fn make_namespace(hub: &Hub, state: &mut State, namespaces: &Resource, name: &str) {
+    let mut object =
+        json!({"kind": namespaces.kind, "apiVersion": namespaces.api_version(), "metadata": {"name": name}});
+    fill(hub, namespaces, &mut object, WriteOptions::HOST);
+    hub.storage.commit(state, namespaces, &Key::new(None, name), Some(&object));
 }
 
 /// Fills in what the server answers for.

@@ -9,7 +9,7 @@ pub(crate) enum Trust {
     /// A client: status has a path of its own, and namespaces must exist.
     #[default]
     Client,
-    /// The process the server lives in: it plays user, kubelet and controllers at once.
+    /// The process the server lives in: it plays user, kubelet and controllers at once, and makes the namespaces it needs.
     Host,
 }
 
