@@ -82,9 +82,21 @@ impl ApiServer {
     ///
     /// The status an API server would answer with: it is missing, or the patch makes something else of it.
     pub fn patch(&self, resource: &str, namespace: Option<&str>, name: &str, merge: Value) -> Result<Value, Status> {
+        self.patch_with(resource, namespace, name, |_| merge)
+    }
+
+    /// Lays a JSON merge patch over an object that is made for what the object is at that moment: nobody writes in between.
+    pub(crate) fn patch_with(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        name: &str,
+        merge: impl FnOnce(&Value) -> Value,
+    ) -> Result<Value, Status> {
         let resource = self.resource(resource)?;
-        let (key, patch) = (key(&resource, namespace, name), Patch::Merge(merge));
-        write::patch(&self.hub, &resource, &key, &patch, Part::Main, WriteOptions::HOST)
+        let key = key(&resource, namespace, name);
+        let change = |stored: &Value| Patch::Merge(merge(stored)).apply(stored);
+        write::patch_with(&self.hub, &resource, &key, Part::Main, WriteOptions::HOST, change)
             .map(|outcome| outcome.value(&resource))
     }
 

@@ -3,6 +3,7 @@
 mod model;
 mod objects;
 
+use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -15,7 +16,8 @@ use model::{Deployment, Model, Phase, Pod};
 /// A seeded generator of cluster life, written straight into a server.
 ///
 /// Each step is one write: a node beats its heart, a deployment is created, scaled, rolled or deleted, a pod is created,
-/// scheduled, started, restarted, asked to stop or removed. The same seed on an equal server makes the same steps.
+/// scheduled, started, restarted, asked to stop or removed. The same seed on an equal server makes the same steps. It
+/// changes what is its own and keeps what others wrote: labels, annotations, other fields, other entries of lists.
 ///
 /// ```
 /// use kube_embedded_apiserver::{ApiServer, Workload};
@@ -228,10 +230,10 @@ impl Workload {
 
     fn heartbeat(&mut self, server: &ApiServer) -> Option<Step> {
         let name = format!("node-{}", self.pick(self.nodes));
-        let mut node = server.get("nodes", None, &name).ok()?;
         self.model.heartbeats += 1;
-        node["metadata"]["annotations"]["demo.example.com/heartbeat"] = self.model.heartbeats.to_string().into();
-        server.update("nodes", None, node).ok().map(|_| step(Verb::Update, "nodes", None, &name))
+        let beat = json!({"demo.example.com/heartbeat": self.model.heartbeats.to_string()});
+        let beaten = server.patch("nodes", None, &name, json!({"metadata": {"annotations": beat}}));
+        beaten.ok().map(|_| step(Verb::Update, "nodes", None, &name))
     }
 
     fn create_deployment(&mut self, server: &ApiServer) -> Option<Step> {
@@ -273,7 +275,8 @@ impl Workload {
         let deployment = self.model.deployments.get_mut(at)?;
         change(deployment);
         let Deployment { id, namespace, name, .. } = deployment.clone();
-        let updated = server.update("deployments", Some(&namespace), objects::deployment(deployment));
+        let change = |found: &Value| objects::deployment_change(found, deployment);
+        let updated = server.patch_with("deployments", Some(&namespace), &name, change);
         if updated.is_err() {
             self.model.deployments.remove(at);
         }
@@ -352,7 +355,8 @@ impl Workload {
     }
 
     fn update_pod(&mut self, server: &ApiServer, id: u64, pod: Pod) -> Option<Step> {
-        let updated = server.update("pods", Some(&pod.namespace), objects::pod(&pod, self.pod_bytes));
+        let change = |found: &Value| objects::pod_change(found, &pod);
+        let updated = server.patch_with("pods", Some(&pod.namespace), &pod.name, change);
         if updated.is_err() {
             self.forget(id);
             return None;

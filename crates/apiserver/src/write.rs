@@ -16,7 +16,7 @@ pub(crate) use create::create;
 pub(crate) use delete::{delete, delete_in};
 pub(crate) use delete_options::DeleteOptions;
 pub(crate) use options::{Trust, WriteOptions};
-pub(crate) use patch::{Patch, patch};
+pub(crate) use patch::{Patch, patch, patch_with};
 pub(crate) use scale::{ScaleChange, rescale, scale_of};
 pub(crate) use update::{Part, update};
 

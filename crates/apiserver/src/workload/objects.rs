@@ -4,6 +4,11 @@ use serde_json::{Value, json};
 
 use super::model::{Deployment, Phase, Pod};
 
+/// The container that every pod has.
+const MAIN: &str = "main";
+/// What the server adds to a pod and its node takes away, in bytes, or a little less.
+const FILLED_IN: usize = 180;
+
 pub(super) fn namespace(name: &str) -> Value {
     json!({"metadata": {"name": name}})
 }
@@ -25,21 +30,56 @@ pub(super) fn node(name: &str) -> Value {
 
 pub(super) fn deployment(deployment: &Deployment) -> Value {
     let labels = json!({"app": deployment.name});
-    json!({
+    let mut object = json!({
         "metadata": {"name": deployment.name, "labels": labels},
         "spec": {
-            "replicas": deployment.replicas,
             "selector": {"matchLabels": labels},
             "template": {"metadata": {"labels": labels}, "spec": {"containers": [container(deployment.roll)]}},
         },
-        "status": {"replicas": deployment.replicas},
+    });
+    let change = deployment_change(&object, deployment);
+    json_patch::merge(&mut object, &change);
+    object
+}
+
+/// The merge patch by which the object that was found shows the deployment as it is now. What others wrote is not in it,
+/// but for the lists that it stands in.
+pub(super) fn deployment_change(found: &Value, deployment: &Deployment) -> Value {
+    let Deployment { replicas, roll, .. } = deployment;
+    let containers = &found["spec"]["template"]["spec"]["containers"];
+    let main = containers.as_array().and_then(|entries| entries.iter().find(|entry| entry["name"] == MAIN));
+    let env = main.map_or(&Value::Null, |main| &main["env"]);
+    let env = with_entry(env, "name", &json!({"name": "ROLL", "value": roll.to_string()}));
+    let containers = with_entry(containers, "name", &json!({"name": MAIN, "image": image(*roll), "env": env}));
+    json!({
+        "spec": {"replicas": replicas, "template": {"spec": {"containers": containers}}},
+        "status": {"replicas": replicas},
     })
+}
+
+/// A list with this entry laid over the one of the same key, or behind all others.
+fn with_entry(list: &Value, key: &str, entry: &Value) -> Value {
+    let mut entries = list.as_array().cloned().unwrap_or_default();
+    match entries.iter_mut().find(|known| known[key] == entry[key]) {
+        Some(known) => json_patch::merge(known, entry),
+        None => {
+            // Laid over nothing, so that what a null would remove is not there.
+            let mut fresh = Value::Null;
+            json_patch::merge(&mut fresh, entry);
+            entries.push(fresh);
+        }
+    }
+    entries.into()
+}
+
+fn image(roll: u64) -> String {
+    format!("registry.example.com/app:{roll}")
 }
 
 fn container(roll: u64) -> Value {
     json!({
-        "name": "main",
-        "image": format!("registry.example.com/app:{roll}"),
+        "name": MAIN,
+        "image": image(roll),
         "ports": [{"containerPort": 8080, "protocol": "TCP"}],
         "env": [{"name": "MODE", "value": "production"}, {"name": "ROLL", "value": roll.to_string()}],
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
@@ -51,10 +91,6 @@ fn container(roll: u64) -> Value {
 
 /// A pod, padded to about `bytes` bytes.
 pub(super) fn pod(pod: &Pod, bytes: usize) -> Value {
-    let ready = pod.phase == Phase::Running;
-    let (phase, ready_text) = if ready { ("Running", "True") } else { ("Pending", "False") };
-    let scheduled = if pod.node.is_some() { "True" } else { "False" };
-    let state = if ready { json!({"running": {}}) } else { json!({"waiting": {"reason": "ContainerCreating"}}) };
     let mut object = json!({
         "metadata": {
             "name": pod.name,
@@ -70,28 +106,41 @@ pub(super) fn pod(pod: &Pod, bytes: usize) -> Value {
             "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}],
             "volumes": [{"name": "token", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}],
         },
-        "status": {
-            "phase": phase,
-            "qosClass": "Burstable",
-            "conditions": [
-                {"type": "PodScheduled", "status": scheduled},
-                {"type": "Ready", "status": ready_text},
-                {"type": "ContainersReady", "status": ready_text},
-            ],
-            "containerStatuses": [{
-                "name": "main", "ready": ready, "restartCount": pod.restarts, "state": state,
-                "image": format!("registry.example.com/app:{}", pod.roll),
-            }],
-        },
+        "status": {"qosClass": "Burstable"},
     });
-    if let Some(node) = &pod.node {
-        object["spec"]["nodeName"] = node.as_str().into();
-    }
-    let size = if bytes == 0 { 0 } else { bytes.saturating_sub(object.to_string().len() + 200) };
+    let change = pod_change(&object, pod);
+    json_patch::merge(&mut object, &change);
+    let size = if bytes == 0 { 0 } else { bytes.saturating_sub(object.to_string().len() + FILLED_IN) };
     if size > 0 {
         object["metadata"]["annotations"]["demo.example.com/padding"] = padding(&pod.name, size).into();
     }
     object
+}
+
+/// The merge patch by which the object that was found shows the pod as it is now. What others wrote is not in it, but for
+/// the lists that it stands in.
+pub(super) fn pod_change(found: &Value, pod: &Pod) -> Value {
+    let ready = pod.phase == Phase::Running;
+    let (phase, ready_text) = if ready { ("Running", "True") } else { ("Pending", "False") };
+    let scheduled = if pod.node.is_some() { "True" } else { "False" };
+    let state = if ready {
+        json!({"running": {}, "waiting": null})
+    } else {
+        json!({"running": null, "waiting": {"reason": "ContainerCreating"}})
+    };
+    let mut conditions = found["status"]["conditions"].clone();
+    for (kind, status) in [("PodScheduled", scheduled), ("Ready", ready_text), ("ContainersReady", ready_text)] {
+        conditions = with_entry(&conditions, "type", &json!({"type": kind, "status": status}));
+    }
+    let container = json!({
+        "name": MAIN, "ready": ready, "restartCount": pod.restarts, "state": state, "image": image(pod.roll),
+    });
+    let containers = with_entry(&found["status"]["containerStatuses"], "name", &container);
+    let mut change = json!({"status": {"phase": phase, "conditions": conditions, "containerStatuses": containers}});
+    if let Some(node) = &pod.node {
+        change["spec"] = json!({"nodeName": node});
+    }
+    change
 }
 
 /// Text that differs from pod to pod, so that it does not compress to nothing.

@@ -98,8 +98,20 @@ pub(crate) fn patch(
     part: Part,
     options: WriteOptions,
 ) -> Result<Outcome, Status> {
+    patch_with(hub, resource, key, part, options, |stored| patch.apply(stored))
+}
+
+/// Changes the object at `key`, or a part of it, depending on what it is at that moment.
+pub(crate) fn patch_with(
+    hub: &Hub,
+    resource: &Resource,
+    key: &Key,
+    part: Part,
+    options: WriteOptions,
+    change: impl FnOnce(&Value) -> Result<Value, Status>,
+) -> Result<Outcome, Status> {
     modify(hub, resource, key, options, |stored| {
-        let mut changed = patch.apply(stored)?;
+        let mut changed = change(stored)?;
         check_body(resource, key, &mut changed, options.trust).map_err(|status| {
             match status.message.contains("cannot unmarshal") {
                 true => Status { code: 422, reason: "Invalid", ..status },

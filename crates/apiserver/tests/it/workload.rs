@@ -1,5 +1,6 @@
 use crate::support::server;
 use kube_embedded_apiserver::{Step, Verb, Workload};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -67,4 +68,84 @@ async fn pods_can_be_made_large() {
     let (_, pods) = server.list("pods").unwrap();
     let sizes: Vec<_> = pods.iter().map(|pod| pod.to_string().len()).collect();
     assert!(sizes.iter().all(|size| (8_900..9_300).contains(size)), "{sizes:?}");
+}
+
+/// What another writer puts on an object of the life.
+fn touch(resource: &str, object: &mut Value) {
+    object["metadata"]["labels"]["team"] = "blue".into();
+    object["metadata"]["annotations"]["note"] = "by hand".into();
+    object["spec"]["extra"] = json!({"kept": true});
+    let sidecar = json!({"name": "sidecar", "image": "proxy:1"});
+    match resource {
+        "deployments" => {
+            let containers = &mut object["spec"]["template"]["spec"]["containers"];
+            containers[0]["resources"]["limits"]["memory"] = "1Gi".into();
+            containers[0]["env"].as_array_mut().unwrap().push(json!({"name": "DEBUG", "value": "1"}));
+            containers.as_array_mut().unwrap().push(sidecar);
+            object["status"]["observedGeneration"] = 1.into();
+        }
+        "pods" => {
+            object["spec"]["containers"].as_array_mut().unwrap().insert(0, sidecar);
+            object["status"]["podIP"] = "10.1.1.1".into();
+            object["status"]["conditions"].as_array_mut().unwrap().insert(0, json!({"type": "Gate", "status": "True"}));
+            let statuses = object["status"]["containerStatuses"].as_array_mut().unwrap();
+            statuses.insert(0, json!({"name": "sidecar", "restartCount": 7}));
+        }
+        _ => object["status"]["images"] = json!([{"names": ["proxy:1"]}]),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_life_keeps_what_others_wrote() {
+    let server = server();
+    let mut workload = Workload::new(5).pods(20).nodes(2);
+    let mut touched = BTreeSet::new();
+    let mut kept = 0;
+    for count in 0..1_000 {
+        let made = workload.step(&server).expect("nobody else deletes");
+        let (namespace, name) = (made.namespace.as_deref(), made.name.as_str());
+        let Ok(mut object) = server.get(made.resource, namespace, name) else { continue };
+        if made.resource == "namespaces" {
+            continue;
+        }
+        let id = (made.resource, made.namespace.clone(), made.name.clone());
+        if made.verb == Verb::Update && touched.contains(&id) {
+            for pointer in ["/metadata/labels/team", "/metadata/annotations/note", "/spec/extra/kept"] {
+                assert!(object.pointer(pointer).is_some(), "step {count}: {pointer} of {made:?}");
+            }
+            let names = |pointer: &str, key: &str| -> Vec<String> {
+                let entries = object.pointer(pointer).unwrap().as_array().unwrap();
+                entries.iter().map(|entry| entry[key].as_str().unwrap().to_owned()).collect()
+            };
+            match made.resource {
+                "deployments" => {
+                    let containers = "/spec/template/spec/containers";
+                    assert_eq!(names(containers, "name"), ["main", "sidecar"]);
+                    assert_eq!(names(&format!("{containers}/0/env"), "name"), ["MODE", "ROLL", "DEBUG"]);
+                    let main = object.pointer(&format!("{containers}/0")).unwrap();
+                    assert_eq!(main["resources"]["limits"]["memory"], "1Gi");
+                    assert_eq!(object["status"]["observedGeneration"], 1);
+                    let image = format!("registry.example.com/app:{}", main["env"][1]["value"].as_str().unwrap());
+                    assert_eq!(main["image"], image.as_str());
+                    assert_eq!(object["status"]["replicas"], object["spec"]["replicas"]);
+                }
+                "pods" => {
+                    assert_eq!(names("/spec/containers", "name"), ["sidecar", "main"]);
+                    assert_eq!(names("/status/containerStatuses", "name"), ["sidecar", "main"]);
+                    let conditions = names("/status/conditions", "type");
+                    assert_eq!(conditions, ["Gate", "PodScheduled", "Ready", "ContainersReady"]);
+                    assert_eq!(object["status"]["podIP"], "10.1.1.1");
+                    assert_eq!(object["status"]["conditions"][1]["status"], "True", "it has its node");
+                    let ready = object["status"]["phase"] == "Running";
+                    assert_eq!(object["status"]["containerStatuses"][1]["ready"], ready);
+                }
+                _ => assert_eq!(object["status"]["images"][0]["names"][0], "proxy:1"),
+            }
+            kept += 1;
+        } else if touched.insert(id) {
+            touch(made.resource, &mut object);
+            server.update(made.resource, namespace, object).unwrap();
+        }
+    }
+    assert!(kept > 200, "{kept}");
 }
