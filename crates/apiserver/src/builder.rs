@@ -11,6 +11,7 @@ use crate::collection::HistoryLimits;
 use crate::crd::{DEFINITIONS, definition_of};
 use crate::fault::Faults;
 use crate::hub::{Hub, Settings};
+use crate::pace::Pace;
 use crate::resource::{Catalog, Resource};
 use crate::server::ApiServer;
 use crate::storage::Storage;
@@ -53,6 +54,7 @@ impl Default for ApiServerBuilder {
                 streaming_lists: true,
                 max_watch_lag: None,
                 compressed_watches: true,
+                initial_pace: None,
                 settle_delay: Duration::from_millis(100),
             },
             custom: vec![widgets],
@@ -308,6 +310,37 @@ impl ApiServerBuilder {
     /// ```
     pub fn max_watch_lag(mut self, events: usize) -> Self {
         self.settings.max_watch_lag = Some(events);
+        self
+    }
+
+    /// Lets whole states take their time: lists and the initial events of watches pause after every so many objects. What
+    /// is shown is the state as it was when it was asked for; what happens meanwhile is sent behind the end of the initial
+    /// events. Unless set, everything is sent as fast as it is read.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use futures_util::{StreamExt, TryStreamExt};
+    /// # use k8s_openapi::api::core::v1::Namespace;
+    /// # use kube_client::api::{Api, WatchEvent, WatchParams};
+    /// # use std::time::Duration;
+    /// let server = ApiServer::builder().initial_pace(3, Duration::from_secs(10)).build();
+    /// let namespaces: Api<Namespace> = Api::all(server.client());
+    /// let started = tokio::time::Instant::now();
+    /// assert_eq!(namespaces.list(&Default::default()).await?.items.len(), 4);
+    /// assert_eq!(started.elapsed().as_secs(), 10); // Three, a pause, and one more.
+    /// let mut events = namespaces.watch(&WatchParams::default().initial_events(), "0").await?.boxed();
+    /// for seconds in [10, 10, 10, 20] {
+    ///     assert!(matches!(events.try_next().await?, Some(WatchEvent::Added(_))));
+    ///     assert_eq!(started.elapsed().as_secs(), seconds);
+    /// }
+    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Bookmark(_))));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn initial_pace(mut self, objects: usize, pause: Duration) -> Self {
+        self.settings.initial_pace = Some(Pace::new(objects, pause));
         self
     }
 

@@ -82,7 +82,7 @@ async fn read_all(hub: &Hub, call: &Call, target: &Target, form: Form) -> Result
     hub.journal.amend(call.id, |record| record.answered_from = Some(plan.from));
     let listed = list::list(hub, resource, &selector, &plan).await?;
     let head = ListHead::of(resource, &listed, form);
-    Ok(reply(200, JSON, list_body(head, listed.page.items)))
+    Ok(reply(200, JSON, list_body(head, listed.page.items, hub.settings.initial_pace)))
 }
 
 async fn follow(hub: &Arc<Hub>, call: &Call, target: &Target, form: Form) -> Result<Response<Body>, Status> {

@@ -11,6 +11,7 @@ use crate::chance::Chance;
 use crate::clock::Clock;
 use crate::fault::Faults;
 use crate::journal::Journal;
+use crate::pace::Pace;
 use crate::storage::Storage;
 
 /// The parts of one server.
@@ -71,6 +72,8 @@ pub(crate) struct Settings {
     pub(crate) max_watch_lag: Option<usize>,
     /// Whether watches with initial events may be compressed, as servers do since 1.37.
     pub(crate) compressed_watches: bool,
+    /// How fast lists and initial events are sent; all at once if there is none.
+    pub(crate) initial_pace: Option<Pace>,
     /// How long after an answer the server does what follows from it: empties a namespace, opens a resource.
     pub(crate) settle_delay: Duration,
 }

@@ -51,6 +51,7 @@ mod kubeconfig;
 mod list;
 mod namespace;
 mod object;
+mod pace;
 mod query;
 mod render;
 mod reply;

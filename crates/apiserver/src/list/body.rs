@@ -1,12 +1,13 @@
 //! The body of a list: whole if it is small, in chunks made as they are asked for if it is large.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use std::sync::Arc;
 
 use super::{ContinueToken, Listed};
 use crate::compress::THRESHOLD;
 use crate::object::{Form, StoredObject};
+use crate::pace::{Pace, Paced};
 use crate::reply::{Body, full_body, stream_body};
 use crate::resource::Resource;
 
@@ -69,14 +70,21 @@ impl ListHead {
     }
 }
 
-/// The body of a list of these items.
-pub(crate) fn list_body(head: ListHead, items: Vec<Arc<StoredObject>>) -> Body {
-    let mut chunks = Chunks { head, items: items.into_iter(), place: Place::Start };
+/// The body of a list of these items, sent at this pace.
+pub(crate) fn list_body(head: ListHead, items: Vec<Arc<StoredObject>>, pace: Option<Pace>) -> Body {
+    let mut chunks = Chunks { head, items: items.into_iter(), place: Place::Start, paced: Paced::new(pace) };
     let first = chunks.next().unwrap_or_default();
     if chunks.place == Place::Done {
         return full_body(first);
     }
-    stream_body(stream::iter(std::iter::once(first).chain(chunks).map(Ok)))
+    if pace.is_none() {
+        return stream_body(stream::iter(std::iter::once(first).chain(chunks).map(Ok)));
+    }
+    let rest = stream::unfold(chunks, |mut chunks| async move {
+        chunks.paced.resumed().await;
+        chunks.next().map(|chunk| (Ok(chunk), chunks))
+    });
+    stream_body(stream::once(async { Ok(first) }).chain(rest))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +99,8 @@ struct Chunks {
     head: ListHead,
     items: std::vec::IntoIter<Arc<StoredObject>>,
     place: Place,
+    /// Where it may have to pause: a chunk ends there.
+    paced: Paced,
 }
 
 impl Iterator for Chunks {
@@ -106,7 +116,8 @@ impl Iterator for Chunks {
             self.head.write(&mut chunk);
             self.place = Place::Items;
         }
-        while chunk.len() < CHUNK {
+        let (mut sent, room) = (0, self.paced.room());
+        while chunk.len() < CHUNK && sent < room {
             let Some(object) = self.items.next() else {
                 chunk.put_slice(b"]}\n");
                 self.place = Place::Done;
@@ -116,7 +127,9 @@ impl Iterator for Chunks {
                 chunk.put_u8(b',');
             }
             self.head.write_item(&object, &mut chunk);
+            sent += 1;
         }
+        self.paced.count(sent);
         Some(chunk.freeze())
     }
 }

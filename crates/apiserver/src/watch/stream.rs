@@ -14,6 +14,7 @@ use super::{Mark, Start, WatchOptions, bookmark_line};
 use crate::collection::{Objects, between};
 use crate::hub::Hub;
 use crate::object::{Change, Form, Key};
+use crate::pace::Paced;
 use crate::resource::Resource;
 use crate::selector::Selector;
 use crate::status::Status;
@@ -54,6 +55,8 @@ struct Initial {
     after: Option<Key>,
     /// Whether a bookmark tells the end.
     marked: bool,
+    /// Where it may have to pause.
+    paced: Paced,
 }
 
 impl Drop for WatchStream {
@@ -91,7 +94,8 @@ impl WatchStream {
             Start::After(asked) => (asked, None),
             Start::Initial { marked, .. } => {
                 let objects = collection.objects().clone();
-                (revision, Some(Initial { objects, after: None, marked: marked && options.bookmarks }))
+                let (marked, paced) = (marked && options.bookmarks, Paced::new(hub.settings.initial_pace));
+                (revision, Some(Initial { objects, after: None, marked, paced }))
             }
         };
         let changed = collection.changed().clone();
@@ -125,6 +129,21 @@ impl WatchStream {
             if let Some(line) = self.ready.pop_front() {
                 return Some(Ok(line));
             }
+            if let Some(resumes_at) = self.initial.as_mut().and_then(|initial| initial.paced.resumes_at()) {
+                let changed = self.changed.clone().notified_owned();
+                if self.is_cut() {
+                    return Some(Err(cut()));
+                }
+                if Instant::now() >= self.deadline {
+                    return None;
+                }
+                tokio::select! {
+                    biased;
+                    () = changed => {}
+                    () = sleep_until(resumes_at.min(self.deadline)) => {}
+                }
+                continue;
+            }
             if let Some(chunk) = self.next_initial() {
                 return Some(Ok(chunk));
             }
@@ -133,9 +152,7 @@ impl WatchStream {
             let revision = match self.look() {
                 Look::Events => continue,
                 Look::Ended => return None,
-                Look::Broken => {
-                    return Some(Err(io::Error::new(io::ErrorKind::ConnectionReset, "connection reset by peer")));
-                }
+                Look::Broken => return Some(Err(cut())),
                 Look::Quiet { revision } => revision,
             };
             let now = Instant::now();
@@ -166,24 +183,31 @@ impl WatchStream {
             None => Bound::Included(prefix.as_str()),
         };
         let mut chunk = BytesMut::new();
-        let mut last = None;
+        let (mut sent, mut last) = (0, None);
         let end = self.selector.key_end();
         for (key, object) in between(&initial.objects, first, end.as_deref()) {
             if self.selector.matches(object) {
                 object.shown_by(&self.resource).write_line(Change::Added, self.form, object.revision, &mut chunk);
+                sent += 1;
             }
             last = Some(key.clone());
-            if chunk.len() >= CHUNK {
+            if chunk.len() >= CHUNK || sent >= initial.paced.room() {
                 break;
             }
         }
         if !chunk.is_empty() {
             initial.after = last;
+            initial.paced.count(sent);
             return Some(chunk.freeze());
         }
         let marked = initial.marked;
         self.initial = None;
         marked.then(|| self.bookmark(self.position, true))
+    }
+
+    /// Whether the connection was broken off on purpose.
+    fn is_cut(&self) -> bool {
+        self.hub.storage.lock().connection_epoch != self.connection_epoch
     }
 
     /// Takes what is new from the log.
@@ -227,4 +251,9 @@ impl WatchStream {
         let next = due.min(last.unwrap_or(now));
         self.next_bookmark = (next > now).then_some(next);
     }
+}
+
+/// A connection that was broken off.
+fn cut() -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionReset, "connection reset by peer")
 }

@@ -14,6 +14,7 @@ mod kube;
 mod list;
 mod model;
 mod namespace;
+mod pace;
 mod patch;
 mod remove;
 mod runtime;
