@@ -6,114 +6,105 @@
 //! [`Changes`] is the loop by itself, for any queue and any function that processes what comes out of it.
 
 mod changes;
+mod part;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use foldhash::fast::RandomState;
+use parking_lot::Mutex;
 use tokio::sync::watch;
-use tracing::{debug, trace, warn};
+use tracing::{debug, trace};
 
-pub use self::changes::{Changes, ChangesSink, OnError};
-use crate::health::HealthBoard;
-use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, version_of};
-use crate::processor::{Deleted, Event, Processor};
-use crate::queue::{Delta, ListMark, Replacement, Scope, in_scope, is_older};
-use crate::store::StoreWriter;
+pub(crate) use self::changes::BYTES;
+pub use self::changes::{Changes, ChangesSink, InHand, OnError};
+use self::part::{Part, advance, lowest_version, part_of};
+use crate::health::{HealthBoard, InformerError};
+use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope};
+use crate::processor::{Event, Processor};
+use crate::queue::{Batch, Deleted, Delta, Deltas, KeyDelta, ListMark, Replacement, Work};
+use crate::store::{Put, StoreWriter, Transaction};
 
-/// How far the store has come. A new epoch begins when the server is restored to an older state.
+/// A long list is prepared so many objects at a time; in between others may run.
+const PIECE: usize = 256;
+
+/// How far the store has come.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Progress {
+    /// How often the server was restored to an older state.
     pub(crate) epoch: u64,
     pub(crate) version: Option<ResourceVersion>,
     pub(crate) synced: bool,
-    /// Every request for a relist up to this one has been answered.
+    /// The last request for a relist that has been answered.
     pub(crate) relists: u64,
-    /// How many batches have been applied.
     pub(crate) batches: u64,
 }
 
-/// One part of the collection, and how far it has come.
-#[derive(Debug, Default)]
-struct Part {
-    scope: Scope,
-    /// Everything up to it is in the store.
-    version: Option<ResourceVersion>,
-    /// The highest version seen. It is ahead of `version` while the queue holds back older changes.
-    seen: Option<ResourceVersion>,
-    /// True once its first list is applied.
-    listed: bool,
-    /// Objects of which the store holds a state from before the server was restored to an older one: their versions say
-    /// nothing, and they are replaced by whatever comes.
-    outdated: HashSet<ObjectKey>,
-    /// The last request for a relist that has been answered.
-    relists: u64,
-}
-
-impl Part {
-    /// True if what comes for this key replaces a state from before a restart. It is the last time for this key.
-    fn replaces_outdated(&mut self, key: KeyRef<'_>) -> bool {
-        !self.outdated.is_empty() && self.outdated.remove(&ObjectKey::from(key))
-    }
-}
-
-/// Makes changes to the store and tells the processor.
-pub(crate) struct Applier<T> {
-    writer: StoreWriter<T>,
+/// Who may change the store, and who is then told: both under one lock, which is never held for long. Whoever joins under it
+/// is told of everything that is not in the store yet, and of nothing that is.
+pub(crate) struct Writing<T> {
+    pub(crate) writer: StoreWriter<T>,
     pub(crate) processor: Processor<T>,
+}
+
+/// Makes changes, one batch after the other.
+pub(crate) struct Applier<T> {
+    writing: Arc<Mutex<Writing<T>>>,
     parts: Vec<Part>,
     progress: watch::Sender<Progress>,
     health: HealthBoard,
+    /// What went wrong in the batch at hand.
+    failed: Vec<InformerError>,
 }
 
 impl<T: Object> Applier<T> {
     pub(crate) fn new(
-        writer: StoreWriter<T>,
+        writing: Arc<Mutex<Writing<T>>>,
         scopes: impl IntoIterator<Item = Scope>,
+        progress: watch::Sender<Progress>,
         health: HealthBoard,
-        resync_period: Option<Duration>,
     ) -> Self {
-        let parts = scopes.into_iter().map(|scope| Part { scope, ..Part::default() });
-        Self {
-            writer,
-            processor: Processor::new(resync_period),
-            parts: parts.collect(),
-            progress: watch::Sender::new(Progress::default()),
-            health,
+        let parts = scopes.into_iter().map(|scope| Part { scope, ..Part::default() }).collect();
+        Self { writing, parts, progress, health, failed: Vec::new() }
+    }
+
+    /// Makes the changes of a batch, tells everybody, and gives back what went wrong.
+    pub(crate) async fn apply(&mut self, batch: Batch<T>) -> Vec<InformerError> {
+        let Batch { work, bytes, settled } = batch;
+        match work {
+            Work::Deltas(mut deltas) => match deltas.pop() {
+                Some(Delta::Replaced(list)) => self.replace(list).await,
+                last => self.change(deltas.into_iter().chain(last), bytes),
+            },
+            Work::Object(_, deltas) => self.change_object(deltas, bytes),
+            Work::Listed(mark) => self.listed(&mark, &mut self.writing.clone().lock()),
+            Work::Resynced => self.writing.lock().processor.resync_done(),
         }
+        if settled {
+            for part in &mut self.parts {
+                advance(&mut part.version, part.seen.clone());
+            }
+        }
+        self.publish();
+        std::mem::take(&mut self.failed)
     }
 
-    pub(crate) fn writer(&mut self) -> &mut StoreWriter<T> {
-        &mut self.writer
-    }
-
-    pub(crate) fn progress(&self) -> watch::Receiver<Progress> {
-        self.progress.subscribe()
-    }
-
-    pub(crate) fn is_synced(&self) -> bool {
-        self.progress.borrow().synced
-    }
-
-    /// Applies a batch and announces it. `settled`: nothing older than what is in it still waits.
-    pub(crate) fn apply(&mut self, batch: Vec<Delta<T>>, settled: bool) {
-        let mut events = Vec::with_capacity(batch.len());
-        for delta in batch {
+    /// Makes changes in their order.
+    fn change(&mut self, deltas: impl Iterator<Item = Delta<T>>, bytes: u64) {
+        let writing = self.writing.clone();
+        let mut writing = writing.lock();
+        let mut events = Vec::with_capacity(deltas.size_hint().0);
+        for delta in deltas {
             match delta {
-                Delta::Added(object) | Delta::Updated(object) => self.put(object, &mut events),
-                Delta::Deleted(object) => self.delete(object, &mut events),
-                Delta::Tombstone(object) => self.bury(object.id().key, None, &mut events),
-                Delta::Vanished { key, version } => self.bury((&key).into(), version, &mut events),
+                Delta::Added(object) | Delta::Updated(object) => self.put(object, &mut writing.writer, &mut events),
+                Delta::Deleted(object) => self.delete(object, &mut writing.writer, &mut events),
+                Delta::Vanished { key, version } => {
+                    self.bury((&key).into(), version, &mut writing.writer, &mut events);
+                }
                 Delta::Undecodable(bad) => {
                     self.saw(bad.key.as_ref().and_then(|key| key.namespace()), bad.version.clone());
                     self.health.undecodable(&bad);
-                }
-                Delta::Replaced(replacement) => self.replace(replacement, &mut events),
-                Delta::Listed(mark) => {
-                    self.processor.distribute(std::mem::take(&mut events));
-                    self.health.listed(&mark.scope, !mark.inconclusive);
-                    self.listed(&mark);
+                    self.failed.push(InformerError::Undecodable { bad });
                 }
                 Delta::Bookmark { scope, version } => {
                     if let Some(part) = self.parts.iter_mut().find(|part| part.scope == scope) {
@@ -122,139 +113,145 @@ impl<T: Object> Applier<T> {
                 }
                 Delta::Resync => {
                     // In order: what was changed before is told before.
-                    self.processor.distribute(std::mem::take(&mut events));
-                    self.processor.resync(self.writer.store().snapshot().iter());
-                    self.processor.resync_done();
+                    writing.distribute(std::mem::take(&mut events), 0);
+                    let known = writing.writer.store().snapshot();
+                    writing.processor.resync(known.iter());
+                    writing.processor.resync_done();
                 }
-                Delta::Resynced(object) => self.show_again(object, &mut events),
-                Delta::ResyncDone => self.processor.resync_done(),
-                Delta::Restarted { scope } => self.restart(&scope),
+                Delta::Restarted { scope } => self.restart(&scope, &mut writing.writer),
+                // A list comes alone.
+                Delta::Replaced(_) => {}
             }
         }
-        self.processor.distribute(events);
-        if settled {
-            for part in &mut self.parts {
-                advance(&mut part.version, part.seen.clone());
-            }
-        }
-        self.publish();
+        writing.distribute(events, bytes);
+        self.take_failures(&mut writing.writer);
     }
 
-    fn put(&mut self, object: Arc<T>, events: &mut Vec<Event<T>>) {
+    /// Makes the changes of one object, oldest first.
+    fn change_object(&mut self, deltas: Deltas<T>, bytes: u64) {
+        let writing = self.writing.clone();
+        let mut writing = writing.lock();
+        let mut events = Vec::with_capacity(deltas.len());
+        for delta in deltas {
+            match delta {
+                KeyDelta::Added(object) | KeyDelta::Updated(object) | KeyDelta::Replaced(object) => {
+                    self.put(object, &mut writing.writer, &mut events);
+                }
+                KeyDelta::Sync(object) => {
+                    let known = writing.writer.store().get(object.id().key);
+                    match known.filter(|known| known.id().same_state(&object.id())) {
+                        Some(known) => {
+                            writing.distribute(std::mem::take(&mut events), 0);
+                            writing.processor.resync(std::iter::once(&known));
+                        }
+                        None => self.put(object, &mut writing.writer, &mut events),
+                    }
+                }
+                KeyDelta::Deleted(Deleted::Final(object)) => self.delete(object, &mut writing.writer, &mut events),
+                KeyDelta::Deleted(Deleted::Unknown(object)) => {
+                    self.bury(object.id().key, None, &mut writing.writer, &mut events);
+                }
+            }
+        }
+        writing.distribute(events, bytes);
+        self.take_failures(&mut writing.writer);
+    }
+
+    fn put(&mut self, object: Arc<T>, writer: &mut StoreWriter<T>, events: &mut Vec<Event<T>>) {
         let id = object.id();
-        self.saw(id.key.namespace(), version_of(&*object));
         self.health.decodable(id.key);
         let (initial, reuse) = match part_of(&mut self.parts, id.key.namespace()) {
-            Some(part) => (!part.listed, !part.replaces_outdated(id.key)),
+            Some(part) => {
+                advance(&mut part.seen, id.known_version());
+                (!part.listed, !part.replaces_outdated(id.key))
+            }
             None => (false, true),
         };
-        match self.writer.store().get(id.key) {
-            Some(known) if reuse && known.id().same_state(&id) => trace!(key = %id.key, "nothing new"),
-            Some(known) if reuse && is_older(&*object, &*known) => debug!(key = %id.key, "ignoring an older state"),
-            _ => match self.writer.put(object.clone()) {
-                Some(old) => events.push(Event::Updated { old, new: object }),
-                None => events.push(Event::Added { object, initial }),
-            },
+        match writer.put_if(object.clone(), |known| is_news(&object, known, reuse)) {
+            Put::Kept => trace!(key = %id.key, "nothing new"),
+            Put::Added => events.push(Event::Added { object, initial }),
+            Put::Replaced(old) => events.push(Event::Updated { old, new: object }),
         }
     }
 
-    fn delete(&mut self, object: Arc<T>, events: &mut Vec<Event<T>>) {
+    fn delete(&mut self, object: Arc<T>, writer: &mut StoreWriter<T>, events: &mut Vec<Event<T>>) {
         let id = object.id();
-        self.saw(id.key.namespace(), version_of(&*object));
-        self.health.decodable(id.key);
+        self.saw(id.key.namespace(), id.known_version());
         let reuse = !part_of(&mut self.parts, id.key.namespace()).is_some_and(|part| part.replaces_outdated(id.key));
-        match self.writer.store().get(id.key) {
-            None => trace!(key = %id.key, "not known"),
-            Some(known) if reuse && is_older(&*object, &*known) => {
-                debug!(key = %id.key, "ignoring the deletion of an older state")
-            }
+        let is_older = |known: &Arc<T>| reuse && id.is_older_than(&known.id());
+        match writer.remove_if(id.key, |known| !is_older(known)) {
+            None => trace!(key = %id.key, "not known, or made since"),
             Some(_) => {
-                self.writer.remove(id.key);
+                self.health.decodable(id.key);
                 events.push(Event::Deleted(Deleted::Final(object)));
             }
         }
     }
 
-    /// Removes what is known to be gone, but not in which state.
-    fn bury(&mut self, key: KeyRef<'_>, version: Option<ResourceVersion>, events: &mut Vec<Event<T>>) {
+    /// An object is gone, of which nothing but the key is known.
+    fn bury(
+        &mut self,
+        key: KeyRef<'_>,
+        version: Option<ResourceVersion>,
+        writer: &mut StoreWriter<T>,
+        events: &mut Vec<Event<T>>,
+    ) {
         let reuse = !part_of(&mut self.parts, key.namespace()).is_some_and(|part| part.replaces_outdated(key));
-        let since = |known: Arc<T>| {
-            version_of(&*known).zip(version.as_ref()).is_some_and(|(known, gone)| gone.is_older_than(&known))
+        let made_since = |known: &Arc<T>| {
+            let known = known.id().known_version();
+            reuse && known.zip(version.as_ref()).is_some_and(|(known, gone)| gone.is_older_than(&known))
         };
-        let made_since = reuse && self.writer.store().get(key).is_some_and(since);
-        self.saw(key.namespace(), version);
-        if made_since {
-            debug!(%key, "ignoring the deletion of an older state");
-            return;
-        }
-        self.health.decodable(key);
-        events.extend(self.writer.remove(key).map(Deleted::Unknown).map(Event::Deleted));
-    }
-
-    /// Shows one object to those who are due, unless it turns out to be news.
-    fn show_again(&mut self, object: Arc<T>, events: &mut Vec<Event<T>>) {
-        let known = self.writer.store().get(object.id().key);
-        match known {
-            Some(known) if known.id().same_state(&object.id()) => {
-                self.processor.distribute(std::mem::take(events));
-                self.processor.resync(std::iter::once(&known));
+        match writer.remove_if(key, |known| !made_since(known)) {
+            Some(last) => {
+                self.health.decodable(key);
+                events.push(Event::Deleted(Deleted::Unknown(last)));
             }
-            _ => self.put(object, events),
+            None if writer.store().contains(key) => debug!(%key, "ignoring the deletion of an older state"),
+            None => self.health.decodable(key),
         }
+        self.saw(key.namespace(), version);
     }
 
-    /// Makes one scope what the server says it is, all at once, and announces the difference.
-    fn replace(&mut self, replacement: Replacement<T>, events: &mut Vec<Event<T>>) {
-        let mark = replacement.mark.clone();
-        if replacement.contradicts(|key| self.writer.store().get(key)) {
-            warn!(scope = mark.scope.as_deref(), "the list is older than what is known; the server was restored");
-            self.restart(&mark.scope);
-        }
-        self.health.listed(&mark.scope, replacement.is_conclusive());
+    /// Everything was asked for again: the store becomes what the list says, all at once. It is prepared on a copy, a piece
+    /// at a time, with nobody held off.
+    async fn replace(&mut self, list: Replacement<T>) {
+        let mark = list.full_mark();
         let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) else { return };
-        let undecodable = replacement.undecodable.clone();
-        let (initial, mut outdated) = (!part.listed, std::mem::take(&mut part.outdated));
+        let (initial, outdated) = (!part.listed, std::mem::take(&mut part.outdated));
         part.version = mark.version.clone();
         part.seen = None;
         let version = lowest_version(&self.parts);
-        self.writer.transaction(|store| {
-            if replacement.is_conclusive() {
-                let listed: HashSet<KeyRef<'_>, RandomState> = replacement.keys().collect();
-                let gone =
-                    |object: &&Arc<T>| in_scope(&mark.scope, object.id().key) && !listed.contains(&object.id().key);
-                let gone: Vec<Arc<T>> = store.iter().filter(gone).cloned().collect();
-                for object in gone {
-                    store.remove(object.id().key);
-                    events.push(Event::Deleted(Deleted::Unknown(object)));
-                }
+        let writing = self.writing.clone();
+        loop {
+            let mut transaction = writing.lock().writer.begin();
+            let events = prepare(&mut transaction, &list, initial, &outdated).await;
+            transaction.set_version(version.clone());
+            let mut writing = writing.lock();
+            // Somebody may have added an index meanwhile; then it is all done once more, with that index.
+            if writing.writer.commit(transaction).is_ok() {
+                writing.distribute(events, 0);
+                self.listed(&mark, &mut writing);
+                self.take_failures(&mut writing.writer);
+                break;
             }
-            for object in replacement.objects {
-                let id = object.id();
-                self.health.decodable(id.key);
-                let reuse = outdated.is_empty() || !outdated.remove(&ObjectKey::from(id.key));
-                match store.get(id.key) {
-                    // Equal uid and version: the `Arc` that everybody already holds stays, and nobody is told.
-                    Some(known) if reuse && (known.id().same_state(&id) || is_older(&*object, &**known)) => {}
-                    _ => match store.put(object.clone()) {
-                        Some(old) => events.push(Event::Updated { old, new: object }),
-                        None => events.push(Event::Added { object, initial }),
-                    },
-                }
-            }
-            store.set_version(version);
-            outdated.retain(|key| store.get(key).is_some());
-        });
-        if let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) {
-            part.outdated = outdated;
         }
+        let store = writing.lock().writer.store().clone();
+        if let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) {
+            let listed: HashSet<KeyRef<'_>> = list.objects.iter().map(|object| object.id().key).collect();
+            part.outdated = outdated;
+            part.outdated.retain(|key| !listed.contains(&key.into()) && store.contains(key));
+        }
+        list.objects.iter().for_each(|object| self.health.decodable(object.id().key));
         // Last: a list may hold a good state of an object and a later one that could not be read.
-        undecodable.iter().for_each(|bad| self.health.undecodable(bad));
-        self.processor.distribute(std::mem::take(events));
-        self.listed(&mark);
+        for bad in list.undecodable {
+            self.health.undecodable(&bad);
+            self.failed.push(InformerError::Undecodable { bad });
+        }
     }
 
-    /// One scope is complete, and everybody has been told.
-    fn listed(&mut self, mark: &ListMark) {
+    /// A list is complete.
+    fn listed(&mut self, mark: &ListMark, writing: &mut Writing<T>) {
+        self.health.listed(mark);
         if let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) {
             part.listed = true;
             part.version = mark.version.clone();
@@ -265,24 +262,25 @@ impl<T: Object> Applier<T> {
             }
             part.relists = part.relists.max(mark.request);
         }
-        if self.parts.iter().all(|part| part.listed) && !self.is_synced() {
-            self.processor.synced();
+        if self.parts.iter().all(|part| part.listed) {
+            writing.processor.synced();
         }
     }
 
-    fn restart(&mut self, scope: &Scope) {
-        let known = self.writer.store().snapshot();
+    /// The server was restored to an older state: nothing known of versions holds any longer.
+    fn restart(&mut self, scope: &Scope, writer: &mut StoreWriter<T>) {
+        let known = writer.store().snapshot();
         for part in self.parts.iter_mut().filter(|part| part.scope == *scope) {
             part.version = None;
             part.seen = None;
             let keys = known.iter().map(|object| object.id().key).filter(|key| in_scope(scope, *key));
             part.outdated = keys.map(ObjectKey::from).collect();
         }
-        self.writer.set_version(None);
         self.progress.send_modify(|progress| {
             progress.epoch += 1;
             progress.version = None;
         });
+        writer.set_version(None);
     }
 
     /// A change of that version came out of the queue.
@@ -292,51 +290,101 @@ impl<T: Object> Applier<T> {
         }
     }
 
+    fn take_failures(&mut self, writer: &mut StoreWriter<T>) {
+        let failures = writer.take_failures().into_iter();
+        self.failed.extend(failures.map(InformerError::from));
+    }
+
     /// Says how far the store has come, to readers and to those who wait.
     fn publish(&mut self) {
         let version = lowest_version(&self.parts);
-        if self.writer.store().version() != version {
-            self.writer.set_version(version.clone());
-        }
-        // Not by what the store says: a list has set its version together with its objects.
-        if self.progress.borrow().version != version {
+        let before = self.progress.borrow().clone();
+        if before.version != version {
+            self.writing.lock().writer.set_version(version.clone());
             self.health.store_version(version.as_ref());
         }
         let now = Progress {
-            epoch: self.progress.borrow().epoch,
+            epoch: before.epoch,
             version,
             synced: self.parts.iter().all(|part| part.listed),
             relists: self.parts.iter().map(|part| part.relists).min().unwrap_or_default(),
-            batches: self.progress.borrow().batches + 1,
+            batches: before.batches + 1,
         };
-        let newly_synced = now.synced && !self.is_synced();
-        self.progress.send_replace(now);
+        let newly_synced = now.synced && !before.synced;
+        // Before those who wait hear of it: what they then read must agree.
         if newly_synced {
             self.health.synced();
         }
+        self.progress.send_replace(now);
     }
 }
 
-/// The part that objects of a namespace belong to.
-fn part_of<'p>(parts: &'p mut [Part], namespace: Option<&str>) -> Option<&'p mut Part> {
-    parts.iter_mut().find(|part| part.scope.is_none() || part.scope.as_deref() == namespace)
-}
-
-/// Moves a version on; it never goes back.
-fn advance(version: &mut Option<ResourceVersion>, to: Option<ResourceVersion>) {
-    let Some(to) = to else { return };
-    if !version.as_ref().is_some_and(|known| to.is_older_than(known)) {
-        *version = Some(to);
+impl<T: Object> Writing<T> {
+    /// Tells everybody what changed; it took so many bytes on the wire.
+    fn distribute(&self, events: Vec<Event<T>>, bytes: u64) {
+        self.processor.distribute(events, bytes, self.writer.store().len());
     }
 }
 
-/// The store reflects everything up to the lowest version of its parts.
-fn lowest_version(parts: &[Part]) -> Option<ResourceVersion> {
-    let mut versions = parts.iter().map(|part| part.version.as_ref());
-    let first = versions.next()??;
-    let lowest = versions.try_fold(first, |lowest, version| {
-        let version = version?;
-        Some(if version.is_older_than(lowest) { version } else { lowest })
-    });
-    lowest.cloned()
+/// True if a state is worth storing beside what is known.
+fn is_news<T: Object>(object: &Arc<T>, known: Option<&Arc<T>>, reuse: bool) -> bool {
+    known.is_none_or(|known| {
+        let (new, known) = (object.id(), known.id());
+        !reuse || !(known.same_state(&new) || new.is_older_than(&known))
+    })
+}
+
+/// Makes a store's next state what a list says, and gives what handlers are to be told of it.
+async fn prepare<T: Object>(
+    store: &mut Transaction<T>,
+    list: &Replacement<T>,
+    initial: bool,
+    outdated: &HashSet<ObjectKey>,
+) -> Vec<Event<T>> {
+    let (mut events, mut pieces) = (Vec::new(), Pieces::default());
+    if list.is_conclusive() {
+        let mut listed = HashSet::with_capacity_and_hasher(list.objects.len(), RandomState::default());
+        for key in list.keys() {
+            listed.insert(key);
+            pieces.next().await;
+        }
+        let mut gone = Vec::new();
+        for object in store.iter() {
+            let key = object.id().key;
+            if in_scope(&list.mark.scope, key) && !listed.contains(&key) {
+                gone.push(object.clone());
+            }
+            pieces.next().await;
+        }
+        for object in gone {
+            store.remove(object.id().key);
+            events.push(Event::Deleted(Deleted::Unknown(object)));
+            pieces.next().await;
+        }
+    }
+    for object in &list.objects {
+        let reuse = outdated.is_empty() || !outdated.contains(&ObjectKey::from(object.id().key));
+        // Equal uid and version: the `Arc` that everybody already holds stays, and nobody is told.
+        match store.put_if(object.clone(), |known| is_news(object, known, reuse)) {
+            Put::Kept => {}
+            Put::Added => events.push(Event::Added { object: object.clone(), initial }),
+            Put::Replaced(old) => events.push(Event::Updated { old, new: object.clone() }),
+        }
+        pieces.next().await;
+    }
+    crate::seam::give_way().await;
+    events
+}
+
+/// Gives way between pieces of long work.
+#[derive(Default)]
+struct Pieces(usize);
+
+impl Pieces {
+    async fn next(&mut self) {
+        self.0 += 1;
+        if self.0.is_multiple_of(PIECE) {
+            tokio::task::yield_now().await;
+        }
+    }
 }

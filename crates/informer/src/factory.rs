@@ -1,7 +1,8 @@
 //! One place to get informers from: who asks for the same one, shares it.
 
+mod builder;
 mod client;
-mod options;
+mod request;
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -16,38 +17,35 @@ use kube_core::{ApiResource, DynamicObject, Resource};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
+pub use self::builder::FactoryBuilder;
 pub use self::client::{client, client_from};
-pub use self::options::{FactoryBuilder, InformerOptions};
-use self::options::{Settings, TypeSettings};
-use crate::health::Health;
-use crate::informer::{InformerBuilder, NotSynced, SharedInformer, StartError, Stopped};
-use crate::object::{Kind, Object, ResourceType};
-use crate::queue::Scope;
-use crate::source::kube::{KubeSource, Selection};
+pub use self::request::InformerRequest;
+use crate::informer::{AnyInformer, InformerBuilder, SharedInformer, StartError, StillRunning, Waiting};
+use crate::object::{Object, ResourceType};
+use crate::representation::{Decode, Kind};
+use crate::settings::{InformerOptions, Selection, SelectionError};
+use crate::source::kube::KubeSource;
 
 /// Makes informers, and shares them: asking again for the same one gives the same one.
 ///
-/// Two requests ask for the same informer if resource, representation, namespaces, selectors, extra query parameters and
-/// the name of the transform are equal. Cloning gives another handle to the factory. Informers live as long as one of them,
-/// or of their own handles, does.
+/// Two requests ask for the same informer if resource, representation, selection and the name of the transform are equal.
+/// Cloning gives another handle to the factory. Informers live as long as one of them, or of their own handles, does.
 ///
 /// client-go's `SharedInformerFactory`, its dynamic and its metadata factory in one. What differs: informers asked for after
 /// the start start at once, two selections of one kind can live side by side, and one informer can be stopped alone.
 ///
 /// ```
-/// # use k8s_openapi::api::core::v1::ConfigMap;
-/// # use kube_informer::SharedInformerFactory;
-/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-/// let server = kube_embedded_apiserver::ApiServer::new();
-/// server.create("configmaps", Some("default"), serde_json::json!({"metadata": {"name": "a"}}))?;
-///
+/// use std::time::Duration;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube_informer::SharedInformerFactory;
+/// # doc_server::with(async |server| {
 /// let factory = SharedInformerFactory::new(server.client());
 /// let maps = factory.informer::<ConfigMap>()?;
 /// factory.start()?;
-/// factory.synced().await?;
-/// assert!(maps.lister().namespace("default").get("a").is_some());
+/// factory.synced().within(Duration::from_secs(30)).await?;
+/// assert!(maps.lister().namespace("web").get("a").is_some());
 /// factory.stop().await;
-/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # Ok(()) });
 /// ```
 #[derive(Clone)]
 pub struct SharedInformerFactory {
@@ -57,11 +55,10 @@ pub struct SharedInformerFactory {
 struct Shared {
     client: Client,
     name: Option<String>,
-    namespaces: Vec<String>,
     selection: Selection,
-    settings: Settings,
-    by_type: HashMap<TypeId, TypeSettings>,
-    seed: Option<u64>,
+    options: InformerOptions,
+    /// An `InformerRequest` for each type of which something was said.
+    by_type: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
     first_lists: Arc<Semaphore>,
     state: Mutex<State>,
 }
@@ -73,8 +70,9 @@ struct State {
 }
 
 struct Known {
-    settings: Settings,
-    informer: Box<dyn AnyInformer>,
+    options: InformerOptions,
+    name: Option<String>,
+    informer: Box<dyn Held>,
 }
 
 /// What makes two requests ask for the same informer.
@@ -83,7 +81,6 @@ struct InformerKey {
     resource: ResourceType,
     representation: TypeId,
     metadata_only: bool,
-    namespaces: Vec<String>,
     selection: Selection,
     transform: Option<String>,
 }
@@ -98,44 +95,54 @@ pub enum FactoryError {
     /// There is such an informer already, and it was asked for with other options.
     #[error("informer {0} exists with other options; ask with the same ones, or give it another selection")]
     ConflictingOptions(String),
+    /// The selection cannot be asked for.
+    #[error(transparent)]
+    Selection(#[from] SelectionError),
 }
 
-/// An informer of any type.
-trait AnyInformer: Send {
-    fn name(&self) -> &str;
+/// An informer that the factory keeps running, whatever its type.
+trait Held: Send {
     fn start(&self) -> Result<(), StartError>;
+    fn synced(&self) -> Waiting<'static, ()>;
     fn is_synced(&self) -> bool;
-    fn health(&self) -> Health;
-    fn synced(&self) -> BoxFuture<'static, Result<(), Stopped>>;
-    fn stop(&self) -> BoxFuture<'static, ()>;
+    fn is_stopped(&self) -> bool;
+    fn any(&self) -> AnyInformer;
+    fn stop_within(&self, limit: Option<Duration>) -> BoxFuture<'static, Result<(), StillRunning>>;
     fn as_any(&self) -> &dyn Any;
 }
 
-impl<T: Object> AnyInformer for SharedInformer<T> {
-    fn name(&self) -> &str {
-        SharedInformer::name(self)
-    }
-
+impl<T: Object> Held for SharedInformer<T> {
     fn start(&self) -> Result<(), StartError> {
         SharedInformer::start(self)
+    }
+
+    fn synced(&self) -> Waiting<'static, ()> {
+        SharedInformer::synced(self)
     }
 
     fn is_synced(&self) -> bool {
         SharedInformer::is_synced(self)
     }
 
-    fn health(&self) -> Health {
-        SharedInformer::health(self)
+    fn is_stopped(&self) -> bool {
+        SharedInformer::is_stopped(self)
     }
 
-    fn synced(&self) -> BoxFuture<'static, Result<(), Stopped>> {
-        let informer = self.clone();
-        Box::pin(async move { SharedInformer::synced(&informer).await })
+    fn any(&self) -> AnyInformer {
+        SharedInformer::any(self)
     }
 
-    fn stop(&self) -> BoxFuture<'static, ()> {
+    fn stop_within(&self, limit: Option<Duration>) -> BoxFuture<'static, Result<(), StillRunning>> {
         let informer = self.clone();
-        Box::pin(async move { SharedInformer::stop(&informer).await })
+        Box::pin(async move {
+            match limit {
+                Some(limit) => SharedInformer::stop_within(&informer, limit).await,
+                None => {
+                    SharedInformer::stop(&informer).await;
+                    Ok(())
+                }
+            }
+        })
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -147,40 +154,11 @@ impl SharedInformerFactory {
     /// A factory for all namespaces.
     ///
     /// The client may retry some failures by itself, and so hide them for minutes; [`client()`] makes one that does not.
-    ///
-    /// ```
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use kube_informer::SharedInformerFactory;
-    /// # use serde_json::json;
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// # let server = kube_embedded_apiserver::ApiServer::new();
-    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-    /// let factory = SharedInformerFactory::new(server.client());
-    /// let maps = factory.informer::<ConfigMap>()?;
-    /// assert!(!maps.has_started(), "nothing runs yet");
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-    /// ```
     pub fn new(client: Client) -> Self {
         Self::builder(client).build()
     }
 
     /// Configures a factory.
-    ///
-    /// ```
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use kube_informer::SharedInformerFactory;
-    /// # use serde_json::json;
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// # let server = kube_embedded_apiserver::ApiServer::new();
-    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-    /// let factory = SharedInformerFactory::builder(server.client()).namespace("web").labels("app=shop").build();
-    /// let maps = factory.informer::<ConfigMap>()?;
-    /// factory.start()?;
-    /// factory.synced().await?;
-    /// assert!(maps.store().is_empty(), "web/a is there, but has no such label");
-    /// factory.stop().await;
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-    /// ```
     pub fn builder(client: Client) -> FactoryBuilder {
         FactoryBuilder::new(client)
     }
@@ -191,54 +169,17 @@ impl SharedInformerFactory {
     ///
     /// [`FactoryError::ConflictingOptions`] if it was asked for with other options before; [`FactoryError::Start`] if the
     /// factory has been started and there is no runtime to start this one on.
-    ///
-    /// ```
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use kube_informer::SharedInformerFactory;
-    /// # use serde_json::json;
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// # let server = kube_embedded_apiserver::ApiServer::new();
-    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-    /// let factory = SharedInformerFactory::new(server.client());
-    /// let maps = factory.informer::<ConfigMap>()?;
-    /// assert!(maps.is_same(&factory.informer::<ConfigMap>()?), "who asks again shares it");
-    /// factory.start()?;
-    /// maps.synced().await?;
-    /// assert!(maps.store().contains("web/a"));
-    /// factory.stop().await;
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-    /// ```
     pub fn informer<T: Kind>(&self) -> Result<SharedInformer<T>, FactoryError> {
-        self.informer_with(InformerOptions::new())
+        self.informer_with(InformerRequest::new())
     }
 
-    /// The informer of a kind with options of its own: selectors, a transform, periods.
+    /// The informer of a kind, with a selection, options or a transform of its own.
     ///
     /// # Errors
     ///
     /// As [`SharedInformerFactory::informer`].
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use kube_informer::SharedInformerFactory;
-    /// # use serde_json::json;
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// # let server = kube_embedded_apiserver::ApiServer::new();
-    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-    /// use kube_informer::factory::{FactoryError, InformerOptions};
-    ///
-    /// let factory = SharedInformerFactory::new(server.client());
-    /// let all = factory.informer::<ConfigMap>()?;
-    /// let shop = factory.informer_with(InformerOptions::<ConfigMap>::new().labels("app=shop"))?;
-    /// assert!(!all.is_same(&shop), "two selections live side by side");
-    ///
-    /// let slower = InformerOptions::<ConfigMap>::new().resync_period(Duration::from_secs(600));
-    /// assert!(matches!(factory.informer_with(slower), Err(FactoryError::ConflictingOptions(_))));
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-    /// ```
-    pub fn informer_with<T: Kind>(&self, options: InformerOptions<T>) -> Result<SharedInformer<T>, FactoryError> {
-        self.get(T::resource_type(), options, false)
+    pub fn informer_with<T: Kind>(&self, request: InformerRequest<T>) -> Result<SharedInformer<T>, FactoryError> {
+        self.get(T::resource_type(), request, false)
     }
 
     /// The informer of a collection that is known at run time only.
@@ -246,57 +187,21 @@ impl SharedInformerFactory {
     /// # Errors
     ///
     /// As [`SharedInformerFactory::informer`].
-    ///
-    /// ```
-    /// # use kube_informer::SharedInformerFactory;
-    /// # use serde_json::json;
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// # let server = kube_embedded_apiserver::ApiServer::new();
-    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-    /// use kube_client::core::{ApiResource, GroupVersionKind};
-    ///
-    /// let factory = SharedInformerFactory::new(server.client());
-    /// let maps = factory.dynamic(ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "ConfigMap")))?;
-    /// factory.start()?;
-    /// factory.synced().await?;
-    /// assert_eq!(maps.store().get("web/a").unwrap().types.as_ref().unwrap().kind, "ConfigMap");
-    /// factory.stop().await;
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-    /// ```
     pub fn dynamic(&self, resource: ApiResource) -> Result<SharedInformer<DynamicObject>, FactoryError> {
-        self.dynamic_with(resource, InformerOptions::new())
+        self.dynamic_with(resource, InformerRequest::new())
     }
 
-    /// The same with options, and in any representation that can be made from the objects' JSON.
+    /// The same with a request, and in any representation that can be made from the objects' JSON.
     ///
     /// # Errors
     ///
     /// As [`SharedInformerFactory::informer`].
-    ///
-    /// ```
-    /// # use kube_client::core::{ApiResource, GroupVersionKind};
-    /// # use kube_informer::SharedInformerFactory;
-    /// # use serde_json::json;
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// # let server = kube_embedded_apiserver::ApiServer::new();
-    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-    /// use kube_informer::{factory::InformerOptions, source::Identity};
-    ///
-    /// let factory = SharedInformerFactory::new(server.client());
-    /// let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "ConfigMap"));
-    /// let maps = factory.dynamic_with::<Identity>(resource, InformerOptions::new().namespace("web"))?;
-    /// factory.start()?;
-    /// factory.synced().await?;
-    /// assert_eq!(maps.store().get("web/a").unwrap().key.name(), "a");
-    /// factory.stop().await;
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-    /// ```
-    pub fn dynamic_with<T: Object>(
+    pub fn dynamic_with<T: Decode>(
         &self,
-        resource: ApiResource,
-        options: InformerOptions<T>,
+        resource: impl Into<ResourceType>,
+        request: InformerRequest<T>,
     ) -> Result<SharedInformer<T>, FactoryError> {
-        self.get(resource.into(), options, false)
+        self.get(resource.into(), request, false)
     }
 
     /// The informer of a kind of which only metadata is kept, and asked for.
@@ -304,127 +209,91 @@ impl SharedInformerFactory {
     /// # Errors
     ///
     /// As [`SharedInformerFactory::informer`].
-    ///
-    /// ```
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use kube_informer::SharedInformerFactory;
-    /// # use serde_json::json;
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// # let server = kube_embedded_apiserver::ApiServer::new();
-    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-    /// let factory = SharedInformerFactory::new(server.client());
-    /// let maps = factory.metadata::<ConfigMap>()?;
-    /// factory.start()?;
-    /// factory.synced().await?;
-    /// let map = maps.store().get("web/a").unwrap();
-    /// assert!(map.metadata.uid.is_some());
-    /// assert_eq!(map.types.as_ref().unwrap().kind, "PartialObjectMetadata", "the server sends no more than that");
-    /// factory.stop().await;
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-    /// ```
-    pub fn metadata<K>(&self) -> Result<SharedInformer<PartialObjectMeta<K>>, FactoryError>
+    pub fn metadata<K>(
+        &self,
+        request: InformerRequest<PartialObjectMeta<K>>,
+    ) -> Result<SharedInformer<PartialObjectMeta<K>>, FactoryError>
     where
         K: Kind + Resource<DynamicType = ()>,
-        PartialObjectMeta<K>: Object,
+        PartialObjectMeta<K>: Decode,
     {
-        self.get(K::resource_type(), InformerOptions::new(), true)
+        self.get(K::resource_type(), request, true)
     }
 
-    fn get<T: Object>(
+    fn get<T: Decode>(
         &self,
         resource: ResourceType,
-        options: InformerOptions<T>,
+        request: InformerRequest<T>,
         metadata_only: bool,
     ) -> Result<SharedInformer<T>, FactoryError> {
-        let by_type = self.shared.by_type.get(&TypeId::of::<T>());
-        let namespaces = options.namespaces.unwrap_or_else(|| self.shared.namespaces.clone());
-        let selection = options.selection.or(&self.shared.selection);
-        let defaults = match by_type {
-            Some(by_type) => by_type.settings.clone().or(&self.shared.settings),
-            None => self.shared.settings.clone(),
-        };
-        let settings = options.settings.or(&defaults);
-        let transform = options.transform.or_else(|| by_type?.transform.as_ref()?.downcast_ref().cloned());
-        let key = InformerKey {
-            resource,
-            representation: TypeId::of::<T>(),
-            metadata_only,
-            namespaces,
-            selection,
-            transform: transform.as_ref().map(|(name, _)| name.clone()),
-        };
+        let of_type = self.shared.by_type.get(&TypeId::of::<T>()).and_then(|defaults| defaults.downcast_ref());
+        let request = if let Some(of_type) = of_type { request.or(of_type) } else { request };
+        let InformerRequest { selection, options, transform, name } = request;
+        let mut selection = selection.or(&self.shared.selection);
+        if !resource.namespaced {
+            selection.namespaces = None;
+        }
+        let options = options.or(&self.shared.options);
+        let transform_name = transform.as_ref().map(|(name, _)| name.clone());
+        let representation = TypeId::of::<T>();
+        let key = InformerKey { resource, representation, metadata_only, selection, transform: transform_name };
         let mut state = self.shared.state.lock();
         if let Some(known) = state.informers.get(&key)
             && let Some(informer) = known.informer.as_any().downcast_ref::<SharedInformer<T>>()
             && !informer.is_stopped()
         {
-            return match known.settings == settings {
+            return match known.options == options && (name.is_none() || known.name == name) {
                 true => Ok(informer.clone()),
                 false => Err(FactoryError::ConflictingOptions(SharedInformer::name(informer).to_owned())),
             };
         }
-        let builder = InformerBuilder::new(self.sources(&key, &settings)).name(self.informer_name(&key));
-        let builder = builder.boxed_transform(transform.map(|(_, transform)| transform));
-        let builder = builder.first_lists(self.shared.first_lists.clone()).resource(key.resource.clone());
-        let builder = match self.shared.seed {
-            Some(seed) => builder.seed(seed),
-            None => builder,
-        };
-        let informer = settings.configure(builder).build();
+        let decoder = Arc::new(T::decoder(&key.resource));
+        let mut sources = Vec::new();
+        for part in key.selection.split() {
+            let scope = part.one_namespace()?.map(Arc::from);
+            let source = KubeSource::with_decoder(self.shared.client.clone(), key.resource.clone(), decoder.clone());
+            let source = source.select(part)?.options(&options);
+            sources.push((scope, if metadata_only { source.metadata_only() } else { source }));
+        }
+        let informer = InformerBuilder::new(sources)
+            .name(self.informer_name(&key.resource, name.as_deref()))
+            .resource(key.resource.clone())
+            .options(options.clone())
+            .boxed_transform(transform.map(|(_, transform)| transform))
+            .first_lists(self.shared.first_lists.clone())
+            .figures(move || T::figures(&decoder))
+            .build();
         if state.started {
             SharedInformer::start(&informer)?;
         }
-        state.informers.insert(key, Known { settings, informer: Box::new(informer.clone()) });
+        let (factory, stopped) = (Arc::downgrade(&self.shared), key.clone());
+        informer.on_stop(move || {
+            let Some(factory) = factory.upgrade() else { return };
+            let mut state = factory.state.lock();
+            if state.informers.get(&stopped).is_some_and(|known| known.informer.is_stopped()) {
+                // Dropped with the lock released: it may be the last handle.
+                let known = state.informers.remove(&stopped);
+                drop(state);
+                drop(known);
+            }
+        });
+        state.informers.insert(key, Known { options, name, informer: Box::new(informer.clone()) });
         Ok(informer)
     }
 
-    /// One source for all namespaces, or one each.
-    fn sources<T: Object>(&self, key: &InformerKey, settings: &Settings) -> Vec<(Scope, KubeSource<T>)> {
-        let scopes: Vec<Option<&String>> = match key.namespaces.as_slice() {
-            [] => vec![None],
-            namespaces => namespaces.iter().map(Some).collect(),
-        };
-        let source = |namespace: Option<&String>| {
-            let selection = Selection { namespace: namespace.cloned(), ..key.selection.clone() };
-            let source = KubeSource::of(self.shared.client.clone(), key.resource.clone()).select(selection);
-            let source = settings.configure_source(source);
-            if key.metadata_only { source.metadata_only() } else { source }
-        };
-        scopes
-            .into_iter()
-            .map(|namespace| (namespace.map(|name| Arc::from(name.as_str())), source(namespace)))
-            .collect()
-    }
-
-    fn informer_name(&self, key: &InformerKey) -> String {
+    fn informer_name(&self, resource: &ResourceType, name: Option<&str>) -> String {
+        let name = name.map_or_else(|| resource.to_string(), ToOwned::to_owned);
         match &self.shared.name {
-            Some(name) => format!("{name}/{}", key.resource),
-            None => key.resource.to_string(),
+            Some(factory) => format!("{factory}/{name}"),
+            None => name,
         }
     }
 
-    /// Starts every informer asked for so far; later ones start at once. A second start does nothing.
+    /// Starts every informer there is, and from now on each that is asked for. A second start does nothing.
     ///
     /// # Errors
     ///
-    /// [`StartError::NoRuntime`] outside of a tokio runtime.
-    ///
-    /// ```
-    /// # use k8s_openapi::api::core::v1::Secret;
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use kube_informer::SharedInformerFactory;
-    /// # use serde_json::json;
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// # let server = kube_embedded_apiserver::ApiServer::new();
-    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-    /// let factory = SharedInformerFactory::new(server.client());
-    /// let maps = factory.informer::<ConfigMap>()?;
-    /// factory.start()?;
-    /// assert!(maps.has_started());
-    /// assert!(factory.informer::<Secret>()?.has_started(), "later ones start at once");
-    /// factory.stop().await;
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-    /// ```
+    /// [`StartError::NoRuntime`] outside of a runtime.
     pub fn start(&self) -> Result<(), StartError> {
         let mut state = self.shared.state.lock();
         for known in state.informers.values() {
@@ -437,121 +306,52 @@ impl SharedInformerFactory {
         Ok(())
     }
 
-    /// Waits until every informer asked for so far is synced.
-    ///
-    /// # Errors
-    ///
-    /// [`Stopped`] if one of them ended before.
-    ///
-    /// ```
-    /// # use k8s_openapi::api::core::v1::Secret;
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use kube_informer::SharedInformerFactory;
-    /// # use serde_json::json;
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// # let server = kube_embedded_apiserver::ApiServer::new();
-    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-    /// let factory = SharedInformerFactory::new(server.client());
-    /// let (maps, secrets) = (factory.informer::<ConfigMap>()?, factory.informer::<Secret>()?);
-    /// factory.start()?;
-    /// factory.synced().await?;
-    /// assert!(maps.is_synced() && secrets.is_synced());
-    /// factory.stop().await;
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-    /// ```
-    pub async fn synced(&self) -> Result<(), Stopped> {
+    /// Waits until every informer there is now has synced: for ever, unless it is given a limit with [`Waiting::within`],
+    /// which names what is missing, and why.
+    pub fn synced(&self) -> Waiting<'static, ()> {
         let waits: Vec<_> = self.shared.state.lock().informers.values().map(|known| known.informer.synced()).collect();
-        join_all(waits).await.into_iter().collect()
+        let wait = async move {
+            let outcomes = join_all(waits.into_iter().map(IntoFuture::into_future)).await;
+            outcomes.into_iter().collect::<Result<(), _>>()
+        };
+        let factory = self.clone();
+        Waiting::new(wait, move || {
+            let state = factory.shared.state.lock();
+            let missing = state.informers.values().filter(|known| !known.informer.is_synced());
+            let missing = missing.map(|known| known.informer.any());
+            let mut missing: Vec<String> =
+                missing.map(|informer| format!("{} is {}", informer.name(), informer.health())).collect();
+            missing.sort_unstable();
+            missing.join("; ")
+        })
     }
 
-    /// Waits until every informer asked for so far is synced, for so long at most.
+    /// Every informer there is now, without its type, by name.
+    pub fn informers(&self) -> Vec<AnyInformer> {
+        let mut all: Vec<AnyInformer> =
+            self.shared.state.lock().informers.values().map(|known| known.informer.any()).collect();
+        all.sort_by(|left, right| left.name().cmp(right.name()));
+        all
+    }
+
+    /// Stops every informer, and waits until nothing of them runs any more.
+    pub async fn stop(&self) {
+        let _ = self.stop_all(None).await;
+    }
+
+    /// The same, but waits no longer than this for handlers whose call does not return.
     ///
     /// # Errors
     ///
-    /// [`NotSynced`] names each that is not, sorted, and says what it was doing instead: a refused request, a kind the server
-    /// does not know.
-    ///
-    /// ```
-    /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-    /// # use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use kube_informer::SharedInformerFactory;
-    /// # use std::time::Duration;
-    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-    /// # runtime.unwrap().block_on(async {
-    /// let server = ApiServer::new();
-    /// server.faults().add(Fault::status(403).resource("secrets"));
-    /// let factory = SharedInformerFactory::new(server.client());
-    /// let (_maps, _secrets) = (factory.informer::<ConfigMap>()?, factory.informer::<Secret>()?);
-    /// factory.start()?;
-    /// let error = factory.synced_within(Duration::from_secs(5)).await.unwrap_err();
-    /// let [(name, why)] = &error.waiting[..] else { panic!("{error}") };
-    /// assert!(name == "secrets" && why.contains("server answered 403"));
-    /// factory.stop().await;
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-    /// ```
-    pub async fn synced_within(&self, within: Duration) -> Result<(), NotSynced> {
-        if let Ok(Ok(())) = tokio::time::timeout(within, self.synced()).await {
-            return Ok(());
-        }
-        let state = self.shared.state.lock();
-        let waiting = state.informers.values().map(|known| &known.informer).filter(|informer| !informer.is_synced());
-        let mut waiting: Vec<_> =
-            waiting.map(|informer| (informer.name().to_owned(), informer.health().to_string())).collect();
-        waiting.sort_unstable();
-        Err(NotSynced { within, waiting })
+    /// [`StillRunning`] names the handlers of the first informer that has such. All have stopped all the same.
+    pub async fn stop_within(&self, limit: Duration) -> Result<(), StillRunning> {
+        self.stop_all(Some(limit)).await
     }
 
-    /// Ends one informer, waits until nothing of it runs any more, and forgets it: asking again makes a new one.
-    ///
-    /// Other holders see it stopped. Its memory is given back with the last of them.
-    ///
-    /// ```
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use kube_informer::SharedInformerFactory;
-    /// # use serde_json::json;
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// # let server = kube_embedded_apiserver::ApiServer::new();
-    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-    /// let factory = SharedInformerFactory::new(server.client());
-    /// let maps = factory.informer::<ConfigMap>()?;
-    /// factory.start()?;
-    /// factory.stop_informer(&maps).await;
-    /// assert!(maps.is_stopped());
-    ///
-    /// let again = factory.informer::<ConfigMap>()?;
-    /// assert!(!again.is_same(&maps) && again.has_started());
-    /// factory.stop().await;
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-    /// ```
-    pub async fn stop_informer<T: Object>(&self, informer: &SharedInformer<T>) {
-        let is_it = |known: &Known| {
-            known.informer.as_any().downcast_ref::<SharedInformer<T>>().is_some_and(|other| other.is_same(informer))
-        };
-        self.shared.state.lock().informers.retain(|_, known| !is_it(known));
-        SharedInformer::stop(informer).await;
-    }
-
-    /// Ends every informer and waits until nothing of them runs any more.
-    ///
-    /// ```
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use kube_informer::SharedInformerFactory;
-    /// # use serde_json::json;
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// # let server = kube_embedded_apiserver::ApiServer::new();
-    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-    /// let factory = SharedInformerFactory::new(server.client());
-    /// let maps = factory.informer::<ConfigMap>()?;
-    /// factory.start()?;
-    /// factory.synced().await?;
-    /// factory.stop().await;
-    /// assert!(maps.is_stopped() && maps.store().contains("web/a"), "the cache stays readable");
-    /// assert_eq!(server.open_watches(), 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-    /// ```
-    pub async fn stop(&self) {
+    async fn stop_all(&self, limit: Option<Duration>) -> Result<(), StillRunning> {
         let informers = std::mem::take(&mut self.shared.state.lock().informers);
-        join_all(informers.values().map(|known| known.informer.stop())).await;
+        let stops: Vec<_> = informers.values().map(|known| known.informer.stop_within(limit)).collect();
+        join_all(stops).await.into_iter().collect()
     }
 }
 

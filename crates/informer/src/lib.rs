@@ -3,19 +3,20 @@
 //! memory.
 //!
 //! ```
+//! use std::time::Duration;
 //! use k8s_openapi::api::core::v1::Pod;
 //! use kube_informer::{Event, Selector, SharedInformerFactory};
-//! # use serde_json::json;
 //!
-//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! # doc_server::with(async |server| {
 //! // An API server in this process; `kube_informer::client().await?` gives a client of a cluster.
 //! let server = kube_embedded_apiserver::ApiServer::new();
-//! # let pod = json!({"metadata": {"name": "a", "labels": {"app": "shop"}}, "spec": {"nodeName": "worker-7", "containers": []}});
+//! # let pod = serde_json::json!({"metadata": {"name": "a", "labels": {"app": "shop"}}, "spec": {"nodeName": "worker-7", "containers": []}});
 //! server.create("pods", Some("default"), pod)?;
 //!
 //! let factory = SharedInformerFactory::new(server.client());
 //! let pods = factory.informer::<Pod>()?;
 //! let by_node = pods.add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())?;
+//! pods.on_error(|error| eprintln!("pods: {error}"));
 //! pods.on_event(|event| match event {
 //!     Event::Added { object, .. } => println!("+ {:?}", object.metadata.name),
 //!     Event::Updated { new, .. } => println!("~ {:?}", new.metadata.name),
@@ -23,31 +24,34 @@
 //!     Event::Resynced(_) => {}
 //! });
 //! factory.start()?;
-//! factory.synced().await?;
+//! factory.synced().within(Duration::from_secs(30)).await?; // Or says what is missing, and why.
 //!
 //! assert_eq!(by_node.get("worker-7").len(), 1);
 //! let shop: Selector = "app=shop".parse()?;
 //! assert_eq!(pods.lister().namespace("default").list(&shop).len(), 1);
 //! factory.stop().await;
-//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok(()) });
 //! ```
 //!
 //! The modules, in the order in which data passes through them:
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`object`] | says what the cache needs to know of an object |
+//! | [`object`] | says what a cache asks of an object |
+//! | [`representation`] | makes objects from what a server sends, and decides what is kept of them |
+//! | [`settings`] | holds what to ask for, and how to keep it |
 //! | [`source`] | gets lists and watch events from a server |
 //! | [`reflector`] | keeps asking, whatever goes wrong |
 //! | [`queue`] | keeps changes in order |
 //! | [`store`] | holds the objects and their indexes |
 //! | [`apply`] | makes the changes to the store |
-//! | [`processor`] | tells the handlers |
+//! | [`processor`] | tells the handlers; what they may rely on stands there |
 //! | [`informer`], [`factory`], [`lister`] | what programs use |
 //! | [`health`] | says how it is going |
 
 pub mod object;
+pub mod representation;
+pub mod settings;
 pub mod source;
 pub mod reflector;
 pub mod queue;
@@ -59,24 +63,28 @@ pub mod informer;
 pub mod factory;
 pub mod lister;
 pub mod health;
+#[doc(hidden)]
+pub mod seam;
+mod time;
 #[cfg(test)]
 mod testing;
 
 #[cfg(feature = "kube")]
-pub use factory::{SharedInformerFactory, client, client_from};
-pub use health::{Health, InformerError, Phase};
-pub use informer::SharedInformer;
-pub use lister::{Lister, Selector};
-pub use object::{Object, ObjectKey, ResourceVersion};
+pub use factory::{InformerRequest, SharedInformerFactory, client, client_from};
+pub use health::{Health, InformerError};
+pub use informer::{AnyInformer, SharedInformer};
+pub use lister::Lister;
+pub use object::{Object, ObjectKey, ResourceVersion, Selector};
 pub use processor::{
-    AsyncEventHandler, Deleted, Delivery, Event, EventHandler, EventStream, Filtered, HandlerHandle, HandlerOptions,
-    Handlers, Removal,
+    AsyncEventHandler, Delivery, Event, EventHandler, EventStream, Filtered, HandlerHandle, Handlers, Removal,
 };
-pub use queue::{Delta, DeltaFifo, QueueOrder};
-pub use reflector::Reflector;
+pub use queue::{Deleted, Delta, DeltaFifo, QueueOrder};
+pub use reflector::{Phase, Reflector};
+pub use representation::View;
+pub use settings::{InformerOptions, Selection};
 pub use source::ListWatch;
 pub use store::{Index, Snapshot, Store};
-/// What ends a reflector, or an informer that is run by hand.
+/// What ends a reflector, or a loop over changes that is run by hand.
 pub use tokio_util::sync::CancellationToken;
 
 /// What a panic said, if it said something.

@@ -1,146 +1,71 @@
 //! Tells handlers what changed: each in order, each at its own pace.
+//!
+//! # What a handler may rely on
+//!
+//! **Order.** A handler is told of the changes of one object in the order in which they happened: an addition first, then
+//! updates, of which each begins where the last one ended, then a deletion; then perhaps an addition again. Between objects
+//! the order is that of the server's stream. Two handlers have nothing to do with each other: one may be far ahead.
+//!
+//! **The store is first.** Whatever a handler is told has been in the store before. A handler that reads the store may find
+//! it further on than what it is told of.
+//!
+//! **Replay.** A handler may come at any time. It is told of everything that is there as additions with `initial` set, and
+//! then of every change: nothing twice, nothing missing, and nobody waits for it. Once all that was there is told,
+//! [`HandlerHandle::synced`] says so.
+//!
+//! **Deletions.** Every deletion of an object that a handler was told of is told, also of one that nobody saw happen: a
+//! relist finds it missing, and the handler gets the last state known ([`Deleted::Unknown`]). An object that was deleted and
+//! made again while nobody watched is an update whose uids differ.
+//!
+//! **What is not told.** What changes nothing: an event of a state that is known already, the deletion of something unknown.
+//! An object that cannot be read is an error (see [`Health`](crate::Health)), and no event.
+//!
+//! **One call at a time.** Calls to one handler never overlap. Plain closures and [`EventHandler`]s run on the runtime and
+//! must be brief; those that wait are async; those that block have a thread of their own
+//! ([`Registration::on_event_blocking`](crate::informer::Registration::on_event_blocking)).
+//!
+//! **Slow handlers.** What waits for a handler is bounded. Beyond its bound ([`Delivery`]) its mailbox *folds*: of each object
+//! only the difference between what it was told last and what is there now is kept. An addition and an update are one
+//! addition; an addition and a deletion are nothing; updates become one that begins where the handler is; a deletion followed
+//! by an addition stay two. So a folded history is shorter, and never wrong. [`HandlerHandle::folds`] counts how often that
+//! happened. Other handlers, and the cache, are not held up.
+//!
+//! **Resync.** A handler that asked for it is shown the whole cache from time to time, as [`Event::Resynced`], in line with
+//! the changes. It never hides a change, and asks the server nothing.
+//!
+//! **Panics.** A panic in a handler is caught, reported and counted, and the event counts as delivered.
+//!
+//! **Removal.** Dropping a [`HandlerHandle`] changes nothing. [`HandlerHandle::remove`] takes the handler away and waits until
+//! its last call has returned; after it nothing is told. From inside the handler itself that is an error, not a deadlock.
+//!
+//! **The end.** When the informer stops, what waits is dropped, and `stop` waits for the calls that run.
 
+mod event;
+mod filtered;
 mod handle;
 mod handler;
 mod listener;
 mod mailbox;
+mod stream;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::object::{KeyRef, Object, ObjectKey};
-use crate::store::Snapshot;
-
-pub use self::handle::{HandlerGuard, HandlerHandle, Removal, RemoveError};
+pub use self::event::Event;
+pub use self::filtered::Filtered;
+pub use self::handle::{HandlerGuard, HandlerHandle, HandlerHealth, Removal, RemoveError};
 pub(crate) use self::handler::{AnyHandler, AsyncCalls, AsyncClosure};
-pub use self::handler::{AsyncEventHandler, EventHandler, Filtered, Handlers};
+pub use self::handler::{AsyncEventHandler, EventHandler, Handlers};
 pub(crate) use self::listener::Listener;
-pub use self::listener::{EventStream, HandlerOptions};
 pub use self::mailbox::Delivery;
-
-/// What a handler is told.
-///
-/// ```
-/// # use std::sync::Arc;
-/// # use kube_informer::source::Identity;
-/// # let thing = |key: &str, version: &str| {
-/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-/// # };
-/// use kube_informer::Event;
-///
-/// let event = Event::Updated { old: thing("web/a", "1"), new: thing("web/a", "2") };
-/// assert_eq!(event.key().as_str(), "web/a");
-/// assert_eq!(event.key_ref().name(), "a");
-/// assert_eq!(event.object().version, "2", "the newest state");
-/// assert_eq!(format!("{event:?}"), "Updated(web/a@1 to 2)");
-/// ```
-pub enum Event<T> {
-    /// An object appeared.
-    Added {
-        /// The object.
-        object: Arc<T>,
-        /// True if it was there already when the informer, or this handler, started.
-        initial: bool,
-    },
-    /// An object changed. With another uid it was deleted and made again in between.
-    Updated {
-        /// What this handler was told before.
-        old: Arc<T>,
-        /// What it is now.
-        new: Arc<T>,
-    },
-    /// Nothing changed: this handler asked to be shown the cache from time to time.
-    Resynced(Arc<T>),
-    /// An object is gone.
-    Deleted(Deleted<T>),
-}
-
-/// The last that is known of an object that is gone. It always has a key.
-///
-/// ```
-/// # use std::sync::Arc;
-/// # use kube_informer::source::Identity;
-/// # let thing = |key: &str, version: &str| {
-/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-/// # };
-/// use kube_informer::{Deleted, Event};
-///
-/// // The deletion happened while nobody was watching.
-/// let event = Event::Deleted(Deleted::Unknown(thing("web/a", "1")));
-/// let Event::Deleted(gone) = event else { panic!() };
-/// assert!(!gone.is_final());
-/// assert_eq!((gone.key().as_str(), gone.object().version.as_str()), ("web/a", "1"));
-/// ```
-pub enum Deleted<T> {
-    /// The state at deletion, as the server sent it.
-    Final(Arc<T>),
-    /// The deletion was not seen, only that the object is no longer there: the last state known, which may be older.
-    Unknown(Arc<T>),
-}
-
-impl<T: Object> Event<T> {
-    /// Which object this is about.
-    pub fn key(&self) -> ObjectKey {
-        self.key_ref().into()
-    }
-
-    /// The newest state this event carries.
-    pub fn object(&self) -> &Arc<T> {
-        match self {
-            Self::Added { object, .. } | Self::Updated { new: object, .. } | Self::Resynced(object) => object,
-            Self::Deleted(deleted) => deleted.object(),
-        }
-    }
-
-    /// The same, borrowed: nothing is allocated.
-    pub fn key_ref(&self) -> KeyRef<'_> {
-        self.object().id().key
-    }
-}
-
-impl<T: Object> Deleted<T> {
-    /// Which object is gone.
-    pub fn key(&self) -> ObjectKey {
-        self.object().id().key.into()
-    }
-
-    /// The last state known; see [`Deleted::is_final`].
-    pub fn object(&self) -> &Arc<T> {
-        match self {
-            Self::Final(object) | Self::Unknown(object) => object,
-        }
-    }
-
-    /// True if the state is the one at deletion; false if it may be older.
-    ///
-    /// ```
-    /// # use futures_util::StreamExt as _;
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use kube_informer::{SharedInformer, source::kube::KubeSource};
-    /// # use serde_json::json;
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// # let server = kube_embedded_apiserver::ApiServer::new();
-    /// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-    /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
-    /// # maps.start()?;
-    /// # maps.synced().await?;
-    /// use kube_informer::Event;
-    ///
-    /// let mut events = maps.events().skip(1);
-    /// server.delete("configmaps", Some("web"), "a")?;
-    /// let Some(Event::Deleted(gone)) = events.next().await else { panic!("it is gone") };
-    /// assert!(gone.is_final(), "the watch told of it");
-    /// # maps.stop().await;
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-    /// ```
-    pub fn is_final(&self) -> bool {
-        matches!(self, Self::Final(_))
-    }
-}
+pub use self::stream::EventStream;
+use crate::object::Object;
+pub use crate::queue::Deleted;
+use crate::store::Snapshot;
+use crate::time::after;
 
 /// The shortest time between two resyncs.
 const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
@@ -151,11 +76,15 @@ pub(crate) struct Processor<T> {
     /// How often it is looked who is to be shown the cache again; `None` if nobody ever is. Fixed once started.
     resync_check: Option<Duration>,
     started: bool,
+    /// True once the first list is in the store.
+    synced: bool,
+    closed: bool,
 }
 
 impl<T: Object> Processor<T> {
     pub(crate) fn new(resync_check: Option<Duration>) -> Self {
-        Self { listeners: Vec::new(), resync_check, started: false }
+        let resync_check = resync_check.map(|period| period.max(SHORTEST_RESYNC));
+        Self { listeners: Vec::new(), resync_check, started: false, synced: false, closed: false }
     }
 
     /// From now on the time between resync checks is fixed; gives it.
@@ -166,14 +95,29 @@ impl<T: Object> Processor<T> {
         self.resync_check
     }
 
-    /// Adds a listener. What is distributed from now on reaches it, behind a replay of what is known already.
-    pub(crate) fn add(&mut self, listener: Arc<Listener<T>>, known: Snapshot<T>, synced: bool) {
+    /// Makes a listener under a name that nobody has, and adds it. What is distributed from now on reaches it, behind a
+    /// replay of what is known already.
+    pub(crate) fn add(
+        &mut self,
+        name: String,
+        known: Snapshot<T>,
+        make: impl FnOnce(String) -> Listener<T>,
+    ) -> Arc<Listener<T>> {
+        let taken = |name: &str| self.listeners.iter().any(|listener| listener.name() == name);
+        let numbered = (2..).map(|number| format!("{name}#{number}"));
+        let name = std::iter::once(name.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or(name);
+        let listener = Arc::new(make(name));
+        if self.closed {
+            listener.mailbox.close(false);
+            return listener;
+        }
         listener.mailbox.replay(known);
-        if synced {
+        if self.synced {
             listener.mailbox.push_synced();
         }
         self.negotiate_resync(&listener);
-        self.listeners.push(listener);
+        self.listeners.push(listener.clone());
+        listener
     }
 
     /// Lowers the time between checks for a listener that wants to be shown the cache more often, before the start only.
@@ -205,7 +149,7 @@ impl<T: Object> Processor<T> {
         let mut resync = listener.resync.lock();
         let period = |(requested, check): (Duration, Duration)| requested.max(check).max(SHORTEST_RESYNC);
         resync.period = resync.requested.zip(self.resync_check).map(period);
-        resync.next = resync.period.map(|period| now + period);
+        resync.next = resync.period.map(|period| after(now, period));
     }
 
     /// Marks who is to be shown the cache again now. True if anybody is.
@@ -217,7 +161,7 @@ impl<T: Object> Processor<T> {
             if let (Some(next), Some(period)) = (resync.next, resync.period)
                 && next <= now
             {
-                resync.next = Some(now + period);
+                resync.next = Some(after(now, period));
                 resync.due = true;
                 any = true;
             }
@@ -225,18 +169,22 @@ impl<T: Object> Processor<T> {
         any
     }
 
-    pub(crate) fn remove(&mut self, id: u64) {
-        self.listeners.retain(|listener| listener.id != id);
+    /// Takes a listener off the list, and gives its name.
+    pub(crate) fn remove(&mut self, id: u64) -> Option<String> {
+        let at = self.listeners.iter().position(|listener| listener.id == id)?;
+        Some(self.listeners.remove(at).name().to_owned())
     }
 
-    /// Tells everybody.
-    pub(crate) fn distribute(&self, events: Vec<Event<T>>) {
+    /// Tells everybody of changes that took so many bytes on the wire, in a store of so many objects.
+    pub(crate) fn distribute(&self, events: Vec<Event<T>>, bytes: u64, live: usize) {
         if events.is_empty() {
             return;
         }
+        // An update's old state, or a deleted one, is in the store no longer: about as large as what came.
+        let bytes = if events.iter().any(|event| !matches!(event, Event::Added { .. })) { bytes } else { 0 };
         let events: Arc<[Event<T>]> = events.into();
         for listener in &self.listeners {
-            listener.mailbox.push(&events);
+            listener.mailbox.push(&events, bytes, live);
         }
     }
 
@@ -244,7 +192,7 @@ impl<T: Object> Processor<T> {
     pub(crate) fn resync<'a>(&self, objects: impl Iterator<Item = &'a Arc<T>>) {
         let events: Arc<[Event<T>]> = objects.cloned().map(Event::Resynced).collect();
         for listener in self.listeners.iter().filter(|listener| listener.resync.lock().due) {
-            listener.mailbox.push(&events);
+            listener.mailbox.push(&events, 0, events.len());
         }
     }
 
@@ -260,62 +208,29 @@ impl<T: Object> Processor<T> {
         listener::current().is_some_and(|current| self.listeners.iter().any(|listener| listener.id == current))
     }
 
-    /// Ends all listeners; what waits is dropped.
-    pub(crate) fn close(&self) {
+    /// Ends all listeners, also those that come later; what waits is dropped.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
         for listener in &self.listeners {
             listener.mailbox.close(false);
         }
     }
 
-    /// Marks that the initial state has been told in full.
-    pub(crate) fn synced(&self) {
-        for listener in &self.listeners {
-            listener.mailbox.push_synced();
+    /// The first list is in the store: whoever was told of it has been told of everything that was there.
+    pub(crate) fn synced(&mut self) {
+        if !std::mem::replace(&mut self.synced, true) {
+            self.listeners.iter().for_each(|listener| listener.mailbox.push_synced());
         }
     }
 
-    /// Every listener's name, with how many events wait for it and how often it was folded.
-    pub(crate) fn backlogs(&self) -> impl Iterator<Item = (&str, usize, u64)> {
-        self.listeners.iter().map(|listener| (listener.name(), listener.backlog(), listener.mailbox.folds()))
+    /// Every listener, and how it does.
+    pub(crate) fn handlers(&self) -> Vec<HandlerHealth> {
+        self.listeners.iter().map(|listener| listener.health()).collect()
     }
-}
 
-impl<T> Clone for Event<T> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Added { object, initial } => Self::Added { object: object.clone(), initial: *initial },
-            Self::Updated { old, new } => Self::Updated { old: old.clone(), new: new.clone() },
-            Self::Resynced(object) => Self::Resynced(object.clone()),
-            Self::Deleted(deleted) => Self::Deleted(deleted.clone()),
-        }
-    }
-}
-
-impl<T> Clone for Deleted<T> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Final(object) => Self::Final(object.clone()),
-            Self::Unknown(object) => Self::Unknown(object.clone()),
-        }
-    }
-}
-
-impl<T: Object> fmt::Debug for Event<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (what, version) = (self.key_ref(), self.object().id().version);
-        match self {
-            Self::Added { initial: true, .. } => write!(f, "Added({what}@{version}, initial)"),
-            Self::Added { initial: false, .. } => write!(f, "Added({what}@{version})"),
-            Self::Updated { old, .. } => write!(f, "Updated({what}@{} to {version})", old.id().version),
-            Self::Resynced(_) => write!(f, "Resynced({what}@{version})"),
-            Self::Deleted(deleted) => fmt::Debug::fmt(deleted, f),
-        }
-    }
-}
-
-impl<T: Object> fmt::Debug for Deleted<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = if self.is_final() { "final" } else { "last known" };
-        write!(f, "Deleted({}@{}, {state})", self.object().id().key, self.object().id().version)
+    /// The names of those whose callback has not returned.
+    pub(crate) fn running(&self) -> Vec<String> {
+        let running = self.listeners.iter().filter(|listener| !listener.has_ended());
+        running.map(|listener| listener.name().to_owned()).collect()
     }
 }

@@ -1,58 +1,44 @@
 //! Orders changes on their way from the reflector to the store.
 //!
 //! A queue is a plain value: it knows no sockets, clocks or tasks. Waiting for it lives in [`apply`](crate::apply).
+//!
+//! | type | what it is |
+//! |---|---|
+//! | [`Delta`] | what goes in: one thing a reflector learnt |
+//! | [`Work`] | what comes out: changes to be made as one |
+//! | [`KeyDelta`] | one step in the history of one object, in [`DeltaFifo`] |
 
+mod deleted;
 mod delta_fifo;
 mod ordered;
 
-use std::cmp::Ordering;
+use std::fmt;
 use std::sync::Arc;
 
+pub use self::deleted::Deleted;
 pub use self::delta_fifo::{DeltaFifo, Deltas, KeyDelta};
 pub use self::ordered::OrderedQueue;
-use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, compare_versions};
+use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope};
 use crate::source::BadObject;
 use crate::store::Store;
 
-/// Changes on their way to the store, in some order.
+/// Where changes wait until they are applied.
 ///
-/// Both queues, and one of your own, are used alike:
-///
-///
-/// ```
-/// # use std::sync::Arc;
-/// # use kube_informer::source::Identity;
-/// # let thing = |key: &str, version: &str| {
-/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-/// # };
-/// use kube_informer::queue::{Delta, DeltaFifo, OrderedQueue, Queue};
-/// # use kube_informer::Store;
-/// let (store, _writer) = Store::new(0);
-/// let queues: [Box<dyn Queue<Identity>>; 2] = [Box::new(OrderedQueue::new()), Box::new(DeltaFifo::new())];
-/// let batches = queues.map(|mut queue| {
-///     queue.push(Delta::Added(thing("web/a", "1")), &store);
-///     queue.push(Delta::Added(thing("web/b", "2")), &store);
-///     queue.push(Delta::Updated(thing("web/a", "3")), &store);
-///     let batch = queue.pop_batch();
-///     batch.iter().map(|delta| delta.key().unwrap().to_string()).collect::<Vec<_>>()
-/// });
-/// assert_eq!(batches[0], ["web/a", "web/b"], "in the order of the stream");
-/// assert_eq!(batches[1], ["web/a", "web/a"], "object by object");
-/// ```
+/// What was taken out and is not yet processed still counts as waiting: whatever is pushed meanwhile is judged by it.
 pub trait Queue<T>: Send + 'static {
-    /// Puts a change in. What the store holds already is there to be asked.
-    fn push(&mut self, delta: Delta<T>, known: &Store<T>);
+    /// Puts a change in, which took so many bytes on the wire. `known` is what has been applied so far.
+    fn push(&mut self, delta: Delta<T>, bytes: u64, known: &Store<T>);
 
-    /// Takes the next changes out, to be made one after the other; empty if nothing waits.
-    fn pop_batch(&mut self) -> Vec<Delta<T>>;
+    /// Takes the next changes out, to be made as one.
+    fn pop(&mut self) -> Option<Batch<T>>;
 
-    /// Says that everything popped so far is processed.
+    /// Says that everything taken out so far is processed.
     fn processed(&mut self);
 
-    /// Puts changes back that could not be made, unless newer ones of the same object wait.
-    fn put_back(&mut self, batch: Vec<Delta<T>>);
+    /// Puts back what could not be processed, unless something newer about the same object waits.
+    fn put_back(&mut self, batch: Batch<T>);
 
-    /// How many changes wait.
+    /// How many places in the line are taken.
     fn len(&self) -> usize;
 
     /// True if nothing waits.
@@ -60,40 +46,46 @@ pub trait Queue<T>: Send + 'static {
         self.len() == 0
     }
 
-    /// True once the first population is popped and processed.
-    fn has_synced(&self) -> bool;
+    /// How many bytes all that waits took on the wire.
+    fn bytes(&self) -> u64;
 
-    /// True if nothing older than what was popped last still waits.
-    fn is_settled(&self) -> bool;
+    /// How many places were ever taken, and how many of them are processed. Once the second number has reached what the
+    /// first is now, everything pushed up to now is processed.
+    fn progress(&self) -> (u64, u64);
+
+    /// True once the first population is processed.
+    fn has_synced(&self) -> bool;
+}
+
+/// What comes out of a queue at a time.
+pub struct Batch<T> {
+    /// What is to be done.
+    pub work: Work<T>,
+    /// How many bytes it took on the wire.
+    pub bytes: u64,
+    /// True if nothing older still waits: once this is done, everything up to the newest version in it is.
+    pub settled: bool,
+}
+
+/// Changes to be made as one.
+pub enum Work<T> {
+    /// Changes of different objects in the order in which they were pushed, or one that is about many objects or none.
+    Deltas(Vec<Delta<T>>),
+    /// The changes of one object.
+    Object(ObjectKey, Deltas<T>),
+    /// A list that came object by object is complete.
+    Listed(ListMark),
+    /// A resync that came object by object is complete.
+    Resynced,
 }
 
 /// Which queue an informer uses.
-///
-/// ```
-/// # use kube_informer::SharedInformer;
-/// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
-/// # let source = ListWatchFns::new(
-/// #     |_: ListOptions| async {
-/// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
-/// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
-/// #     },
-/// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
-/// # );
-/// use kube_informer::QueueOrder;
-/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-/// let things = SharedInformer::builder(source).queue_order(QueueOrder::PerObject).build();
-/// things.start()?;
-/// things.synced().await?;
-/// assert!(things.store().contains("web/a"));
-/// things.stop().await;
-/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum QueueOrder {
-    /// Every change in the order of the stream, and a relist all at once: [`OrderedQueue`].
+    /// Every change in the order of the stream, a relist as one: [`OrderedQueue`].
     #[default]
     Ordered,
-    /// All changes of one object together, and a relist object by object: [`DeltaFifo`].
+    /// All changes of one object together: [`DeltaFifo`].
     PerObject,
 }
 
@@ -106,30 +98,14 @@ impl QueueOrder {
     }
 }
 
-/// One ordered change bound for the store.
-///
-/// ```
-/// # use std::sync::Arc;
-/// # use kube_informer::source::Identity;
-/// # let thing = |key: &str, version: &str| {
-/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-/// # };
-/// use kube_informer::Delta;
-///
-/// let delta = Delta::Updated(thing("web/a", "2"));
-/// assert_eq!(delta.key(), Some("web/a".into()));
-/// assert!(Delta::<Identity>::Resync.key().is_none(), "about all objects");
-/// ```
-#[derive(Debug)]
+/// One thing that a reflector learnt, bound for the store.
 pub enum Delta<T> {
     /// An object appeared.
     Added(Arc<T>),
-    /// An object changed, or was listed.
+    /// An object changed.
     Updated(Arc<T>),
     /// An object is gone, and this is the last the server sent of it.
     Deleted(Arc<T>),
-    /// An object is gone: it was missing from a list. This is the last that was known of it.
-    Tombstone(Arc<T>),
     /// An object is gone, and nothing but its key could be read.
     Vanished {
         /// Which object.
@@ -141,8 +117,6 @@ pub enum Delta<T> {
     Undecodable(BadObject),
     /// The server was asked for everything again, and this is all there is.
     Replaced(Replacement<T>),
-    /// A list that came object by object is complete.
-    Listed(ListMark),
     /// Nothing up to this version is missing.
     Bookmark {
         /// Whose version: of one namespace of a set, or of the whole collection.
@@ -152,10 +126,6 @@ pub enum Delta<T> {
     },
     /// Handlers that are due are to be shown the whole cache.
     Resync,
-    /// Handlers that are due are to be shown one object.
-    Resynced(Arc<T>),
-    /// Handlers that were due have been shown everything.
-    ResyncDone,
     /// The server was restored to an older state: versions start afresh, and nothing known can be relied on.
     Restarted {
         /// Whose versions.
@@ -163,31 +133,7 @@ pub enum Delta<T> {
     },
 }
 
-/// The part of a collection that one reflector follows: one namespace of a set, or `None` for everything.
-pub type Scope = Option<Arc<str>>;
-
 /// All objects of a scope, as of one version.
-///
-/// What an informer makes of a list:
-///
-///
-/// ```
-/// # use std::sync::Arc;
-/// # use kube_informer::source::Identity;
-/// # let thing = |key: &str, version: &str| {
-/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-/// # };
-/// # use kube_informer::Delta;
-/// use kube_informer::queue::{ListMark, OrderedQueue, Replacement};
-///
-/// let mark = ListMark { version: Some("7".into()), ..ListMark::default() };
-/// let list = Replacement { mark, objects: vec![thing("web/a", "3")], undecodable: Vec::new() };
-/// assert!(list.is_conclusive(), "whatever else is known is gone");
-/// let mut queue = OrderedQueue::new();
-/// queue.push(Delta::Replaced(list));
-/// assert_eq!(queue.len(), 1);
-/// ```
-#[derive(Debug)]
 pub struct Replacement<T> {
     /// What was listed, and when.
     pub mark: ListMark,
@@ -206,38 +152,16 @@ pub struct ListMark {
     pub version: Option<ResourceVersion>,
     /// The last request for a relist that had been made when it began; 0 if none.
     pub request: u64,
-    /// True if not every key in it could be read, so that deletions may be missing. Set by the queue that takes it apart.
+    /// The keys of what is there but could not be read. Set by the queue that takes the list apart.
+    pub unread: Vec<ObjectKey>,
+    /// True if not every key in it could be read, so that deletions may be missing. Likewise.
     pub inconclusive: bool,
 }
 
 impl<T: Object> Replacement<T> {
     /// True if whatever is not in the list can be taken for deleted: every key in it could be read.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
-    /// use kube_informer::object::DecodeError;
-    /// use kube_informer::queue::{ListMark, Replacement};
-    /// use kube_informer::source::BadObject;
-    ///
-    /// let bad = |key| BadObject { key, version: None, error: DecodeError::NotUtf8 };
-    /// let objects = vec![thing("web/a", "1")];
-    /// let list = |bad| Replacement { mark: ListMark::default(), objects: objects.clone(), undecodable: vec![bad] };
-    /// assert!(list(bad(Some("web/b".parse()?))).is_conclusive(), "all but a and b is gone");
-    /// assert!(!list(bad(None)).is_conclusive(), "that could be any object");
-    /// # Ok::<(), kube_informer::object::KeyError>(())
-    /// ```
     pub fn is_conclusive(&self) -> bool {
         self.undecodable.iter().all(|bad| bad.key.is_some())
-    }
-
-    /// True if an object in the list is older than what is known of it already. No server says that of one and the same
-    /// history: it was restored to an older state.
-    pub(crate) fn contradicts(&self, known: impl Fn(KeyRef<'_>) -> Option<Arc<T>>) -> bool {
-        self.objects.iter().any(|object| known(object.id().key).is_some_and(|known| is_older(&**object, &*known)))
     }
 
     /// The keys of everything in the list, also of what could not be read.
@@ -245,35 +169,22 @@ impl<T: Object> Replacement<T> {
         let unread = self.undecodable.iter().filter_map(|bad| bad.key.as_ref()).map(KeyRef::from);
         self.objects.iter().map(|object| object.id().key).chain(unread)
     }
-}
 
-/// True if `new` is a state from before `known`, as far as can be told.
-pub(crate) fn is_older<T: Object>(new: &T, known: &T) -> bool {
-    compare_versions(new.id().version, known.id().version) == Some(Ordering::Less)
-}
-
-/// True if a key is in the part of the collection that was listed.
-pub(crate) fn in_scope(scope: &Scope, key: KeyRef<'_>) -> bool {
-    scope.is_none() || key.namespace() == scope.as_deref()
+    /// What remains to be said once the objects are taken out.
+    pub(crate) fn full_mark(&self) -> ListMark {
+        let unread = self.undecodable.iter().filter_map(|bad| bad.key.clone()).collect();
+        ListMark { unread, inconclusive: !self.is_conclusive(), ..self.mark.clone() }
+    }
 }
 
 impl<T: Object> Delta<T> {
     /// The one object this is about; `None` if it is about many or none.
     pub fn key(&self) -> Option<KeyRef<'_>> {
         match self {
-            Self::Added(object)
-            | Self::Updated(object)
-            | Self::Deleted(object)
-            | Self::Tombstone(object)
-            | Self::Resynced(object) => Some(object.id().key),
+            Self::Added(object) | Self::Updated(object) | Self::Deleted(object) => Some(object.id().key),
             Self::Vanished { key, .. } => Some(key.into()),
             Self::Undecodable(bad) => bad.key.as_ref().map(KeyRef::from),
-            Self::Replaced(_)
-            | Self::Listed(_)
-            | Self::Bookmark { .. }
-            | Self::Resync
-            | Self::ResyncDone
-            | Self::Restarted { .. } => None,
+            Self::Replaced(_) | Self::Bookmark { .. } | Self::Resync | Self::Restarted { .. } => None,
         }
     }
 }
@@ -284,7 +195,6 @@ impl<T> Clone for Delta<T> {
             Self::Added(object) => Self::Added(object.clone()),
             Self::Updated(object) => Self::Updated(object.clone()),
             Self::Deleted(object) => Self::Deleted(object.clone()),
-            Self::Tombstone(object) => Self::Tombstone(object.clone()),
             Self::Vanished { key, version } => Self::Vanished { key: key.clone(), version: version.clone() },
             Self::Undecodable(bad) => Self::Undecodable(bad.clone()),
             Self::Replaced(Replacement { mark, objects, undecodable }) => Self::Replaced(Replacement {
@@ -292,12 +202,69 @@ impl<T> Clone for Delta<T> {
                 objects: objects.clone(),
                 undecodable: undecodable.clone(),
             }),
-            Self::Listed(mark) => Self::Listed(mark.clone()),
             Self::Bookmark { scope, version } => Self::Bookmark { scope: scope.clone(), version: version.clone() },
             Self::Resync => Self::Resync,
-            Self::Resynced(object) => Self::Resynced(object.clone()),
-            Self::ResyncDone => Self::ResyncDone,
             Self::Restarted { scope } => Self::Restarted { scope: scope.clone() },
         }
+    }
+}
+
+impl<T> Clone for Work<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Deltas(deltas) => Self::Deltas(deltas.clone()),
+            Self::Object(key, deltas) => Self::Object(key.clone(), deltas.clone()),
+            Self::Listed(mark) => Self::Listed(mark.clone()),
+            Self::Resynced => Self::Resynced,
+        }
+    }
+}
+
+impl<T> Clone for Batch<T> {
+    fn clone(&self) -> Self {
+        Self { work: self.work.clone(), bytes: self.bytes, settled: self.settled }
+    }
+}
+
+// What is in an object is nobody's business in a log.
+
+impl<T: Object> fmt::Debug for Delta<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut object = |what: &str, object: &T| write!(f, "{what}({}@{})", object.id().key, object.id().version);
+        match self {
+            Self::Added(added) => object("Added", added),
+            Self::Updated(updated) => object("Updated", updated),
+            Self::Deleted(deleted) => object("Deleted", deleted),
+            Self::Vanished { key, .. } => write!(f, "Vanished({key})"),
+            Self::Undecodable(bad) => write!(f, "Undecodable({:?})", bad.key),
+            Self::Replaced(list) => write!(f, "Replaced({list:?})"),
+            Self::Bookmark { version, .. } => write!(f, "Bookmark({version})"),
+            Self::Resync => f.write_str("Resync"),
+            Self::Restarted { .. } => f.write_str("Restarted"),
+        }
+    }
+}
+
+impl<T: Object> fmt::Debug for Replacement<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unread = self.undecodable.len();
+        write!(f, "{} objects and {unread} unread at {:?}", self.objects.len(), self.mark.version)
+    }
+}
+
+impl<T: Object> fmt::Debug for Work<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deltas(deltas) => f.debug_list().entries(deltas).finish(),
+            Self::Object(_, deltas) => f.debug_list().entries(deltas).finish(),
+            Self::Listed(mark) => write!(f, "Listed({:?})", mark.version),
+            Self::Resynced => f.write_str("Resynced"),
+        }
+    }
+}
+
+impl<T: Object> fmt::Debug for Batch<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.work, f)
     }
 }

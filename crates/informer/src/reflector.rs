@@ -7,9 +7,11 @@
 //! |---|---|
 //! | the watch ends after a while | the next one, from where it ended |
 //! | the connection is lost after a while | the next one, after asking whether the server still is the same |
-//! | the connection is lost at once, or nobody answers, or the server is busy | the same, after a delay |
-//! | the version has expired, or the server sends an error | a new round |
+//! | the connection is lost at once, nobody answers, or the server is away for a moment | the same, after a delay |
+//! | the version has expired after a watch that worked | a new round, after a moment |
+//! | the version has expired again, or the server sends an error | a new round, after a delay |
 //! | the server was restored to an older state | a new round in a new epoch |
+//! | there is no such resource | a new round once in a while |
 //!
 //! Cancellation is dropping: every wait and every request ends at once.
 
@@ -17,158 +19,160 @@ mod backoff;
 mod error;
 mod initial;
 mod open_watch;
-mod options;
+mod page;
+mod phase;
+mod place;
+mod progress;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use tokio::time::{Instant, timeout};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use self::backoff::Backoff;
-pub use self::backoff::BackoffOptions;
 pub use self::error::{IncompleteReason, ReflectorError};
 use self::initial::Streaming;
-use self::open_watch::OpenWatch;
-pub use self::options::{ListReason, ReflectorOptions};
-use crate::health::Phase;
-use crate::object::{Object, ResourceVersion, version_of};
+use self::open_watch::{OpenWatch, Rhythm};
+pub(crate) use self::page::{answered, read_page};
+pub use self::phase::{ListReason, Phase};
+use self::place::Place;
+use crate::object::{Object, ResourceVersion, Scope};
 use crate::queue::{Delta, ListMark, Replacement};
-use crate::source::{Decoded, ListOptions, ListWatch, SourceError, WatchEvent, WatchOptions};
+use crate::settings::InformerOptions;
+use crate::source::{Decoded, ListWatch, SourceError, WatchEvent, WatchOptions};
+use crate::time::after;
 
-/// Watches shorter than this, with nothing in them, are a server's way of saying no.
+/// A watch that ends sooner has not worked.
 const VERY_SHORT: Duration = Duration::from_secs(1);
-/// No watch is asked to end sooner: each one costs the server a connection.
+/// Watches are asked to last at least so long.
 const SHORTEST_WATCH: Duration = Duration::from_secs(300);
-/// How much longer than agreed a watch may stay silent before it is taken for dead.
+/// What a server may be late by.
 const GRACE: Duration = Duration::from_secs(30);
-/// When to list again after one that could not be read in full: at first, and in the end.
+/// A list of which not everything could be read is asked for again after so long, and then twice that, and so on.
 const RETRY_LIST: Duration = Duration::from_secs(30);
 const RETRY_LIST_AT_MOST: Duration = Duration::from_secs(600);
+/// A server that fails so often in a row on opening a watch is asked for everything instead.
+const WATCH_FAILURES: u32 = 3;
+/// How often it is asked whether a resource that was not there is there now.
+const PARKED: Duration = Duration::from_secs(30);
+pub(crate) const PROGRESS_DEADLINE: Duration = Duration::from_secs(30);
 
-/// Where a reflector puts what it learns. Everything but [`Sink::push`] may be left out.
-///
-/// ```
-/// use std::sync::{Arc, Mutex};
-/// use kube_informer::queue::Delta;
-/// use kube_informer::reflector::{ListReason, Reflector, ReflectorError, ReflectorOptions, Sink};
-/// # use kube_informer::source::{Events, Identity, Items, ListOptions, ListWatchFns, SourceError, WatchOptions};
-///
-/// /// Keeps what is worth a line in a log.
-/// #[derive(Clone, Default)]
-/// struct Log(Arc<Mutex<Vec<String>>>);
-///
-/// impl Sink<Identity> for Log {
-///     async fn push(&mut self, _: Delta<Identity>) {}
-///     fn listing(&mut self, reason: ListReason) { self.0.lock().unwrap().push(format!("{} list", reason.as_str())) }
-///     fn failed(&mut self, error: &ReflectorError) { self.0.lock().unwrap().push(error.to_string()) }
-/// }
-///
-/// # let source = ListWatchFns::new(
-/// #     |_: ListOptions| async { Err::<Items<Identity>, _>(SourceError::CutOff) },
-/// #     |_: WatchOptions| async { Err::<Events<Identity>, _>(SourceError::CutOff) },
-/// # );
-/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-/// let log = Log::default();
-/// let mut reflector = Reflector::new(source, log.clone(), ReflectorOptions::default());
-/// reflector.round().await.unwrap_err();
-/// assert_eq!(*log.0.lock().unwrap(), ["first list", "list failed: answer was cut off"]);
-/// # });
-/// ```
+/// Where a reflector puts what it learns.
 pub trait Sink<T>: Send + 'static {
-    /// Takes the next change. May wait, to slow the reflector down.
-    fn push(&mut self, delta: Delta<T>) -> impl Future<Output = ()> + Send;
+    /// Takes a change, which took so many bytes on the wire. A sink that is full waits.
+    fn push(&mut self, delta: Delta<T>, bytes: u64) -> impl Future<Output = ()> + Send;
 
-    /// What the reflector is doing now.
+    /// Waits until everything pushed so far is processed.
+    fn settled(&mut self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+
+    /// What is known of an object, once everything pushed is processed.
+    fn known(&self, object: &T) -> Option<Arc<T>> {
+        let _ = object;
+        None
+    }
+
+    /// The reflector does something else now.
     fn phase(&mut self, phase: Phase) {
         let _ = phase;
     }
 
-    /// Something was heard from the server.
-    fn contact(&mut self) {}
+    /// Something was heard from the server: so many bytes.
+    fn contact(&mut self, bytes: u64) {
+        let _ = bytes;
+    }
 
-    /// Everything is being asked for, and why.
+    /// Everything is asked for.
     fn listing(&mut self, reason: ListReason) {
         let _ = reason;
     }
 
-    /// Something failed; the reflector goes on.
+    /// Something went wrong. The reflector goes on.
     fn failed(&mut self, error: &ReflectorError) {
         let _ = error;
     }
 }
 
-/// Keeps one sink in step with one collection. Usable by itself:
+/// Lists and watches a source for ever, and passes on what it learns.
+///
+/// client-go's `Reflector`. What differs: it writes to a [`Sink`], asks whether a server was restored, and names everything
+/// that goes wrong.
 ///
 /// ```
-/// use kube_informer::reflector::{Reflector, ReflectorOptions, Sink};
 /// use kube_informer::queue::Delta;
-/// # use k8s_openapi::api::core::v1::Pod;
-/// use tokio::sync::mpsc;
-/// # use tokio_util::sync::CancellationToken;
+/// use kube_informer::reflector::{Reflector, Sink};
+/// use kube_informer::source::kube::KubeSource;
+/// use kube_informer::{CancellationToken, InformerOptions};
+/// use k8s_openapi::api::core::v1::ConfigMap;
 ///
-/// struct Sender(mpsc::UnboundedSender<Delta<Pod>>);
+/// /// Ends the reflector with the first list.
+/// struct Once(CancellationToken);
 ///
-/// impl Sink<Pod> for Sender {
-///     async fn push(&mut self, delta: Delta<Pod>) {
-///         let _ = self.0.send(delta);
+/// impl Sink<ConfigMap> for Once {
+///     async fn push(&mut self, delta: Delta<ConfigMap>, _: u64) {
+///         if let Delta::Replaced(list) = delta {
+///             assert_eq!(list.objects.len(), 1);
+///             self.0.cancel();
+///         }
 ///     }
 /// }
 ///
-/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-/// # let server = kube_embedded_apiserver::ApiServer::new();
-/// let source = kube_informer::source::kube::KubeSource::<Pod>::new(server.client());
-/// let (sender, mut deltas) = mpsc::unbounded_channel();
-/// let reflector = Reflector::new(source, Sender(sender), ReflectorOptions::default());
-/// let cancel = CancellationToken::new();
-/// let read = async {
-///     assert!(matches!(deltas.recv().await, Some(Delta::Replaced(list)) if list.objects.is_empty()));
-///     server.create("pods", Some("web"), serde_json::json!({"metadata": {"name": "a"}})).unwrap();
-///     assert!(matches!(deltas.recv().await, Some(Delta::Added(_))));
-///     cancel.cancel();
-/// };
-/// tokio::join!(reflector.run(cancel.clone()), read);
-/// # });
+/// # doc_server::with(async |server| {
+/// let (source, cancel) = (KubeSource::new(server.client()), CancellationToken::new());
+/// Reflector::new(source, Once(cancel.clone()), &InformerOptions::new()).run(cancel).await;
+/// # Ok(()) });
 /// ```
 #[derive(Debug)]
 pub struct Reflector<T, L, S> {
     source: Arc<L>,
     sink: S,
-    options: ReflectorOptions,
-    /// The version after the last change that was passed on. It is ahead of the store.
-    last_version: Option<ResourceVersion>,
-    /// True if the server no longer, or not yet, knows `last_version`.
-    version_unavailable: bool,
-    /// True if the first list came in more than one page: this server does not answer lists from memory.
+    wiring: Wiring,
+    page_size: Option<usize>,
+    watch_timeout: Duration,
+    progress_deadline: Duration,
+    relist_period: Option<Duration>,
+    place: Place,
+    /// True once a list at any version came in pages: the server does not answer from memory.
     paginated: bool,
-    /// True if `last_version` may be of a server that was restored since.
-    doubtful: bool,
-    /// Why the next round begins.
     reason: ListReason,
-    /// The last request for a relist that had been made when the round began.
+    /// The last request for a relist that this round answers.
     request: u64,
-    /// When the last list was complete.
     listed_at: Instant,
-    /// How many lists in a row held objects of which not even the key could be read.
+    /// How many lists in a row were inconclusive.
     inconclusive: u32,
     /// True if a watch has worked since the last time a version expired.
-    watch_worked: bool,
+    worked: bool,
+    /// How often in a row opening a watch ended with an error of the server.
+    watch_failures: u32,
+    /// True while the server says that there is no such resource.
+    parked: bool,
+    rhythm: Rhythm,
     streaming: Streaming,
     backoff: Backoff,
     objects: std::marker::PhantomData<fn() -> T>,
 }
 
-/// What to do once a watch is over.
+/// What a reflector of an informer has beside its settings.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wiring {
+    pub(crate) scope: Scope,
+    /// How often somebody asked for a relist.
+    pub(crate) relist_requests: Option<watch::Receiver<u64>>,
+    /// How many first lists may run at once.
+    pub(crate) first_lists: Option<Arc<Semaphore>>,
+}
+
+/// What comes after a watch.
 enum Next {
-    /// Open the next one at once.
     Watch,
-    /// Wait, then open the next one.
     WaitThenWatch(ReflectorError),
-    /// Start a new round at once.
-    Relist,
-    /// Wait, then start a new round.
+    /// A new round, after a moment if it says so.
+    Relist(Duration),
     WaitThenRelist(ReflectorError),
 }
 
@@ -178,83 +182,39 @@ where
     L: ListWatch<T>,
     S: Sink<T>,
 {
-    /// A reflector that has not asked for anything yet.
-    ///
-    /// ```
-    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
-    /// # let source = ListWatchFns::new(
-    /// #     |_: ListOptions| async {
-    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
-    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
-    /// #     },
-    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
-    /// # );
-    /// use kube_informer::reflector::{Reflector, ReflectorOptions, Sink};
-    /// # use kube_informer::queue::Delta;
-    /// # struct Ignore;
-    /// # impl Sink<Identity> for Ignore { async fn push(&mut self, _: Delta<Identity>) {} }
-    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-    /// # runtime.unwrap().block_on(async {
-    /// // Follows one namespace, and always lists.
-    /// let options = ReflectorOptions { scope: Some("web".into()), streaming: false, ..ReflectorOptions::default() };
-    /// let reflector = Reflector::new(source, Ignore, options);
-    /// assert_eq!(reflector.last_version(), None);
-    /// # });
-    /// ```
-    pub fn new(source: L, sink: S, options: ReflectorOptions) -> Self {
-        let streaming = Streaming::new(options.streaming && source.supports_streaming_lists());
+    /// A reflector that has not begun.
+    pub fn new(source: L, sink: S, options: &InformerOptions) -> Self {
+        let streaming = Streaming::new(options.streaming.unwrap_or(true) && source.supports_streaming_lists());
+        let seed = options.seed.unwrap_or_else(rand::random);
         Self {
             source: Arc::new(source),
             sink,
-            backoff: Backoff::new(options.backoff.clone(), options.seed),
-            options,
-            last_version: None,
-            version_unavailable: false,
+            wiring: Wiring::default(),
+            page_size: options.page_size,
+            watch_timeout: options.watch_timeout.unwrap_or(SHORTEST_WATCH).max(SHORTEST_WATCH),
+            progress_deadline: options.progress_deadline.unwrap_or(PROGRESS_DEADLINE),
+            relist_period: options.relist_period.filter(|period| !period.is_zero()),
+            place: Place::Start,
             paginated: false,
-            doubtful: false,
             reason: ListReason::First,
             request: 0,
             listed_at: Instant::now(),
             inconclusive: 0,
-            watch_worked: false,
+            worked: false,
+            watch_failures: 0,
+            parked: false,
+            rhythm: Rhythm::default(),
             streaming,
+            backoff: Backoff::new(options.backoff.clone().unwrap_or_default(), seed),
             objects: std::marker::PhantomData,
         }
     }
 
-    /// Goes round until cancelled. Ends at once then, wherever it is.
-    ///
-    /// ```
-    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
-    /// # let source = ListWatchFns::new(
-    /// #     |_: ListOptions| async {
-    /// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
-    /// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
-    /// #     },
-    /// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
-    /// # );
-    /// use kube_informer::CancellationToken;
-    /// use kube_informer::reflector::{Reflector, ReflectorOptions, Sink};
-    /// # use kube_informer::queue::Delta;
-    ///
-    /// /// Ends the reflector with the first list.
-    /// struct Once(CancellationToken);
-    ///
-    /// impl Sink<Identity> for Once {
-    ///     async fn push(&mut self, delta: Delta<Identity>) {
-    ///         if let Delta::Replaced(list) = delta {
-    ///             assert_eq!(list.objects.len(), 1);
-    ///             self.0.cancel();
-    ///         }
-    ///     }
-    /// }
-    ///
-    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-    /// let cancel = CancellationToken::new();
-    /// Reflector::new(source, Once(cancel.clone()), ReflectorOptions::default()).run(cancel.clone()).await;
-    /// assert!(cancel.is_cancelled());
-    /// # });
-    /// ```
+    pub(crate) fn wired(self, wiring: Wiring) -> Self {
+        Self { wiring, ..self }
+    }
+
+    /// Asks and follows until cancelled.
     pub async fn run(mut self, cancel: CancellationToken) {
         let forever = async {
             loop {
@@ -276,34 +236,12 @@ where
     /// # Cancel safety
     ///
     /// The next round starts afresh; nothing that was pushed is lost.
-    ///
-    /// A server that ends every watch at once is to be left alone for a while:
-    ///
-    ///
-    /// ```
-    /// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
-    /// use kube_informer::reflector::{Reflector, ReflectorError, ReflectorOptions, Sink};
-    /// # use kube_informer::queue::Delta;
-    /// # struct Ignore;
-    /// # impl Sink<Identity> for Ignore { async fn push(&mut self, _: Delta<Identity>) {} }
-    /// let source = ListWatchFns::new(
-    ///     |_: ListOptions| async {
-    ///         let end = ListEnd { version: Some("7".into()), ..ListEnd::default() };
-    ///         Ok(Items::complete([], end))
-    ///     },
-    ///     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::empty())) },
-    /// );
-    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-    /// # runtime.unwrap().block_on(async {
-    /// let mut reflector = Reflector::<Identity, _, _>::new(source, Ignore, ReflectorOptions::default());
-    /// assert!(matches!(reflector.round().await, Err(ReflectorError::VeryShortWatch { .. })));
-    /// assert_eq!(reflector.last_version(), Some(&"7".into()));
-    /// # });
-    /// ```
     pub async fn round(&mut self) -> Result<(), ReflectorError> {
-        self.request = self.options.relist_requests.as_mut().map_or(0, |requests| *requests.borrow_and_update());
+        // What is known can be compared with only once all that was learnt is part of it.
+        self.sink.settled().await;
+        self.request = self.wiring.relist_requests.as_mut().map_or(0, |requests| *requests.borrow_and_update());
         self.sink.listing(self.reason);
-        let turn = match &self.options.first_lists {
+        let turn = match &self.wiring.first_lists {
             // A semaphore that is closed holds nobody back.
             Some(first_lists) if self.reason == ListReason::First => first_lists.clone().acquire_owned().await.ok(),
             _ => None,
@@ -316,19 +254,25 @@ where
             let next = match stream.take() {
                 Some(events) => self.follow(events).await,
                 // Without a version there is no telling what was missed between two watches.
-                None if watched && self.last_version.is_none() => return Ok(()),
+                None if watched && self.place.version().is_none() => return Ok(()),
                 None => self.watch().await,
             };
             watched = true;
             match next {
                 Next::Watch => {}
                 Next::WaitThenWatch(error) => {
-                    self.sink.failed(&error);
-                    self.wait(&error).await;
+                    self.report(&error);
+                    if self.wait(&error).await == Waited::RelistRequested {
+                        self.reason = ListReason::Requested;
+                        return Ok(());
+                    }
                 }
-                Next::Relist => return Ok(()),
+                Next::Relist(moment) => {
+                    self.pause(moment).await;
+                    return Ok(());
+                }
                 Next::WaitThenRelist(error) => {
-                    self.sink.failed(&error);
+                    self.report(&error);
                     return Err(error);
                 }
             }
@@ -337,34 +281,48 @@ where
 
     /// The version after the last change that was passed on.
     pub fn last_version(&self) -> Option<&ResourceVersion> {
-        self.last_version.as_ref()
+        self.place.version()
     }
 
     /// Opens a watch where the last one ended, and follows it.
     async fn watch(&mut self) -> Next {
-        if self.doubtful {
-            match self.is_restored().await {
-                Ok(false) => self.doubtful = false,
-                Ok(true) => {
+        if let Place::Doubtful(last) = self.place.clone() {
+            match answered(self.progress_deadline, self.source.newest_version()).await {
+                Ok(now) if self.place.is_contradicted_by(now.as_ref()) => {
                     self.restart().await;
-                    return Next::Relist;
+                    return Next::Relist(Duration::ZERO);
                 }
-                Err(error) if error.is_overload() || error.is_unreachable() || error.is_interruption() => {
-                    return Next::WaitThenWatch(ReflectorError::Watch(error));
-                }
-                Err(error) => return Next::WaitThenRelist(ReflectorError::Watch(error)),
+                Ok(_) => self.place = Place::At(last),
+                Err(error) => return self.not_answered(error),
             }
         }
         match self.open(false).await {
-            Ok(events) => self.follow(events).await,
-            Err(error) if error.is_version_unavailable() => self.expired(error),
-            Err(error) if error.is_overload() => Next::WaitThenWatch(ReflectorError::Watch(error)),
-            Err(error) if error.is_unreachable() => {
-                self.doubtful = true;
-                Next::WaitThenWatch(ReflectorError::Watch(error))
+            Ok(events) => {
+                self.watch_failures = 0;
+                self.follow(events).await
             }
-            Err(error) => Next::WaitThenRelist(ReflectorError::Watch(error)),
+            Err(error) => self.not_answered(error),
         }
+    }
+
+    /// A watch, or the question that comes before it, was not answered.
+    fn not_answered(&mut self, error: SourceError) -> Next {
+        if error.is_version_unavailable() {
+            return self.expired(error);
+        }
+        let same_again = if error.has_code(&[500]) {
+            self.watch_failures += 1;
+            self.watch_failures <= WATCH_FAILURES
+        } else {
+            error.is_unavailable() || error.is_unreachable() || error.is_interruption() || error.has_code(&[401, 403])
+        };
+        let error = ReflectorError::Watch(error);
+        if !same_again {
+            self.watch_failures = 0;
+            return Next::WaitThenRelist(error);
+        }
+        self.place.doubt();
+        Next::WaitThenWatch(error)
     }
 
     /// Passes on what a watch sends, until it ends.
@@ -372,38 +330,57 @@ where
         self.sink.phase(Phase::Watching);
         let mut relist = std::pin::pin!(self.relist_wanted());
         let ended = loop {
-            let deadline = watch.deadline();
+            let dead_at = watch.dead_at(self.rhythm);
             let event = tokio::select! {
                 biased;
                 () = &mut relist => {
                     self.reason = ListReason::Requested;
-                    return Next::Relist;
+                    return Next::Relist(Duration::ZERO);
                 }
-                event = timeout(deadline, watch.events.next()) => event,
+                event = timeout_at(dead_at.min(watch.pace.due()), watch.events.next()) => event,
             };
             match event {
-                Err(_) => break Err(ReflectorError::Silent { after: deadline }),
+                Err(_) if Instant::now() >= dead_at => {
+                    self.rhythm.was_silent();
+                    break Err(ReflectorError::Silent { after: watch.silent_for() });
+                }
+                Err(_) => {}
                 Ok(None) => break Ok(()),
                 Ok(Some(Err(error))) => break Err(ReflectorError::Stream(error)),
                 Ok(Some(Ok(event))) if event.is_of_nobody_knows_what() => break Err(ReflectorError::Unreadable),
                 Ok(Some(Ok(event))) => {
-                    self.sink.contact();
-                    self.backoff.healthy();
-                    watch.heard(&event);
-                    self.pass_on(event, watch.unordered).await;
+                    let bytes = watch.bytes();
+                    self.sink.contact(bytes);
+                    watch.hear(&event, &mut self.rhythm);
+                    self.pass_on(event, bytes, watch.unordered).await;
                 }
             }
+            if let Err(stalled) = watch.pace.check_within(watch.events.meter(), watch.heard) {
+                break Err(ReflectorError::Stream(stalled));
+            }
         };
-        let lasted = watch.opened.elapsed();
-        drop(watch.events);
+        self.after(watch, ended)
+    }
+
+    /// What to do after a watch that ended so.
+    fn after(&mut self, watch: OpenWatch<T>, ended: Result<(), ReflectorError>) -> Next {
+        let OpenWatch { events, heard, began, after_initial_state, .. } = watch;
+        drop(events);
+        let lasted = began.elapsed();
         // A server that sends one event and then an error, again and again, must not be listed without pause.
-        self.watch_worked |= watch.heard > 0 && lasted >= VERY_SHORT;
+        let worked = heard > 0 && lasted >= VERY_SHORT;
+        self.worked |= worked;
+        if heard > 0 {
+            self.backoff.healthy(lasted);
+        }
         match ended {
-            Ok(()) if watch.heard > 0 && lasted >= VERY_SHORT => Next::Watch,
+            Ok(()) if worked => Next::Watch,
             // Something came, but a server that ends every watch at once must not be asked without end.
-            Ok(()) if watch.heard > 0 => Next::WaitThenWatch(ReflectorError::VeryShortWatch { lasted }),
+            Ok(()) if heard > 0 || after_initial_state && lasted < VERY_SHORT => {
+                Next::WaitThenWatch(ReflectorError::VeryShortWatch { lasted })
+            }
             Ok(()) if lasted >= VERY_SHORT => {
-                self.doubtful = true;
+                self.place.doubt();
                 Next::Watch
             }
             Ok(()) => Next::WaitThenRelist(ReflectorError::VeryShortWatch { lasted }),
@@ -412,33 +389,40 @@ where
                 Next::WaitThenWatch(ReflectorError::Stream(error))
             }
             Err(error) if error.is_lost_connection() => {
-                self.doubtful = true;
+                self.place.doubt();
                 // One that worked for a while has earned a new connection at once.
-                if watch.heard == 0 || lasted < VERY_SHORT {
+                if !worked {
                     return Next::WaitThenWatch(error);
                 }
-                self.sink.failed(&error);
+                self.report(&error);
                 Next::Watch
             }
             Err(error) => Next::WaitThenRelist(error),
         }
     }
 
+    /// The first time a version expires after a watch that worked, everything is asked for again after a moment.
+    fn expired(&mut self, error: SourceError) -> Next {
+        let error = ReflectorError::Expired(error);
+        self.reason = ListReason::Expired;
+        self.place.give_up();
+        if std::mem::take(&mut self.worked) {
+            self.report(&error);
+            Next::Relist(self.backoff.moment())
+        } else {
+            Next::WaitThenRelist(error)
+        }
+    }
+
     /// Waits until somebody asks for a relist, or it is time for one.
     fn relist_wanted(&self) -> impl Future<Output = ()> + Send + use<T, L, S> {
-        let (requests, handled) = (self.options.relist_requests.clone(), self.request);
+        let requested = self.relist_requested();
         // What a list did not tell is asked for again before long: the next one may be readable.
         let again =
             self.inconclusive.checked_sub(1).map(|times| (RETRY_LIST * (1 << times.min(5))).min(RETRY_LIST_AT_MOST));
-        let period = self.options.relist_period.into_iter().chain(again).min();
-        let due = period.map(|period| self.listed_at + period);
+        let period = self.relist_period.into_iter().chain(again).min();
+        let due = period.map(|period| after(self.listed_at, period));
         async move {
-            let requested = async {
-                let Some(mut requests) = requests else { return std::future::pending().await };
-                if requests.wait_for(|request| *request > handled).await.is_err() {
-                    std::future::pending::<()>().await; // Nobody is left who could ask.
-                }
-            };
             let due = async {
                 match due {
                     Some(due) => tokio::time::sleep_until(due).await,
@@ -453,24 +437,27 @@ where
         }
     }
 
-    /// The first time a version expires after a watch that worked, everything is asked for again at once.
-    fn expired(&mut self, error: SourceError) -> Next {
-        let error = ReflectorError::Expired(error);
-        self.reason = ListReason::Expired;
-        if std::mem::take(&mut self.watch_worked) {
-            self.sink.failed(&error);
-            Next::Relist
-        } else {
-            Next::WaitThenRelist(error)
+    /// Waits until somebody asks for a relist.
+    fn relist_requested(&self) -> impl Future<Output = ()> + Send + use<T, L, S> {
+        let (requests, handled) = (self.wiring.relist_requests.clone(), self.request);
+        async move {
+            let Some(mut requests) = requests else { return std::future::pending().await };
+            if requests.wait_for(|request| *request > handled).await.is_err() {
+                std::future::pending::<()>().await; // Nobody is left who could ask.
+            }
         }
     }
 
     /// Passes one event on. If `unordered`, its version says nothing of what may still be missing.
-    async fn pass_on(&mut self, event: WatchEvent<T>, unordered: bool) {
+    async fn pass_on(&mut self, event: WatchEvent<T>, bytes: u64, unordered: bool) {
         let (version, delta) = match event {
-            WatchEvent::Added(Decoded::Object(object)) => (version_of(&*object), Delta::Added(object)),
-            WatchEvent::Modified(Decoded::Object(object)) => (version_of(&*object), Delta::Updated(object)),
-            WatchEvent::Deleted(Decoded::Object(object)) => (version_of(&*object), Delta::Deleted(object)),
+            WatchEvent::Added(Decoded::Object(object)) => (object.id().known_version(), Delta::Added(Arc::new(object))),
+            WatchEvent::Modified(Decoded::Object(object)) => {
+                (object.id().known_version(), Delta::Updated(Arc::new(object)))
+            }
+            WatchEvent::Deleted(Decoded::Object(object)) => {
+                (object.id().known_version(), Delta::Deleted(Arc::new(object)))
+            }
             WatchEvent::Deleted(Decoded::Bad(bad)) if bad.key.is_some() => {
                 let version = bad.version;
                 let Some(key) = bad.key else { return };
@@ -480,87 +467,94 @@ where
             | WatchEvent::Modified(Decoded::Bad(bad))
             | WatchEvent::Deleted(Decoded::Bad(bad)) => (bad.version.clone(), Delta::Undecodable(bad)),
             WatchEvent::Bookmark { version, .. } => {
-                let scope = self.options.scope.clone();
+                let scope = self.wiring.scope.clone();
                 (Some(version.clone()), Delta::Bookmark { scope, version })
             }
         };
-        match version.filter(|version| !unordered && self.can_go_on_from(version)) {
-            Some(version) => self.last_version = Some(version),
+        match version.filter(|version| !unordered && self.place.can_reach(version)) {
+            Some(version) => self.place = Place::At(version),
             None if matches!(delta, Delta::Bookmark { .. }) => return,
             None => debug!("event without a usable version"),
         }
-        self.sink.push(delta).await;
-    }
-
-    /// False for a version that is missing, older than one already seen, or of another kind.
-    fn can_go_on_from(&self, version: &ResourceVersion) -> bool {
-        match &self.last_version {
-            _ if version.as_str().is_empty() => false,
-            None => true,
-            Some(last) => version.is_at_least(last) || !last.is_number(),
-        }
-    }
-
-    /// Asks which version the server is at: one below ours means that it was restored from an older state.
-    async fn is_restored(&mut self) -> Result<bool, SourceError> {
-        let Some(last) = self.last_version.clone() else { return Ok(false) };
-        let options = ListOptions { limit: 1, ..ListOptions::default() };
-        let end = self.list_page(options, |_| {}).await?;
-        Ok(end.version.is_some_and(|now| now.is_older_than(&last)))
+        self.sink.push(delta, bytes).await;
     }
 
     /// Nothing known of versions holds any longer.
     async fn restart(&mut self) {
-        warn!(
-            scope = self.options.scope.as_deref(),
-            "server was restored to an older state; asking for everything again"
-        );
+        let scope = self.wiring.scope.clone();
+        warn!(scope = scope.as_deref(), "server was restored to an older state; asking for everything again");
         self.reason = ListReason::Restored;
-        self.last_version = None;
-        self.version_unavailable = false;
-        self.doubtful = false;
-        self.sink.push(Delta::Restarted { scope: self.options.scope.clone() }).await;
+        self.place = Place::Restored;
+        self.sink.settled().await;
+        self.sink.push(Delta::Restarted { scope }, 0).await;
+        self.sink.settled().await;
     }
 
     async fn open(&mut self, initial_events: bool) -> Result<OpenWatch<T>, SourceError> {
-        let agreed = self.backoff.spread(self.options.watch_timeout.max(SHORTEST_WATCH));
-        let version = match initial_events && self.version_unavailable {
-            true => None,
-            false => self.last_version.clone(),
+        let agreed = self.backoff.spread(self.watch_timeout);
+        let version = match (&self.place, initial_events) {
+            (Place::Unavailable(_), true) => None,
+            (place, _) => place.version().cloned(),
         };
         let unordered = version.is_none() && !initial_events;
         // Taken before the request: what the server spends on it counts as part of the watch.
         let opened = Instant::now();
         let options = WatchOptions { version, initial_events, timeout: agreed };
-        let events = timeout(self.options.progress_deadline + GRACE, self.source.watch(options))
-            .await
-            .map_err(|elapsed| SourceError::Unreachable(Arc::new(elapsed)))??;
-        self.sink.contact();
-        Ok(OpenWatch { events, opened, agreed, heard: 0, unordered, last_bookmark: None, rhythm: None })
+        let events = answered(self.progress_deadline, self.source.watch(options)).await?;
+        self.sink.contact(0);
+        Ok(OpenWatch::new(events, opened, agreed, unordered, self.progress_deadline))
     }
 
-    async fn wait(&mut self, error: &ReflectorError) {
-        let delay = self.backoff.next(error.retry_after());
-        debug!(scope = self.options.scope.as_deref(), ?delay, %error, "waiting before the next attempt");
-        self.sink.phase(Phase::BackingOff { until: Instant::now() + delay, why: error.to_string() });
-        tokio::time::sleep(delay).await;
+    /// Tells of a failure; of a resource that is not there only once.
+    fn report(&mut self, error: &ReflectorError) {
+        let missing = error.is_missing_resource();
+        let parked = std::mem::replace(&mut self.parked, missing);
+        if !(missing && parked) {
+            self.sink.failed(error);
+        }
+    }
+
+    async fn wait(&mut self, error: &ReflectorError) -> Waited {
+        let (delay, why) = (self.backoff.next(error.retry_after()), error.to_string());
+        let delay = if self.parked { delay.max(PARKED) } else { delay };
+        let until = after(Instant::now(), delay);
+        debug!(scope = self.wiring.scope.as_deref(), ?delay, %error, "waiting before the next attempt");
+        self.sink.phase(if self.parked { Phase::Parked { until, why } } else { Phase::BackingOff { until, why } });
+        self.pause(delay).await
+    }
+
+    /// Lets time pass, but no longer than until somebody asks for a relist.
+    async fn pause(&self, delay: Duration) -> Waited {
+        if delay.is_zero() {
+            return Waited::Enough;
+        }
+        tokio::select! {
+            biased;
+            () = self.relist_requested() => Waited::RelistRequested,
+            () = tokio::time::sleep(delay) => Waited::Enough,
+        }
     }
 
     /// Hands over a complete state.
-    async fn replace(&mut self, replacement: Replacement<T>) {
-        let version = replacement.mark.version.clone();
-        if version.as_ref().zip(self.last_version.as_ref()).is_some_and(|(new, last)| new.is_older_than(last)) {
-            self.restart().await;
-        }
-        self.last_version = version;
-        self.version_unavailable = false;
-        self.doubtful = false;
+    async fn replace(&mut self, replacement: Replacement<T>, bytes: u64) {
+        self.place = match replacement.mark.version.clone() {
+            Some(version) => Place::At(version),
+            None => Place::Start,
+        };
         self.listed_at = Instant::now();
+        self.parked = false;
         self.inconclusive = if replacement.is_conclusive() { 0 } else { self.inconclusive + 1 };
-        self.sink.push(Delta::Replaced(replacement)).await;
+        self.sink.push(Delta::Replaced(replacement), bytes).await;
     }
 
     fn mark(&self, version: Option<ResourceVersion>) -> ListMark {
-        ListMark { scope: self.options.scope.clone(), version, request: self.request, inconclusive: false }
+        ListMark { scope: self.wiring.scope.clone(), version, request: self.request, ..ListMark::default() }
     }
+}
+
+/// Why a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    Enough,
+    RelistRequested,
 }

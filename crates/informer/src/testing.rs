@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::object::{DecodeError, Id, KeyRef, Object, Raw};
+use crate::object::{Id, KeyRef, Object};
 
 /// `namespace/name@version`, with any number of values to index by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,10 +15,6 @@ pub(crate) struct Thing {
 }
 
 impl Object for Thing {
-    fn decode(_: Raw<'_>) -> Result<Self, DecodeError> {
-        Err(DecodeError::NoName)
-    }
-
     fn id(&self) -> Id<'_> {
         Id { key: KeyRef::new(&self.namespace, &self.name), uid: &self.uid, version: &self.version }
     }

@@ -8,95 +8,79 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::object::Object;
-use crate::queue::{Delta, Queue};
+use crate::queue::{Batch, Delta, Queue};
 use crate::reflector::Sink;
 use crate::store::Store;
 
 /// So many changes may wait; beyond that those who push do.
 const BOUND: usize = 2000;
+/// So many bytes, as they came over the wire.
+pub(crate) const BYTES: u64 = 8 * 1024 * 1024;
 
-/// Changes between those who learn of them and the one who makes them: the classic controller's loop, for any queue and
-/// any process function. Cloning gives another handle.
+/// Takes changes out of a queue, one batch after the other: the classic controller's loop, for any queue and any process
+/// function.
 ///
 /// An informer uses one by itself; by hand it is a reflector, a queue and a function:
 ///
 /// ```
 /// use kube_informer::apply::{Changes, OnError};
-/// use kube_informer::queue::{Delta, DeltaFifo};
-/// use kube_informer::reflector::{Reflector, ReflectorOptions};
-/// use kube_informer::{CancellationToken, Store};
-/// # use kube_informer::source::{Events, Identity, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
-/// # let source = ListWatchFns::new(
-/// #     |_: ListOptions| async {
-/// #         let thing = Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
-/// #         Ok(Items::complete([thing], ListEnd { version: Some("7".into()), ..ListEnd::default() }))
-/// #     },
-/// #     |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
-/// # );
-/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-/// let (store, mut writer) = Store::new(0);
-/// let changes = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
-/// let reflector = Reflector::new(source, changes.sink(), ReflectorOptions::default());
+/// use kube_informer::queue::{Batch, DeltaFifo, KeyDelta, Work};
+/// use kube_informer::{CancellationToken, InformerOptions, Reflector, Store, source::kube::KubeSource};
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # doc_server::with(async |server| {
+/// let (store, mut writer) = Store::<ConfigMap>::new(0);
+/// let (sink, mut changes) = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
+/// let reflector = Reflector::new(KubeSource::new(server.client()), sink, &InformerOptions::new());
 /// let cancel = CancellationToken::new();
-/// let process = |batch: Vec<Delta<Identity>>| {
-///     for delta in batch {
-///         match delta {
-///             Delta::Updated(object) => { writer.put(object); }
-///             Delta::Listed(_) => cancel.cancel(), // Enough for an example.
-///             other => return Err(format!("{other:?} is for another day").into()),
-///         }
+/// let process = |batch: Batch<ConfigMap>| {
+///     match batch.work {
+///         Work::Object(_, deltas) => for delta in deltas {
+///             let KeyDelta::Replaced(object) = delta else { return Err("for another day".into()) };
+///             writer.put(object);
+///         },
+///         Work::Listed(_) => cancel.cancel(), // Enough for an example.
+///         _ => {}
 ///     }
 ///     Ok(())
 /// };
 /// let report = OnError::Report(Box::new(|error| panic!("{error}")));
 /// tokio::join!(reflector.run(cancel.clone()), changes.process(process, report, cancel.clone()));
 /// assert!(store.contains("web/a"));
-/// # });
+/// # Ok(()) });
 /// ```
 pub struct Changes<T> {
     shared: Arc<Shared<T>>,
 }
 
+/// Puts changes into a queue. Cloning gives another handle.
+pub struct ChangesSink<T> {
+    shared: Arc<Shared<T>>,
+}
+
 struct Shared<T> {
-    queue: Mutex<Box<dyn Queue<T>>>,
+    state: Mutex<State<T>>,
     /// What the queue may ask for what is known already.
     known: Store<T>,
+    bytes: u64,
     arrived: Notify,
     room: Notify,
+    processed: Notify,
+}
+
+struct State<T> {
+    queue: Box<dyn Queue<T>>,
+    /// True once nobody takes anything out any more.
+    closed: bool,
+}
+
+/// A batch that was taken out and is not yet processed: whatever is pushed meanwhile is judged by it. Dropping says that it
+/// is processed.
+pub struct InHand<'c, T: 'static> {
+    shared: &'c Shared<T>,
+    batch: Option<Batch<T>>,
 }
 
 /// What to do with changes that could not be processed. They are reported in any case.
-///
-/// A function that fails once gets the same changes again:
-///
-///
-/// ```
-/// # use std::sync::Arc;
-/// # use kube_informer::source::Identity;
-/// # let thing = |key: &str, version: &str| {
-/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-/// # };
-/// # use kube_informer::{CancellationToken, Delta, Store};
-/// use kube_informer::apply::{Changes, OnError};
-/// use kube_informer::queue::OrderedQueue;
-/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-/// let changes = Changes::new(OrderedQueue::new(), Store::new(0).0);
-/// changes.push(Delta::Added(thing("web/a", "1"))).await;
-/// let (cancel, mut attempts) = (CancellationToken::new(), 0);
-/// let process = |batch: Vec<Delta<Identity>>| {
-///     assert_eq!(batch[0].key(), Some("web/a".into()));
-///     attempts += 1;
-///     if attempts == 1 {
-///         return Err("not today".into());
-///     }
-///     cancel.cancel();
-///     Ok(())
-/// };
-/// let retry = OnError::Retry(Box::new(|error| assert_eq!(error.to_string(), "not today")));
-/// changes.process(process, retry, cancel.clone()).await;
-/// assert_eq!(attempts, 2);
-/// # });
-/// ```
 pub enum OnError {
     /// Go on with the next.
     Report(Report),
@@ -108,62 +92,79 @@ pub enum OnError {
 type Report = Box<dyn Fn(&(dyn Error + Send + Sync)) + Send + Sync>;
 
 impl<T: Object> Changes<T> {
-    /// Nothing waits yet. `known` is what is known already, for queues that ask.
-    pub fn new(queue: impl Queue<T>, known: Store<T>) -> Self {
-        Self::boxed(Box::new(queue), known)
+    /// An empty queue, and where to put changes in. `known` is what is known already, for queues that ask.
+    pub fn new(queue: impl Queue<T>, known: Store<T>) -> (ChangesSink<T>, Self) {
+        Self::boxed(Box::new(queue), known, BYTES)
     }
 
-    pub(crate) fn boxed(queue: Box<dyn Queue<T>>, known: Store<T>) -> Self {
-        let shared = Shared { queue: Mutex::new(queue), known, arrived: Notify::new(), room: Notify::new() };
-        Self { shared: Arc::new(shared) }
+    pub(crate) fn boxed(queue: Box<dyn Queue<T>>, known: Store<T>, bytes: u64) -> (ChangesSink<T>, Self) {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State { queue, closed: false }),
+            known,
+            bytes,
+            arrived: Notify::new(),
+            room: Notify::new(),
+            processed: Notify::new(),
+        });
+        (ChangesSink { shared: shared.clone() }, Self { shared })
     }
 
-    /// Where a reflector can put what it learns.
+    /// Takes the next batch out, once there is one.
     ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
-    /// # use kube_informer::{Delta, Store, apply::Changes, queue::OrderedQueue};
-    /// use kube_informer::reflector::Sink as _;
-    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-    /// let changes = Changes::new(OrderedQueue::new(), Store::new(0).0);
-    /// changes.sink().push(Delta::Added(thing("web/a", "1"))).await;
-    /// assert_eq!(changes.len(), 1);
-    /// # });
-    /// ```
-    pub fn sink(&self) -> ChangesSink<T> {
-        ChangesSink(self.clone())
+    /// # Cancel safety
+    ///
+    /// Nothing is taken out unless it is returned.
+    pub async fn next(&mut self) -> InHand<'_, T> {
+        loop {
+            if let Some(batch) = self.shared.state.lock().queue.pop() {
+                self.shared.room.notify_waiters();
+                return InHand { shared: &self.shared, batch: Some(batch) };
+            }
+            self.shared.arrived.notified().await;
+        }
     }
 
-    /// Puts a change in, once there is room for it.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
-    /// # use kube_informer::{Delta, Store, apply::Changes, queue::OrderedQueue};
-    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-    /// let changes = Changes::new(OrderedQueue::new(), Store::new(0).0);
-    /// changes.push(Delta::Added(thing("web/a", "1"))).await;
-    /// changes.push(Delta::Updated(thing("web/a", "2"))).await;
-    /// assert_eq!(changes.len(), 2);
-    /// # });
-    /// ```
-    pub async fn push(&self, delta: Delta<T>) {
-        let Shared { queue, known, arrived, room } = &*self.shared;
+    /// Hands batch after batch to a function, until cancelled. What still waits then is not processed.
+    pub async fn process<F>(&mut self, mut process: F, on_error: OnError, cancel: CancellationToken)
+    where
+        F: FnMut(Batch<T>) -> Result<(), Box<dyn Error + Send + Sync>>,
+    {
+        let forever = async {
+            loop {
+                let mut in_hand = self.next().await;
+                let copy = in_hand.batch().filter(|_| matches!(on_error, OnError::Retry(_))).cloned();
+                let Some(batch) = in_hand.take() else { continue };
+                let Err(error) = process(batch) else { continue };
+                let (OnError::Report(report) | OnError::Retry(report)) = &on_error;
+                report(&*error);
+                if let Some(batch) = copy {
+                    in_hand.shared.state.lock().queue.put_back(batch);
+                    drop(in_hand);
+                    // A function that fails every time must not keep others from running.
+                    tokio::task::yield_now().await;
+                }
+            }
+        };
+        cancel.run_until_cancelled(forever).await;
+    }
+}
+
+impl<T: Object> ChangesSink<T> {
+    /// Puts a change in, which took so many bytes on the wire, once there is room for it. One of any size is let through if
+    /// nothing else waits.
+    pub async fn push(&self, delta: Delta<T>, bytes: u64) {
+        let Shared { state, known, bytes: limit, arrived, room, .. } = &*self.shared;
         loop {
             // Listened for from before the look, so that room made in between is not missed.
             let mut room = std::pin::pin!(room.notified());
             room.as_mut().enable();
             {
-                let mut queue = queue.lock();
-                if queue.len() < BOUND {
-                    queue.push(delta, known);
+                let mut state = state.lock();
+                if state.closed {
+                    return;
+                }
+                if state.queue.len() < BOUND && (state.queue.bytes() < *limit || state.queue.is_empty()) {
+                    state.queue.push(delta, bytes, known);
                     arrived.notify_one();
                     return;
                 }
@@ -172,97 +173,26 @@ impl<T: Object> Changes<T> {
         }
     }
 
-    /// Takes the next batch out, once there is one, and says whether anything older still waits. All of the batch before is
-    /// taken for processed.
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is taken out unless it is returned.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
-    /// # use kube_informer::{Delta, Store, apply::Changes, queue::DeltaFifo};
-    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-    /// let changes = Changes::new(DeltaFifo::new(), Store::new(0).0);
-    /// changes.push(Delta::Added(thing("web/a", "1"))).await;
-    /// changes.push(Delta::Added(thing("web/b", "2"))).await;
-    /// let (batch, settled) = changes.next().await;
-    /// assert_eq!((batch.len(), settled), (1, false), "b still waits");
-    /// assert!(changes.next().await.1, "nothing else does");
-    /// # });
-    /// ```
-    pub async fn next(&self) -> (Vec<Delta<T>>, bool) {
+    /// Waits until everything pushed so far is processed, or nobody processes anything any more.
+    pub async fn settled(&self) {
+        let Shared { state, processed, .. } = &*self.shared;
+        let all = state.lock().queue.progress().0;
         loop {
+            let mut processed = std::pin::pin!(processed.notified());
+            processed.as_mut().enable();
             {
-                let mut queue = self.shared.queue.lock();
-                queue.processed();
-                let batch = queue.pop_batch();
-                if !batch.is_empty() {
-                    let settled = queue.is_settled();
-                    drop(queue);
-                    self.shared.room.notify_waiters();
-                    return (batch, settled);
+                let state = state.lock();
+                if state.closed || state.queue.progress().1 >= all {
+                    return;
                 }
             }
-            self.shared.arrived.notified().await;
+            processed.await;
         }
-    }
-
-    /// Hands batch after batch to a function, until cancelled. What still waits then is not processed.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
-    /// # use kube_informer::{CancellationToken, Delta, Store, queue::OrderedQueue};
-    /// use kube_informer::apply::{Changes, OnError};
-    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-    /// let (store, mut writer) = Store::new(0);
-    /// let changes = Changes::new(OrderedQueue::new(), store.clone());
-    /// changes.push(Delta::Added(thing("web/a", "1"))).await;
-    /// let cancel = CancellationToken::new();
-    /// let put = |batch| {
-    ///     for delta in batch {
-    ///         let Delta::Added(object) = delta else { return Err("only what is new".into()) };
-    ///         writer.put(object);
-    ///     }
-    ///     cancel.cancel();
-    ///     Ok(())
-    /// };
-    /// changes.process(put, OnError::Report(Box::new(|error| panic!("{error}"))), cancel.clone()).await;
-    /// assert!(store.contains("web/a"));
-    /// # });
-    /// ```
-    pub async fn process<F>(&self, mut process: F, on_error: OnError, cancel: CancellationToken)
-    where
-        F: FnMut(Vec<Delta<T>>) -> Result<(), Box<dyn Error + Send + Sync>>,
-    {
-        let forever = async {
-            loop {
-                let (batch, _) = self.next().await;
-                let copy = matches!(on_error, OnError::Retry(_)).then(|| batch.clone());
-                let Err(error) = process(batch) else { continue };
-                let (OnError::Report(report) | OnError::Retry(report)) = &on_error;
-                report(&*error);
-                if let Some(batch) = copy {
-                    self.shared.queue.lock().put_back(batch);
-                    // A function that fails every time must not keep others from running.
-                    tokio::task::yield_now().await;
-                }
-            }
-        };
-        cancel.run_until_cancelled(forever).await;
     }
 
     /// How many changes wait.
     pub fn len(&self) -> usize {
-        self.shared.queue.lock().len()
+        self.shared.state.lock().queue.len()
     }
 
     /// True if nothing waits.
@@ -270,51 +200,79 @@ impl<T: Object> Changes<T> {
         self.len() == 0
     }
 
+    /// How many bytes all that waits took on the wire.
+    pub fn bytes(&self) -> u64 {
+        self.shared.state.lock().queue.bytes()
+    }
+
     /// True once the first population is processed.
-    ///
-    /// ```
-    /// # use kube_informer::{Delta, Store, apply::Changes, source::Identity};
-    /// # use kube_informer::queue::{ListMark, OrderedQueue, Replacement};
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// let changes = Changes::<Identity>::new(OrderedQueue::new(), Store::new(0).0);
-    /// let empty = Replacement { mark: ListMark::default(), objects: Vec::new(), undecodable: Vec::new() };
-    /// changes.push(Delta::Replaced(empty)).await;
-    /// changes.next().await;
-    /// assert!(!changes.has_synced(), "it is in our hands");
-    /// # changes.push(Delta::Resync).await;
-    /// changes.next().await;
-    /// assert!(changes.has_synced());
-    /// # });
-    /// ```
     pub fn has_synced(&self) -> bool {
-        self.shared.queue.lock().has_synced()
+        self.shared.state.lock().queue.has_synced()
     }
 }
-
-/// Puts what a reflector learns into [`Changes`].
-pub struct ChangesSink<T>(Changes<T>);
 
 impl<T: Object> Sink<T> for ChangesSink<T> {
-    async fn push(&mut self, delta: Delta<T>) {
-        self.0.push(delta).await;
+    async fn push(&mut self, delta: Delta<T>, bytes: u64) {
+        Self::push(self, delta, bytes).await;
+    }
+
+    async fn settled(&mut self) {
+        Self::settled(self).await;
+    }
+
+    fn known(&self, object: &T) -> Option<Arc<T>> {
+        self.shared.known.get(object.id().key)
     }
 }
 
-impl<T> Clone for Changes<T> {
+impl<T: 'static> InHand<'_, T> {
+    /// The batch, unless it was taken out.
+    pub fn batch(&self) -> Option<&Batch<T>> {
+        self.batch.as_ref()
+    }
+
+    /// Takes the batch out of the guard, which goes on to say that it is in hand.
+    pub fn take(&mut self) -> Option<Batch<T>> {
+        self.batch.take()
+    }
+}
+
+impl<T: 'static> Drop for InHand<'_, T> {
+    fn drop(&mut self) {
+        self.shared.state.lock().queue.processed();
+        self.shared.processed.notify_waiters();
+    }
+}
+
+impl<T> Drop for Changes<T> {
+    fn drop(&mut self) {
+        self.shared.state.lock().closed = true;
+        self.shared.room.notify_waiters();
+        self.shared.processed.notify_waiters();
+    }
+}
+
+impl<T> Clone for ChangesSink<T> {
     fn clone(&self) -> Self {
         Self { shared: self.shared.clone() }
     }
 }
 
-impl<T: Object> std::fmt::Debug for Changes<T> {
+impl<T> std::fmt::Debug for Changes<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Changes").field("len", &self.len()).finish_non_exhaustive()
+        f.write_str("Changes")
     }
 }
 
 impl<T: Object> std::fmt::Debug for ChangesSink<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("ChangesSink").field(&self.0).finish()
+        f.debug_struct("ChangesSink").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T: Object> std::fmt::Debug for InHand<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("InHand").field(&self.batch).finish()
     }
 }
 

@@ -101,6 +101,13 @@ impl Metrics {
         folded.absolute(folds);
     }
 
+    /// A handler is gone: nothing waits for it any more.
+    pub(crate) fn forget_handler(&self, handler: &str) {
+        if let Some((backlog, _)) = self.handlers.lock().remove(handler) {
+            backlog.set(0.0);
+        }
+    }
+
     /// Nothing waits and nothing is known any more.
     pub(crate) fn zero(&self) {
         self.queued.set(0.0);

@@ -1,4 +1,4 @@
-//! What runs inside an informer: it applies, keeps time, and ends aloud if something panics.
+//! What runs inside an informer: it applies, keeps time, and ends aloud if something panics or its runtime goes.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -10,39 +10,65 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Core;
-use crate::health::{InformerError, Phase};
-use crate::object::Object;
-use crate::queue::{Delta, Scope};
-use crate::reflector::{ListReason, ReflectorError, Sink};
+use crate::apply::{Applier, Changes};
+use crate::health::InformerError;
+use crate::object::{Object, Scope};
+use crate::queue::Delta;
+use crate::reflector::{ListReason, Phase, ReflectorError, Sink};
+use crate::time::after;
 
 /// How often what waits for each handler is measured.
 const MEASURED: Duration = Duration::from_secs(15);
 
-/// Runs a part of the informer. If it panics, all of it ends and says so: a cache that nobody feeds must not look alive.
-pub(super) async fn supervised<T: Object>(
+/// Runs a part of the informer. If it panics, or is dropped with its runtime, all of it ends and says so: a cache that
+/// nobody feeds must not look alive.
+pub(super) fn supervised<T: Object>(
     part: &'static str,
     work: BoxFuture<'static, ()>,
     core: Arc<Core<T>>,
     cancel: CancellationToken,
-) {
-    if let Err(panic) = AssertUnwindSafe(work).catch_unwind().await {
-        core.health.report(&InformerError::Panicked { part, message: crate::panic_text(&*panic) });
-        cancel.cancel();
-        core.applier.lock().processor.close();
-        core.health.stopped();
+) -> impl Future<Output = ()> + Send {
+    // Made before the first poll: a task may be dropped without ever having run.
+    let ends = EndsOnDrop { core, cancel };
+    async move {
+        if let Err(panic) = AssertUnwindSafe(work).catch_unwind().await {
+            let message = crate::panic_text(&*panic);
+            ends.core.health.report(&InformerError::Panicked { part, message });
+        }
+        drop(ends);
+    }
+}
+
+/// Ends the informer when a part of it ends, however that happens.
+struct EndsOnDrop<T: Object> {
+    core: Arc<Core<T>>,
+    cancel: CancellationToken,
+}
+
+impl<T: Object> Drop for EndsOnDrop<T> {
+    fn drop(&mut self) {
+        self.core.end(&self.cancel);
     }
 }
 
 /// Applies whatever the reflectors push, until cancelled.
-pub(super) async fn apply_all<T: Object>(core: Arc<Core<T>>, cancel: CancellationToken) {
+pub(super) async fn apply_all<T: Object>(
+    core: Arc<Core<T>>,
+    mut applier: Applier<T>,
+    mut changes: Changes<T>,
+    cancel: CancellationToken,
+) {
     let forever = async {
         loop {
-            let (batch, settled) = core.changes.next().await;
+            let mut in_hand = changes.next().await;
             let start = Instant::now();
-            core.applier.lock().apply(batch, settled);
-            core.health.report_noted();
+            crate::seam::give_way().await;
+            let Some(batch) = in_hand.take() else { continue };
+            let failed = applier.apply(batch).await;
+            drop(in_hand);
+            failed.iter().for_each(|error| core.health.report(error));
             if let Some(metrics) = core.health.metrics() {
-                metrics.processed(core.changes.len(), start.elapsed());
+                metrics.processed(core.sink.len(), start.elapsed());
             }
             tokio::task::coop::consume_budget().await;
         }
@@ -58,13 +84,13 @@ pub(super) async fn keep_time<T: Object>(
 ) {
     let resyncs = async {
         let Some(check) = resync_check else { return std::future::pending().await };
-        let mut due = Instant::now() + check;
+        let mut due = after(Instant::now(), check);
         loop {
             tokio::time::sleep_until(due).await;
-            due += check;
-            let anybody = core.applier.lock().processor.mark_due();
+            due = after(due, check);
+            let anybody = core.writing.lock().processor.mark_due();
             if anybody {
-                core.changes.push(Delta::Resync).await;
+                core.sink.push(Delta::Resync, 0).await;
             }
         }
     };
@@ -72,11 +98,9 @@ pub(super) async fn keep_time<T: Object>(
         let Some(metrics) = core.health.metrics() else { return std::future::pending().await };
         loop {
             tokio::time::sleep(MEASURED).await;
-            core.applier
-                .lock()
-                .processor
-                .backlogs()
-                .for_each(|(name, waiting, folds)| metrics.backlog(name, waiting, folds));
+            for handler in core.writing.lock().processor.handlers() {
+                metrics.backlog(&handler.name, handler.backlog, handler.folds);
+            }
             if let Some(age) = core.health.health().age() {
                 metrics.last_contact(age);
             }
@@ -93,16 +117,25 @@ pub(super) struct CoreSink<T> {
 }
 
 impl<T: Object> Sink<T> for CoreSink<T> {
-    async fn push(&mut self, delta: Delta<T>) {
-        self.core.changes.push(delta).await;
+    async fn push(&mut self, delta: Delta<T>, bytes: u64) {
+        self.core.sink.push(delta, bytes).await;
+        crate::seam::give_way().await;
+    }
+
+    async fn settled(&mut self) {
+        self.core.sink.settled().await;
+    }
+
+    fn known(&self, object: &T) -> Option<Arc<T>> {
+        self.core.store.get(object.id().key)
     }
 
     fn phase(&mut self, phase: Phase) {
         self.core.health.phase(&self.scope, phase);
     }
 
-    fn contact(&mut self) {
-        self.core.health.contact(&self.scope);
+    fn contact(&mut self, bytes: u64) {
+        self.core.health.contact(&self.scope, bytes);
     }
 
     fn listing(&mut self, reason: ListReason) {

@@ -1,22 +1,30 @@
-//! Compares a cache with its server.
+//! Compares a cache with its server, and asks a server how far it is.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 
+use super::SharedInformer;
 use super::error::VerifyError;
-use crate::object::{Object, ObjectKey, ResourceVersion, compare_versions};
-use crate::queue::{Scope, in_scope};
-use crate::source::{Decoded, Identity, ListOptions, ListPart, ListWatch};
+use crate::object::{Id, Object, ObjectKey, ResourceVersion, Scope, compare_versions, in_scope};
+use crate::reflector::{answered, read_page};
+use crate::representation::Identity;
+use crate::source::{Decoded, ListOptions, ListWatch, SourceError};
 use crate::store::Snapshot;
 
+/// How long a cache that differs may take to catch up with the list it is compared with.
+const CATCH_UP: Duration = Duration::from_secs(5);
+/// How long a version may not be reached after a restore before the server is asked whether it ever will be.
+pub(super) const DOUBT: Duration = Duration::from_secs(10);
 /// How many identities are asked for at a time.
 const PAGE: usize = 5000;
 
 /// One object that is not the same in the cache and on the server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Difference {
     /// The server has it, the cache does not.
     Missing {
@@ -25,8 +33,8 @@ pub enum Difference {
         /// The server's version of it.
         version: String,
     },
-    /// The cache holds an older state, or another object of that name.
-    Stale {
+    /// The cache holds another state than the server, or another object of that name.
+    Different {
         /// Which one.
         key: ObjectKey,
         /// The version in the cache.
@@ -43,66 +51,124 @@ pub enum Difference {
     },
 }
 
+impl Difference {
+    /// Which object.
+    pub fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Missing { key, .. } | Self::Different { key, .. } | Self::Extra { key, .. } => key,
+        }
+    }
+}
+
+/// What can be asked of a source, whatever its type.
+#[derive(Clone)]
+pub(super) struct Questions {
+    scope: Scope,
+    inventory: Ask<Result<Inventory, VerifyError>>,
+    newest_version: Ask<Result<Option<ResourceVersion>, SourceError>>,
+}
+
+type Ask<R> = Arc<dyn Fn() -> BoxFuture<'static, R> + Send + Sync>;
+
 /// What a server has of one scope.
 pub(super) struct Inventory {
-    scope: Scope,
-    pub(super) version: Option<ResourceVersion>,
+    version: Option<ResourceVersion>,
     objects: BTreeMap<ObjectKey, Identity>,
 }
 
-/// Asks a server what it has, whatever the type of the source.
-pub(super) type TakeInventory = Arc<dyn Fn() -> BoxFuture<'static, Result<Inventory, VerifyError>> + Send + Sync>;
+pub(super) fn questions<T: Object, L: ListWatch<T>>(source: Arc<L>, scope: Scope, deadline: Duration) -> Questions {
+    let asked = source.clone();
+    Questions {
+        scope,
+        inventory: Arc::new(move || Box::pin(take_inventory(source.clone(), deadline))),
+        newest_version: Arc::new(move || {
+            let source = asked.clone();
+            Box::pin(async move { answered(deadline, source.newest_version()).await })
+        }),
+    }
+}
 
-pub(super) fn take_inventory<T: Object, L: ListWatch<T>>(source: Arc<L>, scope: Scope) -> TakeInventory {
-    Arc::new(move || {
-        let (source, scope) = (source.clone(), scope.clone());
-        Box::pin(async move {
-            let mut inventory = Inventory { scope, version: None, objects: BTreeMap::new() };
-            let mut options = ListOptions { limit: PAGE, ..ListOptions::default() };
-            loop {
-                let mut items = source.list_identities(options.clone()).await?;
-                let end = loop {
-                    match items.next().await.ok_or(VerifyError::Incomplete)?? {
-                        ListPart::Item(Decoded::Object(object)) => {
-                            inventory.objects.insert(object.key.clone(), Arc::unwrap_or_clone(object));
-                        }
-                        // What has no name cannot be compared.
-                        ListPart::Item(Decoded::Bad(_)) => {}
-                        ListPart::End(end) => break end,
-                    }
-                };
-                inventory.version = inventory.version.or(end.version);
-                match end.continue_token {
-                    Some(token) if options.continue_token.as_ref() != Some(&token) => {
-                        options.continue_token = Some(token)
-                    }
-                    Some(_) => return Err(VerifyError::Incomplete),
-                    None => return Ok(inventory),
-                }
+async fn take_inventory<T: Object, L: ListWatch<T>>(
+    source: Arc<L>,
+    deadline: Duration,
+) -> Result<Inventory, VerifyError> {
+    let mut inventory = Inventory { version: None, objects: BTreeMap::new() };
+    let mut options = ListOptions { limit: PAGE, ..ListOptions::default() };
+    loop {
+        let list = source.list_identities(options.clone());
+        let end = read_page(deadline, list, |item, _| {
+            // What has no name cannot be compared.
+            if let Decoded::Object(object) = item {
+                inventory.objects.insert(object.key.clone(), object);
             }
         })
-    })
+        .await?;
+        inventory.version = inventory.version.or(end.version);
+        match end.continue_token {
+            Some(token) if options.continue_token.as_ref() != Some(&token) => options.continue_token = Some(token),
+            Some(_) => return Err(VerifyError::Incomplete),
+            None => return Ok(inventory),
+        }
+    }
+}
+
+/// What is not the same in the cache and on the server, twice in a row.
+pub(super) async fn verify<T: Object>(informer: &SharedInformer<T>) -> Result<Vec<Difference>, VerifyError> {
+    let first = differences(informer).await?;
+    if first.is_empty() {
+        return Ok(first);
+    }
+    let second = differences(informer).await?;
+    Ok(first.into_iter().filter(|difference| second.contains(difference)).collect())
+}
+
+/// Which version the server is at; `None` if nobody can tell.
+pub(super) async fn newest_version<T: Object>(informer: &SharedInformer<T>) -> Option<ResourceVersion> {
+    let questions = informer.shared.core.questions.lock().first().cloned()?;
+    (questions.newest_version)().await.ok().flatten()
+}
+
+async fn differences<T: Object>(informer: &SharedInformer<T>) -> Result<Vec<Difference>, VerifyError> {
+    let mut differences = Vec::new();
+    let all = informer.shared.core.questions.lock().clone();
+    if informer.is_stopped() {
+        return Err(VerifyError::Stopped(informer.name().to_owned()));
+    }
+    for questions in all {
+        // A list is not older than what was known before it was asked for.
+        let before = informer.store().snapshot();
+        let inventory = (questions.inventory)().await?;
+        let mut found = inventory.compare(&questions.scope, &before, &informer.store().snapshot());
+        if let (false, Some(version)) = (found.is_empty(), &inventory.version) {
+            // It may only be behind. A cache that does not catch up is compared as it is.
+            let _ = informer.wait_for_version(version).within(CATCH_UP).await;
+            found = inventory.compare(&questions.scope, &before, &informer.store().snapshot());
+        }
+        differences.append(&mut found);
+    }
+    differences.sort_unstable();
+    Ok(differences)
 }
 
 impl Inventory {
-    /// What is not the same in a cache that should be at least as new.
-    pub(super) fn compare<T: Object>(&self, cache: &Snapshot<T>) -> Vec<Difference> {
-        let older = |left: &str, right: &str| compare_versions(left, right).is_some_and(std::cmp::Ordering::is_lt);
+    /// What is not the same in a cache that should be at least as new; `before` is what it held before the list was asked
+    /// for.
+    fn compare<T: Object>(&self, scope: &Scope, before: &Snapshot<T>, now: &Snapshot<T>) -> Vec<Difference> {
+        // What is newer than the list was made since, unless it was there before the list.
+        let since = |id: &Id<'_>| {
+            let list = self.version.as_ref().map(ResourceVersion::as_str);
+            let newer = list.and_then(|list| compare_versions(id.version, list)) == Some(Ordering::Greater);
+            newer && !before.get(id.key).is_some_and(|before| before.id() == *id)
+        };
         let listed = self.objects.values().filter_map(|object| {
             let (key, version) = (object.key.clone(), object.version.clone());
-            match cache.get(&object.key) {
-                None => Some(Difference::Missing { key, version }),
-                Some(cached) if older(cached.id().version, &version) => {
-                    Some(Difference::Stale { key, cached: cached.id().version.to_owned(), version })
-                }
-                Some(_) => None,
-            }
+            let Some(cached) = now.get(&object.key) else { return Some(Difference::Missing { key, version }) };
+            let same = cached.id() == object.id() || since(&cached.id());
+            (!same).then(|| Difference::Different { key, cached: cached.id().version.to_owned(), version })
         });
-        // What is newer than the list may have been made since.
-        let since = |version: &str| self.version.as_ref().is_some_and(|list| older(list.as_str(), version));
-        let extra = cache.iter().filter(|object| in_scope(&self.scope, object.id().key)).filter_map(|object| {
-            let (key, cached) = (ObjectKey::from(object.id().key), object.id().version.to_owned());
-            (!self.objects.contains_key(&key) && !since(&cached)).then_some(Difference::Extra { key, cached })
+        let extra = now.iter().map(|object| object.id()).filter(|id| in_scope(scope, id.key)).filter_map(|id| {
+            let (key, cached) = (ObjectKey::from(id.key), id.version.to_owned());
+            (!self.objects.contains_key(&key) && !since(&id)).then_some(Difference::Extra { key, cached })
         });
         listed.chain(extra).collect()
     }

@@ -63,18 +63,6 @@ impl ObjectKey {
     /// # Errors
     ///
     /// [`KeyError::NoName`] if the object has no name.
-    ///
-    /// ```
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// use kube_informer::{ObjectKey, object::KeyError};
-    ///
-    /// let mut map = ConfigMap::default();
-    /// assert_eq!(ObjectKey::of(&map), Err(KeyError::NoName));
-    /// map.metadata.name = Some("a".to_owned());
-    /// map.metadata.namespace = Some("web".to_owned());
-    /// assert_eq!(ObjectKey::of(&map)?.as_str(), "web/a");
-    /// # Ok::<(), KeyError>(())
-    /// ```
     pub fn of<T: Object>(object: &T) -> Result<Self, KeyError> {
         let key = object.id().key;
         if key.name.is_empty() { Err(KeyError::NoName) } else { Ok(key.into()) }
@@ -123,6 +111,12 @@ impl<'a> From<&'a str> for KeyRef<'a> {
     fn from(text: &'a str) -> Self {
         let (namespace, name) = text.split_once('/').unwrap_or(("", text));
         Self { namespace, name }
+    }
+}
+
+impl<'a> From<&'a String> for KeyRef<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::from(text.as_str())
     }
 }
 

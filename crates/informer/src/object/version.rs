@@ -26,28 +26,11 @@ impl ResourceVersion {
     }
 
     /// True if it is a number, and so compares with others.
-    ///
-    /// ```
-    /// # use kube_informer::ResourceVersion;
-    /// assert!(ResourceVersion::from("42").is_number());
-    /// assert!(!ResourceVersion::from("v42").is_number());
-    /// assert!(!ResourceVersion::from("0").is_number(), "no object has this version");
-    /// ```
     pub fn is_number(&self) -> bool {
         is_canonical(&self.0)
     }
 
     /// Which is older; `None` where that cannot be told.
-    ///
-    /// ```
-    /// # use kube_informer::ResourceVersion;
-    /// use std::cmp::Ordering;
-    ///
-    /// let version = ResourceVersion::from;
-    /// assert_eq!(version("9").compare(&version("10")), Some(Ordering::Less), "as numbers, not as text");
-    /// assert_eq!(version("abc").compare(&version("abc")), Some(Ordering::Equal));
-    /// assert_eq!(version("abc").compare(&version("10")), None);
-    /// ```
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         compare(&self.0, &other.0)
     }
@@ -58,14 +41,6 @@ impl ResourceVersion {
     }
 
     /// True if both compare (or are equal) and this one is not older.
-    ///
-    /// ```
-    /// # use kube_informer::ResourceVersion;
-    /// let (written, cached) = (ResourceVersion::from(41), ResourceVersion::from(42));
-    /// assert!(cached.is_at_least(&written));
-    /// assert!(!written.is_at_least(&cached));
-    /// assert!(!ResourceVersion::from("abc").is_at_least(&written), "that cannot be told");
-    /// ```
     pub fn is_at_least(&self, other: &Self) -> bool {
         matches!(self.compare(other), Some(Ordering::Equal | Ordering::Greater))
     }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use super::{Deleted, Event};
+use super::Event;
 use crate::object::Object;
+use crate::queue::Deleted;
 
 /// Told of changes by callbacks. Each may be left out.
 ///
@@ -17,41 +18,6 @@ use crate::object::Object;
 /// [`AsyncEventHandler`] for one that may wait.
 ///
 /// client-go's `ResourceEventHandler`. What differs: a resync is told apart from an update.
-///
-/// ```
-/// # use std::sync::Arc;
-/// use kube_informer::{Deleted, EventHandler};
-/// # use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-///
-/// struct Audit(UnboundedSender<String>);
-///
-/// impl EventHandler<ConfigMap> for Audit {
-///     fn on_add(&mut self, map: Arc<ConfigMap>, initial: bool) {
-///         let _ = self.0.send(format!("{:?} is there, initial: {initial}", map.metadata.name));
-///     }
-///
-///     fn on_delete(&mut self, gone: Deleted<ConfigMap>) {
-///         let _ = self.0.send(format!("{} is gone", gone.key()));
-///     }
-/// }
-///
-/// # use k8s_openapi::api::core::v1::ConfigMap;
-/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
-/// # use serde_json::json;
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// # let server = kube_embedded_apiserver::ApiServer::new();
-/// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-/// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
-/// # maps.start()?;
-/// # maps.synced().await?;
-/// let (sender, mut lines) = unbounded_channel();
-/// maps.add_handler(Audit(sender));
-/// assert_eq!(lines.recv().await.unwrap(), r#"Some("a") is there, initial: true"#);
-/// server.delete("configmaps", Some("web"), "a")?;
-/// assert_eq!(lines.recv().await.unwrap(), "web/a is gone");
-/// # maps.stop().await;
-/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-/// ```
 pub trait EventHandler<T>: Send + 'static {
     /// An object appeared. `initial`: it was there already when the informer, or this handler, started.
     fn on_add(&mut self, object: Arc<T>, initial: bool) {
@@ -85,36 +51,6 @@ pub trait EventHandler<T>: Send + 'static {
 }
 
 /// An [`EventHandler`] whose callbacks may wait. The next event comes when the call before has ended.
-///
-/// ```
-/// use std::sync::Arc;
-/// use kube_informer::AsyncEventHandler;
-/// use tokio::sync::mpsc;
-///
-/// /// Passes on names, to somebody who may be slow.
-/// struct Names { to: mpsc::Sender<Option<String>> }
-///
-/// impl AsyncEventHandler<ConfigMap> for Names {
-///     async fn on_add(&mut self, map: Arc<ConfigMap>, _initial: bool) {
-///         let _ = self.to.send(map.metadata.name.clone()).await;
-///     }
-/// }
-///
-/// # use k8s_openapi::api::core::v1::ConfigMap;
-/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
-/// # use serde_json::json;
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// # let server = kube_embedded_apiserver::ApiServer::new();
-/// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-/// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
-/// # maps.start()?;
-/// # maps.synced().await?;
-/// let (to, mut names) = mpsc::channel(1);
-/// maps.add_async_handler(Names { to });
-/// assert_eq!(names.recv().await.unwrap().as_deref(), Some("a"));
-/// # maps.stop().await;
-/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-/// ```
 pub trait AsyncEventHandler<T: Object>: Send + 'static {
     /// An object appeared. `initial`: it was there already when the informer, or this handler, started.
     fn on_add(&mut self, object: Arc<T>, initial: bool) -> impl Future<Output = ()> + Send {
@@ -141,31 +77,6 @@ pub trait AsyncEventHandler<T: Object>: Send + 'static {
 }
 
 /// An [`EventHandler`] put together from closures, each of them optional.
-///
-/// ```
-/// use kube_informer::Handlers;
-/// # use k8s_openapi::api::core::v1::ConfigMap;
-/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
-/// # use serde_json::json;
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// # let server = kube_embedded_apiserver::ApiServer::new();
-/// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-/// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
-/// # maps.start()?;
-/// # maps.synced().await?;
-/// let (sender, mut lines) = tokio::sync::mpsc::unbounded_channel();
-/// let gone = sender.clone();
-/// maps.add_handler(
-///     Handlers::<ConfigMap>::new()
-///         .on_add(move |map, _initial| sender.send(format!("+ {}", map.metadata.name.as_deref().unwrap())).unwrap())
-///         .on_delete(move |deleted| gone.send(format!("- {}", deleted.key())).unwrap()),
-/// );
-/// assert_eq!(lines.recv().await.unwrap(), "+ a");
-/// server.delete("configmaps", Some("web"), "a")?;
-/// assert_eq!(lines.recv().await.unwrap(), "- web/a");
-/// # maps.stop().await;
-/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-/// ```
 pub struct Handlers<T> {
     add: Option<BoxedCallback<(Arc<T>, bool)>>,
     update: Option<BoxedCallback<(Arc<T>, Arc<T>)>>,
@@ -182,23 +93,6 @@ impl<T: Object> Handlers<T> {
     }
 
     /// Called with objects that appear, and whether they were there from the start.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
-    /// use kube_informer::{Event, EventHandler as _, Handlers};
-    ///
-    /// let (sender, added) = std::sync::mpsc::channel();
-    /// let mut handlers = Handlers::<Identity>::new().on_add(move |object, initial| {
-    ///     sender.send((object.version.clone(), initial)).unwrap();
-    /// });
-    /// handlers.on_event(Event::Added { object: thing("web/a", "1"), initial: true });
-    /// assert_eq!(added.try_recv()?, ("1".to_owned(), true));
-    /// # Ok::<(), std::sync::mpsc::TryRecvError>(())
-    /// ```
     #[must_use]
     pub fn on_add(mut self, mut f: impl FnMut(Arc<T>, bool) + Send + 'static) -> Self {
         self.add = Some(Box::new(move |(object, initial)| f(object, initial)));
@@ -206,25 +100,6 @@ impl<T: Object> Handlers<T> {
     }
 
     /// Called with the old and the new state of objects that change.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
-    /// use kube_informer::{Event, EventHandler as _, Handlers};
-    ///
-    /// let (sender, versions) = std::sync::mpsc::channel();
-    /// let mut handlers = Handlers::<Identity>::new().on_update(move |old, new| {
-    ///     sender.send((old.version.clone(), new.version.clone())).unwrap();
-    /// });
-    /// handlers.on_event(Event::Updated { old: thing("web/a", "1"), new: thing("web/a", "2") });
-    /// assert_eq!(versions.try_recv()?, ("1".to_owned(), "2".to_owned()));
-    /// handlers.on_event(Event::Resynced(thing("web/a", "2")));
-    /// assert_eq!(versions.try_recv()?, ("2".to_owned(), "2".to_owned()), "shown again");
-    /// # Ok::<(), std::sync::mpsc::TryRecvError>(())
-    /// ```
     #[must_use]
     pub fn on_update(mut self, mut f: impl FnMut(Arc<T>, Arc<T>) + Send + 'static) -> Self {
         self.update = Some(Box::new(move |(old, new)| f(old, new)));
@@ -232,22 +107,6 @@ impl<T: Object> Handlers<T> {
     }
 
     /// Called with objects that are gone.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
-    /// use kube_informer::{Deleted, Event, EventHandler as _, Handlers};
-    ///
-    /// let (sender, keys) = std::sync::mpsc::channel();
-    /// let mut handlers = Handlers::<Identity>::new().on_delete(move |gone| sender.send(gone.key()).unwrap());
-    /// handlers.on_event(Event::Added { object: thing("web/a", "1"), initial: true }); // Nobody asked for that.
-    /// handlers.on_event(Event::Deleted(Deleted::Final(thing("web/a", "2"))));
-    /// assert_eq!(keys.try_recv()?.as_str(), "web/a");
-    /// # Ok::<(), std::sync::mpsc::TryRecvError>(())
-    /// ```
     #[must_use]
     pub fn on_delete(mut self, f: impl FnMut(Deleted<T>) + Send + 'static) -> Self {
         self.delete = Some(Box::new(f));
@@ -255,23 +114,6 @@ impl<T: Object> Handlers<T> {
     }
 
     /// Called with objects that are shown again; without it, the one for updates is called.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
-    /// use kube_informer::{Event, EventHandler as _, Handlers};
-    ///
-    /// let (sender, shown) = std::sync::mpsc::channel();
-    /// let mut handlers = Handlers::<Identity>::new()
-    ///     .on_update(|_, _| unreachable!("told apart"))
-    ///     .on_resync(move |object| sender.send(object.version.clone()).unwrap());
-    /// handlers.on_event(Event::Resynced(thing("web/a", "1")));
-    /// assert_eq!(shown.try_recv()?, "1");
-    /// # Ok::<(), std::sync::mpsc::TryRecvError>(())
-    /// ```
     #[must_use]
     pub fn on_resync(mut self, f: impl FnMut(Arc<T>) + Send + 'static) -> Self {
         self.resync = Some(Box::new(f));
@@ -312,72 +154,6 @@ impl<T: Object> EventHandler<T> for Handlers<T> {
     }
 }
 
-/// Passes on only what matches: an object that comes to match is added, one that no longer does is deleted.
-///
-/// client-go's `FilteringResourceEventHandler`. What differs: the filter always gets an object.
-///
-/// ```
-/// # use std::sync::Arc;
-/// # use kube_informer::source::Identity;
-/// # let thing = |key: &str, version: &str| {
-/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-/// # };
-/// use kube_informer::{Event, EventHandler as _, Filtered, Handlers};
-///
-/// let (sender, events) = std::sync::mpsc::channel();
-/// let gone = sender.clone();
-/// let handler = Handlers::new()
-///     .on_add(move |_, _| sender.send("added").unwrap())
-///     .on_delete(move |_| gone.send("deleted").unwrap());
-/// let mut filtered = Filtered::new(|thing: &Identity| thing.uid == "7", handler);
-///
-/// let other = thing("web/a", "1");
-/// let seven = Arc::new(Identity { uid: "7".to_owned(), version: "2".to_owned(), key: other.key.clone() });
-/// filtered.on_event(Event::Added { object: other.clone(), initial: true });
-/// filtered.on_event(Event::Updated { old: other.clone(), new: seven.clone() });
-/// assert_eq!(events.try_recv()?, "added", "when it came to match, and not before");
-/// filtered.on_event(Event::Updated { old: seven, new: other });
-/// assert_eq!(events.try_recv()?, "deleted");
-/// # Ok::<(), std::sync::mpsc::TryRecvError>(())
-/// ```
-#[derive(Debug, Clone)]
-pub struct Filtered<F, H> {
-    filter: F,
-    handler: H,
-}
-
-impl<F, H> Filtered<F, H> {
-    /// A handler that is told only of what the filter accepts. The filter depends on the object only.
-    pub fn new<T: Object>(filter: F, handler: H) -> Self
-    where
-        F: FnMut(&T) -> bool + Send + 'static,
-        H: EventHandler<T>,
-    {
-        Self { filter, handler }
-    }
-}
-
-impl<T, F, H> EventHandler<T> for Filtered<F, H>
-where
-    T: Object,
-    F: FnMut(&T) -> bool + Send + 'static,
-    H: EventHandler<T>,
-{
-    fn on_event(&mut self, event: Event<T>) {
-        let event = match event {
-            Event::Updated { old, new } => match ((self.filter)(&old), (self.filter)(&new)) {
-                (true, true) => Event::Updated { old, new },
-                (false, true) => Event::Added { object: new, initial: false },
-                (true, false) => Event::Deleted(Deleted::Final(old)),
-                (false, false) => return,
-            },
-            event if (self.filter)(event.object()) => event,
-            _ => return,
-        };
-        self.handler.on_event(event);
-    }
-}
-
 /// A handler in whatever form it came.
 pub(crate) enum AnyHandler<T> {
     Sync(BoxedHandler<T>),
@@ -407,16 +183,16 @@ impl<T: Object, H: AsyncEventHandler<T>> DynAsyncHandler<T> for AsyncCalls<H> {
     }
 }
 
-/// An async closure, called on a clone for each event.
+/// A closure that gives a future for each event.
 pub(crate) struct AsyncClosure<F>(pub(crate) F);
 
 impl<T, F, R> DynAsyncHandler<T> for AsyncClosure<F>
 where
-    F: FnOnce(Event<T>) -> R + Clone + Send,
+    F: FnMut(Event<T>) -> R + Send,
     R: Future<Output = ()> + Send + 'static,
 {
     fn call(&mut self, event: Event<T>) -> BoxFuture<'_, ()> {
-        (self.0.clone())(event).boxed()
+        (self.0)(event).boxed()
     }
 }
 

@@ -9,46 +9,22 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::{Deleted, Event};
+use super::Event;
 use crate::object::{Object, ObjectKey};
+use crate::queue::Deleted;
 use crate::store::Snapshot;
 
 /// How a handler is told of changes when they come faster than it takes them.
-///
-/// ```
-/// # use futures_util::StreamExt as _;
-/// # use k8s_openapi::api::core::v1::ConfigMap;
-/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
-/// # use serde_json::json;
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// # let server = kube_embedded_apiserver::ApiServer::new();
-/// # server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}))?;
-/// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
-/// # maps.start()?;
-/// # maps.synced().await?;
-/// use kube_informer::{Delivery, HandlerOptions};
-///
-/// let every = maps.events(); // Up to 100,000 events, unless said otherwise.
-/// let short = maps.with(HandlerOptions::new().delivery(Delivery::Every { max_backlog: 2 })).events();
-/// for color in ["red", "green", "blue"] {
-///     server.patch("configmaps", Some("web"), "a", json!({"data": {"color": color}}))?;
-/// }
-/// maps.wait_for("web/a", |map| map.unwrap().data.as_ref().is_some_and(|data| data["color"] == "blue")).await?;
-/// // The first event is the object as it was at the start.
-/// let next = every.skip(1).next().await.unwrap();
-/// assert_eq!(next.object().data.as_ref().unwrap()["color"], "red");
-/// let next = short.skip(1).next().await.unwrap();
-/// assert_eq!(next.object().data.as_ref().unwrap()["color"], "blue", "what became of it meanwhile");
-/// # maps.stop().await;
-/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Delivery {
-    /// Every change, one by one, as long as no more than this many wait. Beyond that only the latest of each object is
-    /// kept until the handler has caught up: memory does not grow because a handler is slow.
+    /// Every change, one by one, within these bounds. Beyond them only the latest of each object is kept until the handler
+    /// has caught up: memory does not grow because a handler is slow. One batch of any size, such as a first list, is
+    /// always let through.
     Every {
-        /// How many may wait.
+        /// How many may wait beside one for each object in the cache: 100,000 unless said otherwise.
         max_backlog: usize,
+        /// How many bytes, as they came over the wire, of states that the cache no longer holds: 64 MiB.
+        max_bytes: u64,
     },
     /// Only the latest of each object that waits.
     Latest,
@@ -56,13 +32,20 @@ pub enum Delivery {
 
 impl Default for Delivery {
     fn default() -> Self {
-        Self::Every { max_backlog: 100_000 }
+        Self::every(100_000)
+    }
+}
+
+impl Delivery {
+    /// Every change, as long as no more than this many wait beside one for each object in the cache.
+    pub fn every(max_backlog: usize) -> Self {
+        Self::Every { max_backlog, max_bytes: 64 * 1024 * 1024 }
     }
 }
 
 /// What waits for one handler, in order.
 ///
-/// Holds at most `max_backlog` events and one batch, or, folded, one entry per live object plus one per object whose
+/// Holds at most one event per live object, `max_backlog` more, and one batch; or, folded, one entry per live object plus one per object whose
 /// deletion is still owed.
 pub(crate) struct Mailbox<T> {
     delivery: Delivery,
@@ -82,12 +65,19 @@ pub(crate) enum Parcel<T> {
     Synced,
 }
 
+struct Waiting<T> {
+    since: Instant,
+    parcel: Parcel<T>,
+    bytes: u64,
+}
+
 struct State<T> {
-    waiting: VecDeque<(Instant, Parcel<T>)>,
+    waiting: VecDeque<Waiting<T>>,
     /// Since when what was taken out last had waited; `None` once that has been dealt with.
     in_hand: Option<Instant>,
-    /// How many events wait in `waiting`.
+    /// How many events wait in `waiting`, and how many bytes of states that are in no store any more.
     events: usize,
+    bytes: u64,
     /// In place of more of `waiting`, once too much waits. What is there comes behind what is in `waiting`.
     folded: Option<Folded<T>>,
     /// How often the mailbox had to be folded.
@@ -98,27 +88,38 @@ struct State<T> {
 
 impl<T: Object> Mailbox<T> {
     pub(crate) fn new(delivery: Delivery) -> Self {
-        let state = State { waiting: VecDeque::new(), in_hand: None, events: 0, folded: None, folds: 0, closed: false };
+        let state = State {
+            waiting: VecDeque::new(),
+            in_hand: None,
+            events: 0,
+            bytes: 0,
+            folded: None,
+            folds: 0,
+            closed: false,
+        };
         Self { delivery, state: Mutex::new(state), arrived: Notify::new(), discarded: AtomicBool::new(false) }
     }
 
     pub(crate) fn replay(&self, known: Snapshot<T>) {
         if !known.is_empty() {
-            self.state.lock().waiting.push_back((Instant::now(), Parcel::Replay(known)));
+            self.state.lock().wait(Parcel::Replay(known), 0);
             self.arrived.notify_one();
         }
     }
 
-    pub(crate) fn push(&self, events: &Arc<[Event<T>]>) {
+    /// Takes events in, which keep so many bytes alive that are in no store any more. So many objects are in the store.
+    pub(crate) fn push(&self, events: &Arc<[Event<T>]>, bytes: u64, live: usize) {
         let mut state = self.state.lock();
         if state.closed || events.is_empty() {
             return;
         }
-        let limit = match self.delivery {
-            Delivery::Every { max_backlog } => max_backlog,
-            Delivery::Latest => 0,
+        let too_much = match self.delivery {
+            Delivery::Every { max_backlog, max_bytes } => {
+                state.events > max_backlog.saturating_add(live) || state.bytes > max_bytes
+            }
+            Delivery::Latest => true,
         };
-        if state.folded.is_none() && state.events + events.len() > limit {
+        if state.folded.is_none() && too_much {
             state.fold();
             state.folds += u64::from(self.delivery != Delivery::Latest);
         }
@@ -127,7 +128,8 @@ impl<T: Object> Mailbox<T> {
             Some(folded) => events.iter().cloned().for_each(|event| folded.add(now, event)),
             None => {
                 state.events += events.len();
-                state.waiting.push_back((now, Parcel::Events(events.clone())));
+                state.bytes += bytes;
+                state.wait(Parcel::Events(events.clone()), bytes);
             }
         }
         drop(state);
@@ -138,7 +140,7 @@ impl<T: Object> Mailbox<T> {
         let mut state = self.state.lock();
         match &mut state.folded {
             Some(folded) => folded.mark(Instant::now()),
-            None => state.waiting.push_back((Instant::now(), Parcel::Synced)),
+            None => state.wait(Parcel::Synced, 0),
         }
         drop(state);
         self.arrived.notify_one();
@@ -152,7 +154,7 @@ impl<T: Object> Mailbox<T> {
             self.discarded.store(true, Ordering::Relaxed);
             state.waiting.clear();
             state.folded = None;
-            state.events = 0;
+            (state.events, state.bytes) = (0, 0);
         }
         drop(state);
         self.arrived.notify_one();
@@ -188,14 +190,17 @@ impl<T: Object> Mailbox<T> {
     pub(crate) fn len(&self) -> usize {
         let state = self.state.lock();
         // A replay comes before everything else.
-        let replay = if let Some((_, Parcel::Replay(known))) = state.waiting.front() { known.len() } else { 0 };
+        let replay = match state.waiting.front() {
+            Some(Waiting { parcel: Parcel::Replay(known), .. }) => known.len(),
+            _ => 0,
+        };
         replay + state.events + state.folded.as_ref().map_or(0, Folded::len)
     }
 
     /// How long the oldest event has waited that has not been dealt with.
     pub(crate) fn lag(&self) -> Duration {
         let state = self.state.lock();
-        let waiting = || state.waiting.front().map(|(since, _)| *since);
+        let waiting = || state.waiting.front().map(|waiting| waiting.since);
         let folded = || state.folded.as_ref().and_then(Folded::since);
         state.in_hand.or_else(waiting).or_else(folded).map_or(Duration::ZERO, |since| since.elapsed())
     }
@@ -207,9 +212,14 @@ impl<T: Object> Mailbox<T> {
 }
 
 impl<T: Object> State<T> {
+    fn wait(&mut self, parcel: Parcel<T>, bytes: u64) {
+        self.waiting.push_back(Waiting { since: Instant::now(), parcel, bytes });
+    }
+
     fn take(&mut self) -> Option<Parcel<T>> {
-        if let Some((since, parcel)) = self.waiting.pop_front() {
+        if let Some(Waiting { since, parcel, bytes }) = self.waiting.pop_front() {
             self.in_hand = Some(since);
+            self.bytes -= bytes;
             if let Parcel::Events(events) = &parcel {
                 self.events -= events.len();
             }
@@ -229,16 +239,16 @@ impl<T: Object> State<T> {
     fn fold(&mut self) {
         let mut folded = Folded::new();
         // A replay is a snapshot, of one entry per object by nature; it stays in front.
-        let first = self.waiting.iter().position(|(_, parcel)| !matches!(parcel, Parcel::Replay(_)));
+        let first = self.waiting.iter().position(|waiting| !matches!(waiting.parcel, Parcel::Replay(_)));
         let rest = self.waiting.split_off(first.unwrap_or(self.waiting.len()));
-        for (since, parcel) in rest {
+        for Waiting { since, parcel, .. } in rest {
             match parcel {
                 Parcel::Events(events) => events.iter().cloned().for_each(|event| folded.add(since, event)),
                 Parcel::Synced => folded.mark(since),
                 Parcel::Replay(_) => {}
             }
         }
-        self.events = 0;
+        (self.events, self.bytes) = (0, 0);
         self.folded = Some(folded);
     }
 }

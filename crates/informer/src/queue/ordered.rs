@@ -5,8 +5,8 @@ use std::hash::BuildHasher as _;
 
 use foldhash::fast::FixedState;
 
-use super::{Delta, Queue};
-use crate::object::Object;
+use super::{Batch, Delta, Queue, Work};
+use crate::object::{Object, ObjectKey};
 use crate::store::Store;
 
 /// The most changes one batch holds.
@@ -18,58 +18,50 @@ const BATCH: usize = 1000;
 /// an empty first list included.
 ///
 /// ```
-/// # use std::sync::Arc;
-/// # use kube_informer::source::Identity;
-/// # let thing = |key: &str, version: &str| {
-/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-/// # };
 /// use kube_informer::Delta;
 /// use kube_informer::queue::{ListMark, OrderedQueue, Replacement};
+/// # use std::sync::Arc;
+/// # use kube_informer::representation::Identity;
+/// # let thing = |key: &str, version: &str| Arc::new(Identity { key: key.parse().unwrap(), uid: "".into(), version: version.into() });
 ///
 /// let mut queue = OrderedQueue::new();
 /// let objects = vec![thing("web/a", "1")];
 /// queue.push(Delta::Replaced(Replacement { mark: ListMark::default(), objects, undecodable: Vec::new() }));
 /// queue.push(Delta::Updated(thing("web/a", "2")));
-/// assert_eq!(queue.len(), 2);
 ///
 /// assert!(matches!(&queue.pop_batch()[..], [Delta::Replaced(list)] if list.objects.len() == 1));
 /// assert!(!queue.has_synced());
 /// queue.processed();
 /// assert!(queue.has_synced());
 /// ```
-#[derive(Debug)]
 pub struct OrderedQueue<T> {
-    waiting: VecDeque<Delta<T>>,
+    waiting: VecDeque<(Delta<T>, u64)>,
     /// How many of the deltas at the front, popped ones included, belong to the first population; `None` before it.
     initial: Option<usize>,
     /// How many were popped and are not yet processed.
     in_hand: usize,
+    /// How many were ever pushed.
+    pushed: u64,
+    bytes: u64,
 }
 
 impl<T: Object> OrderedQueue<T> {
     /// An empty queue.
     pub fn new() -> Self {
-        Self { waiting: VecDeque::new(), initial: None, in_hand: 0 }
+        Self { waiting: VecDeque::new(), initial: None, in_hand: 0, pushed: 0, bytes: 0 }
     }
 
     /// Puts a change behind all others.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
-    /// # use kube_informer::{Delta, queue::OrderedQueue};
-    /// let mut queue = OrderedQueue::new();
-    /// queue.push(Delta::Added(thing("web/a", "1")));
-    /// queue.push(Delta::Added(thing("web/a", "1")));
-    /// assert_eq!(queue.len(), 2, "nothing is merged");
-    /// ```
     pub fn push(&mut self, delta: Delta<T>) {
+        self.push_sized(delta, 0);
+    }
+
+    fn push_sized(&mut self, delta: Delta<T>, bytes: u64) {
         let replaced = matches!(delta, Delta::Replaced(_));
         let populates = replaced || delta.key().is_some();
-        self.waiting.push_back(delta);
+        self.waiting.push_back((delta, bytes));
+        self.pushed += 1;
+        self.bytes += bytes;
         if self.initial.is_none() && populates {
             // A first list makes up the first population, with all that waits before it; a first event none at all.
             self.initial = Some(if replaced { self.waiting.len() + self.in_hand } else { 0 });
@@ -95,23 +87,24 @@ impl<T: Object> OrderedQueue<T> {
     ///
     /// Changes of a batch are about different objects. What is about many objects or none comes alone, and no batch
     /// reaches beyond the first population. [`OrderedQueue::processed`] is to be called before the next batch.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
-    /// # use kube_informer::{Delta, queue::OrderedQueue};
-    /// let mut queue = OrderedQueue::new();
-    /// queue.push(Delta::Added(thing("web/a", "1")));
-    /// queue.push(Delta::Added(thing("web/b", "2")));
-    /// queue.push(Delta::Updated(thing("web/a", "3")));
-    /// assert_eq!(queue.pop_batch().len(), 2, "the second change of a comes after the first");
-    /// queue.processed();
-    /// assert_eq!(queue.pop_batch().len(), 1);
-    /// ```
     pub fn pop_batch(&mut self) -> Vec<Delta<T>> {
+        self.take().0
+    }
+
+    fn take(&mut self) -> (Vec<Delta<T>>, u64) {
+        let length = self.batch_length();
+        let mut bytes = 0;
+        let batch = self.waiting.drain(..length).map(|(delta, size)| {
+            bytes += size;
+            delta
+        });
+        let batch = batch.collect();
+        self.in_hand += length;
+        self.bytes -= bytes;
+        (batch, bytes)
+    }
+
+    fn batch_length(&self) -> usize {
         let limit = match self.initial {
             Some(initial) if initial > self.in_hand => BATCH.min(initial - self.in_hand),
             _ => BATCH,
@@ -119,34 +112,17 @@ impl<T: Object> OrderedQueue<T> {
         // Two keys of one hash only end a batch early.
         let (hasher, mut keys) = (FixedState::default(), HashSet::with_hasher(FixedState::default()));
         let mut length = 0;
-        for delta in self.waiting.iter().take(limit) {
+        for (delta, _) in self.waiting.iter().take(limit) {
             match delta.key().map(|key| hasher.hash_one(key)) {
                 Some(key) if keys.insert(key) => length += 1,
-                None if length == 0 => {
-                    length = 1;
-                    break;
-                }
+                None if length == 0 => return 1,
                 _ => break,
             }
         }
-        self.in_hand += length;
-        self.waiting.drain(..length).collect()
+        length
     }
 
     /// Says that everything popped so far is processed.
-    ///
-    /// ```
-    /// # use kube_informer::source::Identity;
-    /// # use kube_informer::{Delta, queue::OrderedQueue};
-    /// # use kube_informer::queue::{ListMark, Replacement};
-    /// let mut queue = OrderedQueue::<Identity>::new();
-    /// let empty = Replacement { mark: ListMark::default(), objects: Vec::new(), undecodable: Vec::new() };
-    /// queue.push(Delta::Replaced(empty));
-    /// queue.pop_batch();
-    /// assert!(!queue.has_synced(), "popped is not processed");
-    /// queue.processed();
-    /// assert!(queue.has_synced());
-    /// ```
     pub fn processed(&mut self) {
         if let Some(initial) = &mut self.initial {
             *initial = initial.saturating_sub(self.in_hand);
@@ -156,25 +132,29 @@ impl<T: Object> OrderedQueue<T> {
 }
 
 impl<T: Object> Queue<T> for OrderedQueue<T> {
-    fn push(&mut self, delta: Delta<T>, _known: &Store<T>) {
-        Self::push(self, delta);
+    fn push(&mut self, delta: Delta<T>, bytes: u64, _known: &Store<T>) {
+        self.push_sized(delta, bytes);
     }
 
-    fn pop_batch(&mut self) -> Vec<Delta<T>> {
-        Self::pop_batch(self)
+    fn pop(&mut self) -> Option<Batch<T>> {
+        let (deltas, bytes) = self.take();
+        // In the order of the stream nothing older can wait behind.
+        (!deltas.is_empty()).then(|| Batch { work: Work::Deltas(deltas), bytes, settled: true })
     }
 
     fn processed(&mut self) {
         Self::processed(self);
     }
 
-    fn put_back(&mut self, batch: Vec<Delta<T>>) {
-        let waiting: HashSet<_> =
-            self.waiting.iter().filter_map(|delta| delta.key().map(crate::ObjectKey::from)).collect();
-        let absent = |delta: &Delta<T>| !delta.key().is_some_and(|key| waiting.contains(&key.into()));
+    fn put_back(&mut self, batch: Batch<T>) {
+        let Work::Deltas(deltas) = batch.work else { return };
+        let key = |delta: &Delta<T>| delta.key().map(ObjectKey::from);
+        let waiting: HashSet<_> = self.waiting.iter().filter_map(|(delta, _)| key(delta)).collect();
+        let absent = |delta: &Delta<T>| !key(delta).is_some_and(|key| waiting.contains(&key));
         // In front, where they were: what came later must still come later.
-        for delta in batch.into_iter().rev().filter(absent) {
-            self.waiting.push_front(delta);
+        for delta in deltas.into_iter().rev().filter(absent) {
+            self.waiting.push_front((delta, 0));
+            self.pushed += 1;
         }
     }
 
@@ -182,17 +162,27 @@ impl<T: Object> Queue<T> for OrderedQueue<T> {
         Self::len(self)
     }
 
-    fn has_synced(&self) -> bool {
-        Self::has_synced(self)
+    fn bytes(&self) -> u64 {
+        self.bytes
     }
 
-    fn is_settled(&self) -> bool {
-        true
+    fn progress(&self) -> (u64, u64) {
+        (self.pushed, self.pushed - (self.waiting.len() + self.in_hand) as u64)
+    }
+
+    fn has_synced(&self) -> bool {
+        Self::has_synced(self)
     }
 }
 
 impl<T: Object> Default for OrderedQueue<T> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl<T: Object> std::fmt::Debug for OrderedQueue<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OrderedQueue").field("waiting", &self.waiting).finish_non_exhaustive()
     }
 }

@@ -4,52 +4,13 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
-use tokio::time::Instant;
 
-/// How delays between attempts grow, and when they start over.
-///
-/// ```
-/// use std::time::Duration;
-/// # use kube_informer::{SharedInformer, source::*};
-/// use kube_informer::reflector::BackoffOptions;
-///
-/// # let source = ListWatchFns::new(
-/// #     |_: ListOptions| async { Err::<Items<Identity>, _>(SourceError::CutOff) },
-/// #     |_: WatchOptions| async { Err::<Events<Identity>, _>(SourceError::CutOff) },
-/// # );
-/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-/// # runtime.unwrap().block_on(async {
-/// // Never waits for more than a second, plus up to as much again of jitter.
-/// let backoff = BackoffOptions { max: Duration::from_secs(1), ..BackoffOptions::default() };
-/// let things = SharedInformer::builder(source).backoff(backoff).build();
-/// things.start()?;
-/// tokio::time::sleep(Duration::from_secs(60)).await;
-/// assert!(things.health().parts[0].failures >= 30);
-/// things.stop().await;
-/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct BackoffOptions {
-    /// The first delay, before jitter.
-    pub initial: Duration,
-    /// The longest delay, before jitter.
-    pub max: Duration,
-    /// What each delay is multiplied by for the next.
-    pub factor: f64,
-    /// How long a watch must have been healthy to earn the shortest delay again.
-    pub reset_after: Duration,
-}
+use crate::settings::BackoffOptions;
 
-impl Default for BackoffOptions {
-    fn default() -> Self {
-        Self {
-            initial: Duration::from_millis(800),
-            max: Duration::from_secs(30),
-            factor: 2.0,
-            reset_after: Duration::from_secs(120),
-        }
-    }
-}
+/// A server may ask for no more than this.
+const LONGEST: Duration = Duration::from_secs(300);
+/// The longest time between two watches that anybody can want.
+const LONGEST_WATCH: u64 = 365 * 24 * 3600;
 
 /// Delays that double up to a cap, each with up to its own length of jitter on top.
 ///
@@ -58,34 +19,46 @@ impl Default for BackoffOptions {
 pub(crate) struct Backoff {
     options: BackoffOptions,
     base: Duration,
-    healthy_since: Option<Instant>,
+    /// How long watches were healthy since the last delay.
+    healthy: Duration,
     random: StdRng,
 }
 
 impl Backoff {
     pub(crate) fn new(options: BackoffOptions, seed: u64) -> Self {
-        Self { base: options.initial, options, healthy_since: None, random: StdRng::seed_from_u64(seed) }
+        Self { base: options.initial, options, healthy: Duration::ZERO, random: StdRng::seed_from_u64(seed) }
     }
 
-    /// Says that the server is answering.
-    pub(crate) fn healthy(&mut self) {
-        self.healthy_since.get_or_insert_with(Instant::now);
+    /// Says that a watch was healthy for so long.
+    pub(crate) fn healthy(&mut self, lasted: Duration) {
+        self.healthy = self.healthy.saturating_add(lasted);
     }
 
-    /// The next delay; at least as long as the server asks for.
+    /// The next delay; at least as long as the server asks for, within reason.
     pub(crate) fn next(&mut self, at_least: Option<Duration>) -> Duration {
-        if self.healthy_since.take().is_some_and(|since| since.elapsed() >= self.options.reset_after) {
+        if std::mem::take(&mut self.healthy) >= self.options.reset_after {
             self.base = self.options.initial;
         }
-        let delay = self.base.mul_f64(1.0 + self.random.random_range(0.0..1.0));
-        self.base = self.base.mul_f64(self.options.factor).min(self.options.max);
-        delay.max(at_least.unwrap_or_default())
+        let delay = self.part_of(self.base).saturating_add(self.base);
+        let longer = Duration::try_from_secs_f64(self.base.as_secs_f64() * self.options.factor);
+        self.base = longer.unwrap_or(Duration::MAX).min(self.options.max);
+        delay.max(at_least.unwrap_or_default().min(LONGEST))
+    }
+
+    /// A moment that keeps thousands from doing the same at once.
+    pub(crate) fn moment(&mut self) -> Duration {
+        self.part_of(self.options.initial)
     }
 
     /// A whole number of seconds between this many and twice as many.
     pub(crate) fn spread(&mut self, seconds: Duration) -> Duration {
-        let least = seconds.as_secs().max(1);
+        let least = seconds.as_secs().clamp(1, LONGEST_WATCH);
         Duration::from_secs(self.random.random_range(least..=least * 2))
+    }
+
+    fn part_of(&mut self, whole: Duration) -> Duration {
+        let part = whole.as_secs_f64() * self.random.random_range(0.0..1.0);
+        Duration::try_from_secs_f64(part).unwrap_or(whole)
     }
 }
 
@@ -105,32 +78,44 @@ mod tests {
     }
 
     // R-4.
-    #[tokio::test(start_paused = true)]
-    async fn delays_double_up_to_the_cap() {
+    #[test]
+    fn delays_double_up_to_the_cap() {
         let mut backoff = Backoff::new(BackoffOptions::default(), 1);
         assert_eq!(bases(&mut backoff, 8), [800, 1600, 3200, 6400, 12800, 25600, 30000, 30000]);
     }
 
     // B-01: time alone must not reset the sequence, and neither must a short spell of health.
-    #[tokio::test(start_paused = true)]
-    async fn only_two_healthy_minutes_earn_the_shortest_delay_again() {
+    #[test]
+    fn only_two_healthy_minutes_earn_the_shortest_delay_again() {
         let mut backoff = Backoff::new(BackoffOptions::default(), 1);
         bases(&mut backoff, 8);
-        tokio::time::advance(Duration::from_secs(600)).await;
         assert_eq!(bases(&mut backoff, 1), [30000]);
-        backoff.healthy();
-        tokio::time::advance(Duration::from_secs(119)).await;
+        backoff.healthy(Duration::from_secs(119));
         assert_eq!(bases(&mut backoff, 1), [30000]);
-        backoff.healthy();
-        tokio::time::advance(Duration::from_secs(120)).await;
+        backoff.healthy(Duration::from_secs(60));
+        backoff.healthy(Duration::from_secs(60));
         assert!(backoff.next(None) < Duration::from_millis(1600));
         assert_eq!(bases(&mut backoff, 2), [1600, 3200]);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn the_server_may_ask_for_longer() {
+    #[test]
+    fn the_server_may_ask_for_longer() {
         let mut backoff = Backoff::new(BackoffOptions::default(), 1);
         assert_eq!(backoff.next(Some(Duration::from_secs(90))), Duration::from_secs(90));
         assert!(backoff.next(Some(Duration::from_millis(1))) >= Duration::from_millis(1600));
+        assert_eq!(backoff.next(Some(Duration::MAX)), Duration::from_secs(300), "but not for a day");
+    }
+
+    #[test]
+    fn any_duration_is_legal() {
+        let endless =
+            BackoffOptions { initial: Duration::MAX, max: Duration::MAX, factor: 1e300, ..Default::default() };
+        let mut backoff = Backoff::new(endless, 1);
+        assert_eq!(backoff.next(None), Duration::MAX);
+        backoff.next(Some(Duration::MAX));
+        backoff.healthy(Duration::MAX);
+        backoff.healthy(Duration::MAX);
+        assert!(backoff.moment() <= Duration::MAX);
+        assert!(backoff.spread(Duration::MAX) > Duration::from_secs(3600));
     }
 }

@@ -28,6 +28,14 @@ pub enum ReflectorError {
     /// The server handed out the same place to go on from twice.
     #[error("list does not end: the server repeats a continue token")]
     RepeatedContinue,
+    /// The server hands out one page after the other without end.
+    #[error("list does not end: {pages} pages came, of which the last {empty} were empty")]
+    EndlessList {
+        /// How many pages came.
+        pages: usize,
+        /// How many of the last ones were empty.
+        empty: usize,
+    },
     /// The server did not send the initial state by a watch; it is asked for by a list instead, and nothing is missing.
     #[error("initial state is listed, as the server does not stream it: {0}")]
     NotStreamed(#[source] SourceError),
@@ -61,7 +69,7 @@ pub enum ReflectorError {
 }
 
 /// Why an initial state did not come in full.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum IncompleteReason {
     /// The stream ended before the bookmark that marks the end of the initial state.
@@ -70,9 +78,12 @@ pub enum IncompleteReason {
     /// Its end was marked, but not with a version.
     #[error("its end was marked without a version")]
     NoVersion,
-    /// Nothing came for too long.
-    #[error("nothing came for {0:?}")]
-    Stalled(Duration),
+    /// Too little came for too long.
+    #[error("{0}")]
+    Stalled(SourceError),
+    /// Changes came, but the end of the initial state was not marked before them, nor soon after.
+    #[error("its end was not marked within {0:?} of the first change")]
+    NoEnd(Duration),
 }
 
 impl ReflectorError {
@@ -95,6 +106,11 @@ impl ReflectorError {
             Self::Stream(error) => error.is_interruption(),
             _ => false,
         }
+    }
+
+    /// True if the server says that there is no such resource.
+    pub fn is_missing_resource(&self) -> bool {
+        self.source_error().is_some_and(|error| error.has_code(&[404]))
     }
 
     /// How long the server asks to be left alone.

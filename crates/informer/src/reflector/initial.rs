@@ -4,19 +4,24 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tracing::debug;
 
 use super::error::IncompleteReason;
-use super::{OpenWatch, Reflector, ReflectorError, Sink, VERY_SHORT};
-use crate::health::Phase;
+use super::page::{next_within, read_page};
+use super::progress::Pace;
+use super::{OpenWatch, Phase, Reflector, ReflectorError, Sink, VERY_SHORT};
 use crate::object::{Object, ObjectKey, ResourceVersion};
 use crate::queue::{ListMark, Replacement};
-use crate::source::{BadObject, Decoded, ListEnd, ListOptions, ListPart, ListWatch, SourceError, WatchEvent};
+use crate::representation::DecodeError;
+use crate::source::{BadObject, Decoded, ListEnd, ListOptions, ListWatch, SourceError, WatchEvent};
+use crate::time::after;
 
 /// How many objects a page holds, where pages are wanted.
 const PAGE: usize = 500;
+/// A list has at most so many pages, and so many empty ones in a row.
+const MOST_PAGES: usize = 100_000;
+const EMPTY_PAGES: usize = 16;
 /// Progress is told every so many objects.
 const PROGRESS: u64 = 256;
 /// How often in a row an initial stream may end early before lists are used instead.
@@ -43,7 +48,7 @@ impl Streaming {
     }
 
     fn use_lists(&mut self) {
-        self.lists_until = Some(Instant::now() + REMEMBERED);
+        self.lists_until = Some(after(Instant::now(), REMEMBERED));
         self.early_ends = 0;
     }
 }
@@ -54,24 +59,34 @@ struct Collected<T> {
     /// Where each key stands; made when the first change comes before the end, which is rare.
     places: Option<HashMap<ObjectKey, usize>>,
     undecodable: Vec<BadObject>,
+    /// True if what is known already may be kept instead of an equal copy.
+    reuse: bool,
+    /// True if an object is older than what is known of it. No server says that of one and the same history.
+    contradicts: bool,
+    bytes: u64,
 }
 
 impl<T: Object> Collected<T> {
-    fn new() -> Self {
-        Self { objects: Vec::new(), places: None, undecodable: Vec::new() }
+    fn new(reuse: bool) -> Self {
+        let (objects, undecodable) = (Vec::new(), Vec::new());
+        Self { objects, places: None, undecodable, reuse, contradicts: false, bytes: 0 }
     }
 
     fn len(&self) -> u64 {
         (self.objects.len() + self.undecodable.len()) as u64
     }
 
-    fn add(&mut self, item: Decoded<T>) {
+    fn add(&mut self, item: Decoded<T>, sink: &impl Sink<T>) {
         match item {
             Decoded::Object(object) => {
                 if let Some(places) = &mut self.places {
                     places.insert(object.id().key.into(), self.objects.len());
                 }
-                self.objects.push(Some(object));
+                let known = if self.reuse { sink.known(&object) } else { None };
+                self.contradicts |= known.as_ref().is_some_and(|known| object.id().is_older_than(&known.id()));
+                // An equal copy is given up at once: a list of what is known already takes no memory.
+                let same = known.filter(|known| known.id().same_state(&object.id()));
+                self.objects.push(Some(same.unwrap_or_else(|| Arc::new(object))));
             }
             Decoded::Bad(bad) => self.undecodable.push(bad),
         }
@@ -91,11 +106,11 @@ impl<T: Object> Collected<T> {
     }
 
     /// Takes a newer state. One that cannot be read leaves the last good one in place.
-    fn change(&mut self, item: Decoded<T>) {
+    fn change(&mut self, item: Decoded<T>, sink: &impl Sink<T>) {
         if let Decoded::Object(object) = &item {
             self.forget(&object.id().key.into());
         }
-        self.add(item);
+        self.add(item, sink);
     }
 
     fn into_replacement(self, mark: ListMark) -> Replacement<T> {
@@ -115,8 +130,8 @@ enum Attempt<T> {
     Complete(OpenWatch<T>),
     /// Stream once more, after a delay.
     Again(ReflectorError),
-    /// Stream once more at once, without a version.
-    WithoutVersion,
+    /// Ask once more at once, in another way.
+    Otherwise,
     /// List instead.
     List(ReflectorError),
 }
@@ -135,19 +150,35 @@ where
                     self.streaming.early_ends = 0;
                     return Ok(Some(watch));
                 }
-                Attempt::WithoutVersion => {}
+                Attempt::Otherwise => {}
                 Attempt::Again(error) => {
-                    self.sink.failed(&error);
+                    self.report(&error);
                     return Err(error);
                 }
                 Attempt::List(error) => {
-                    self.sink.failed(&error);
+                    self.report(&error);
                     break;
                 }
             }
         }
-        self.list().await.inspect_err(|error| self.sink.failed(error))?;
+        while !self.list().await.inspect_err(|error| self.report(error))? {}
         Ok(None)
+    }
+
+    /// True if a state is from another history than what is known: then everything known is worth nothing, and neither is
+    /// this state, which was compared with it.
+    async fn is_restored(&mut self, collected: &Collected<T>, version: Option<&ResourceVersion>) -> bool {
+        let restored = self.place.is_contradicted_by(version) || collected.contradicts;
+        if restored {
+            self.restart().await;
+            self.sink.listing(self.reason);
+        }
+        restored
+    }
+
+    /// True unless nothing that is known can be relied on.
+    fn may_reuse(&self) -> bool {
+        self.place != super::Place::Restored
     }
 
     /// Asks for the initial state by a watch.
@@ -157,65 +188,91 @@ where
             Ok(watch) => watch,
             Err(error) => return self.stream_failed(error),
         };
-        let mut collected = Collected::new();
+        let mut collected = Collected::new(self.may_reuse());
+        let (meter, mut over) = (watch.events.meter().clone(), None);
+        let mut pace = Pace::new(self.progress_deadline, &meter);
         let version = loop {
-            match timeout(self.options.progress_deadline, watch.events.next()).await {
-                Err(_) => {
-                    // It accepts the request and then stands still: another attempt would do the same.
-                    self.streaming.use_lists();
-                    let stalled = IncompleteReason::Stalled(self.options.progress_deadline);
-                    return Attempt::List(ReflectorError::Incomplete(stalled));
-                }
+            let next = next_within(&mut watch.events, &mut pace, &meter, collected.len()).await;
+            let next = next.and_then(|next| pace.check(&meter, collected.len()).map(|()| next));
+            if over.is_some_and(|over| after(over, self.progress_deadline) <= Instant::now()) {
+                return self.never_streams(IncompleteReason::NoEnd(self.progress_deadline));
+            }
+            let event = match next {
+                // It accepts the request and then stands still: another attempt would do the same.
+                Err(stalled) => return self.never_streams(IncompleteReason::Stalled(stalled)),
                 Ok(None) => return self.ended_early(&watch),
                 Ok(Some(Err(error))) if error.is_interruption() => return self.ended_early(&watch),
                 Ok(Some(Err(error))) => return self.stream_failed(error),
-                Ok(Some(Ok(event))) => {
-                    self.sink.contact();
-                    watch.heard(&event);
-                    match event {
-                        WatchEvent::Added(item) if collected.places.is_none() => collected.add(item),
-                        WatchEvent::Added(item) | WatchEvent::Modified(item) => collected.change(item),
-                        WatchEvent::Deleted(item) => match key_of(&item) {
-                            Some(key) => collected.forget(&key),
-                            None => collected.add(item),
-                        },
-                        WatchEvent::Bookmark { version, initial_events_end: true } if version.as_str().is_empty() => {
-                            // It cannot be gone on from.
-                            self.streaming.use_lists();
-                            return Attempt::List(ReflectorError::Incomplete(IncompleteReason::NoVersion));
-                        }
-                        WatchEvent::Bookmark { version, initial_events_end: true } => break version,
-                        WatchEvent::Bookmark { .. } => {}
-                    }
-                    if collected.len().is_multiple_of(PROGRESS) {
-                        self.sink.phase(Phase::Streaming { received: collected.len() });
-                    }
-                }
+                Ok(Some(Ok(event))) => event,
+            };
+            let bytes = watch.bytes();
+            collected.bytes += bytes;
+            self.sink.contact(bytes);
+            watch.hear(&event, &mut self.rhythm);
+            if !matches!(event, WatchEvent::Added(_)) {
+                // The initial events are over, whether the server says so or not.
+                over.get_or_insert_with(Instant::now);
             }
+            match event {
+                // A collection holds one kind: this is not the state that was asked for.
+                WatchEvent::Added(Decoded::Bad(BadObject {
+                    error: DecodeError::WrongKind { expected, got }, ..
+                })) => {
+                    return self.stream_failed(SourceError::WrongKind { expected, got });
+                }
+                WatchEvent::Added(item) if collected.places.is_none() => collected.add(item, &self.sink),
+                WatchEvent::Added(item) | WatchEvent::Modified(item) => collected.change(item, &self.sink),
+                WatchEvent::Deleted(item) => match key_of(&item) {
+                    Some(key) => collected.forget(&key),
+                    None => collected.add(item, &self.sink),
+                },
+                WatchEvent::Bookmark { version, initial_events_end: true } if version.as_str().is_empty() => {
+                    // It cannot be gone on from.
+                    return self.never_streams(IncompleteReason::NoVersion);
+                }
+                WatchEvent::Bookmark { version, initial_events_end: true } => break version,
+                WatchEvent::Bookmark { .. } => {}
+            }
+            if collected.len().is_multiple_of(PROGRESS) {
+                self.sink.phase(Phase::Streaming { received: collected.len() });
+            }
+            crate::seam::give_way().await;
         };
-        let mark = self.mark(Some(version));
-        self.replace(collected.into_replacement(mark)).await;
+        if self.is_restored(&collected, Some(&version)).await {
+            return Attempt::Otherwise;
+        }
+        self.rhythm.expect();
+        watch.initial_state_is_over();
+        let (mark, bytes) = (self.mark(Some(version)), collected.bytes);
+        self.replace(collected.into_replacement(mark), bytes).await;
         Attempt::Complete(watch)
     }
 
     fn stream_failed(&mut self, error: SourceError) -> Attempt<T> {
-        if error.is_version_unavailable() && !self.version_unavailable && self.last_version.is_some() {
-            self.version_unavailable = true;
-            return Attempt::WithoutVersion;
+        if error.is_version_unavailable() && matches!(self.place, super::Place::At(_) | super::Place::Doubtful(_)) {
+            self.place.give_up();
+            return Attempt::Otherwise;
         }
-        if error.is_overload() || error.is_unreachable() {
+        // Who may not watch, or asks for what is not there, hears the same of a list.
+        if error.is_unavailable() || error.is_unreachable() || error.is_refusal() {
             return Attempt::Again(ReflectorError::Watch(error));
         }
         // A server that does not know what it is asked says so with these.
-        if error.status().is_some_and(|status| matches!(status.code, 400 | 405 | 415 | 422)) {
+        if error.has_code(&[400, 405, 415, 422]) {
             self.streaming.use_lists();
         }
         Attempt::List(ReflectorError::NotStreamed(error))
     }
 
+    /// The server accepts the request, and does not do what it asks for.
+    fn never_streams(&mut self, reason: IncompleteReason) -> Attempt<T> {
+        self.streaming.use_lists();
+        Attempt::List(ReflectorError::Incomplete(reason))
+    }
+
     /// The stream ended before everything had come.
     fn ended_early(&mut self, watch: &OpenWatch<T>) -> Attempt<T> {
-        let lasted = watch.opened.elapsed();
+        let lasted = watch.began.elapsed();
         if watch.heard == 0 && lasted < VERY_SHORT {
             return Attempt::List(ReflectorError::VeryShortWatch { lasted });
         }
@@ -228,98 +285,109 @@ where
         Attempt::List(error)
     }
 
-    /// Asks for everything by a list.
-    async fn list(&mut self) -> Result<(), ReflectorError> {
+    /// Asks for everything by a list. False if it is to be asked for once more, in another way.
+    async fn list(&mut self) -> Result<bool, ReflectorError> {
         self.sink.phase(Phase::Listing { received: 0, remaining: None });
-        let version = match (&self.last_version, self.version_unavailable) {
-            (_, true) => None,
-            (None, false) => Some(ResourceVersion::from("0")),
-            (Some(last), false) => Some(last.clone()),
-        };
-        let outcome = match self.list_all(version.clone()).await {
+        let version = self.place.at_least();
+        let (collected, end) = match self.list_all(version.clone()).await {
             Err(ReflectorError::List(error)) if version.is_some() && error.is_about_version() => {
                 debug!(%error, "listing the most recent state instead");
-                self.version_unavailable = true;
-                self.list_all(None).await
+                self.place.give_up();
+                return Ok(false);
             }
-            outcome => outcome,
+            outcome => outcome?,
         };
-        let (collected, end) = outcome?;
-        let mark = self.mark(end.version);
-        self.replace(collected.into_replacement(mark)).await;
-        Ok(())
+        if self.is_restored(&collected, end.version.as_ref()).await {
+            return Ok(false);
+        }
+        let (mark, bytes) = (self.mark(end.version), collected.bytes);
+        self.replace(collected.into_replacement(mark), bytes).await;
+        Ok(true)
     }
 
     /// Lists at one version, page by page.
     async fn list_all(&mut self, version: Option<ResourceVersion>) -> Result<(Collected<T>, ListEnd), ReflectorError> {
         let any = version.as_ref().is_some_and(|version| version.as_str() == "0");
-        let limit = self.options.page_size.unwrap_or(match &version {
+        let limit = self.page_size.unwrap_or(match &version {
             // At a known version the server answers from memory, if it is asked for all at once.
             Some(_) if !any && !self.paginated => 0,
             _ => PAGE,
         });
-        let mut collected = Collected::new();
         // Without this a limit and a version together mean exactly that version.
         let not_older_than = version.is_some() && limit > 0;
         let first = ListOptions { version: version.clone(), not_older_than, limit, continue_token: None };
-        let mut end = self.list_into(&mut collected, first).await?;
-        let (list_version, mut seen) = (end.version.clone(), HashSet::new());
-        while let Some(token) = end.continue_token.take() {
-            if any {
-                self.paginated = true;
+        match self.list_pages(first, any).await {
+            Err(Expired::InTheMiddle(error)) => {
+                debug!(%error, "listing all at once instead");
+                let all = ListOptions { version, ..ListOptions::default() };
+                self.list_pages(all, any).await.map_err(Expired::into_error)
             }
+            outcome => outcome.map_err(Expired::into_error),
+        }
+    }
+
+    /// Lists one page, and then all those behind it.
+    async fn list_pages(&mut self, first: ListOptions, any: bool) -> Result<(Collected<T>, ListEnd), Expired> {
+        let (mut collected, mut seen) = (Collected::new(self.may_reuse()), HashSet::new());
+        let limit = first.limit;
+        let mut end = self.list_into(&mut collected, first).await.map_err(Expired::error)?;
+        let list_version = end.version.clone();
+        let (mut pages, mut empty) = (1, usize::from(collected.len() == 0));
+        while let Some(token) = end.continue_token.take() {
+            self.paginated |= any;
             if !seen.insert(token.clone()) {
-                return Err(ReflectorError::RepeatedContinue);
+                return Err(Expired::Not(ReflectorError::RepeatedContinue));
+            }
+            if pages >= MOST_PAGES || empty >= EMPTY_PAGES {
+                return Err(Expired::Not(ReflectorError::EndlessList { pages, empty }));
             }
             let page = ListOptions { limit, continue_token: Some(token), ..ListOptions::default() };
-            end = match self.list_into(&mut collected, page).await {
-                Err(ReflectorError::List(error)) if error.is_expired() => {
-                    debug!(%error, "listing all at once instead");
-                    collected = Collected::new();
-                    let all = ListOptions { version, ..ListOptions::default() };
-                    let end = self.list_into(&mut collected, all).await?;
-                    return Ok((collected, end));
-                }
-                outcome => outcome?,
-            };
+            let before = collected.len();
+            end = self.list_into(&mut collected, page).await.map_err(|error| match error.is_expired() {
+                true => Expired::InTheMiddle(error),
+                false => Expired::error(error),
+            })?;
+            pages += 1;
+            empty = if collected.len() == before { empty + 1 } else { 0 };
         }
         Ok((collected, ListEnd { version: list_version, ..end }))
     }
 
-    async fn list_into(
-        &mut self,
-        collected: &mut Collected<T>,
-        options: ListOptions,
-    ) -> Result<ListEnd, ReflectorError> {
-        let end = self.list_page(options, |item| collected.add(item)).await.map_err(ReflectorError::List)?;
+    async fn list_into(&mut self, collected: &mut Collected<T>, options: ListOptions) -> Result<ListEnd, SourceError> {
+        let (list, mut counted, before) = (self.source.list(options), 0, collected.bytes);
+        let sink = &mut self.sink;
+        let end = read_page(self.progress_deadline, list, |item, meter| {
+            collected.add(item, sink);
+            if collected.len().is_multiple_of(PROGRESS) {
+                sink.contact(meter.received() - counted);
+                counted = meter.received();
+                sink.phase(Phase::Listing { received: collected.len(), remaining: None });
+            }
+            collected.bytes = before + meter.received();
+        })
+        .await?;
+        self.sink.contact(collected.bytes - before - counted);
         self.sink.phase(Phase::Listing { received: collected.len(), remaining: end.remaining });
+        crate::seam::give_way().await;
         Ok(end)
     }
+}
 
-    /// Lists one page, and hands over each item as it comes.
-    pub(super) async fn list_page(
-        &mut self,
-        options: ListOptions,
-        mut each: impl FnMut(Decoded<T>),
-    ) -> Result<ListEnd, SourceError> {
-        // A stalled list is as good as a lost connection.
-        let deadline = self.options.progress_deadline;
-        let stalled = |after: Duration| {
-            let text = format!("nothing came for {after:?}");
-            SourceError::Interrupted(Arc::from(Box::<dyn std::error::Error + Send + Sync>::from(text)))
-        };
-        let mut items = timeout(deadline * 2, self.source.list(options)).await.map_err(|_| stalled(deadline * 2))??;
-        loop {
-            match timeout(deadline, items.next()).await.map_err(|_| stalled(deadline))? {
-                None => return Err(SourceError::CutOff),
-                Some(part) => match part? {
-                    ListPart::Item(item) => each(item),
-                    ListPart::End(end) => {
-                        self.sink.contact();
-                        return Ok(end);
-                    }
-                },
-            }
+/// Why a list ended, and whether its version had expired behind the first page.
+enum Expired {
+    InTheMiddle(SourceError),
+    Not(ReflectorError),
+}
+
+impl Expired {
+    fn error(error: SourceError) -> Self {
+        Self::Not(ReflectorError::List(error))
+    }
+
+    fn into_error(self) -> ReflectorError {
+        match self {
+            Self::InTheMiddle(error) => ReflectorError::List(error),
+            Self::Not(error) => error,
         }
     }
 }

@@ -5,43 +5,129 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::GRACE;
-use crate::source::{Events, WatchEvent};
+use super::progress::Pace;
+use crate::source::{WatchEvent, WatchStream};
+use crate::time::after;
 
-/// How many bookmarks in a row may be missed before a watch is taken for dead.
-const MISSED_BOOKMARKS: u32 = 4;
+/// A server that marks the end of an initial state sends bookmarks about so often.
+const USUAL_RHYTHM: Duration = Duration::from_secs(60);
+/// No rhythm is taken to be quicker: the last bookmark of a watch may come soon after the one before.
+const QUICKEST_RHYTHM: Duration = Duration::from_secs(30);
 
-/// A watch under way.
-pub(super) struct OpenWatch<T> {
-    pub(super) events: Events<T>,
-    pub(super) opened: Instant,
-    /// When the server is to end it.
-    pub(super) agreed: Duration,
-    /// How many events and bookmarks have come.
-    pub(super) heard: u64,
-    /// True on a watch without a version until its first change: it begins with the present state, in no order.
-    pub(super) unordered: bool,
-    pub(super) last_bookmark: Option<Instant>,
-    /// The longest time between two bookmarks so far.
-    pub(super) rhythm: Option<Duration>,
+/// How often a server sends bookmarks, carried from watch to watch.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Rhythm {
+    beat: Option<Duration>,
+    /// True if the beat was heard, and not only expected.
+    heard: bool,
 }
 
-impl<T> OpenWatch<T> {
-    pub(super) fn heard(&mut self, event: &WatchEvent<T>) {
-        self.heard += 1;
-        self.unordered &= matches!(event, WatchEvent::Added(_));
-        if matches!(event, WatchEvent::Bookmark { .. }) {
-            let now = Instant::now();
-            let gap = self.last_bookmark.replace(now).map(|last| now - last);
-            self.rhythm = self.rhythm.max(gap);
+impl Rhythm {
+    /// The server has shown that it sends bookmarks.
+    pub(super) fn expect(&mut self) {
+        self.beat.get_or_insert(USUAL_RHYTHM);
+    }
+
+    /// Two bookmarks came so far apart.
+    fn hear(&mut self, gap: Duration) {
+        self.beat = Some(self.beat.unwrap_or(QUICKEST_RHYTHM).max(gap));
+        self.heard = true;
+    }
+
+    /// A watch fell silent: if no beat was ever heard, it may have been expected too soon.
+    pub(super) fn was_silent(&mut self) {
+        if !self.heard {
+            self.beat = self.beat.map(|beat| beat.saturating_mul(2));
         }
     }
 
-    /// How long it may stay silent from now on.
-    pub(super) fn deadline(&self) -> Duration {
-        let at_most = (self.agreed + GRACE).saturating_sub(self.opened.elapsed());
-        match self.rhythm {
-            Some(rhythm) => at_most.min((rhythm * MISSED_BOOKMARKS).max(GRACE)),
-            None => at_most,
+    /// How long silence is believed: two and a half beats.
+    fn patience(self) -> Option<Duration> {
+        self.beat.map(|beat| beat.saturating_mul(5) / 2)
+    }
+}
+
+/// A watch under way.
+pub(super) struct OpenWatch<T> {
+    pub(super) events: WatchStream<T>,
+    /// When it was asked for.
+    opened: Instant,
+    /// When the server is to end it, at the latest.
+    ends: Instant,
+    /// When the changes began: behind the initial state, if there was one.
+    pub(super) began: Instant,
+    /// How many changes and bookmarks came since then.
+    pub(super) heard: u64,
+    /// True if the initial state came first.
+    pub(super) after_initial_state: bool,
+    /// True as long as versions do not tell what is missing: an initial state that nobody asked for may come first.
+    pub(super) unordered: bool,
+    last_heard: Instant,
+    last_bookmark: Option<Instant>,
+    /// How many bytes were accounted for.
+    counted: u64,
+    pub(super) pace: Pace,
+}
+
+impl<T: Send + 'static> OpenWatch<T> {
+    pub(super) fn new(
+        events: WatchStream<T>,
+        opened: Instant,
+        agreed: Duration,
+        unordered: bool,
+        deadline: Duration,
+    ) -> Self {
+        let (now, pace) = (Instant::now(), Pace::new(deadline, events.meter()));
+        Self {
+            opened,
+            ends: after(after(opened, agreed), GRACE),
+            began: now,
+            heard: 0,
+            after_initial_state: false,
+            unordered,
+            last_heard: now,
+            last_bookmark: None,
+            counted: 0,
+            pace,
+            events,
         }
+    }
+
+    /// The initial state is over; what comes now are changes. Its end is no beat.
+    pub(super) fn initial_state_is_over(&mut self) {
+        self.began = Instant::now();
+        (self.heard, self.after_initial_state) = (0, true);
+        self.last_bookmark = None;
+    }
+
+    /// Takes note of an event.
+    pub(super) fn hear(&mut self, event: &WatchEvent<T>, rhythm: &mut Rhythm) {
+        let now = Instant::now();
+        self.heard += 1;
+        self.last_heard = now;
+        self.unordered &= matches!(event, WatchEvent::Added(_));
+        if matches!(event, WatchEvent::Bookmark { .. })
+            && let Some(last) = self.last_bookmark.replace(now)
+        {
+            rhythm.hear(now - last);
+        }
+    }
+
+    /// How many bytes came since this was asked last.
+    pub(super) fn bytes(&mut self) -> u64 {
+        let received = self.events.meter().received();
+        let bytes = received - std::mem::replace(&mut self.counted, received);
+        if bytes == 0 && received == 0 { size_of::<T>() as u64 } else { bytes }
+    }
+
+    /// When it is taken for dead if nothing comes.
+    pub(super) fn dead_at(&self, rhythm: Rhythm) -> Instant {
+        let patience = rhythm.patience().map(|patience| after(self.last_heard, patience));
+        patience.map_or(self.ends, |patience| patience.min(self.ends))
+    }
+
+    /// How long it has been silent.
+    pub(super) fn silent_for(&self) -> Duration {
+        if self.heard == 0 && !self.after_initial_state { self.opened.elapsed() } else { self.last_heard.elapsed() }
     }
 }

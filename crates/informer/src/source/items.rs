@@ -5,6 +5,7 @@ use serde::de::IgnoredAny;
 
 use super::{ListEnd, SourceError};
 use crate::object::ResourceVersion;
+use crate::representation::without_values;
 
 /// Collects bytes and hands out the items of a list, and in the end what the list says of itself.
 ///
@@ -266,7 +267,7 @@ impl ItemSplitter {
 }
 
 fn not_a_list(error: &serde_json::Error) -> SourceError {
-    SourceError::NotAList(error.to_string())
+    SourceError::NotAList(without_values(error))
 }
 
 #[cfg(test)]

@@ -1,138 +1,94 @@
 //! Named indexes: the objects that share a value.
 
 use std::any::TypeId;
-use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::hash::BuildHasher;
+use std::hash::BuildHasher as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
 use super::Store;
-use super::slots::Slot;
+use super::slots::{Slot, Slots};
 use super::table::Table;
-use crate::object::{KeyRef, Object};
+use crate::object::{Object, ObjectKey};
 
-/// A named index over a store: looks objects up by a value computed from each.
+/// A named index: finds the objects that share a value. Cloning gives another handle.
 ///
-/// It changes in the same critical section as the store, so it is never out of step with it.
+/// client-go's `Indexer`, one index at a time. What differs: the handle knows its index, so that there is no name to get wrong.
 ///
 /// ```
-/// # use std::sync::Arc;
-/// # use kube_informer::source::Identity;
-/// # let thing = |key: &str, version: &str| {
-/// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-/// # };
-/// use kube_informer::Store;
-///
-/// let (_store, mut writer) = Store::new(0);
-/// let by_name = writer.add_index_with("name", |object: &Identity, add| add(object.key.name()))?;
-/// writer.put(thing("web/a", "1"));
-/// writer.put(thing("shop/a", "2"));
-/// writer.put(thing("shop/b", "3"));
-/// assert_eq!(by_name.get("a").len(), 2);
-/// assert_eq!((by_name.count("b"), by_name.count("c")), (1, 0));
-/// assert_eq!(by_name.values(), ["a", "b"]);
-/// # Ok::<(), kube_informer::store::IndexError>(())
+/// # use k8s_openapi::api::core::v1::Pod;
+/// # use kube_informer::SharedInformerFactory;
+/// # doc_server::with(async |server| {
+/// let factory = SharedInformerFactory::new(server.client());
+/// let pods = factory.informer::<Pod>()?;
+/// let by_node = pods.add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())?;
+/// factory.start()?;
+/// factory.synced().await?;
+/// assert_eq!(by_node.get("worker-7").len(), 1);
+/// assert_eq!(by_node.values(), ["worker-7"]);
+/// # Ok(()) });
 /// ```
 pub struct Index<T> {
     store: Store<T>,
     at: usize,
 }
 
-/// Why an index was not added.
+/// Why an index could not be added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {
-    /// Two functions cannot share a name.
+    /// The name is taken.
     #[error("an index named {0:?} with another function exists already; choose another name")]
     Exists(String),
 }
 
-/// What an index function may return: no value, one, or many.
+/// What an index function may give: one text, or any number of them.
 ///
-/// Text in any form, an `Option`, a list or a set of such.
-///
-/// ```
-/// use kube_informer::store::IndexValues;
-///
-/// fn collect(values: impl IndexValues) -> Vec<String> {
-///     let mut all = Vec::new();
-///     values.for_each(&mut |value| all.push(value.to_owned()));
-///     all
-/// }
-/// assert_eq!(collect("a"), ["a"]);
-/// assert_eq!(collect(vec![Some("a"), None, Some("b")]), ["a", "b"]);
-/// assert!(collect(None::<String>).is_empty());
-/// ```
-pub trait IndexValues {
-    /// Hands each value over.
-    fn for_each(self, f: &mut dyn FnMut(&str));
+/// `M` only tells the two apart, and is never written.
+pub trait IndexValues<M> {
+    /// Calls a function with each value.
+    fn each_value(self, f: &mut dyn FnMut(&str));
 }
 
-impl IndexValues for String {
-    fn for_each(self, f: &mut dyn FnMut(&str)) {
-        f(&self);
+/// Marks one text.
+#[derive(Debug)]
+pub enum One {}
+
+/// Marks any number of texts.
+#[derive(Debug)]
+pub enum Many {}
+
+impl<S: AsRef<str>> IndexValues<One> for S {
+    fn each_value(self, f: &mut dyn FnMut(&str)) {
+        f(self.as_ref());
     }
 }
 
-impl IndexValues for &str {
-    fn for_each(self, f: &mut dyn FnMut(&str)) {
-        f(self);
-    }
-}
-
-impl IndexValues for Cow<'_, str> {
-    fn for_each(self, f: &mut dyn FnMut(&str)) {
-        f(&self);
-    }
-}
-
-impl<V: IndexValues> IndexValues for Option<V> {
-    fn for_each(self, f: &mut dyn FnMut(&str)) {
-        if let Some(values) = self {
-            values.for_each(f);
+impl<I: IntoIterator<Item: AsRef<str>>> IndexValues<Many> for I {
+    fn each_value(self, f: &mut dyn FnMut(&str)) {
+        for value in self {
+            f(value.as_ref());
         }
     }
 }
 
-impl<V: IndexValues> IndexValues for Vec<V> {
-    fn for_each(self, f: &mut dyn FnMut(&str)) {
-        self.into_iter().for_each(|values| values.for_each(f));
-    }
+/// Gives the values of an object.
+pub(crate) type IndexFunction<T> = Arc<dyn Fn(&T, &mut dyn FnMut(&str)) + Send + Sync>;
+
+pub(crate) fn index_function<T, F>(function: F) -> IndexFunction<T>
+where
+    F: Fn(&T, &mut dyn FnMut(&str)) + Send + Sync + 'static,
+{
+    Arc::new(function)
 }
 
-impl<V: IndexValues> IndexValues for BTreeSet<V> {
-    fn for_each(self, f: &mut dyn FnMut(&str)) {
-        self.into_iter().for_each(|values| values.for_each(f));
-    }
-}
-
-impl<V: IndexValues, const N: usize> IndexValues for [V; N] {
-    fn for_each(self, f: &mut dyn FnMut(&str)) {
-        self.into_iter().for_each(|values| values.for_each(f));
-    }
-}
-
-/// An index function, whatever it returns: hands over the values, and answers false if it failed on this object.
-pub(crate) type IndexFunction<T> = Arc<dyn Fn(&T, &mut dyn FnMut(&str)) -> bool + Send + Sync>;
-
-/// Wraps an index function so that a panic is reported and skips the object instead of ending the informer.
-pub(crate) fn index_function<T: Object>(
-    function: impl Fn(&T, &mut dyn FnMut(&str)) + Send + Sync + 'static,
-    report: impl Fn(KeyRef<'_>, String) + Send + Sync + 'static,
-) -> IndexFunction<T> {
-    Arc::new(move |object, add| {
-        // The function only borrows the object, so that what it leaves behind in a panic is its own affair.
-        match catch_unwind(AssertUnwindSafe(|| function(object, add))) {
-            Ok(()) => true,
-            Err(panic) => {
-                report(object.id().key, crate::panic_text(&*panic));
-                false
-            }
-        }
-    })
+/// An object that an index function panicked on.
+#[derive(Debug, Clone)]
+pub(crate) struct IndexFailure {
+    pub(crate) index: Arc<str>,
+    pub(crate) key: ObjectKey,
+    pub(crate) message: String,
 }
 
 impl<T: Object> Index<T> {
@@ -140,75 +96,20 @@ impl<T: Object> Index<T> {
         Self { store, at }
     }
 
-    /// The objects that have this value, in no particular order.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
-    /// # use kube_informer::Store;
-    /// # let (_store, mut writer) = Store::new(0);
-    /// let by_namespace = writer.add_index_with("namespace", |object: &Identity, add| {
-    ///     object.key.namespace().into_iter().for_each(add);
-    /// })?;
-    /// writer.put(thing("web/a", "1"));
-    /// assert_eq!(by_namespace.get("web")[0].key.name(), "a");
-    /// assert!(by_namespace.get("shop").is_empty());
-    /// # Ok::<(), kube_informer::store::IndexError>(())
-    /// ```
+    /// The objects that have a value, in no particular order.
     pub fn get(&self, value: &str) -> Vec<Arc<T>> {
-        self.store.read(|state| {
-            let slots = state.indexes[self.at].slots(&state.hasher, value);
-            slots.filter_map(|slot| state.objects.get(slot)).cloned().collect()
-        })
+        self.store.read(|state| state.members(&state.indexes[self.at], value).cloned().collect())
     }
 
-    /// How many objects have this value.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
-    /// # use kube_informer::Store;
-    /// # let (_store, mut writer) = Store::new(0);
-    /// let by_name = writer.add_index_with("name", |object: &Identity, add| add(object.key.name()))?;
-    /// writer.put(thing("web/a", "1"));
-    /// writer.put(thing("shop/a", "2"));
-    /// assert_eq!((by_name.count("a"), by_name.count("b")), (2, 0));
-    /// # Ok::<(), kube_informer::store::IndexError>(())
-    /// ```
+    /// How many objects have a value.
     pub fn count(&self, value: &str) -> usize {
-        self.store.read(|state| {
-            state.indexes[self.at].posting(&state.hasher, value).map_or(0, |posting| posting.members.len())
-        })
+        self.store.read(|state| state.member_count(&state.indexes[self.at], value))
     }
 
-    /// The values that at least one object has, sorted.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use kube_informer::source::Identity;
-    /// # let thing = |key: &str, version: &str| {
-    /// #     Arc::new(Identity { key: key.parse().unwrap(), uid: String::new(), version: version.to_owned() })
-    /// # };
-    /// # use kube_informer::Store;
-    /// # let (_store, mut writer) = Store::new(0);
-    /// let by_name = writer.add_index_with("name", |object: &Identity, add| add(object.key.name()))?;
-    /// writer.put(thing("web/b", "1"));
-    /// writer.put(thing("web/a", "2"));
-    /// assert_eq!(by_name.values(), ["a", "b"]);
-    /// writer.remove("web/b");
-    /// assert_eq!(by_name.values(), ["a"]);
-    /// # Ok::<(), kube_informer::store::IndexError>(())
-    /// ```
+    /// Every value that some object has, sorted.
     pub fn values(&self) -> Vec<String> {
-        let mut values: Vec<String> = self
-            .store
-            .read(|state| state.indexes[self.at].postings.iter().map(|posting| posting.value.to_string()).collect());
+        let mut values: Vec<String> =
+            self.store.read(|state| state.indexes[self.at].values().map(ToOwned::to_owned).collect());
         values.sort_unstable();
         values
     }
@@ -231,25 +132,29 @@ impl<T: Object> std::fmt::Debug for Index<T> {
     }
 }
 
-/// One index inside a store.
-pub(super) struct IndexState<T> {
+/// One index of a state. Values have numbers, by which the objects that have them remember them.
+#[derive(Clone)]
+pub(super) struct IndexState {
     name: Arc<str>,
     kind: TypeId,
-    function: IndexFunction<T>,
-    /// No posting is empty: the last member takes its posting along.
-    postings: Table<Posting>,
+    postings: Slots<Posting>,
+    by_value: Table<Slot>,
 }
 
-/// A value and where the objects are that have it.
+/// A value, and the objects that have it.
 #[derive(Clone)]
 struct Posting {
     value: Arc<str>,
     members: Table<Slot>,
 }
 
-impl<T: Object> IndexState<T> {
-    pub(super) fn new(name: &str, kind: TypeId, function: IndexFunction<T>) -> Self {
-        Self { name: name.into(), kind, function, postings: Table::new() }
+impl IndexState {
+    pub(super) fn new(name: &str, kind: TypeId) -> Self {
+        Self { name: name.into(), kind, postings: Slots::new(), by_value: Table::new() }
+    }
+
+    pub(super) fn name(&self) -> &Arc<str> {
+        &self.name
     }
 
     pub(super) fn is_named(&self, name: &str) -> bool {
@@ -260,50 +165,53 @@ impl<T: Object> IndexState<T> {
         self.kind == kind
     }
 
-    pub(super) fn slots<'s>(&'s self, hasher: &FixedState, value: &str) -> impl Iterator<Item = Slot> + use<'s, T> {
-        self.posting(hasher, value).into_iter().flat_map(|posting| posting.members.iter().copied())
+    pub(super) fn slots<'s>(&'s self, hasher: &FixedState, value: &str) -> impl Iterator<Item = Slot> + use<'s> {
+        let number = self.number(hash(hasher, value), value);
+        let posting = number.and_then(|number| self.postings.get(number));
+        posting.into_iter().flat_map(|posting| posting.members.iter().copied())
     }
 
-    fn posting(&self, hasher: &FixedState, value: &str) -> Option<&Posting> {
-        self.postings.get(hash(hasher, value), |posting| &*posting.value == value)
+    pub(super) fn count(&self, hasher: &FixedState, value: &str) -> usize {
+        let number = self.number(hash(hasher, value), value);
+        number.and_then(|number| self.postings.get(number)).map_or(0, |posting| posting.members.len())
     }
 
-    /// Works out the values before and after a change, and says whether they differ.
-    pub(super) fn changes(&self, old: Option<&T>, new: Option<&T>, [before, after]: &mut [Values; 2]) -> bool {
-        before.fill(&self.function, old);
-        after.fill(&self.function, new);
-        before != after
+    pub(super) fn values(&self) -> impl Iterator<Item = &str> {
+        self.postings.iter().map(|(_, posting)| &*posting.value)
     }
 
-    /// Follows the object in a slot from the values before to those after.
-    pub(super) fn update(&mut self, hasher: &FixedState, slot: Slot, [before, after]: &[Values; 2]) {
-        for value in before.iter().filter(|value| !after.contains(value)) {
-            self.leave(hasher, value, slot);
-        }
-        for value in after.iter().filter(|value| !before.contains(value)) {
-            self.join(hasher, value, slot);
-        }
+    /// The value of a number.
+    pub(super) fn value(&self, number: Slot) -> Option<&str> {
+        self.postings.get(number).map(|posting| &*posting.value)
     }
 
-    fn join(&mut self, hasher: &FixedState, value: &str, slot: Slot) {
+    /// Adds an object to those that have a value, and gives the value's number.
+    pub(super) fn join(&mut self, hasher: &FixedState, value: &str, slot: Slot) -> Slot {
         let hash = hash(hasher, value);
-        if let Some(posting) = self.postings.get_mut(hash, |posting| &*posting.value == value) {
+        let number = self.number(hash, value).unwrap_or_else(|| {
+            let number = self.postings.add(Posting { value: value.into(), members: Table::new() });
+            self.by_value.add(hash, number);
+            number
+        });
+        if let Some(posting) = self.postings.get_mut(number) {
             posting.members.add(scatter(slot), slot);
-            return;
         }
-        let mut members = Table::new();
-        members.add(scatter(slot), slot);
-        self.postings.add(hash, Posting { value: value.into(), members });
+        number
     }
 
-    fn leave(&mut self, hasher: &FixedState, value: &str, slot: Slot) {
-        let hash = hash(hasher, value);
-        let same = |posting: &Posting| &*posting.value == value;
-        let Some(posting) = self.postings.get_mut(hash, same) else { return };
+    /// Takes an object away from those that have a value.
+    pub(super) fn leave(&mut self, hasher: &FixedState, number: Slot, slot: Slot) {
+        let Some(posting) = self.postings.get_mut(number) else { return };
         posting.members.remove(scatter(slot), |&known| known == slot);
-        if posting.members.is_empty() {
-            self.postings.remove(hash, same);
+        if posting.members.is_empty()
+            && let Some(posting) = self.postings.remove(number)
+        {
+            self.by_value.remove(hash(hasher, &posting.value), |&known| known == number);
         }
+    }
+
+    fn number(&self, hash: u32, value: &str) -> Option<Slot> {
+        self.by_value.get(hash, |&number| self.value(number) == Some(value)).copied()
     }
 }
 
@@ -311,57 +219,77 @@ fn hash(hasher: &FixedState, value: &str) -> u32 {
     hasher.hash_one(value) as u32
 }
 
-/// Deals slots evenly over the leaves of a table.
+/// Slots are small numbers in a row; a table wants them spread.
 fn scatter(slot: Slot) -> u32 {
     slot.wrapping_mul(0x9E37_79B1).rotate_left(16)
 }
 
-impl<T> Clone for IndexState<T> {
-    fn clone(&self) -> Self {
-        Self {
-            name: self.name.clone(),
-            kind: self.kind,
-            function: self.function.clone(),
-            postings: self.postings.clone(),
-        }
-    }
-}
-
-/// The distinct values of one object, in one buffer that is filled again and again.
-#[derive(Default, PartialEq)]
+/// The values of one object in all indexes, in one piece of memory that is filled again and again.
+#[derive(Default)]
 pub(super) struct Values {
     text: String,
-    ends: Vec<usize>,
+    /// The index, and where in the text the value ends.
+    ends: Vec<(u32, usize)>,
 }
 
+/// A function, and the name of its index.
+pub(super) type NamedFunction<T> = (Arc<str>, IndexFunction<T>);
+
 impl Values {
-    fn fill<T: Object>(&mut self, function: &IndexFunction<T>, object: Option<&T>) {
+    /// The values of an object in all indexes.
+    pub(super) fn fill<T: Object>(
+        &mut self,
+        functions: &[NamedFunction<T>],
+        object: &T,
+        failures: &mut Vec<IndexFailure>,
+    ) {
         self.clear();
-        if let Some(object) = object
-            && !function(object, &mut |value| self.add(value))
-        {
-            self.clear();
+        for (at, function) in (0..).zip(functions) {
+            self.add_all(at, function, object, failures);
         }
     }
 
-    fn clear(&mut self) {
+    /// The values of an object in one index. Nothing of a call that panics is kept.
+    pub(super) fn add_all<T: Object>(
+        &mut self,
+        index: u32,
+        (name, function): &NamedFunction<T>,
+        object: &T,
+        failures: &mut Vec<IndexFailure>,
+    ) {
+        let (text, first) = (self.text.len(), self.ends.len());
+        // The function only borrows the object, so that what it leaves behind in a panic is its own affair.
+        let outcome = catch_unwind(AssertUnwindSafe(|| function(object, &mut |value| self.add(index, first, value))));
+        if let Err(panic) = outcome {
+            self.text.truncate(text);
+            self.ends.truncate(first);
+            let (key, message) = (object.id().key.into(), crate::panic_text(&*panic));
+            failures.push(IndexFailure { index: name.clone(), key, message });
+        }
+    }
+
+    fn add(&mut self, index: u32, first: usize, value: &str) {
+        if !self.iter().skip(first).any(|(_, known)| known == value) {
+            self.text.push_str(value);
+            self.ends.push((index, self.text.len()));
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
     }
 
-    fn add(&mut self, value: &str) {
-        if !self.contains(value) {
-            self.text.push_str(value);
-            self.ends.push(self.text.len());
-        }
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
     }
 
-    fn contains(&self, value: &str) -> bool {
-        self.iter().any(|known| known == value)
+    pub(super) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
     }
 
-    fn iter(&self) -> impl Iterator<Item = &str> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, &end)| &self.text[start..end])
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|(_, end)| *end));
+        starts.zip(&self.ends).map(|(start, &(index, end))| (index, &self.text[start..end]))
     }
 }

@@ -51,7 +51,8 @@ impl<E: Clone> Table<E> {
         leaf.iter().find(|known| known.hash == hash && same(&known.entry)).map(|known| &known.entry)
     }
 
-    pub(super) fn get_mut(&mut self, hash: u32, same: impl Fn(&E) -> bool) -> Option<&mut E> {
+    #[cfg(test)]
+    fn get_mut(&mut self, hash: u32, same: impl Fn(&E) -> bool) -> Option<&mut E> {
         let known = self.leaf_mut(hash)?.iter_mut().find(|known| known.hash == hash && same(&known.entry))?;
         Some(&mut known.entry)
     }

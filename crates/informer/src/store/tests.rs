@@ -1,4 +1,3 @@
-use std::any::TypeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -14,11 +13,11 @@ fn with_values(name: u8, version: u64, values: &[u8]) -> Arc<Thing> {
 }
 
 fn by_value(thing: &Thing, add: &mut dyn FnMut(&str)) {
-    thing.values.clone().for_each(add);
+    thing.values.iter().for_each(|value| add(value));
 }
 
 fn add_index(writer: &mut StoreWriter<Thing>, name: &str) -> Index<Thing> {
-    writer.add_index(name, TypeId::of::<fn()>(), index_function(by_value, |_, _| {})).unwrap()
+    writer.add_index(name, by_value).unwrap()
 }
 
 /// What an index should say, worked out the slow way.
@@ -95,23 +94,20 @@ fn a_transaction_is_seen_all_at_once_or_not_at_all() {
 #[test]
 fn a_panicking_index_function_skips_the_object_and_is_reported() {
     let (store, mut writer) = Store::new(1);
-    let reported = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let function = |thing: &Thing, add: &mut dyn FnMut(&str)| {
         add("before");
         assert!(thing.name != "bad", "cannot take {}", thing.name);
         add(&thing.name);
     };
-    let report = {
-        let reported = reported.clone();
-        move |key: KeyRef<'_>, message: String| reported.lock().push((key.to_string(), message))
-    };
-    let index = writer.add_index("name", TypeId::of::<u8>(), index_function(function, report)).unwrap();
+    let index = writer.add_index("name", function).unwrap();
     writer.put(thing("web/bad", 1));
     writer.put(thing("web/good", 2));
     assert_eq!(index.values(), ["before", "good"]);
     assert_eq!(index.count("before"), 1, "nothing of a failed call is kept");
     assert_eq!(store.len(), 2);
-    assert_eq!(*reported.lock(), [("web/bad".to_owned(), "cannot take bad".to_owned())]);
+    let failures: Vec<_> =
+        writer.take_failures().into_iter().map(|failure| (failure.key.to_string(), failure.message)).collect();
+    assert_eq!(failures, [("web/bad".to_owned(), "cannot take bad".to_owned())]);
 }
 
 // I-8, decision 22.
@@ -120,6 +116,38 @@ fn an_index_name_belongs_to_one_function() {
     let (_, mut writer) = Store::<Thing>::new(1);
     add_index(&mut writer, "value");
     assert_eq!(add_index(&mut writer, "value").name(), "value".into());
-    let other = writer.add_index("value", TypeId::of::<u8>(), index_function(by_value, |_, _| {}));
+    let other = writer.add_index("value", |_: &Thing, _: &mut dyn FnMut(&str)| {});
     assert_eq!(other.unwrap_err(), IndexError::Exists("value".to_owned()));
+}
+
+// Decision 28: readers never wait for user code, and user code may read.
+#[test]
+fn an_index_function_may_read_its_own_store() {
+    let (store, mut writer) = Store::new(1);
+    writer.put(thing("web/a", 1));
+    let reads = store.clone();
+    let index =
+        writer.add_index("size", move |_: &Thing, add: &mut dyn FnMut(&str)| add(&reads.len().to_string())).unwrap();
+    writer.put(thing("web/b", 2));
+    writer.transaction(|transaction| transaction.put(thing("web/c", 3)));
+    assert_eq!(index.values(), ["1", "2"]);
+}
+
+// Decision 28: what an object was indexed by is remembered, not worked out again.
+#[test]
+fn a_function_that_answers_differently_each_time_leaves_no_wrong_posting_behind() {
+    let (_, mut writer) = Store::new(1);
+    let calls = std::sync::atomic::AtomicU32::new(0);
+    let index = writer
+        .add_index("call", move |_: &Thing, add: &mut dyn FnMut(&str)| {
+            add(&calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed).to_string());
+        })
+        .unwrap();
+    for version in 1..5 {
+        writer.put(thing("web/a", version));
+        assert_eq!(index.values().len(), 1);
+    }
+    assert_eq!(index.values(), ["3"], "called once a change");
+    writer.remove("web/a");
+    assert_eq!(index.values(), [""; 0]);
 }

@@ -1,11 +1,10 @@
 //! Changes reach the store and the handlers: all of them, in order, and each for what it is.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_embedded_apiserver::ApiServer;
-use kube_informer::object::DecodeError;
+use kube_informer::representation::DecodeError;
 use kube_informer::source::{Decoded, WatchEvent};
 use kube_informer::{InformerError, SharedInformer};
 use rand::rngs::StdRng;
@@ -15,8 +14,8 @@ use tokio::task::JoinSet;
 
 use crate::script::{
     Act::{self, StayOpen},
-    NoTaskLeft, SEED, Script, TestInformer, TestReflector, added, bad, bookmark, deleted, live, modified, quiet, thing,
-    within,
+    NoTaskLeft, SEED, Script, TestInformer, TestReflector, added, bad, bookmark, deleted, live, modified, options,
+    quiet, thing, within,
 };
 
 // Differs: an object that cannot be read is passed on as such instead of being skipped (B-37), and an older
@@ -70,7 +69,7 @@ async fn star_41_hammered_by_three_writers_the_cache_ends_equal_to_the_server_an
     let no_task_left = NoTaskLeft::since_now();
     let server = ApiServer::builder().seed(SEED).build();
     let source = kube_informer::source::kube::KubeSource::<ConfigMap>::new(server.client());
-    let informer = SharedInformer::builder(source).seed(SEED).build();
+    let informer = SharedInformer::builder(source).options(options()).build();
     informer.start().unwrap();
     let mut writers = JoinSet::new();
     for writer in 0..3 {
@@ -123,7 +122,7 @@ async fn star_41_hammered_by_three_writers_the_cache_ends_equal_to_the_server_an
 // missing. In client-go one in a list keeps the informer from ever syncing (B-09).
 #[tokio::test(start_paused = true)]
 async fn star_43_of_a_list_with_objects_that_cannot_be_read_the_others_are_announced() {
-    let good = |text| Decoded::Object(Arc::new(thing(text)));
+    let good = |text| Decoded::Object(thing(text));
     let script = Script::new()
         .list_items("10", [good("web/a@1"), Decoded::Bad(bad("web/b@2")), good("web/c@3")])
         .watch([StayOpen]);

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use kube_informer::health::Phase;
 use kube_informer::object::Object as _;
 use kube_informer::processor::Event;
-use kube_informer::reflector::{BackoffOptions, ReflectorError, ReflectorOptions};
+use kube_informer::reflector::ReflectorError;
+use kube_informer::settings::BackoffOptions;
 use kube_informer::source::{Decoded, WatchEvent};
-use kube_informer::{InformerError, Removal, SharedInformer};
+use kube_informer::{InformerError, Phase, Removal, SharedInformer};
 use parking_lot::Mutex;
 
 use crate::script::{
     Act::{self, Fail, StayOpen},
-    Request, Script, TestInformer, TestReflector, Thing, Told, added, bad, bookmark, busy, deleted, gone, initial_end,
-    interrupted, live, modified, options, pause, quiet, status, thing, within,
+    Answers, Request, Script, TestInformer, TestReflector, Thing, Told, added, bad, bookmark, busy, deleted, gone,
+    initial_end, interrupted, live, modified, options, pause, quiet, status, thing, within,
 };
 
 // R-36, B-02: in client-go only what fails on opening is reported.
@@ -47,8 +47,8 @@ async fn b_02_every_failure_reaches_the_error_hook_and_health() {
 #[tokio::test(start_paused = true)]
 async fn b_02_health_says_what_goes_on_and_since_when_nothing_was_heard() {
     let (feed, events) = live();
-    let script = Script::new().list("10", ["web/a@1"]).watch([events]).watch_hangs();
-    let informer = TestInformer::new(script, |builder| builder);
+    let script = Script::new().list("10", ["web/a@1"]).watch([events]);
+    let informer = TestInformer::new(script, |options| options);
     let phase = |informer: &TestInformer| informer.informer.health().parts[0].phase.clone();
     assert_eq!(phase(&informer), Phase::New);
     assert_eq!(informer.informer.health().age(), None, "unknown rather than fresh");
@@ -72,24 +72,33 @@ async fn b_02_health_says_what_goes_on_and_since_when_nothing_was_heard() {
 // B-05, B-03: nothing a server does makes a reflector ask without pause.
 #[tokio::test(start_paused = true)]
 async fn no_answer_makes_a_reflector_ask_in_a_hot_loop() {
-    let scripts: [fn(Script) -> Script; 9] = [
-        |script| script.list("10", []).watch([]),
-        |script| script.list("10", []).watch([bookmark("11")]),
-        |script| script.list("10", []).watch([Fail(gone())]),
-        |script| script.list("10", []).watch([added("web/a@11"), Fail(gone())]),
-        |script| script.list("10", []).watch_refused(gone()),
-        |script| script.list("10", []).watch([Fail(status(500, "InternalError"))]),
-        |script| script.list("10", []).watch([bookmark("11"), Fail(interrupted())]).list("11", []),
-        |script| script.list_refused(gone()).list_refused(gone()),
-        |script| script.list_cut_off(["web/a@1"]),
+    // What is answered once, and then again and again.
+    let first_list: Answers = |script| script.list("10", []);
+    let scripts: [(Answers, Answers); 10] = [
+        (|script| script, |script| script.list("10", []).watch([])),
+        (first_list, |script| script.watch([bookmark("11")])),
+        (|script| script, |script| script.list("10", []).watch([Fail(gone())])),
+        (|script| script, |script| script.list("11", []).watch([added("web/a@11"), Fail(gone())])),
+        (|script| script, |script| script.list("10", []).watch_refused(gone())),
+        (|script| script, |script| script.list("10", []).watch([Fail(status(500, "InternalError"))])),
+        // It is asked how far it is before each watch.
+        (first_list, |script| script.watch([bookmark("11"), Fail(interrupted())]).list("11", [])),
+        (|script| script, |script| script.list_refused(gone()).list_refused(gone())),
+        (|script| script, |script| script.list_cut_off(["web/a@1"])),
+        // Each list is older than what was seen before: the server was restored again, and is asked once more.
+        (
+            |script| script.list("10", []).watch([added("web/a@11"), Fail(gone())]),
+            |script| script.list("10", []).list("10", []).watch([added("web/a@11"), Fail(gone())]),
+        ),
     ];
-    for (number, answers) in scripts.into_iter().enumerate() {
-        let script = Script::new().times(60, answers);
+    for (number, (first, again)) in scripts.into_iter().enumerate() {
+        let script = first(Script::new()).times(60, again).may_end_early();
         let reflector = TestReflector::start(script.clone());
         tokio::time::sleep(Duration::from_secs(60)).await;
+        // Enough to show that it goes round: five delays fit into a minute, however chance has it.
         let asked = script.asked().len();
-        assert!(asked < 40, "case {number}: {asked} requests in a minute");
-        drop(reflector);
+        assert!((6..40).contains(&asked), "case {number}: {asked} requests in a minute: {:?}", script.asked());
+        reflector.stop().await;
     }
 }
 
@@ -97,11 +106,16 @@ async fn no_answer_makes_a_reflector_ask_in_a_hot_loop() {
 #[tokio::test(start_paused = true)]
 async fn b_33_page_size_watch_timeout_and_backoff_can_be_set_on_an_informer() {
     let backoff = BackoffOptions { initial: Duration::from_secs(7), ..BackoffOptions::default() };
-    let script = Script::new().page("10", ["web/a@1"], "next").list("10", []).watch_refused(busy()).watch([StayOpen]);
-    let informer = TestInformer::start_with(script, |builder| {
-        builder.page_size(1).watch_timeout(Duration::from_secs(3600)).backoff(backoff)
+    let script = Script::new()
+        .page("10", ["web/a@1"], "next")
+        .list("10", [])
+        .watch_refused(busy())
+        .list("10", [])
+        .watch([StayOpen]);
+    let informer = TestInformer::start_with(script, |options| {
+        options.page_size(1).watch_timeout(Duration::from_secs(3600)).backoff(backoff)
     });
-    let gaps = informer.script.gaps(4).await;
+    let gaps = informer.script.gaps(5).await;
     assert!((7.0..14.0).contains(&gaps[2].as_secs_f64()), "{gaps:?}");
     let asked = informer.script.log().asked;
     let Request::Watch(watch) = &asked[2].1 else { panic!("{asked:?}") };
@@ -124,7 +138,7 @@ async fn b_37_events_that_cannot_be_read_count_as_heard_and_move_the_version() {
 // B-48: in client-go a list whose keys cannot be computed counts as processed although nothing of it is stored.
 #[tokio::test(start_paused = true)]
 async fn b_48_synced_means_that_what_can_be_read_of_the_list_is_in_the_store() {
-    let items = [Decoded::Object(Arc::new(thing("web/a@1"))), Decoded::Bad(bad(""))];
+    let items = [Decoded::Object(thing("web/a@1")), Decoded::Bad(bad(""))];
     let informer = TestInformer::start(Script::new().list_items("10", items).watch([StayOpen]));
     informer.synced().await;
     assert_eq!(informer.keys(), ["web/a"]);
@@ -145,7 +159,7 @@ async fn b_50_the_queue_is_bounded_however_fast_events_come() {
     let (most, watched) = (queued.clone(), informer.informer.clone());
     let handle = informer.informer.on_event(move |_: Event<Thing>| {
         let mut most = most.lock();
-        *most = watched.queued().max(*most);
+        *most = watched.health().queued.max(*most);
     });
     informer.delivered_through("20010").await;
     quiet().await;
@@ -163,10 +177,13 @@ async fn an_object_that_is_gone_before_a_slow_handler_reads_of_it_freezes_nobody
     let informer = TestInformer::start(Script::new().list("10", []).watch([events]));
     let (store, seen) = (informer.informer.store(), Arc::new(Mutex::new(Vec::new())));
     let sees = seen.clone();
-    let slow = informer.informer.on_event_async(move |event: Event<Thing>| async move {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        let cached = store.get(&event.key()).is_some();
-        sees.lock().push((format!("{event:?}"), cached));
+    let slow = informer.informer.register().on_event_async(move |event: Event<Thing>| {
+        let (store, sees) = (store.clone(), sees.clone());
+        async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let cached = store.get(&event.key()).is_some();
+            sees.lock().push((format!("{event:?}"), cached));
+        }
     });
     for act in [added("web/a@11"), deleted("web/a@12"), added("web/b@13")] {
         feed.send(act).unwrap();
@@ -186,7 +203,10 @@ async fn a_handler_that_never_returns_holds_up_nobody_else() {
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
     let release = Arc::new(tokio::sync::Semaphore::new(0));
     let wait = release.clone();
-    informer.informer.on_event_async(move |_: Event<Thing>| async move { drop(wait.acquire().await.unwrap()) });
+    informer.informer.register().on_event_async(move |_: Event<Thing>| {
+        let wait = wait.clone();
+        async move { drop(wait.acquire().await.unwrap()) }
+    });
     for version in 11..5011 {
         feed.send(modified(&format!("web/a@{version}"))).unwrap();
     }
@@ -205,24 +225,24 @@ async fn a_handler_that_never_returns_holds_up_nobody_else() {
 async fn a_connection_that_falls_silent_is_given_up_and_named() {
     let script = Script::new()
         .list("10", [])
-        .watch([bookmark("11"), pause(20.0), bookmark("12"), pause(20.0), bookmark("13"), StayOpen])
+        .watch([bookmark("11"), pause(40.0), bookmark("12"), pause(40.0), bookmark("13"), StayOpen])
         .list("13", [])
         .watch([StayOpen]);
     let reflector = TestReflector::start(script.clone());
     let asked = reflector.asks(4).await;
     assert_eq!(asked, ["list 0 limit=500 not older", "watch 10", "list - limit=1", "watch 13"]);
-    // Bookmarks came every twenty seconds: four that are missing are enough.
+    // Bookmarks came every forty seconds: two and a half that are missing are enough.
     let gap = script.gaps(4).await[1];
-    assert_eq!(gap.as_secs(), 40 + 80);
+    assert_eq!(gap.as_secs(), 80 + 100);
     let failures = reflector.stop().await.failures;
     let [ReflectorError::Silent { after }] = failures[..] else { panic!("{failures:?}") };
-    assert_eq!(after.as_secs(), 80);
+    assert_eq!(after.as_secs(), 100);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_without_bookmarks_that_outlives_what_was_agreed_is_given_up_and_says_after_how_long() {
     let script = Script::new().list("10", []).watch([StayOpen]).list("10", []).watch([StayOpen]);
-    let reflector = TestReflector::start_with(script, ReflectorOptions { page_size: Some(10), ..options() });
+    let reflector = TestReflector::start_with(script, options().page_size(10));
     reflector.asks(4).await;
     let failures = reflector.stop().await.failures;
     let [ReflectorError::Silent { after }] = failures[..] else { panic!("{failures:?}") };
@@ -244,9 +264,9 @@ async fn a_continue_token_that_comes_twice_ends_the_list() {
 
 #[tokio::test(start_paused = true)]
 async fn an_error_hook_that_panics_ends_nothing() {
-    let items = [Decoded::Object(Arc::new(thing("web/a@1"))), Decoded::Bad(bad("web/b@2"))];
+    let items = [Decoded::Object(thing("web/a@1")), Decoded::Bad(bad("web/b@2"))];
     let script = Script::new().list_refused(busy()).list_items("10", items).watch([added("web/c@11"), StayOpen]);
-    let informer = TestInformer::new(script, |builder| builder);
+    let informer = TestInformer::new(script, |options| options);
     informer.informer.on_error(|error| panic!("I cannot bear {error}"));
     informer.informer.start().unwrap();
     informer.delivered_through("11").await;
@@ -275,14 +295,14 @@ fn the_error_hook_may_read_the_cache_and_add_handlers() {
     on_its_own_thread(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
-            let items = [Decoded::Object(Arc::new(thing("web/a@1"))), Decoded::Bad(bad("web/b@2"))];
+            let items = [Decoded::Object(thing("web/a@1")), Decoded::Bad(bad("web/b@2"))];
             let script = Script::new().list_items("10", items).watch([added("web/c@11"), StayOpen]);
-            let informer = SharedInformer::builder(script).build();
+            let informer = SharedInformer::builder(script.clone()).build();
             let (weak, calls) = (informer.clone(), Arc::new(Mutex::new(Vec::new())));
             let hears = calls.clone();
             informer.on_error(move |error| {
                 weak.on_event(|_| {});
-                hears.lock().push((error.to_string(), weak.store().len(), weak.last_sync_version()));
+                hears.lock().push((error.to_string(), weak.store().len(), weak.store().version()));
             });
             let index = |thing: &Thing| {
                 assert_ne!(thing.id().key.name(), "c", "not this one");
@@ -295,6 +315,7 @@ fn the_error_hook_may_read_the_cache_and_add_handlers() {
             assert!(calls.lock().len() >= 2, "{:?}", calls.lock());
             informer.on_error(|_| {});
             within("the end", informer.stop()).await;
+            script.check_over();
         });
     });
 }

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kube_informer::object::Object as _;
-use kube_informer::processor::Deleted;
-use kube_informer::queue::{Delta, KeyDelta, ListMark, Queue, Replacement};
+use kube_informer::object::{KeyRef, Object as _};
+use kube_informer::queue::{Deleted, Delta, KeyDelta, ListMark, Queue, Replacement};
 use kube_informer::store::StoreWriter;
 use kube_informer::{DeltaFifo, ObjectKey, Store};
 use proptest::prelude::*;
 
-use crate::script::{Thing, bad, describe, thing};
+use crate::script::{Thing, bad, describe_batch, thing};
 
 /// One call of the queue.
 enum Call {
@@ -142,8 +141,9 @@ fn what_waits_can_be_looked_at_and_nothing_is_taken_in_once_closed() {
     for call in [Add("b@1"), Add("a@2"), Update("b@4"), Delete("c@5")] {
         make(&mut queue, &call, &store);
     }
-    let text = |deltas: &[&KeyDelta<Thing>]| deltas.iter().map(|delta| format!("{delta:?}")).collect::<Vec<_>>();
-    assert_eq!(text(&queue.list()), ["Updated(b@4)", "Added(a@2)", "Deleted(c@5, final)"], "the newest of each");
+    let newest = |key: &KeyRef<'_>| format!("{:?}", queue.get(*key).unwrap().last().unwrap());
+    let all: Vec<String> = queue.keys().iter().map(newest).collect();
+    assert_eq!(all, ["Updated(b@4)", "Added(a@2)", "Deleted(c@5, final)"], "the newest of each");
     assert_eq!(queue.keys().iter().map(ToString::to_string).collect::<Vec<_>>(), ["b", "a", "c"]);
     assert_eq!(queue.get("b").map(<[_]>::len), Some(2));
     assert!(queue.get("d").is_none());
@@ -221,9 +221,9 @@ fn replaced(version: &str, objects: &[&str], undecodable: &[&str]) -> Delta<Thin
 fn an_object_that_cannot_be_read_does_not_keep_the_queue_from_being_synced() {
     let (store, _writer) = store(&[]);
     let mut queue = DeltaFifo::new();
-    Queue::push(&mut queue, replaced("10", &["web/a@1"], &["web/b@2"]), &store);
+    Queue::push(&mut queue, replaced("10", &["web/a@1"], &["web/b@2"]), 0, &store);
     assert!(!queue.has_synced());
-    while !queue.pop_batch().is_empty() {
+    while Queue::pop(&mut queue).is_some() {
         queue.processed();
     }
     assert!(queue.has_synced());
@@ -243,22 +243,18 @@ fn marks_keep_their_place_behind_everything_that_came_before_them() {
         replaced("6", &["web/a@3", "web/c@6"], &[]),
         Delta::Resync,
     ] {
-        Queue::push(&mut queue, delta, &store);
+        Queue::push(&mut queue, delta, 0, &store);
     }
     let mut batches = Vec::new();
-    loop {
-        let batch = queue.pop_batch();
-        if batch.is_empty() {
-            break;
-        }
-        batches.push(batch.iter().map(describe).collect::<Vec<_>>().join(", "));
+    while let Some(batch) = Queue::pop(&mut queue) {
+        batches.push(describe_batch(&batch).join(", "));
     }
     let expected = [
-        "added web/a@1, updated web/a@3, updated web/a@3",
+        "added web/a@1, updated web/a@3, replaced web/a@3",
         "bookmark 2",
         "added web/b@4, tombstone web/b@4",
         "bookmark 5",
-        "updated web/c@6",
+        "replaced web/c@6",
         "tombstone web/x@1",
         "listed 6",
         "resync done",
@@ -270,13 +266,13 @@ fn marks_keep_their_place_behind_everything_that_came_before_them() {
 fn marks_that_could_not_be_processed_are_put_back_too() {
     let (store, _writer) = store(&[]);
     let mut queue = DeltaFifo::new();
-    Queue::push(&mut queue, replaced("6", &[], &[]), &store);
-    Queue::push(&mut queue, Delta::Added(object("web/a@7")), &store);
-    let batch = queue.pop_batch();
-    assert_eq!(batch.iter().map(describe).collect::<Vec<_>>(), ["listed 6"]);
+    Queue::push(&mut queue, replaced("6", &[], &[]), 0, &store);
+    Queue::push(&mut queue, Delta::Added(object("web/a@7")), 0, &store);
+    let batch = Queue::pop(&mut queue).unwrap();
+    assert_eq!(describe_batch(&batch), ["listed 6"]);
     queue.put_back(batch);
-    assert_eq!(queue.pop_batch().iter().map(describe).collect::<Vec<_>>(), ["listed 6"]);
-    assert_eq!(queue.pop_batch().iter().map(describe).collect::<Vec<_>>(), ["added web/a@7"]);
+    assert_eq!(describe_batch(&Queue::pop(&mut queue).unwrap()), ["listed 6"]);
+    assert_eq!(describe_batch(&Queue::pop(&mut queue).unwrap()), ["added web/a@7"]);
 }
 
 #[derive(Debug, Clone)]

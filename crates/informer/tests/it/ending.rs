@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_informer::source::{Events, Items, ListEnd, ListOptions, ListWatchFns, WatchOptions};
+use kube_informer::informer::WaitError;
+use kube_informer::source::{ListEnd, ListOptions, ListStream, ListWatchFns, WatchOptions, WatchStream};
 use kube_informer::{InformerError, Phase, SharedInformer};
 use parking_lot::Mutex;
 use tokio::time::timeout;
@@ -14,9 +15,9 @@ fn source(panics: bool) -> impl kube_informer::ListWatch<Thing> {
     ListWatchFns::new(
         move |_: ListOptions| async move {
             assert!(!panics, "the source is broken");
-            Ok(Items::complete([thing("web/a@1")], ListEnd { version: Some("1".into()), ..ListEnd::default() }))
+            Ok(ListStream::complete([thing("web/a@1")], ListEnd { version: Some("1".into()), ..ListEnd::default() }))
         },
-        |_: WatchOptions| async { Ok(Events::new(futures_util::stream::pending())) },
+        |_: WatchOptions| async { Ok(WatchStream::new(futures_util::stream::pending())) },
     )
 }
 
@@ -33,7 +34,7 @@ async fn a_source_that_panics_ends_the_informer_and_everybody_hears_of_it() {
     });
     let handle = informer.on_event(|_| {});
     informer.start().unwrap();
-    assert!(timeout(Duration::from_secs(60), informer.synced()).await.unwrap().is_err());
+    assert!(informer.synced().within(Duration::from_secs(60)).await == Err(WaitError::Stopped("Thing".into())));
     assert!(!timeout(Duration::from_secs(60), handle.synced()).await.unwrap());
     assert_eq!(*errors.lock(), ["the reflector panicked, and the informer ends: the source is broken"]);
     assert!(informer.is_stopped());
@@ -47,11 +48,13 @@ async fn a_callback_that_stops_its_own_informer_does_not_wait_for_itself() {
     let no_task_left = NoTaskLeft::since_now();
     let informer = SharedInformer::builder(source(false)).build();
     let own = Arc::new(Mutex::new(Some(informer.clone())));
-    let handle = informer.on_event_async(move |_| async move {
+    let handle = informer.register().on_event_async(move |_| {
         let informer = own.lock().take();
-        if let Some(informer) = informer {
-            informer.stop().await;
-            informer.stop().await;
+        async move {
+            if let Some(informer) = informer {
+                informer.stop().await;
+                informer.stop().await;
+            }
         }
     });
     informer.start().unwrap();

@@ -7,22 +7,30 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret, Service};
 use kube_client::core::ApiResource;
 use kube_embedded_apiserver::{ApiServer, Fault, ListFlaw, Verb};
-use kube_informer::factory::{FactoryError, InformerOptions};
-use kube_informer::informer::{Difference, StartError, Stopped};
-use kube_informer::object::ManagedFields;
+use kube_informer::factory::FactoryError;
+use kube_informer::informer::{Difference, StartError, WaitError};
+use kube_informer::representation::ManagedFields;
+use kube_informer::settings::SelectionError;
 use kube_informer::source::SourceError;
-use kube_informer::{Event, InformerError, ObjectKey, Phase, SharedInformer, SharedInformerFactory};
+use kube_informer::{
+    Event, InformerError, InformerOptions, InformerRequest, ObjectKey, Phase, Selection, SharedInformer,
+    SharedInformerFactory,
+};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::script::{NoTaskLeft, SEED, quiet, within};
+use crate::script::{NoTaskLeft, SEED, options, quiet, within};
 
 fn server() -> ApiServer {
     ApiServer::builder().seed(SEED).build()
 }
 
 fn factory(server: &ApiServer) -> SharedInformerFactory {
-    SharedInformerFactory::builder(server.client()).seed(SEED).build()
+    factory_with(server, options())
+}
+
+fn factory_with(server: &ApiServer, options: InformerOptions) -> SharedInformerFactory {
+    SharedInformerFactory::builder(server.client()).options(options).build()
 }
 
 fn map(name: &str) -> Value {
@@ -47,8 +55,18 @@ async fn stop(factory: SharedInformerFactory, no_task_left: NoTaskLeft) {
     no_task_left.check();
 }
 
-fn options() -> InformerOptions<ConfigMap> {
-    InformerOptions::new()
+fn request() -> InformerRequest<ConfigMap> {
+    InformerRequest::new()
+}
+
+/// What is asked for with a selection.
+fn selected(select: impl FnOnce(Selection) -> Result<Selection, SelectionError>) -> InformerRequest<ConfigMap> {
+    request().select(select(Selection::new()).expect("it can be selected"))
+}
+
+/// What is asked for with other options than the factory's.
+fn configured(configure: impl FnOnce(InformerOptions) -> InformerOptions) -> InformerRequest<ConfigMap> {
+    request().options(configure(InformerOptions::new()))
 }
 
 // F-1, decision 20.
@@ -59,19 +77,20 @@ async fn who_asks_for_the_same_informer_gets_the_same_one() {
     let factory = factory(&server);
     let first = factory.informer::<ConfigMap>().unwrap();
     assert!(first.is_same(&factory.informer::<ConfigMap>().unwrap()));
-    assert!(first.is_same(&factory.clone().informer_with(options()).unwrap()));
-    let two = factory.informer_with(options().namespaces(["b", "a"])).unwrap();
-    assert!(two.is_same(&factory.informer_with(options().namespace("a").namespace("b").namespace("a")).unwrap()));
-    let named = factory.informer_with(options().transform("t", same)).unwrap();
-    assert!(named.is_same(&factory.informer_with(options().transform("t", same)).unwrap()));
+    assert!(first.is_same(&factory.clone().informer_with(request()).unwrap()));
+    let two = factory.informer_with(selected(|all| all.namespaces(["b", "a"]))).unwrap();
+    let one_by_one = selected(|all| all.namespace("a")?.namespace("b")?.namespace("a"));
+    assert!(two.is_same(&factory.informer_with(one_by_one).unwrap()));
+    let named = factory.informer_with(request().transform("t", same)).unwrap();
+    assert!(named.is_same(&factory.informer_with(request().transform("t", same)).unwrap()));
     let others = [
         two,
         named,
-        factory.informer_with(options().transform("u", same)).unwrap(),
-        factory.informer_with(options().namespace("a")).unwrap(),
-        factory.informer_with(options().labels("app=web")).unwrap(),
-        factory.informer_with(options().fields("metadata.name=a")).unwrap(),
-        factory.informer_with(options().query("shard", "1")).unwrap(),
+        factory.informer_with(request().transform("u", same)).unwrap(),
+        factory.informer_with(selected(|all| all.namespace("a"))).unwrap(),
+        factory.informer_with(selected(|all| all.labels("app=web"))).unwrap(),
+        factory.informer_with(selected(|all| all.fields("metadata.name=a"))).unwrap(),
+        factory.informer_with(selected(|all| all.query("shard", "1"))).unwrap(),
         first,
     ];
     for (at, informer) in others.iter().enumerate() {
@@ -86,14 +105,22 @@ async fn the_same_informer_with_other_options_is_refused_by_name() {
     let no_task_left = NoTaskLeft::since_now();
     let server = server();
     let factory = SharedInformerFactory::builder(server.client()).name("controller").build();
-    factory.informer_with(options().page_size(10)).unwrap();
-    assert!(factory.informer_with(options().page_size(10)).is_ok());
-    for other in [options(), options().page_size(20), options().page_size(10).resync_period(Duration::from_secs(5))] {
+    factory.informer_with(configured(|options| options.page_size(10))).unwrap();
+    assert!(factory.informer_with(configured(|options| options.page_size(10))).is_ok());
+    let others = [
+        request(),
+        configured(|options| options.page_size(20)),
+        configured(|options| options.page_size(10).resync_period(Duration::from_secs(5))),
+    ];
+    for other in others {
         let refused = factory.informer_with(other).unwrap_err();
         let FactoryError::ConflictingOptions(name) = &refused else { panic!("{refused:?}") };
         assert!(name.starts_with("controller/") && name.contains("configmaps"), "{name}");
     }
-    assert!(factory.informer_with(options().labels("app=web")).is_ok(), "another selection is another informer");
+    assert!(
+        factory.informer_with(selected(|all| all.labels("app=web"))).is_ok(),
+        "another selection is another informer"
+    );
     stop(factory, no_task_left).await;
 }
 
@@ -123,14 +150,14 @@ async fn informers_asked_for_after_the_start_start_at_once_and_a_second_start_do
     server.create("configmaps", Some("web"), map("a")).unwrap();
     let factory = factory(&server);
     let before = factory.informer::<ConfigMap>().unwrap();
-    assert!(!before.has_started());
+    assert!(!before.health().is_live());
     factory.start().unwrap();
     factory.start().unwrap();
     within("those from before", factory.synced()).await.unwrap();
     assert_eq!(server.requests().iter().filter(|request| request.resource == "configmaps").count(), 1);
     let after = factory.informer::<Node>().unwrap();
-    assert!(after.has_started());
     within("those from after", factory.synced()).await.unwrap();
+    assert!(after.health().is_live());
     assert!(after.is_synced());
     assert_eq!(keys(&before), ["web/a"]);
     drop((before, after));
@@ -147,12 +174,13 @@ async fn an_informer_can_be_stopped_alone_and_asked_for_anew() {
     let (maps, nodes) = (factory.informer::<ConfigMap>().unwrap(), factory.informer::<Node>().unwrap());
     factory.start().unwrap();
     within("both", factory.synced()).await.unwrap();
-    within("one to stop", factory.stop_informer(&maps)).await;
+    within("one to stop", maps.stop()).await;
     assert!(maps.is_stopped() && !nodes.is_stopped());
     assert_eq!(maps.synced().await, Ok(()), "what was synced stays so");
-    assert_eq!(maps.relist().await, Err(Stopped(maps.name().to_owned())), "other holders see that it ended");
+    assert_eq!(maps.relist().await, Err(WaitError::Stopped(maps.name().to_owned())), "other holders see that it ended");
     server.create("configmaps", Some("web"), map("b")).unwrap();
-    let again = factory.informer_with(options().page_size(7)).expect("the old one's options bind nobody");
+    let again =
+        factory.informer_with(configured(|options| options.page_size(7))).expect("the old one's options bind nobody");
     assert!(!again.is_same(&maps));
     within("the new one", factory.synced()).await.unwrap();
     assert_eq!(keys(&again), ["web/a", "web/b"]);
@@ -179,16 +207,18 @@ async fn what_is_not_synced_in_time_is_named_with_why() {
     };
     factory.dynamic(gadgets).unwrap();
     factory.start().unwrap();
-    let missing = within("the time", factory.synced_within(Duration::from_secs(20))).await.unwrap_err();
-    let [(gadgets, unknown), (secrets, forbidden)] = &missing.waiting[..] else { panic!("{missing}") };
-    assert!(gadgets.contains("gadgets") && secrets.contains("secrets"), "{missing}");
-    assert!(unknown.contains("404"), "{unknown}");
-    assert!(forbidden.contains("403"), "{forbidden}");
-    assert_eq!(missing.within, Duration::from_secs(20));
-    assert!(missing.to_string().contains("secrets"), "{missing}");
+    let missing = within("the time", factory.synced().within(Duration::from_secs(20))).await.unwrap_err();
+    let WaitError::TimedOut { within: limit, saw } = &missing else { panic!("{missing:?}") };
+    assert_eq!(*limit, Duration::from_secs(20));
+    let (gadgets, secrets) = saw.split_once("; secrets is ").unwrap_or_else(|| panic!("{missing}"));
+    assert!(gadgets.starts_with("gadgets") && gadgets.contains("404"), "{gadgets}");
+    assert!(secrets.contains("403"), "{secrets}");
+    assert!(!saw.contains("configmaps"), "{saw}");
+    assert!(missing.to_string().contains(saw.as_str()), "{missing}");
     server.faults().clear();
-    let missing = within("the time", factory.synced_within(Duration::from_secs(120))).await.unwrap_err();
-    assert_eq!(missing.waiting.len(), 1, "once it is allowed it syncs: {missing}");
+    let missing = within("the time", factory.synced().within(Duration::from_secs(120))).await.unwrap_err();
+    let missing = missing.to_string();
+    assert!(missing.contains("gadgets") && !missing.contains("secrets"), "once it is allowed it syncs: {missing}");
     stop(factory, no_task_left).await;
 }
 
@@ -200,9 +230,11 @@ async fn one_type_can_have_a_resync_period_and_a_transform_of_its_own() {
     server.create("configmaps", Some("web"), map("a")).unwrap();
     server.create("secrets", Some("web"), json!({"metadata": {"name": "a"}})).unwrap();
     let factory = SharedInformerFactory::builder(server.client())
-        .resync_period(Duration::from_secs(60))
-        .resync_period_of::<ConfigMap>(Duration::from_secs(10))
-        .transform_of("no data", |map: ConfigMap| Ok::<_, String>(ConfigMap { data: None, ..map }))
+        .options(InformerOptions::new().resync_period(Duration::from_secs(60)))
+        .defaults_for(
+            configured(|options| options.resync_period(Duration::from_secs(10)))
+                .transform("no data", |map: ConfigMap| Ok::<_, String>(ConfigMap { data: None, ..map })),
+        )
         .build();
     let (maps, secrets) = (factory.informer::<ConfigMap>().unwrap(), factory.informer::<Secret>().unwrap());
     let counts = Arc::new(Mutex::new((0, 0)));
@@ -225,8 +257,8 @@ async fn never_more_first_lists_run_at_once_than_allowed() {
         let no_task_left = NoTaskLeft::since_now();
         let server = server();
         server.faults().add(Fault::delay(Duration::from_secs(10)));
-        let factory =
-            SharedInformerFactory::builder(server.client()).first_lists(2).streaming(streaming).seed(SEED).build();
+        let options = options().streaming(streaming);
+        let factory = SharedInformerFactory::builder(server.client()).first_lists(2).options(options).build();
         factory.informer::<ConfigMap>().unwrap();
         factory.informer::<Secret>().unwrap();
         factory.informer::<Pod>().unwrap();
@@ -252,17 +284,19 @@ async fn a_set_of_namespaces_is_one_cache_with_a_version_of_its_slowest_part() {
     for namespace in ["a", "b", "c"] {
         server.create("configmaps", Some(namespace), map("x")).unwrap();
     }
-    let factory =
-        SharedInformerFactory::builder(server.client()).namespaces(["a", "b"]).streaming(false).seed(SEED).build();
+    let factory = SharedInformerFactory::builder(server.client())
+        .select(Selection::new().namespaces(["a", "b"]).unwrap())
+        .options(options().streaming(false))
+        .build();
     let maps = factory.informer::<ConfigMap>().unwrap();
     let told = Arc::new(Mutex::new(Vec::new()));
     let note = told.clone();
     maps.on_event(move |event: Event<ConfigMap>| note.lock().push(format!("{event:?}")));
     let slow = server.faults().add(Fault::status(500).namespace("b"));
     factory.start().unwrap();
-    let waited = within("the time", maps.synced_within(Duration::from_secs(5))).await.unwrap_err();
+    let waited = within("the time", maps.synced().within(Duration::from_secs(5))).await.unwrap_err();
     assert!(waited.to_string().contains("namespace b"), "{waited}");
-    assert_eq!(maps.last_sync_version(), None, "one part has none");
+    assert_eq!(maps.store().version(), None, "one part has none");
     assert_eq!(keys(&maps), ["a/x"]);
     server.faults().remove(slow);
     within("both", maps.synced()).await.unwrap();
@@ -272,7 +306,7 @@ async fn a_set_of_namespaces_is_one_cache_with_a_version_of_its_slowest_part() {
     assert!(lists.iter().filter(|request| request.status == Some(200)).all(|request| request.namespace.is_some()));
 
     // One part is cut off: the other goes on, deletes stay within the part that is listed again.
-    let before = maps.last_sync_version().unwrap();
+    let before = maps.store().version().unwrap();
     let slow = server.faults().add(Fault::status(500).namespace("b"));
     server.disconnect_watches();
     server.delete("configmaps", Some("b"), "x").unwrap();
@@ -281,7 +315,7 @@ async fn a_set_of_namespaces_is_one_cache_with_a_version_of_its_slowest_part() {
     let done = within("the part that works", maps.wait_for("a/y", |map| map.is_some())).await;
     assert!(done.unwrap().is_some());
     assert_eq!(keys(&maps), ["a/y", "b/x"]);
-    assert_eq!(maps.last_sync_version(), Some(before), "the part that is cut off holds the version back");
+    assert_eq!(maps.store().version(), Some(before), "the part that is cut off holds the version back");
     let phases: Vec<Phase> = maps.health().parts.iter().map(|part| part.phase.clone()).collect();
     assert!(matches!(phases[..], [Phase::Watching, Phase::BackingOff { .. }]), "{phases:?}");
     server.compact();
@@ -302,7 +336,7 @@ async fn dynamic_objects_know_their_kind_also_when_they_come_from_a_list() {
     let server = server();
     server.create("configmaps", Some("web"), map("a")).unwrap();
     for streaming in [true, false] {
-        let factory = SharedInformerFactory::builder(server.client()).streaming(streaming).build();
+        let factory = factory_with(&server, options().streaming(streaming));
         let maps = factory.dynamic(ApiResource::erase::<ConfigMap>(&())).unwrap();
         assert!(maps.is_same(&factory.dynamic(ApiResource::erase::<ConfigMap>(&())).unwrap()));
         factory.start().unwrap();
@@ -325,8 +359,9 @@ async fn metadata_only_is_asked_for_and_kept() {
         .create("pods", Some("web"), json!({"metadata": {"name": "a", "labels": {"app": "x"}}, "spec": spec}))
         .unwrap();
     for streaming in [true, false] {
-        let factory = SharedInformerFactory::builder(server.client()).streaming(streaming).build();
-        let (metadata, pods) = (factory.metadata::<Pod>().unwrap(), factory.informer::<Pod>().unwrap());
+        let factory = factory_with(&server, options().streaming(streaming));
+        let (metadata, pods) =
+            (factory.metadata::<Pod>(InformerRequest::new()).unwrap(), factory.informer::<Pod>().unwrap());
         factory.start().unwrap();
         within("both", factory.synced()).await.unwrap();
         let kept = metadata.store().get("web/a").unwrap();
@@ -355,8 +390,8 @@ async fn managed_fields_are_skipped_unless_asked_for() {
         (ManagedFields::Keep, true),
         (ManagedFields::Keep, false),
     ] {
-        let factory = SharedInformerFactory::builder(server.client()).streaming(streaming).build();
-        let maps = factory.informer_with(options().managed_fields(wanted)).unwrap();
+        let factory = factory_with(&server, options().streaming(streaming));
+        let maps = factory.informer_with(selected(|all| Ok(all.managed_fields(wanted)))).unwrap();
         factory.start().unwrap();
         within("it syncs", factory.synced()).await.unwrap();
         let kept = maps.store().get("web/a").unwrap().metadata.managed_fields.is_some();
@@ -375,9 +410,10 @@ async fn selectors_and_extra_query_pairs_go_with_every_request() {
         let labelled = json!({"metadata": {"name": name, "labels": {"app": app}}});
         server.create("configmaps", Some("web"), labelled).unwrap();
     }
-    let factory = SharedInformerFactory::builder(server.client()).streaming(false).build();
-    let labels = factory.informer_with(options().labels("app in (web)")).unwrap();
-    let fields = factory.informer_with(options().fields("metadata.name=b").query("pretty", "a b")).unwrap();
+    let factory = factory_with(&server, options().streaming(false));
+    let labels = factory.informer_with(selected(|all| all.labels("app in (web)"))).unwrap();
+    let fields = selected(|all| all.fields("metadata.name=b")?.query("pretty", "a b"));
+    let fields = factory.informer_with(fields).unwrap();
     factory.start().unwrap();
     within("both", factory.synced()).await.unwrap();
     assert_eq!(keys(&labels), ["web/a", "web/c"]);
@@ -400,10 +436,10 @@ async fn selectors_and_extra_query_pairs_go_with_every_request() {
 }
 
 /// The first failure of an informer over a server with a fault.
-async fn failure(server: &ApiServer, options: InformerOptions<ConfigMap>) -> SourceError {
+async fn failure(server: &ApiServer, request: InformerRequest<ConfigMap>) -> SourceError {
     let no_task_left = NoTaskLeft::since_now();
-    let factory = SharedInformerFactory::builder(server.client()).streaming(false).seed(SEED).build();
-    let maps = factory.informer_with(options).unwrap();
+    let factory = factory_with(server, options().streaming(false));
+    let maps = factory.informer_with(request).unwrap();
     let errors = Arc::new(Mutex::new(Vec::new()));
     let hook = errors.clone();
     maps.on_error(move |error| hook.lock().push(error.clone()));
@@ -424,21 +460,21 @@ async fn what_is_no_list_of_these_objects_is_an_error_of_its_own() {
     server.create("configmaps", Some("web"), map("a")).unwrap();
     let big = json!({"metadata": {"name": "big"}, "data": {"value": "x".repeat(5000)}});
     let id = server.faults().add(Fault::list(ListFlaw::Table));
-    assert!(matches!(failure(&server, options()).await, SourceError::Table));
+    assert!(matches!(failure(&server, request()).await, SourceError::Table));
     server.faults().remove(id);
     let id = server.faults().add(Fault::html_page(200));
-    assert!(matches!(failure(&server, options()).await, SourceError::NotJson { .. }));
+    assert!(matches!(failure(&server, request()).await, SourceError::NotJson { .. }));
     server.faults().remove(id);
     let id = server.faults().add(Fault::list(ListFlaw::OtherKind));
-    let wrong = failure(&server, options()).await;
+    let wrong = failure(&server, request()).await;
     let SourceError::WrongKind { expected, got } = &wrong else { panic!("{wrong:?}") };
     assert_eq!((expected.as_str(), got.as_str()), ("ConfigMapList", "UnexpectedList"));
     server.faults().remove(id);
     let id = server.faults().add(Fault::status(403));
-    assert_eq!(failure(&server, options()).await.status().map(|status| status.code), Some(403));
+    assert_eq!(failure(&server, request()).await.status().map(|status| status.code), Some(403));
     server.faults().remove(id);
     server.create("configmaps", Some("web"), big).unwrap();
-    let too_large = failure(&server, options().object_limit(1000)).await;
+    let too_large = failure(&server, configured(|options| options.object_limit(1000))).await;
     assert!(matches!(too_large, SourceError::TooLarge { limit: 1000 }), "{too_large:?}");
 }
 
@@ -449,7 +485,7 @@ async fn verify_over_a_server_finds_an_event_that_was_lost() {
     server.create("configmaps", Some("web"), map("a")).unwrap();
     // The first event of the watch, the next change, is never sent.
     server.faults().add(Fault::new(kube_embedded_apiserver::Action::DropEvent(1)).verb(Verb::Watch));
-    let factory = SharedInformerFactory::builder(server.client()).streaming(false).seed(SEED).build();
+    let factory = factory_with(&server, options().streaming(false));
     let maps = factory.informer::<ConfigMap>().unwrap();
     factory.start().unwrap();
     within("it syncs", factory.synced()).await.unwrap();

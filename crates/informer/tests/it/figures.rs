@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube_informer::SharedInformer;
 use kube_informer::source::Decoded;
-use kube_informer::{HandlerOptions, SharedInformer};
 use metrics::{
     Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
 };
@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 
 use crate::script::{
     Act::{Event, Fail, StayOpen},
-    NoTaskLeft, SEED, Script, Thing, bad, bookmark, gone, interrupted, pause, status, within,
+    NoTaskLeft, Script, Thing, bad, bookmark, gone, interrupted, options, pause, status, within,
 };
 
 /// Keeps the last value of a gauge, the sum of a counter, the number of samples of a histogram.
@@ -108,14 +108,13 @@ async fn what_goes_on_is_counted_under_client_gos_names_and_gauges_are_zero_in_t
         .watch([unreadable, StayOpen])
         .list("30", ["web/a@11"])
         .watch([StayOpen]);
-    let informer = SharedInformer::builder(script).name("things").seed(SEED).build();
+    let informer = SharedInformer::builder(script.clone()).name("things").options(options()).build();
     let gate = Arc::new(Semaphore::new(0));
     let opens = gate.clone();
-    informer.with(HandlerOptions::new().name("stuck")).on_event_async(
-        move |_: kube_informer::Event<Thing>| async move {
-            opens.acquire().await.unwrap().forget();
-        },
-    );
+    informer.register().name("stuck").on_event_async(move |_: kube_informer::Event<Thing>| {
+        let opens = opens.clone();
+        async move { opens.acquire().await.unwrap().forget() }
+    });
     informer.start().unwrap();
     within("the bad event", informer.wait_for_version(&"25".into())).await.unwrap();
     within("the relist", informer.relist()).await.unwrap();
@@ -138,6 +137,7 @@ async fn what_goes_on_is_counted_under_client_gos_names_and_gauges_are_zero_in_t
         assert_eq!(values.get(&format!("{gauge}{{name=things}}")), 0.0, "{gauge}");
     }
     assert_eq!(values.get(backlog), 0.0);
+    script.check_over();
     no_task_left.check();
 }
 
@@ -154,10 +154,11 @@ async fn lists_are_counted_by_why_they_were_made() {
         .list("20", [])
         .list("20", [])
         .watch([StayOpen]);
-    let informer = SharedInformer::<Thing>::builder(script.clone()).name("things").seed(SEED).build();
+    let informer = SharedInformer::<Thing>::builder(script.clone()).name("things").options(options()).build();
     informer.start().unwrap();
     within("all requests", script.asks(7)).await;
     let listed = |reason| values.get(&format!("informer_lists_total{{name=things,reason={reason}}}"));
     assert_eq!((listed("first"), listed("failed"), listed("restored")), (1.0, 1.0, 1.0));
     informer.stop().await;
+    script.check_over();
 }

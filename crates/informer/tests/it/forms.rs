@@ -8,16 +8,15 @@ use futures_util::StreamExt as _;
 use kube_informer::object::Object as _;
 use kube_informer::processor::{Deleted, Event, HandlerHandle, RemoveError};
 use kube_informer::{
-    AsyncEventHandler, Delivery, EventHandler, Filtered, HandlerOptions, Handlers, InformerError, Removal,
-    SharedInformer,
+    AsyncEventHandler, Delivery, EventHandler, Filtered, Handlers, InformerError, Removal, SharedInformer,
 };
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::script::{
-    Act::StayOpen, NoTaskLeft, SEED, Script, TestInformer, Thing, Told, added, deleted, live, modified,
-    on_the_real_clock, quiet, thing, within,
+    Act::StayOpen, NoTaskLeft, Script, TestInformer, Thing, Told, added, deleted, live, modified, on_the_real_clock,
+    options, quiet, thing, within,
 };
 
 type Notes = Arc<Mutex<Vec<String>>>;
@@ -36,7 +35,7 @@ fn object(text: &str, values: &[&str]) -> Arc<Thing> {
 async fn handlers_of_closures_are_called_each_for_its_own_and_each_may_be_left_out() {
     let (feed, events) = live();
     let script = Script::new().list("10", ["web/a@1"]).watch([events]);
-    let informer = TestInformer::new(script, |builder| builder.resync_period(Duration::from_secs(10)));
+    let informer = TestInformer::new(script, |options| options.resync_period(Duration::from_secs(10)));
     let notes = Notes::default();
     let note = |what: &'static str| {
         let notes = notes.clone();
@@ -82,7 +81,8 @@ fn filtered_maps_what_comes_to_match_and_what_no_longer_does() {
         (Event::Added { object: no(1), initial: true }, ""),
         (Event::Updated { old: yes(1), new: yes(2) }, "update 1 to 2"),
         (Event::Updated { old: no(1), new: yes(2) }, "add 2 false"),
-        (Event::Updated { old: yes(1), new: no(2) }, "delete 1"),
+        // It may live on: nobody saw it deleted.
+        (Event::Updated { old: yes(1), new: no(2) }, "delete 1 (tombstone)"),
         (Event::Updated { old: no(1), new: no(2) }, ""),
         (Event::Resynced(yes(1)), "resync 1"),
         (Event::Resynced(no(1)), ""),
@@ -131,7 +131,7 @@ async fn an_async_handler_is_awaited_before_the_next_event() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
     let notes = Notes::default();
-    let handle = informer.informer.add_async_handler(TakesTime(notes.clone()));
+    let handle = informer.informer.register().async_handler(TakesTime(notes.clone()));
     informer.synced().await;
     assert!(!handle.is_synced(), "its first call has not returned");
     assert!(within("the handler", handle.synced()).await);
@@ -155,7 +155,7 @@ async fn a_blocking_handler_may_block_holds_nobody_up_and_cannot_wait_for_itself
         let own = Arc::new(Mutex::new(None::<HandlerHandle>));
         let (calls, refused, itself) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(None)), own.clone());
         let (counted, outcome) = (calls.clone(), refused.clone());
-        let handle = informer.informer.with(HandlerOptions::new().name("blocks")).on_event_blocking(move |_| {
+        let handle = informer.informer.register().name("blocks").on_event_blocking(move |_| {
             let _ = blocked.recv();
             if let Some(handle) = itself.lock().take() {
                 *outcome.lock() = Some(Handle::current().block_on(handle.remove(Removal::Drain)));
@@ -179,8 +179,10 @@ async fn a_blocking_handler_may_block_holds_nobody_up_and_cannot_wait_for_itself
 #[tokio::test]
 async fn a_blocking_handler_that_panics_is_told_the_rest() {
     on_the_real_clock(async {
-        let informer = TestInformer::new(Script::new().list("10", ["web/a@1", "web/b@2"]).watch([StayOpen]), |b| b);
-        let handle = informer.informer.on_event_blocking(|event: Event<Thing>| panic!("not {}", event.key()));
+        let informer =
+            TestInformer::new(Script::new().list("10", ["web/a@1", "web/b@2"]).watch([StayOpen]), |options| options);
+        let handle =
+            informer.informer.register().on_event_blocking(|event: Event<Thing>| panic!("not {}", event.key()));
         informer.informer.start().unwrap();
         assert!(handle.synced().await);
         let errors = informer.errors();
@@ -242,7 +244,7 @@ async fn a_stream_and_a_guard_keep_the_informer_alive_and_end_it_with_them() {
     let no_task_left = NoTaskLeft::since_now();
     let (feed, events) = live();
     let script = Script::new().list("10", ["web/a@1"]).watch([events]);
-    let informer = SharedInformer::builder(script.clone()).seed(SEED).build();
+    let informer = SharedInformer::builder(script.clone()).options(options()).build();
     let (told, mut stream) = (Told::default(), informer.events());
     let guard = informer.on_event(told.handler()).remove_on_drop();
     informer.start().unwrap();
@@ -256,6 +258,7 @@ async fn a_stream_and_a_guard_keep_the_informer_alive_and_end_it_with_them() {
     quiet().await;
     no_task_left.check();
     assert_eq!(script.log().closed, 1, "its watch is closed");
+    script.check_over();
 }
 
 #[tokio::test(start_paused = true)]
@@ -283,10 +286,13 @@ async fn a_handler_that_wants_the_latest_is_told_once_of_each_object_that_waits(
     informer.synced().await;
     let (permits, told) = (Arc::new(Semaphore::new(3)), Told::default());
     let (gate, note) = (permits.clone(), Arc::new(Mutex::new(told.handler())));
-    let latest = informer.informer.with(HandlerOptions::new().delivery(Delivery::Latest));
-    let handle = latest.on_event_async(move |event: Event<Thing>| async move {
-        gate.acquire().await.unwrap().forget();
-        (note.lock())(event);
+    let latest = informer.informer.register().delivery(Delivery::Latest);
+    let handle = latest.on_event_async(move |event: Event<Thing>| {
+        let (gate, note) = (gate.clone(), note.clone());
+        async move {
+            gate.acquire().await.unwrap().forget();
+            (note.lock())(event);
+        }
     });
     assert!(within("its replay", handle.synced()).await);
     told.clear();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use kube_informer::informer::StartError;
 use kube_informer::object::Object as _;
 use kube_informer::processor::{Delivery, Event, RemoveError};
-use kube_informer::{EventHandler, HandlerOptions, InformerError, Removal, SharedInformer};
+use kube_informer::{EventHandler, InformerError, Removal, SharedInformer};
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -16,8 +16,8 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::script::{
-    Act::StayOpen, NoTaskLeft, SEED, Script, TestInformer, Thing, Told, added, deleted, live, modified,
-    on_the_real_clock, quiet, within,
+    Act::StayOpen, NoTaskLeft, Script, TestInformer, Thing, Told, added, deleted, live, modified, on_the_real_clock,
+    options, quiet, within,
 };
 
 fn small() -> Script {
@@ -28,6 +28,7 @@ fn small() -> Script {
 fn slow(permits: &Arc<Semaphore>, calls: &Arc<Mutex<Vec<String>>>) -> impl AsyncHandler {
     let (permits, calls) = (permits.clone(), calls.clone());
     move |event: Event<Thing>| {
+        let (permits, calls) = (permits.clone(), calls.clone());
         Box::pin(async move {
             calls.lock().push(format!("begin {}", event.key()));
             permits.acquire().await.expect("it is never closed").forget();
@@ -36,13 +37,10 @@ fn slow(permits: &Arc<Semaphore>, calls: &Arc<Mutex<Vec<String>>>) -> impl Async
     }
 }
 
-trait AsyncHandler:
-    FnOnce(Event<Thing>) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Clone + Send + Sync + 'static
-{
-}
+trait AsyncHandler: FnMut(Event<Thing>) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Send + 'static {}
 
 impl<F> AsyncHandler for F where
-    F: FnOnce(Event<Thing>) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Clone + Send + Sync + 'static
+    F: FnMut(Event<Thing>) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Send + 'static
 {
 }
 
@@ -88,8 +86,7 @@ async fn the_lag_of_a_handler_is_how_long_its_oldest_event_has_waited() {
         let (feed, events) = live();
         let informer = TestInformer::start(Script::new().list("10", []).watch([events]));
         let (permits, calls) = (Arc::new(Semaphore::new(0)), Arc::default());
-        let options = HandlerOptions::new().delivery(delivery);
-        let handle = informer.informer.with(options).on_event_async(slow(&permits, &calls));
+        let handle = informer.informer.register().delivery(delivery).on_event_async(slow(&permits, &calls));
         assert!(within("nothing to tell", handle.synced()).await);
         assert_eq!((handle.backlog(), handle.lag()), (0, Duration::ZERO));
         feed.send(added("web/a@11")).unwrap();
@@ -174,7 +171,7 @@ async fn abuse() {
     }
     assert_eq!(*inconsistent.lock(), [""; 0]);
     assert_eq!(informer.told.len(), 10_001);
-    informer.informer.stop().await;
+    informer.script.check_over();
 }
 
 // SI-3. Differs: there is no error; the handle says that it never synced.
@@ -204,7 +201,7 @@ async fn star_54_a_late_handler_is_told_what_there_is_and_then_every_change() {
     feed.send(modified("web/a@11")).unwrap();
     informer.delivered_through("11").await;
     let (permits, calls) = (Arc::new(Semaphore::new(0)), Arc::default());
-    let late = informer.informer.on_event_async(slow(&permits, &calls));
+    let late = informer.informer.register().on_event_async(slow(&permits, &calls));
     assert!(!late.is_synced());
     feed.send(deleted("web/a@12")).unwrap();
     feed.send(added("web/c@13")).unwrap();
@@ -253,10 +250,12 @@ async fn star_55_a_handler_that_panics_harms_nobody_and_is_told_the_rest() {
         panic!("not {}", event.key());
     });
     let counted = async_calls.clone();
-    let panics_later = informer.informer.on_event_async(move |event: Event<Thing>| async move {
+    let panics_later = informer.informer.register().on_event_async(move |event: Event<Thing>| {
         counted.fetch_add(1, Ordering::Relaxed);
-        tokio::task::yield_now().await;
-        panic!("not {}", event.key());
+        async move {
+            tokio::task::yield_now().await;
+            panic!("not {}", event.key());
+        }
     });
     assert!(within("one", panics.synced()).await && within("the other", panics_later.synced()).await);
     let before = tokio::time::Instant::now();
@@ -282,7 +281,7 @@ async fn star_56_removing_waits_for_the_call_under_way_and_no_other_begins() {
     for (removal, expected) in [(Removal::Discard, 2), (Removal::Drain, 4)] {
         let informer = TestInformer::start(small());
         let (permits, calls) = (Arc::new(Semaphore::new(0)), Arc::<Mutex<Vec<String>>>::default());
-        let handle = informer.informer.on_event_async(slow(&permits, &calls));
+        let handle = informer.informer.register().on_event_async(slow(&permits, &calls));
         informer.synced().await;
         quiet().await;
         assert_eq!(calls.lock().len(), 1, "one call is under way");
@@ -300,7 +299,7 @@ async fn star_56_removing_waits_for_the_call_under_way_and_no_other_begins() {
 // N-9: in every state of the informer.
 #[tokio::test(start_paused = true)]
 async fn star_56_a_handler_can_be_removed_before_the_start_and_after_the_end() {
-    let informer = TestInformer::new(small(), |builder| builder);
+    let informer = TestInformer::new(small(), |options| options);
     let told = Told::default();
     let early = informer.informer.on_event(told.handler());
     assert_eq!(within("a removal before the start", early.remove(Removal::Drain)).await, Ok(()));
@@ -320,9 +319,12 @@ async fn star_56_a_handler_that_removes_itself_is_told_that_it_cannot() {
     let informer = TestInformer::start(small());
     let handle = Arc::new(Mutex::new(None::<kube_informer::HandlerHandle>));
     let (mine, (report, mut outcome)) = (handle.clone(), tokio::sync::mpsc::unbounded_channel());
-    *handle.lock() = Some(informer.informer.on_event_async(move |_: Event<Thing>| async move {
-        let Some(handle) = mine.lock().take() else { return };
-        report.send(handle.remove(Removal::Drain).await).unwrap();
+    *handle.lock() = Some(informer.informer.register().on_event_async(move |_: Event<Thing>| {
+        let (mine, report) = (mine.lock().take(), report.clone());
+        async move {
+            let Some(handle) = mine else { return };
+            report.send(handle.remove(Removal::Drain).await).unwrap();
+        }
     }));
     let outcome = within("the outcome", outcome.recv()).await.unwrap();
     assert!(matches!(outcome, Err(RemoveError::FromItself(_))), "{outcome:?}");
@@ -332,7 +334,7 @@ async fn star_56_a_handler_that_removes_itself_is_told_that_it_cannot() {
 // SI-9: one that is stopped before it is started never syncs, and nobody waits for it for ever.
 #[tokio::test(start_paused = true)]
 async fn a_handler_of_an_informer_that_never_starts_does_not_wait_for_ever() {
-    let informer = TestInformer::new(small(), |builder| builder);
+    let informer = TestInformer::new(small().may_end_early(), |options| options);
     let handle = informer.informer.on_event(|_| {});
     informer.informer.stop().await;
     assert!(!within("the handler", handle.synced()).await);
@@ -349,7 +351,7 @@ async fn a_handler_of_an_informer_that_never_starts_does_not_wait_for_ever() {
 async fn after_stop_no_callback_runs_whoever_asked_for_it() {
     let informer = TestInformer::start(small());
     let (permits, calls) = (Arc::new(Semaphore::new(0)), Arc::<Mutex<Vec<String>>>::default());
-    informer.informer.on_event_async(slow(&permits, &calls));
+    informer.informer.register().on_event_async(slow(&permits, &calls));
     informer.synced().await;
     quiet().await;
     let mut stops = JoinSet::new();
@@ -374,12 +376,15 @@ async fn b_15_a_callback_may_remove_another_handler_while_the_informer_stops() {
     let other = Arc::new(Mutex::new(Some(informer.informer.on_event(|_| {}))));
     let (go, begun) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (wait, begins) = (go.clone(), begun.clone());
-    informer.informer.on_event_async(move |_: Event<Thing>| async move {
-        begins.notify_one();
-        wait.notified().await;
-        let other = other.lock().take();
-        if let Some(other) = other {
-            other.remove(Removal::Drain).await.unwrap();
+    informer.informer.register().on_event_async(move |_: Event<Thing>| {
+        let (begins, wait, other) = (begins.clone(), wait.clone(), other.clone());
+        async move {
+            begins.notify_one();
+            wait.notified().await;
+            let other = other.lock().take();
+            if let Some(other) = other {
+                other.remove(Removal::Drain).await.unwrap();
+            }
         }
     });
     within("the callback", begun.notified()).await;
@@ -396,26 +401,29 @@ async fn b_15_a_callback_may_remove_another_handler_while_the_informer_stops() {
 // B-17.
 #[tokio::test(start_paused = true)]
 async fn b_17_starting_twice_starts_once() {
-    let informer = TestInformer::new(small(), |builder| builder);
-    assert!(!informer.informer.has_started());
+    let informer = TestInformer::new(small(), |options| options);
+    assert!(!informer.informer.health().is_live());
     assert_eq!(informer.informer.start(), Ok(()));
     assert_eq!(informer.informer.clone().start(), Ok(()));
     informer.synced().await;
     quiet().await;
     assert_eq!(informer.script.asked().len(), 2, "one list, one watch");
-    assert!(informer.informer.has_started() && !informer.informer.is_stopped());
+    assert!(informer.informer.health().is_live() && !informer.informer.is_stopped());
     informer.stop().await;
 }
 
 #[test]
 fn starting_without_a_runtime_is_an_error_and_can_be_made_good() {
-    let informer = SharedInformer::builder(small()).build();
+    let script = small();
+    let informer = SharedInformer::builder(script.clone()).build();
     assert_eq!(informer.start(), Err(StartError::NoRuntime));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
         assert_eq!(informer.start(), Ok(()));
         within("sync", informer.synced()).await.unwrap();
+        script.asks(2).await;
         informer.stop().await;
+        script.check_over();
     });
 }
 
@@ -424,7 +432,7 @@ fn starting_without_a_runtime_is_an_error_and_can_be_made_good() {
 async fn dropping_the_last_handle_ends_everything() {
     let no_task_left = NoTaskLeft::since_now();
     let script = small();
-    let informer = SharedInformer::builder(script.clone()).seed(SEED).build();
+    let informer = SharedInformer::builder(script.clone()).options(options()).build();
     let handle = informer.on_event(|_| {});
     informer.start().unwrap();
     within("sync", informer.synced()).await.unwrap();
@@ -439,6 +447,7 @@ async fn dropping_the_last_handle_ends_everything() {
     assert_eq!(script.log().opened, script.log().closed);
     assert_eq!(store.len(), 2, "the data stays readable");
     within("the removal", handle.remove(Removal::Drain)).await.unwrap();
+    script.check_over();
     no_task_left.check();
 }
 
@@ -461,10 +470,7 @@ async fn b_14_a_handler_that_stands_still_costs_one_entry_per_object_beyond_its_
         let informer = TestInformer::start(Script::new().list("10", ["web/0@1"]).watch([events]));
         let (release, seen) = (std::sync::mpsc::channel(), Arc::<Mutex<Consistent>>::default());
         let stuck = Stuck { release: release.1, seen: seen.clone() };
-        let stuck = informer
-            .informer
-            .with(HandlerOptions::new().delivery(Delivery::Every { max_backlog: 5 }))
-            .add_handler(stuck);
+        let stuck = informer.informer.register().delivery(Delivery::every(5)).handler(stuck);
         for version in 11..1011 {
             feed.send(modified(&format!("web/{}@{version}", version % 3))).unwrap();
         }
@@ -479,6 +485,7 @@ async fn b_14_a_handler_that_stands_still_costs_one_entry_per_object_beyond_its_
         assert_eq!(told, informer.contents(), "the latest is never lost");
         assert!(informer.errors().is_empty(), "nor the order: {:?}", informer.errors());
         informer.informer.stop().await;
+        informer.script.check_over();
     })
     .await;
 }

@@ -10,11 +10,10 @@ use http_body_util::StreamBody;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Client;
 use kube_client::client::Body;
-use kube_informer::SharedInformer;
-use kube_informer::reflector::ReflectorError;
+use kube_informer::reflector::{IncompleteReason, ReflectorError};
 use kube_informer::source::SourceError;
 use kube_informer::source::kube::KubeSource;
-use kube_informer::{InformerError, ObjectKey};
+use kube_informer::{InformerError, InformerOptions, ObjectKey, SharedInformer};
 use parking_lot::Mutex;
 
 use crate::script::{NoTaskLeft, within};
@@ -76,16 +75,24 @@ struct Outcome {
 enum To {
     List,
     Watch,
+    /// A watch that is to begin with the initial state.
+    Stream,
 }
 
 /// An informer is told this once; afterwards the server is well, and the informer has to be, too.
 async fn meets(to: To, answer: Answer) -> Outcome {
     let tasks = NoTaskLeft::since_now();
+    let streaming = matches!(to, To::Stream);
     let (sent, hostile) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Some(answer))));
     let count = sent.clone();
     let service = tower::service_fn(move |request: http::Request<Body>| {
-        let watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
-        let meant = watch == matches!(to, To::Watch);
+        let asks = |text: &str| request.uri().query().is_some_and(|query| query.contains(text));
+        let watch = asks("watch=true");
+        let meant = match to {
+            To::List => !watch,
+            To::Watch => watch,
+            To::Stream => asks("sendInitialEvents=true"),
+        };
         let answer = if meant { hostile.lock().take() } else { None };
         let body = match answer {
             Some(answer) => answer.body(count.clone()),
@@ -96,8 +103,9 @@ async fn meets(to: To, answer: Answer) -> Outcome {
         let response = http::Response::builder().header("content-type", "application/json");
         async move { response.body(StreamBody::new(frames)) }
     });
-    let source = KubeSource::<ConfigMap>::new(Client::new(service, "default")).object_limit(LIMIT);
-    let informer = SharedInformer::builder(source).streaming(false).build();
+    let options = InformerOptions::new().streaming(streaming).object_limit(LIMIT);
+    let source = KubeSource::<ConfigMap>::new(Client::new(service, "default")).options(&options);
+    let informer = SharedInformer::builder(source).options(options).build();
     let first = Arc::new(Mutex::new(None));
     let (seen, start) = (first.clone(), tokio::time::Instant::now());
     informer.on_error(move |error| {
@@ -157,17 +165,24 @@ async fn blanks_without_end_are_no_sign_of_life() {
     assert!(matches!(outcome.error, ReflectorError::Silent { .. }), "{}", outcome.error);
     assert!(outcome.after <= Duration::from_secs(11 * 60), "{:?}", outcome.after);
     let outcome = meets(To::List, Answer::of(LIST).endless([b' '; 1000])).await;
-    assert!(matches!(outcome.error, ReflectorError::List(SourceError::Interrupted(_))), "{}", outcome.error);
+    assert!(matches!(outcome.error, ReflectorError::List(SourceError::Stalled { .. })), "{}", outcome.error);
     assert!(outcome.after <= Duration::from_secs(60), "{:?}: {}", outcome.after, outcome.error);
+}
+
+#[tokio::test(start_paused = true)]
+async fn blanks_without_end_are_no_initial_state() {
+    let outcome = meets(To::Stream, Answer::of("").endless([b'\n'; 1000])).await;
+    let ReflectorError::Incomplete(IncompleteReason::Stalled(_)) = outcome.error else { panic!("{}", outcome.error) };
+    assert!(outcome.after <= Duration::from_secs(60), "{:?}", outcome.after);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_byte_a_second_is_no_progress() {
     let outcome = meets(To::Watch, Answer::of(r#"{"type":"ADDED","object":{"metadata":{"name":""#).drips(b'a')).await;
-    assert!(matches!(outcome.error, ReflectorError::Silent { .. }), "{}", outcome.error);
-    assert!(outcome.after <= Duration::from_secs(11 * 60), "{:?}", outcome.after);
+    assert!(matches!(outcome.error, ReflectorError::Stream(SourceError::Stalled { .. })), "{}", outcome.error);
+    assert!(outcome.after <= Duration::from_secs(61), "{:?}", outcome.after);
     let outcome = meets(To::List, Answer::of(format!(r#"{LIST}{{"metadata":{{"name":""#)).drips(b'a')).await;
-    assert!(matches!(outcome.error, ReflectorError::List(SourceError::Interrupted(_))), "{}", outcome.error);
+    assert!(matches!(outcome.error, ReflectorError::List(SourceError::Stalled { .. })), "{}", outcome.error);
     assert!(outcome.after <= Duration::from_secs(60), "{:?}", outcome.after);
 }
 
@@ -187,7 +202,7 @@ async fn one_bad_object(object: &str) {
             async move { response.body(StreamBody::new(frames)) }
         });
         let source = KubeSource::<ConfigMap>::new(Client::new(service, "default"));
-        let informer = SharedInformer::builder(source).streaming(false).build();
+        let informer = SharedInformer::builder(source).options(InformerOptions::new().streaming(false)).build();
         let told = Arc::new(Mutex::new(Vec::<ObjectKey>::new()));
         let keys = told.clone();
         informer.on_error(move |error| {

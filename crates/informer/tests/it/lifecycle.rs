@@ -1,6 +1,6 @@
 //! Cancellation ends everything at once, wherever it is, and leaves nothing open.
 
-use kube_informer::health::Phase;
+use kube_informer::Phase;
 use kube_informer::reflector::ReflectorError;
 use tokio_util::sync::CancellationToken;
 

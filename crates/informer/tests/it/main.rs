@@ -6,28 +6,40 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests say what is wrong by panicking, and print")]
 
+mod any;
 mod backoff;
+mod bounds;
 mod changes;
 mod defects;
 mod delta_fifo;
 mod ending;
 mod factory;
 mod figures;
+mod filtered;
 mod forms;
+mod giving_way;
 mod handlers;
 mod hostile;
+mod in_hand;
 mod lifecycle;
+mod marks;
 mod on_request;
 mod over_http;
+mod patience;
 mod per_object;
+mod private;
 mod processing;
 mod queue;
 mod relist;
 mod requests;
 mod resync;
 mod script;
+mod stopping;
 mod store;
 mod streaming;
+mod texts;
 mod transform;
 mod unreadable;
+mod verify;
+mod versions;
 mod waiting;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_informer::informer::{Difference, Stopped, VerifyError};
+use kube_informer::informer::{Difference, VerifyError, WaitError};
 use kube_informer::object::Object as _;
 use kube_informer::queue::QueueOrder;
+use kube_informer::source::SourceError;
 use tokio::time::Instant;
 
 use crate::script::{Act::StayOpen, Script, TestInformer, added, busy, deleted, live, modified, quiet, within};
@@ -19,7 +20,7 @@ async fn a_relist_on_request_announces_the_difference_and_waits_until_it_is_appl
             .watch([StayOpen])
             .list("20", ["web/b@2", "web/c@13", "web/d@14"])
             .watch([StayOpen]);
-        let informer = TestInformer::start_with(script, |builder| builder.queue_order(order));
+        let informer = TestInformer::start_with(script, |options| options.queue_order(order));
         informer.synced().await;
         informer.script.asks(2).await;
         let kept = informer.informer.store().get("web/b").unwrap();
@@ -81,7 +82,7 @@ async fn a_relist_that_will_never_be_made_does_not_wait_for_ever() {
         informer.script.asks(3).await;
         informer.informer.stop().await;
     });
-    assert_eq!(relisted, Err(Stopped("things".into())));
+    assert_eq!(relisted, Err(WaitError::Stopped("things".into())));
     informer.stop().await;
 }
 
@@ -89,7 +90,7 @@ async fn a_relist_that_will_never_be_made_does_not_wait_for_ever() {
 async fn a_relist_period_asks_the_server_again_and_announces_only_changes() {
     let minute = |script: Script| script.list("10", ["web/a@1"]).watch([StayOpen]);
     let script = minute(minute(Script::new())).list("30", ["web/a@21"]).watch([StayOpen]);
-    let informer = TestInformer::start_with(script, |builder| builder.relist_period(Duration::from_secs(60)));
+    let informer = TestInformer::start_with(script, |options| options.relist_period(Duration::from_secs(60)));
     informer.synced().await;
     let kept = informer.informer.store().get("web/a").unwrap();
     tokio::time::sleep(Duration::from_secs(90)).await;
@@ -116,7 +117,7 @@ async fn verify_finds_what_is_missing_stale_and_too_much() {
     let found = within("the comparison", informer.informer.verify()).await.unwrap();
     let expected = [
         Difference::Missing { key: "web/c".parse().unwrap(), version: "4".into() },
-        Difference::Stale { key: "web/a".parse().unwrap(), cached: "1".into(), version: "15".into() },
+        Difference::Different { key: "web/a".parse().unwrap(), cached: "1".into(), version: "15".into() },
         Difference::Extra { key: "web/x".parse().unwrap(), cached: "3".into() },
     ];
     assert_eq!(found, expected);
@@ -163,13 +164,16 @@ async fn verify_does_not_wait_for_versions_that_only_others_have_reached() {
 #[tokio::test(start_paused = true)]
 async fn verify_says_why_it_could_not_compare() {
     let script = Script::new().list("10", []).watch([StayOpen]).list_refused(busy()).list_cut_off([]);
+    let script = script.page("10", [], "again").page("10", [], "again");
     let informer = TestInformer::start(script);
     informer.synced().await;
     informer.script.asks(2).await;
     let refused = within("a refused list", informer.informer.verify()).await;
     assert!(matches!(refused, Err(VerifyError::List(_))), "{refused:?}");
     let cut_off = within("half a list", informer.informer.verify()).await;
-    assert!(matches!(cut_off, Err(VerifyError::Incomplete)), "{cut_off:?}");
+    assert!(matches!(cut_off, Err(VerifyError::List(SourceError::CutOff))), "{cut_off:?}");
+    let endless = within("a list without end", informer.informer.verify()).await;
+    assert!(matches!(endless, Err(VerifyError::Incomplete)), "{endless:?}");
     informer.informer.stop().await;
     let stopped = within("nobody", informer.informer.verify()).await;
     assert!(matches!(stopped, Err(VerifyError::Stopped(_))), "{stopped:?}");
@@ -184,8 +188,8 @@ async fn an_object_can_be_waited_for_until_it_is_as_it_should_be_or_gone() {
     let there = within("it is there", shared.wait_for("web/a", |thing| thing.is_some())).await.unwrap();
     assert_eq!(there.unwrap().id().version, "1");
     let mut newer =
-        std::pin::pin!(shared.wait_for("web/a", |thing| thing.is_some_and(|thing| thing.id().version == "12")));
-    let mut made = std::pin::pin!(shared.wait_for("web/b", |thing| thing.is_some()));
+        shared.wait_for("web/a", |thing| thing.is_some_and(|thing| thing.id().version == "12")).into_future();
+    let mut made = shared.wait_for("web/b", |thing| thing.is_some()).into_future();
     feed.send(modified("web/a@11")).unwrap();
     assert!(tokio::time::timeout(Duration::from_secs(1), &mut newer).await.is_err());
     assert!(tokio::time::timeout(Duration::from_secs(1), &mut made).await.is_err());
@@ -195,7 +199,8 @@ async fn an_object_can_be_waited_for_until_it_is_as_it_should_be_or_gone() {
     assert!(within("another", made).await.unwrap().is_some());
     feed.send(deleted("web/a@14")).unwrap();
     assert_eq!(within("its end", shared.wait_for("web/a", |thing| thing.is_none())).await, Ok(None));
-    let (waited, ()) = tokio::join!(shared.wait_for("web/c", |thing| thing.is_some()), informer.informer.stop());
-    assert_eq!(waited, Err(Stopped("things".into())));
+    let never = shared.wait_for("web/c", |thing| thing.is_some()).into_future();
+    let (waited, ()) = tokio::join!(never, informer.informer.stop());
+    assert_eq!(waited, Err(WaitError::Stopped("things".into())));
     informer.stop().await;
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{Client, Config};
 use kube_embedded_apiserver::{ApiServer, Verb};
-use kube_informer::reflector::{BackoffOptions, ReflectorError};
+use kube_informer::reflector::ReflectorError;
+use kube_informer::settings::BackoffOptions;
 use kube_informer::source::SourceError;
 use kube_informer::source::kube::KubeSource;
-use kube_informer::{Event, InformerError, SharedInformer, SharedInformerFactory};
+use kube_informer::{Event, InformerError, InformerOptions, InformerRequest, SharedInformer, SharedInformerFactory};
 use parking_lot::Mutex;
 use serde_json::json;
 use std::sync::Arc;
@@ -26,6 +27,11 @@ fn map(name: &str, value: &str) -> serde_json::Value {
     json!({"metadata": {"name": name}, "data": {"value": value}})
 }
 
+fn short_delays(milliseconds: u64) -> InformerOptions {
+    let initial = Duration::from_millis(milliseconds);
+    InformerOptions::new().backoff(BackoffOptions { initial, ..BackoffOptions::default() })
+}
+
 fn version(object: &serde_json::Value) -> kube_informer::ResourceVersion {
     object["metadata"]["resourceVersion"].as_str().expect("a version").into()
 }
@@ -38,7 +44,7 @@ async fn over_http_an_informer_follows_a_server_through_its_restart() {
         server.create("configmaps", Some("web"), map("a", "1")).unwrap();
         server.create("configmaps", Some("web"), map("b", "1")).unwrap();
         let informer = SharedInformer::builder(KubeSource::<ConfigMap>::new(client(&http.url())))
-            .backoff(BackoffOptions { initial: Duration::from_millis(20), ..BackoffOptions::default() })
+            .options(short_delays(20))
             .build();
         let told = Arc::new(Mutex::new(Vec::new()));
         let events = told.clone();
@@ -98,8 +104,9 @@ async fn star_07_and_08_on_the_wire_bookmarks_are_allowed_and_states_not_older_t
             let server = ApiServer::builder().streaming_lists(true).build();
             server.create("configmaps", Some("web"), map("a", "1")).unwrap();
             let http = server.serve("127.0.0.1:0").await.unwrap();
-            let informer =
-                SharedInformer::builder(KubeSource::<ConfigMap>::new(client(&http.url()))).streaming(streaming).build();
+            let informer = SharedInformer::builder(KubeSource::<ConfigMap>::new(client(&http.url())))
+                .options(InformerOptions::new().streaming(streaming))
+                .build();
             informer.start().unwrap();
             informer.synced().await.unwrap();
             let mut health = informer.health_changes();
@@ -190,8 +197,7 @@ fn config_maps(version: &str) -> String {
 /// An informer without streaming and with short delays, whose errors are kept.
 fn informer_of(canned: &Canned) -> (SharedInformer<ConfigMap>, Arc<Mutex<Vec<ReflectorError>>>) {
     let informer = SharedInformer::builder(KubeSource::<ConfigMap>::new(client(&canned.url)))
-        .streaming(false)
-        .backoff(BackoffOptions { initial: Duration::from_millis(5), ..BackoffOptions::default() })
+        .options(short_delays(5).streaming(false))
         .build();
     let errors = Arc::<Mutex<Vec<ReflectorError>>>::default();
     let reported = errors.clone();
@@ -216,28 +222,37 @@ async fn star_19_all_three_spellings_of_too_large_a_version_lead_to_the_most_rec
     ];
     on_the_real_clock(async {
         for status in too_large {
-            // Sent as errors within a watch, and then in answer to a list: kube's client retries a bare 504 by itself.
-            let event = json!({"type": "ERROR", "object": status}).to_string() + "\n";
-            let watch = answer("200 OK", "application/json", &event);
+            // Sent as an error within a watch, and in answer to a list: kube's client retries a bare 504 by itself.
+            let watch = |status: &serde_json::Value| {
+                let event = json!({"type": "ERROR", "object": status}).to_string() + "\n";
+                answer("200 OK", "application/json", &event)
+            };
+            let broken = json!({"kind": "Status", "code": 500, "reason": "InternalError", "message": "broken"});
             let refused = answer("500 Internal Server Error", "application/json", &status.to_string());
-            let canned = Canned::serve([config_maps("10"), watch, refused, config_maps("9")]).await;
-            let (informer, errors) = informer_of(&canned);
-            informer.start().unwrap();
-            informer.synced().await.unwrap();
-            while informer.last_sync_version() != Some("9".into()) {
-                informer.health_changes().changed().await.unwrap();
+            // The server turns out to be older than it was, and so is asked once more.
+            let older = [config_maps("9"), config_maps("9")];
+            let in_a_watch = vec![config_maps("10"), watch(&status)];
+            let in_a_list = vec![config_maps("10"), watch(&broken), refused];
+            for (answers, asked) in [(in_a_watch, vec!["0", "10"]), (in_a_list, vec!["0", "10", "10"])] {
+                let canned = Canned::serve(answers.into_iter().chain(older.clone())).await;
+                let (informer, errors) = informer_of(&canned);
+                informer.start().unwrap();
+                informer.synced().await.unwrap();
+                while informer.store().version() != Some("9".into()) {
+                    informer.health_changes().changed().await.unwrap();
+                }
+                let version = |line: &String| {
+                    let mut pairs = line.split(['?', '&', ' ']);
+                    pairs.find_map(|pair| pair.strip_prefix("resourceVersion=")).unwrap_or("none").to_owned()
+                };
+                let versions: Vec<String> = canned.requests.lock().iter().map(version).collect();
+                let expected: Vec<&str> = asked.iter().copied().chain(["none", "none"]).collect();
+                assert_eq!(versions[..expected.len()], expected);
+                let expired = matches!(errors.lock()[0], ReflectorError::Expired(_));
+                assert_eq!(expired, asked.len() == 2, "{:?}", errors.lock());
+                informer.stop().await;
+                canned.stop().await;
             }
-            let versions: Vec<String> = canned
-                .requests
-                .lock()
-                .iter()
-                .take(4)
-                .map(|line| line.split('&').find(|pair| pair.contains("resourceVersion=")).unwrap_or("none").to_owned())
-                .collect();
-            assert!(versions[0].ends_with("resourceVersion=0") && versions[3] == "none", "{versions:?}");
-            assert!(matches!(errors.lock()[0], ReflectorError::Expired(_)), "{:?}", errors.lock());
-            informer.stop().await;
-            canned.stop().await;
         }
     })
     .await;
@@ -276,12 +291,11 @@ async fn star_30_an_annotation_of_another_value_does_not_end_the_initial_state()
         let not_yet = answer("200 OK", "application/json", &(added.clone() + &bookmark("false", "5")));
         let done = answer("200 OK", "application/json", &(added + &bookmark("true", "6")));
         let canned = Canned::serve([not_yet, done]).await;
-        let informer = SharedInformer::builder(KubeSource::<ConfigMap>::new(client(&canned.url)))
-            .backoff(BackoffOptions { initial: Duration::from_millis(5), ..BackoffOptions::default() })
-            .build();
+        let informer =
+            SharedInformer::builder(KubeSource::<ConfigMap>::new(client(&canned.url))).options(short_delays(5)).build();
         informer.start().unwrap();
         informer.synced().await.unwrap();
-        assert_eq!(informer.last_sync_version(), Some("6".into()));
+        assert_eq!(informer.store().version(), Some("6".into()));
         assert!(canned.requests.lock().len() >= 2);
         informer.stop().await;
         canned.stop().await;
@@ -351,8 +365,10 @@ async fn metadata_only_is_asked_for_by_what_is_accepted_of_lists_and_of_watches(
             {"metadata": {"namespace": "web", "name": "a", "uid": "u", "resourceVersion": "1"}}
         ]});
         let canned = Canned::serve([answer("200 OK", "application/json", &list.to_string())]).await;
-        let factory = SharedInformerFactory::builder(client(&canned.url)).streaming(false).build();
-        let maps = factory.metadata::<ConfigMap>().unwrap();
+        let factory = SharedInformerFactory::builder(client(&canned.url))
+            .options(InformerOptions::new().streaming(false))
+            .build();
+        let maps = factory.metadata::<ConfigMap>(InformerRequest::new()).unwrap();
         factory.start().unwrap();
         factory.synced().await.unwrap();
         assert!(maps.store().contains("web/a"));

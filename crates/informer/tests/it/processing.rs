@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use kube_informer::apply::{Changes, OnError};
-use kube_informer::queue::{Delta, OrderedQueue, Queue};
+use kube_informer::queue::{Batch, Delta, KeyDelta, OrderedQueue, Queue, Work};
 use kube_informer::{DeltaFifo, Reflector, Store};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::script::{Act::StayOpen, NoTaskLeft, Script, Thing, describe, modified, options, quiet, thing, within};
+use crate::script::{
+    Act::StayOpen, NoTaskLeft, Script, Thing, describe_batch, modified, options, quiet, thing, within,
+};
 
 type Notes = Arc<Mutex<Vec<String>>>;
 
@@ -21,15 +23,15 @@ fn updated(text: &str) -> Delta<Thing> {
 async fn process(queue: impl Queue<Thing>, deltas: &[&str], fails: &[&str], retry: bool) -> (Vec<String>, Vec<String>) {
     let no_task_left = NoTaskLeft::since_now();
     let (store, _writer) = Store::new(0);
-    let changes = Changes::new(queue, store);
+    let (sink, mut changes) = Changes::new(queue, store);
     for delta in deltas {
-        changes.push(updated(delta)).await;
+        sink.push(updated(delta), 0).await;
     }
     let (done, reported, cancel) = (Notes::default(), Notes::default(), CancellationToken::new());
     let mut fails: Vec<String> = fails.iter().map(|text| format!("updated {text}")).collect();
-    let (note, report, later) = (done.clone(), reported.clone(), changes.clone());
-    let function = move |batch: Vec<Delta<Thing>>| {
-        let texts: Vec<String> = batch.iter().map(describe).collect();
+    let (note, report) = (done.clone(), reported.clone());
+    let function = move |batch: Batch<Thing>| {
+        let texts = describe_batch(&batch);
         match fails.iter().position(|fails| texts.contains(fails)) {
             Some(at) => Err(format!("cannot do {}", fails.remove(at)).into()),
             None => {
@@ -41,9 +43,9 @@ async fn process(queue: impl Queue<Thing>, deltas: &[&str], fails: &[&str], retr
     let report = Box::new(move |error: &(dyn std::error::Error + Send + Sync)| report.lock().push(error.to_string()));
     let on_error = if retry { OnError::Retry(report) } else { OnError::Report(report) };
     let (mut task, token) = (JoinSet::new(), cancel.clone());
-    task.spawn(async move { later.process(function, on_error, token).await });
+    task.spawn(async move { changes.process(function, on_error, token).await });
     quiet().await;
-    assert!(changes.is_empty());
+    assert!(sink.is_empty());
     cancel.cancel();
     within("the end", task.join_next()).await.unwrap().unwrap();
     no_task_left.check();
@@ -73,19 +75,19 @@ async fn what_fails_is_put_back_if_asked_for_and_is_then_processed_with_all_its_
 #[tokio::test(start_paused = true)]
 async fn what_fails_is_not_put_back_over_something_newer() {
     let (store, _writer) = Store::new(0);
-    let changes = Changes::new(DeltaFifo::new(), store);
-    changes.push(updated("web/a@1")).await;
-    let (done, cancel, newer) = (Notes::default(), CancellationToken::new(), changes.clone());
+    let (sink, mut changes) = Changes::new(DeltaFifo::new(), store);
+    sink.push(updated("web/a@1"), 0).await;
+    let (done, cancel) = (Notes::default(), CancellationToken::new());
     let (note, mut first) = (done.clone(), true);
-    let function = move |batch: Vec<Delta<Thing>>| {
+    let function = move |batch: Batch<Thing>| {
         if std::mem::take(&mut first) {
             // Something newer comes while this one is in hand.
-            let mut push = std::pin::pin!(newer.push(updated("web/a@2")));
+            let mut push = std::pin::pin!(sink.push(updated("web/a@2"), 0));
             let mut context = std::task::Context::from_waker(std::task::Waker::noop());
             assert!(push.as_mut().poll(&mut context).is_ready());
             return Err("not now".into());
         }
-        note.lock().extend(batch.iter().map(describe));
+        note.lock().extend(describe_batch(&batch));
         Ok(())
     };
     let on_error = OnError::Retry(Box::new(|_| {}));
@@ -101,24 +103,26 @@ async fn a_reflector_a_queue_and_a_function_are_all_it_takes() {
     let no_task_left = NoTaskLeft::since_now();
     let script = Script::new().list("10", ["web/a@1"]).watch([modified("web/a@11"), StayOpen]);
     let (store, mut writer) = Store::new(0);
-    let changes = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
+    let (sink, mut changes) = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
     let cancel = CancellationToken::new();
     let mut tasks = JoinSet::new();
-    tasks.spawn(Reflector::new(script, changes.sink(), options()).run(cancel.clone()));
-    let function = move |batch: Vec<Delta<Thing>>| {
-        for delta in batch {
-            if let Delta::Added(object) | Delta::Updated(object) = delta {
+    tasks.spawn(Reflector::new(script.clone(), sink.clone(), &options()).run(cancel.clone()));
+    let function = move |batch: Batch<Thing>| {
+        let Work::Object(_, deltas) = batch.work else { return Ok(()) };
+        for delta in deltas {
+            if let KeyDelta::Replaced(object) | KeyDelta::Updated(object) = delta {
                 writer.put(object);
             }
         }
         Ok(())
     };
-    let (loop_of, token) = (changes.clone(), cancel.clone());
-    tasks.spawn(async move { loop_of.process(function, OnError::Report(Box::new(|_| {})), token).await });
+    let token = cancel.clone();
+    tasks.spawn(async move { changes.process(function, OnError::Report(Box::new(|_| {})), token).await });
     quiet().await;
-    assert!(changes.has_synced());
+    assert!(sink.has_synced());
     assert_eq!(store.get("web/a").as_deref(), Some(&thing("web/a@11")));
     cancel.cancel();
     while within("the end", tasks.join_next()).await.is_some() {}
+    script.check_over();
     no_task_left.check();
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_informer::{Event, HandlerOptions, SharedInformer};
+use kube_informer::{Event, SharedInformer};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -21,8 +21,12 @@ impl Shown {
     fn to(informer: &SharedInformer<Thing>, period: Option<Duration>) -> Self {
         let (shown, start) = (Self::default(), Instant::now());
         let times = shown.0.clone();
-        let options = period.map_or_else(HandlerOptions::new, |period| HandlerOptions::new().resync_period(period));
-        informer.with(options).on_event(move |event: Event<Thing>| {
+        let registration = informer.register();
+        let registration = match period {
+            Some(period) => registration.resync_period(period),
+            None => registration,
+        };
+        registration.on_event(move |event: Event<Thing>| {
             if matches!(event, Event::Resynced(_)) {
                 times.lock().push(start.elapsed().as_secs());
             }
@@ -53,7 +57,7 @@ async fn after(time: u64) {
 // RS-4.
 #[tokio::test(start_paused = true)]
 async fn star_48_each_handler_is_shown_the_cache_in_its_own_period() {
-    let informer = TestInformer::new(one_thing(), |builder| builder.resync_period(seconds(1)));
+    let informer = TestInformer::new(one_thing(), |options| options.resync_period(seconds(1)));
     let never = Shown::to(&informer.informer, Some(Duration::ZERO));
     let two = Shown::to(&informer.informer, Some(seconds(2)));
     let three = Shown::to(&informer.informer, Some(seconds(3)));
@@ -69,7 +73,7 @@ async fn star_48_each_handler_is_shown_the_cache_in_its_own_period() {
 #[tokio::test(start_paused = true)]
 async fn star_48_also_if_the_informer_starts_late_and_of_every_object_there_is() {
     let script = Script::new().list("10", ["web/a@1", "web/b@2"]).watch([StayOpen]);
-    let informer = TestInformer::new(script, |builder| builder.resync_period(seconds(2)));
+    let informer = TestInformer::new(script, |options| options.resync_period(seconds(2)));
     after(10).await;
     informer.informer.start().unwrap();
     informer.synced().await;
@@ -96,7 +100,7 @@ async fn star_49_the_shortest_period_asked_for_before_the_start_decides_how_ofte
         (&[5, 55, 60], &[5, 55, 60]),
     ];
     for (periods, expected) in table {
-        let informer = TestInformer::new(one_thing(), |builder| builder.resync_period(seconds(half_a_day)));
+        let informer = TestInformer::new(one_thing(), |options| options.resync_period(seconds(half_a_day)));
         let default = Shown::to(&informer.informer, None);
         let handlers: Vec<Shown> =
             periods.iter().map(|period| Shown::to(&informer.informer, Some(seconds(*period)))).collect();
@@ -115,7 +119,7 @@ async fn star_49_the_shortest_period_asked_for_before_the_start_decides_how_ofte
 // RS-3, RS-6.
 #[tokio::test(start_paused = true)]
 async fn star_49_after_the_start_a_shorter_period_is_raised_to_what_was_fixed() {
-    let informer = TestInformer::start_with(one_thing(), |builder| builder.resync_period(seconds(55)));
+    let informer = TestInformer::start_with(one_thing(), |options| options.resync_period(seconds(55)));
     informer.synced().await;
     let late = Shown::to(&informer.informer, Some(seconds(5)));
     after(120).await;
@@ -126,13 +130,13 @@ async fn star_49_after_the_start_a_shorter_period_is_raised_to_what_was_fixed() 
 // RS-3.
 #[tokio::test(start_paused = true)]
 async fn star_49_nobody_is_shown_the_cache_more_often_than_once_a_second() {
-    let of_the_informer = TestInformer::new(one_thing(), |builder| builder.resync_period(Duration::from_millis(5)));
+    let of_the_informer = TestInformer::new(one_thing(), |options| options.resync_period(Duration::from_millis(5)));
     let tiny = Shown::to(&of_the_informer.informer, Some(Duration::from_millis(5)));
     of_the_informer.informer.start().unwrap();
     after(3).await;
     assert_eq!(tiny.times(), [1, 2, 3]);
     of_the_informer.stop().await;
-    let of_a_handler = TestInformer::new(one_thing(), |builder| builder.resync_period(seconds(HOUR)));
+    let of_a_handler = TestInformer::new(one_thing(), |options| options.resync_period(seconds(HOUR)));
     let tiny = Shown::to(&of_a_handler.informer, Some(Duration::from_millis(5)));
     of_a_handler.informer.start().unwrap();
     after(3).await;
@@ -143,7 +147,7 @@ async fn star_49_nobody_is_shown_the_cache_more_often_than_once_a_second() {
 // RS-2.
 #[tokio::test(start_paused = true)]
 async fn an_informer_without_a_period_does_no_resyncs_whoever_asks() {
-    let informer = TestInformer::new(one_thing(), |builder| builder);
+    let informer = TestInformer::new(one_thing(), |options| options);
     let asks = Shown::to(&informer.informer, Some(seconds(1)));
     informer.informer.start().unwrap();
     after(HOUR).await;
@@ -159,10 +163,10 @@ async fn star_50_after_a_missed_window_only_the_resyncing_handler_is_shown_what_
         .watch([modified("web/c@11"), Fail(gone())])
         .list("20", ["web/b@12", "web/c@11", "web/d@13"])
         .watch([StayOpen]);
-    let informer = TestInformer::new(script, |builder| builder.resync_period(seconds(60)));
+    let informer = TestInformer::new(script, |options| options.resync_period(seconds(60)));
     let (changes, all) = (Told::default(), Told::default());
-    informer.informer.with(HandlerOptions::new().resync_period(Duration::ZERO)).on_event(changes.handler());
-    informer.informer.with(HandlerOptions::new().resync_period(seconds(60))).on_event(all.handler());
+    informer.informer.register().resync_period(Duration::ZERO).on_event(changes.handler());
+    informer.informer.register().resync_period(seconds(60)).on_event(all.handler());
     informer.informer.start().unwrap();
     informer.delivered_through("20").await;
     quiet().await;

@@ -23,7 +23,7 @@ fn keys(things: Vec<Arc<Thing>>) -> Vec<String> {
 }
 
 fn changed(thing: Thing) -> Act {
-    Act::Event(WatchEvent::Modified(Decoded::Object(Arc::new(thing))))
+    Act::Event(WatchEvent::Modified(Decoded::Object(thing)))
 }
 
 // I-6, I-8.
@@ -33,7 +33,7 @@ async fn star_47_an_index_answers_after_sync_after_later_changes_and_when_added_
     let script = Script::new()
         .list_things("10", [thing("web/a@1").with(["red"]), thing("web/b@2").with(["red", "blue"])])
         .watch([events]);
-    let informer = TestInformer::new(script, |builder| builder);
+    let informer = TestInformer::new(script, |options| options);
     let colours = informer.informer.add_index("colour", by_value).unwrap();
     informer.informer.start().unwrap();
     informer.synced().await;
@@ -63,7 +63,7 @@ async fn star_47_an_index_is_right_after_a_relist() {
         .watch([Fail(gone())])
         .list_things("20", [thing("web/b@12").with(["blue"]), thing("web/c@13").with(["red"])])
         .watch([StayOpen]);
-    let informer = TestInformer::new(script, |builder| builder);
+    let informer = TestInformer::new(script, |options| options);
     let colours = informer.informer.add_index("colour", by_value).unwrap();
     informer.informer.start().unwrap();
     informer.delivered_through("20").await;
@@ -170,7 +170,7 @@ async fn b_16_a_snapshot_that_is_held_holds_nobody_off() {
 async fn readers_see_a_first_list_whole_or_not_at_all() {
     let names: Vec<String> = (1..=600).map(|number| format!("web/{number}@{number}")).collect();
     let script = Script::new().list_things("1000", names.iter().map(|name| thing(name))).watch([StayOpen]);
-    let informer = TestInformer::new(script, |builder| builder);
+    let informer = TestInformer::new(script, |options| options);
     let (store, sizes) = (informer.informer.store(), Arc::new(parking_lot::Mutex::new(Vec::new())));
     let seen = sizes.clone();
     informer.informer.on_event(move |_: Event<Thing>| seen.lock().push(store.len()));

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_informer::object::{DecodeError, Object as _};
+use kube_informer::object::Object as _;
 use kube_informer::queue::QueueOrder;
-use kube_informer::{Event, InformerError};
+use kube_informer::representation::DecodeError;
+use kube_informer::{Event, InformerError, InformerOptions};
 use parking_lot::Mutex;
 
 use crate::script::{
@@ -54,8 +55,7 @@ async fn star_34_each_object_is_transformed_once_and_tombstones_are_not() {
                 false => script.list("20", ["web/c@13"]).watch([modified("web/c@21"), StayOpen]),
             };
             let passed = Passed::default();
-            let informer =
-                TestInformer::start_with(script, |builder| builder.queue_order(order).transform(passed.mark()));
+            let informer = TestInformer::start_transformed(script, |options| options.queue_order(order), passed.mark());
             let unmarked = Arc::new(Mutex::new(Vec::new()));
             let noted = unmarked.clone();
             informer.informer.on_event(move |event: Event<Thing>| {
@@ -81,9 +81,9 @@ async fn star_42_resyncs_transform_nothing_again_and_readers_see_nothing_untrans
         let (feed, events) = live();
         let script = Script::new().list("10", ["web/0@1", "web/1@2", "web/2@3"]).watch([events]);
         let passed = Passed::default();
-        let informer = TestInformer::start_with(script, |builder| {
-            builder.queue_order(order).resync_period(Duration::from_millis(5)).transform(passed.mark())
-        });
+        let often = Duration::from_millis(5);
+        let configure = |options: InformerOptions| options.queue_order(order).resync_period(often);
+        let informer = TestInformer::start_transformed(script, configure, passed.mark());
         informer.synced().await;
         for version in 11..411 {
             let name = format!("web/{}@{version}", version % 5);
@@ -116,9 +116,8 @@ fn unreadable(informer: &TestInformer) -> String {
 async fn check_fails_on_second_state(transform: fn(Thing) -> Result<Thing, String>, says: &str) {
     let (feed, events) = live();
     let script = Script::new().list("10", ["web/a@1", "web/b@2"]).watch([events]);
-    let informer = TestInformer::start_with(script, |builder| {
-        builder.transform(move |thing: Thing| if thing.id().version == "11" { transform(thing) } else { Ok(thing) })
-    });
+    let transform = move |thing: Thing| if thing.id().version == "11" { transform(thing) } else { Ok(thing) };
+    let informer = TestInformer::start_transformed(script, |options| options, transform);
     informer.synced().await;
     let before = informer.informer.store().get("web/a").unwrap();
     feed.send(modified("web/a@11")).unwrap();
@@ -162,12 +161,11 @@ async fn an_object_of_a_list_that_a_transform_fails_on_leaves_the_others_alone()
         .watch([Fail(gone())])
         .list("20", ["web/a@11", "web/b@12"])
         .watch([StayOpen]);
-    let informer = TestInformer::start_with(script, |builder| {
-        builder.transform(|thing: Thing| match thing.id().version {
-            "2" | "11" => Err("not this one"),
-            _ => Ok(thing),
-        })
-    });
+    let transform = |thing: Thing| match thing.id().version {
+        "2" | "11" => Err("not this one"),
+        _ => Ok(thing),
+    };
+    let informer = TestInformer::start_transformed(script, |options| options, transform);
     informer.delivered_through("20").await;
     assert_eq!(informer.contents(), ["web/a@1", "web/b@12"]);
     assert_eq!(informer.told("web/a"), ["initial add 1"], "it is there, so it is not deleted");

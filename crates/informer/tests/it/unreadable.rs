@@ -1,6 +1,5 @@
 //! An object that cannot be read costs as little as possible: what is known stays, and nothing is taken for deleted.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use kube_informer::InformerError;
@@ -16,7 +15,7 @@ use crate::script::{
 const ORDERS: [QueueOrder; 2] = [QueueOrder::Ordered, QueueOrder::PerObject];
 
 fn start(script: Script, order: QueueOrder) -> TestInformer {
-    TestInformer::start_with(script, |builder| builder.queue_order(order))
+    TestInformer::start_with(script, |options| options.queue_order(order))
 }
 
 // Decision 5.
@@ -26,7 +25,7 @@ async fn a_list_with_an_unreadable_key_is_marked_and_made_again_after_a_while() 
         let script = Script::new()
             .list("10", ["web/a@1", "web/b@2"])
             .watch([Fail(gone())])
-            .list_items("20", [Decoded::Object(Arc::new(thing("web/b@12"))), Decoded::Bad(bad(""))])
+            .list_items("20", [Decoded::Object(thing("web/b@12")), Decoded::Bad(bad(""))])
             .watch([StayOpen])
             .list("30", ["web/b@12"])
             .watch([StayOpen]);

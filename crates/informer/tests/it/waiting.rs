@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube_informer::ResourceVersion;
-use kube_informer::informer::{Stopped, WaitError};
+use kube_informer::informer::WaitError;
 use kube_informer::processor::Event;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -30,7 +30,7 @@ async fn star_38_whoever_waits_is_released_when_the_informer_stops() {
     assert!(!synced);
     for _ in 0..10 {
         let (synced, reached) = within("a wait to end", waits.join_next()).await.unwrap().unwrap();
-        assert_eq!(synced, Err(Stopped("things".into())));
+        assert_eq!(synced, Err(WaitError::Stopped("things".into())));
         assert_eq!(reached, Err(WaitError::Stopped("things".into())));
     }
     informer.stop().await;
@@ -43,8 +43,9 @@ async fn star_58_a_handler_is_synced_once_its_last_initial_call_has_returned_and
     let permits = Arc::new(Semaphore::new(0));
     let slow = {
         let permits = permits.clone();
-        informer.informer.on_event_async(move |_: Event<Thing>| async move {
-            permits.acquire().await.unwrap().forget();
+        informer.informer.register().on_event_async(move |_: Event<Thing>| {
+            let permits = permits.clone();
+            async move { permits.acquire().await.unwrap().forget() }
         })
     };
     informer.synced().await;
@@ -93,8 +94,9 @@ async fn star_58_events_behind_the_initial_ones_do_not_hold_synced_up() {
     let permits = Arc::new(Semaphore::new(1));
     let slow = {
         let permits = permits.clone();
-        informer.informer.on_event_async(move |_: Event<Thing>| async move {
-            permits.acquire().await.unwrap().forget();
+        informer.informer.register().on_event_async(move |_: Event<Thing>| {
+            let permits = permits.clone();
+            async move { permits.acquire().await.unwrap().forget() }
         })
     };
     feed.send(added("web/b@11")).unwrap();
@@ -109,7 +111,7 @@ async fn star_58_events_behind_the_initial_ones_do_not_hold_synced_up() {
 // Of several tasks that wait for a store of kube-rs, only the last one is woken.
 #[tokio::test(start_paused = true)]
 async fn all_who_wait_for_synced_are_woken() {
-    let informer = TestInformer::new(Script::new().list("10", ["web/a@1"]).watch([StayOpen]), |builder| builder);
+    let informer = TestInformer::new(Script::new().list("10", ["web/a@1"]).watch([StayOpen]), |options| options);
     let mut waits = JoinSet::new();
     for _ in 0..4 {
         let informer = informer.informer.clone();
@@ -128,7 +130,7 @@ async fn a_version_can_be_waited_for_before_and_after_it_is_reached() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", []).watch([events]));
     let (waiting, version) = (informer.informer.clone(), ResourceVersion::from("12"));
-    let mut wait = std::pin::pin!(waiting.wait_for_version(&version));
+    let mut wait = waiting.wait_for_version(&version).into_future();
     feed.send(added("web/a@11")).unwrap();
     assert!(tokio::time::timeout(Duration::from_secs(1), &mut wait).await.is_err());
     feed.send(bookmark("13")).unwrap();

@@ -63,13 +63,13 @@ proptest! {
         max_backlog in 0usize..20,
         pace in 1usize..30,
     ) {
-        let mailbox = Mailbox::new(Delivery::Every { max_backlog });
+        let mailbox = Mailbox::new(Delivery::every(max_backlog));
         let (mut state, mut told) = (BTreeMap::new(), Told::default());
         for (at, (key, step)) in steps.into_iter().enumerate() {
             let Some(event) = announce(&mut state, key, step, at as u64 + 1) else { continue };
-            mailbox.push(&Arc::from([event]));
+            mailbox.push(&Arc::from([event]), 0, 0);
             // A deletion can be owed of what was told only, also if the object is there again.
-            prop_assert!(mailbox.len() <= max_backlog.max(state.len() + told.0.len()), "{} wait", mailbox.len());
+            prop_assert!(mailbox.len() <= (max_backlog + 1).max(state.len() + told.0.len()), "{} wait", mailbox.len());
             if at % pace == 0 {
                 drain(&mailbox, &mut told, 1);
             }
@@ -94,7 +94,7 @@ fn all(mailbox: &Mailbox<Thing>) -> Vec<String> {
 
 fn folded(events: impl IntoIterator<Item = Event<Thing>>) -> Vec<String> {
     let mailbox = Mailbox::new(Delivery::Latest);
-    events.into_iter().for_each(|event| mailbox.push(&Arc::from([event])));
+    events.into_iter().for_each(|event| mailbox.push(&Arc::from([event]), 0, 0));
     all(&mailbox)
 }
 
@@ -126,15 +126,15 @@ fn folding_follows_its_table() {
 
 #[test]
 fn a_mailbox_that_overflows_folds_once_and_counts_every_change_again_when_empty() {
-    let mailbox = Mailbox::new(Delivery::Every { max_backlog: 2 });
+    let mailbox = Mailbox::new(Delivery::every(2));
     for version in 1..=5 {
-        mailbox.push(&Arc::from([updated(version, version + 1)]));
+        mailbox.push(&Arc::from([updated(version, version + 1)]), 0, 0);
     }
     mailbox.push_synced();
     assert_eq!((mailbox.len(), mailbox.folds()), (1, 1), "a mark is no event");
     assert_eq!(all(&mailbox), ["Updated(a@1 to 6)", "synced"]);
-    mailbox.push(&Arc::from([updated(6, 7)]));
-    mailbox.push(&Arc::from([updated(7, 8)]));
+    mailbox.push(&Arc::from([updated(6, 7)]), 0, 0);
+    mailbox.push(&Arc::from([updated(7, 8)]), 0, 0);
     assert_eq!(all(&mailbox), ["Updated(a@6 to 7)", "Updated(a@7 to 8)"]);
     assert_eq!(mailbox.folds(), 1);
 }

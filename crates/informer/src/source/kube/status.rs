@@ -6,7 +6,6 @@ use http::{Response, header};
 use http_body_util::{BodyExt as _, Limited};
 use kube_client::client::Body;
 
-use super::decode::excerpt;
 use crate::source::Status;
 
 /// As much of an error answer as is worth reading.
@@ -52,7 +51,7 @@ impl From<WireStatus> for Status {
         Self {
             code: status.code,
             reason: status.reason,
-            message: status.message,
+            message: one_line(&status.message),
             retry_after: retry_after_seconds.map(Duration::from_secs),
             version_too_large,
         }
@@ -67,9 +66,21 @@ pub(super) async fn read_status(response: Response<Body>) -> Status {
     let body = body.map(|body| body.to_bytes()).unwrap_or_default();
     let mut status = match serde_json::from_slice::<WireStatus>(&body) {
         Ok(status) => Status::from(status),
-        Err(_) => Status { message: excerpt(&body), ..Status::default() },
+        Err(_) => Status { message: one_line(&excerpt(&body)), ..Status::default() },
     };
     status.code = code;
     status.retry_after = status.retry_after.max(retry_after);
     status
+}
+
+/// The beginning of an error page, which is no object.
+fn excerpt(bytes: &[u8]) -> String {
+    const LENGTH: usize = 120;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LENGTH)]).into_owned();
+    if bytes.len() > LENGTH { text + "…" } else { text }
+}
+
+/// A message that fits into a line of a log.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::object::Object;
+use super::Object;
 
 /// Chooses objects by their labels: every requirement must hold.
 ///
@@ -14,7 +14,7 @@ use crate::object::Object;
 /// let selector: Selector = "app=web, tier in (front, back), !canary".parse()?;
 /// assert_eq!(selector.to_string(), "app=web,tier in (back,front),!canary");
 /// assert!("app in web".parse::<Selector>().is_err());
-/// # Ok::<(), kube_informer::lister::SelectorError>(())
+/// # Ok::<(), kube_informer::object::SelectorError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selector {
@@ -43,37 +43,17 @@ pub struct SelectorError {
 
 impl Selector {
     /// Chooses everything.
-    ///
-    /// ```
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use kube_informer::Selector;
-    /// assert!(Selector::everything().matches(&ConfigMap::default()));
-    /// assert_eq!(Selector::everything(), "".parse()?);
-    /// # Ok::<(), kube_informer::lister::SelectorError>(())
-    /// ```
     pub fn everything() -> Self {
         Self::default()
     }
 
     /// One more requirement: the label has this value.
-    ///
-    /// ```
-    /// # use kube_informer::Selector;
-    /// let selector = Selector::everything().equal("app", "web").exists("tier");
-    /// assert_eq!(selector, "app=web,tier".parse()?);
-    /// # Ok::<(), kube_informer::lister::SelectorError>(())
-    /// ```
     #[must_use]
     pub fn equal(self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.and(key, Requirement::In(BTreeSet::from([value.into()])))
     }
 
     /// One more requirement: there is such a label.
-    ///
-    /// ```
-    /// # use kube_informer::Selector;
-    /// assert_eq!(Selector::everything().exists("tier").to_string(), "tier");
-    /// ```
     #[must_use]
     pub fn exists(self, key: impl Into<String>) -> Self {
         self.and(key, Requirement::Exists)
@@ -85,27 +65,11 @@ impl Selector {
     }
 
     /// True if every object matches.
-    ///
-    /// ```
-    /// # use kube_informer::Selector;
-    /// assert!(Selector::everything().matches_everything());
-    /// assert!(!Selector::everything().exists("app").matches_everything());
-    /// ```
     pub fn matches_everything(&self) -> bool {
         self.requirements.is_empty()
     }
 
     /// True if the object has the labels.
-    ///
-    /// ```
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use kube_informer::Selector;
-    /// let mut map = ConfigMap::default();
-    /// map.metadata.labels = Some([("app".to_owned(), "web".to_owned())].into());
-    /// let matches = |text: &str| text.parse::<Selector>().unwrap().matches(&map);
-    /// assert!(matches("app in (web, shop)") && matches("!canary"));
-    /// assert!(!matches("app=web,tier"), "every requirement must hold");
-    /// ```
     pub fn matches(&self, object: &impl Object) -> bool {
         self.requirements.iter().all(|(key, requirement)| requirement.holds(object.label(key)))
     }
@@ -290,15 +254,11 @@ impl fmt::Display for Selector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object::{DecodeError, Id, KeyRef, Raw};
+    use crate::object::{Id, KeyRef};
 
     struct Labelled(&'static [(&'static str, &'static str)]);
 
     impl Object for Labelled {
-        fn decode(_: Raw<'_>) -> Result<Self, DecodeError> {
-            Err(DecodeError::NoName)
-        }
-
         fn id(&self) -> Id<'_> {
             Id { key: KeyRef::new("", "x"), uid: "", version: "" }
         }

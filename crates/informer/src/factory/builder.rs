@@ -1,0 +1,90 @@
+//! What can be said of all informers of a factory, and of those of one type.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use kube_client::Client;
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+
+use super::{InformerRequest, Shared, SharedInformerFactory};
+use crate::object::Object;
+use crate::settings::{InformerOptions, Selection};
+
+/// So many first lists run at once, unless said otherwise.
+const FIRST_LISTS: usize = 10;
+
+/// Configures a [`SharedInformerFactory`]; see [`SharedInformerFactory::builder`].
+pub struct FactoryBuilder {
+    client: Client,
+    name: Option<String>,
+    selection: Selection,
+    options: InformerOptions,
+    by_type: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
+    first_lists: usize,
+}
+
+impl FactoryBuilder {
+    pub(super) fn new(client: Client) -> Self {
+        Self {
+            client,
+            name: None,
+            selection: Selection::new(),
+            options: InformerOptions::new(),
+            by_type: HashMap::new(),
+            first_lists: FIRST_LISTS,
+        }
+    }
+
+    /// A name that stands before the names of its informers.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Which objects its informers ask for, unless they are asked for others.
+    #[must_use]
+    pub fn select(mut self, selection: Selection) -> Self {
+        self.selection = selection;
+        self
+    }
+
+    /// How its informers ask and keep, unless they are asked to do otherwise.
+    #[must_use]
+    pub fn options(mut self, options: InformerOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// The same for informers of one type; it comes before what is said for all.
+    #[must_use]
+    pub fn defaults_for<T: Object>(mut self, defaults: InformerRequest<T>) -> Self {
+        self.by_type.insert(TypeId::of::<T>(), Box::new(defaults));
+        self
+    }
+
+    /// How many first lists may run at once: a start must not be a burden to the server.
+    #[must_use]
+    pub fn first_lists(mut self, first_lists: usize) -> Self {
+        self.first_lists = first_lists.max(1);
+        self
+    }
+
+    /// The factory.
+    pub fn build(self) -> SharedInformerFactory {
+        let Self { client, name, selection, options, by_type, first_lists } = self;
+        let first_lists = Arc::new(Semaphore::new(first_lists.min(Semaphore::MAX_PERMITS)));
+        let shared = Shared { client, name, selection, options, by_type, first_lists, state: Mutex::default() };
+        SharedInformerFactory { shared: Arc::new(shared) }
+    }
+}
+
+impl fmt::Debug for FactoryBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("FactoryBuilder");
+        debug.field("selection", &self.selection).field("options", &self.options).finish_non_exhaustive()
+    }
+}

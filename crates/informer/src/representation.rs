@@ -1,0 +1,92 @@
+//! How objects are made from what a server sends, and what is kept of them.
+//!
+//! The type parameter of an informer chooses: `Pod` keeps the whole object, [`View`] keeps metadata and a few fields of the
+//! caller's choice, [`Identity`] keeps nothing but which object it is. All of them pass through one seam, [`Decode`].
+
+mod error;
+mod glimpse;
+mod identity;
+mod metadata;
+mod raw;
+mod view;
+mod watched;
+
+pub use self::error::DecodeError;
+#[cfg(feature = "kube")]
+pub(crate) use self::error::without_values;
+#[cfg(feature = "kube")]
+pub(crate) use self::glimpse::Glimpse;
+pub use self::identity::Identity;
+pub use self::metadata::Metadata;
+pub use self::raw::{ManagedFields, Raw};
+pub use self::view::{Projection, View};
+use crate::object::{Object, ResourceType};
+
+/// An [`Object`] that can be made from the JSON of an API server.
+///
+/// With the `kube` feature every `kube` resource type is one. For a few fields of a kind, [`View`] needs less.
+///
+/// ```
+/// use kube_informer::object::{Id, KeyRef, Object, ResourceType};
+/// use kube_informer::representation::{Decode, DecodeError, Raw};
+///
+/// /// An object as the server wrote it, whatever its kind.
+/// struct Wire(serde_json::Value);
+///
+/// impl Object for Wire {
+///     fn id(&self) -> Id<'_> {
+///         let text = |field: &str| self.0["metadata"][field].as_str().unwrap_or_default();
+///         Id { key: KeyRef::new(text("namespace"), text("name")), uid: text("uid"), version: text("resourceVersion") }
+///     }
+/// }
+///
+/// impl Decode for Wire {
+///     type Decoder = ();
+///     fn decoder(_: &ResourceType) {}
+///     fn decode(_: &(), raw: Raw<'_>) -> Result<Self, DecodeError> { raw.deserialize().map(Self) }
+/// }
+///
+/// let wire = Wire::decode(&(), Raw::new(br#"{"metadata":{"name":"a"}}"#))?;
+/// assert_eq!(wire.id().key.name(), "a");
+/// # Ok::<(), DecodeError>(())
+/// ```
+pub trait Decode: Object + Sized {
+    /// What one informer needs to decode all its objects, and keeps as long as it lives: nothing for most types.
+    type Decoder: Send + Sync + 'static;
+
+    /// Makes the decoder of one informer, shared by all its sources.
+    fn decoder(resource: &ResourceType) -> Self::Decoder;
+
+    /// Makes one object.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when the bytes are not such an object. The cache then keeps the last good copy and says so.
+    fn decode(decoder: &Self::Decoder, raw: Raw<'_>) -> Result<Self, DecodeError>;
+
+    /// What the decoder has to say in [`Health::figures`](crate::Health), by name.
+    fn figures(decoder: &Self::Decoder) -> Vec<(&'static str, f64)> {
+        let _ = decoder;
+        Vec::new()
+    }
+}
+
+/// A type that can be decoded, and whose collection is known at compile time, so that its type alone names it.
+#[diagnostic::on_unimplemented(
+    message = "the API path of `{Self}` is not known at compile time",
+    note = "for objects of a kind known at run time only, name the collection: `factory.dynamic(..)`",
+    note = "for a few fields of a kind, wrap your struct: `View<{Self}>`, with `impl Projection for {Self}`"
+)]
+pub trait Kind: Decode {
+    /// The collection that holds objects of this kind.
+    fn resource_type() -> ResourceType;
+}
+
+/// Decodes, and checks what everything behind relies on: the kind, and that the object has a name.
+#[cfg(feature = "kube")]
+pub(crate) fn decode<T: Decode>(decoder: &T::Decoder, raw: Raw<'_>) -> Result<T, DecodeError> {
+    let checking = raw::Checking::new(raw);
+    let object = T::decode(decoder, checking.raw())?;
+    checking.finish()?;
+    if object.id().key.name().is_empty() { Err(DecodeError::NoName) } else { Ok(object) }
+}

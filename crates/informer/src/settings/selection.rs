@@ -1,0 +1,231 @@
+//! What to ask a server for.
+
+use crate::object::{Selector, SelectorError};
+use crate::representation::ManagedFields;
+
+/// Parameters that lists and watches set themselves.
+const OURS: [&str; 10] = [
+    "allowWatchBookmarks",
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "timeoutSeconds",
+    "watch",
+];
+
+/// Which objects of a collection, and how much of them: what to ask for, and all that is part of an informer's identity.
+///
+/// What is not said falls to the factory's own selection, and else means everything.
+///
+/// ```
+/// use kube_informer::Selection;
+///
+/// let selection = Selection::new().namespace("web")?.labels("app in (shop, cart)")?.fields("metadata.name!=old")?;
+/// assert!(Selection::new().labels("app in shop").is_err(), "refused here, not by the server");
+/// assert!(Selection::new().namespace("Not A Name").is_err());
+/// # Ok::<(), kube_informer::settings::SelectionError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Selection {
+    /// Sorted; empty for all.
+    pub(crate) namespaces: Option<Vec<String>>,
+    pub(crate) labels: Option<String>,
+    pub(crate) fields: Option<String>,
+    pub(crate) query: Vec<(String, String)>,
+    pub(crate) managed_fields: Option<ManagedFields>,
+}
+
+/// Why something cannot be selected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectionError {
+    /// No namespace can have this name.
+    #[error("{0:?} is not the name of a namespace: small letters, digits and `-`, at most 63 of them")]
+    Namespace(String),
+    /// The label selector cannot be read.
+    #[error(transparent)]
+    Labels(#[from] SelectorError),
+    /// The field selector cannot be read.
+    #[error("{0:?} is not a field selector: expected terms such as `spec.nodeName=worker-7`, with commas in between")]
+    Fields(String),
+    /// The query parameter is one that every list or watch sets.
+    #[error("query parameter {0:?} is set by each request itself")]
+    Query(String),
+    /// A source follows one namespace or all; several need a factory, or several sources.
+    #[error("one source follows one namespace or all of them, not {0}")]
+    ManyNamespaces(usize),
+}
+
+impl Selection {
+    /// As if nothing had been said.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds one namespace; `""` means all namespaces.
+    ///
+    /// # Errors
+    ///
+    /// [`SelectionError::Namespace`] if no namespace can have this name.
+    pub fn namespace(mut self, namespace: impl AsRef<str>) -> Result<Self, SelectionError> {
+        let (namespace, namespaces) = (namespace.as_ref(), self.namespaces.get_or_insert_default());
+        if namespace.is_empty() {
+            namespaces.clear();
+        } else if !is_namespace(namespace) {
+            return Err(SelectionError::Namespace(namespace.to_owned()));
+        } else if let Err(at) = namespaces.binary_search_by(|known| known.as_str().cmp(namespace)) {
+            namespaces.insert(at, namespace.to_owned());
+        }
+        Ok(self)
+    }
+
+    /// Adds several namespaces; none at all means all of them.
+    ///
+    /// # Errors
+    ///
+    /// [`SelectionError::Namespace`] if no namespace can have one of these names.
+    pub fn namespaces<S: AsRef<str>>(self, namespaces: impl IntoIterator<Item = S>) -> Result<Self, SelectionError> {
+        let all = Self { namespaces: Some(self.namespaces.unwrap_or_default()), ..self };
+        namespaces.into_iter().try_fold(all, |selection, namespace| selection.namespace(namespace))
+    }
+
+    /// Only objects that match a label selector.
+    ///
+    /// # Errors
+    ///
+    /// [`SelectionError::Labels`] if it cannot be read.
+    pub fn labels(mut self, selector: impl AsRef<str>) -> Result<Self, SelectionError> {
+        let text = selector.as_ref();
+        self.labels = text.parse::<Selector>().map(|_| Some(text.to_owned()))?;
+        Ok(self)
+    }
+
+    /// Only objects that match a field selector.
+    ///
+    /// # Errors
+    ///
+    /// [`SelectionError::Fields`] if it cannot be read.
+    pub fn fields(mut self, selector: impl AsRef<str>) -> Result<Self, SelectionError> {
+        let text = selector.as_ref();
+        if !is_field_selector(text) {
+            return Err(SelectionError::Fields(text.to_owned()));
+        }
+        self.fields = Some(text.to_owned());
+        Ok(self)
+    }
+
+    /// Sends one more query parameter with each request.
+    ///
+    /// # Errors
+    ///
+    /// [`SelectionError::Query`] if each request sets that parameter itself.
+    pub fn query(mut self, name: impl Into<String>, value: impl Into<String>) -> Result<Self, SelectionError> {
+        let name = name.into();
+        if OURS.contains(&name.as_str()) {
+            return Err(SelectionError::Query(name));
+        }
+        self.query.push((name, value.into()));
+        Ok(self)
+    }
+
+    /// Whether managed fields are decoded; they are not unless asked for.
+    #[must_use]
+    pub fn managed_fields(mut self, managed_fields: ManagedFields) -> Self {
+        self.managed_fields = Some(managed_fields);
+        self
+    }
+
+    /// This, and another's where nothing was said.
+    #[cfg(feature = "kube")]
+    pub(crate) fn or(self, other: &Self) -> Self {
+        Self {
+            namespaces: self.namespaces.or_else(|| other.namespaces.clone()),
+            labels: self.labels.or_else(|| other.labels.clone()),
+            fields: self.fields.or_else(|| other.fields.clone()),
+            query: if self.query.is_empty() { other.query.clone() } else { self.query },
+            managed_fields: self.managed_fields.or(other.managed_fields),
+        }
+    }
+
+    /// One selection for each namespace, or one for all.
+    #[cfg(feature = "kube")]
+    pub(crate) fn split(&self) -> Vec<Self> {
+        match self.namespaces.as_deref() {
+            None | Some([]) => vec![self.clone()],
+            Some(namespaces) => {
+                let one = |namespace: &String| Self { namespaces: Some(vec![namespace.clone()]), ..self.clone() };
+                namespaces.iter().map(one).collect()
+            }
+        }
+    }
+
+    /// The one namespace it is about; `None` for all.
+    #[cfg(feature = "kube")]
+    pub(crate) fn one_namespace(&self) -> Result<Option<&str>, SelectionError> {
+        match self.namespaces.as_deref() {
+            None | Some([]) => Ok(None),
+            Some([one]) => Ok(Some(one)),
+            Some(many) => Err(SelectionError::ManyNamespaces(many.len())),
+        }
+    }
+}
+
+fn is_namespace(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    text.len() <= 63 && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
+}
+
+/// Terms with `=`, `==` or `!=` in them, a field before and any value behind.
+fn is_field_selector(text: &str) -> bool {
+    // What is behind a backslash is part of a value.
+    let mut escaped = false;
+    let ends_term = |character: char| {
+        let ends = character == ',' && !escaped;
+        escaped = character == '\\' && !escaped;
+        ends
+    };
+    let is_term = |term: &str| {
+        let field = term.split_once('=').map(|(field, _)| field.strip_suffix('!').unwrap_or(field).trim());
+        field.is_some_and(|field| !field.is_empty() && !field.contains(char::is_whitespace))
+    };
+    text.trim().is_empty() || text.split(ends_term).all(|term| term.is_empty() || is_term(term))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_empty_namespace_means_all_of_them() {
+        let all = Selection::new().namespace("").unwrap();
+        assert_eq!(all.namespaces, Some(vec![]));
+        assert_eq!(
+            Selection::new().namespaces(["b", "a", "b"]).unwrap().namespaces,
+            Some(vec!["a".into(), "b".into()])
+        );
+        assert_eq!(Selection::new().namespaces([""; 0]).unwrap().namespaces, Some(vec![]));
+    }
+
+    #[test]
+    fn names_that_no_namespace_can_have_are_refused() {
+        for name in ["Web", "a/b", "-a", "a-", "a b", "..", &"x".repeat(64)] {
+            assert_eq!(Selection::new().namespace(name), Err(SelectionError::Namespace(name.to_owned())));
+        }
+    }
+
+    #[test]
+    fn selectors_that_cannot_be_read_are_refused_when_they_are_set() {
+        assert!(matches!(Selection::new().labels("app in web"), Err(SelectionError::Labels(_))));
+        for text in ["a", "=b", "a=b,c", "a b=c"] {
+            assert!(matches!(Selection::new().fields(text), Err(SelectionError::Fields(_))), "{text}");
+        }
+        for text in ["", "a=b", "a==b,c!=", "metadata.name=a\\,b", "a=b=c"] {
+            assert!(Selection::new().fields(text).is_ok(), "{text}");
+        }
+        assert_eq!(Selection::new().query("watch", "1"), Err(SelectionError::Query("watch".to_owned())));
+    }
+}

@@ -1,0 +1,100 @@
+//! Everything of one instant.
+
+use std::sync::Arc;
+
+use super::state::State;
+use crate::object::{KeyRef, Object, ResourceVersion};
+
+/// All objects and indexes of one instant. It never changes, and holds nobody off however long it is kept.
+///
+/// ```
+/// use kube_informer::Store;
+/// # use std::sync::Arc;
+/// # use kube_informer::representation::Identity;
+/// # let thing = |key: &str, version: &str| Arc::new(Identity { key: key.parse().unwrap(), uid: "".into(), version: version.into() });
+///
+/// let (store, mut writer) = Store::new(0);
+/// writer.put(thing("web/a", "1"));
+/// let snapshot = store.snapshot();
+/// writer.remove("web/a");
+/// for object in &snapshot {
+///     assert_eq!(object.key.as_str(), "web/a");
+/// }
+/// ```
+pub struct Snapshot<T> {
+    state: State<T>,
+}
+
+impl<T> Snapshot<T> {
+    pub(super) fn new(state: State<T>) -> Self {
+        Self { state }
+    }
+}
+
+impl<T: Object> Snapshot<T> {
+    /// The object, or `None` if the cache did not hold it at that instant.
+    pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<&Arc<T>> {
+        self.state.get(key.into())
+    }
+
+    /// Every object, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.state.iter()
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.state.len()
+    }
+
+    /// True if there is no object.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The version up to which this snapshot reflects every change; `None` before the first list.
+    pub fn version(&self) -> Option<&ResourceVersion> {
+        self.state.version.as_ref()
+    }
+
+    /// True if somebody added an index of that name.
+    pub fn has_index(&self, index: &str) -> bool {
+        self.state.indexes.iter().any(|state| state.is_named(index))
+    }
+
+    /// The objects that had this value in the named index at that instant; none if there is no such index.
+    pub fn by_index(&self, index: &str, value: &str) -> impl Iterator<Item = &Arc<T>> {
+        let index = self.state.indexes.iter().find(|state| state.is_named(index));
+        index.into_iter().flat_map(move |index| self.state.members(index, value))
+    }
+}
+
+impl<'s, T: Object> IntoIterator for &'s Snapshot<T> {
+    type Item = &'s Arc<T>;
+    type IntoIter = Box<dyn Iterator<Item = &'s Arc<T>> + 's>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        Box::new(self.iter())
+    }
+}
+
+impl<T: Object> IntoIterator for Snapshot<T> {
+    type Item = Arc<T>;
+    type IntoIter = std::vec::IntoIter<Arc<T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter().cloned().collect::<Vec<_>>().into_iter()
+    }
+}
+
+impl<T> Clone for Snapshot<T> {
+    fn clone(&self) -> Self {
+        Self { state: self.state.clone() }
+    }
+}
+
+impl<T: Object> std::fmt::Debug for Snapshot<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("len", &self.len()).field("version", &self.version()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,196 @@
+//! Objects, indexes and version together: what is shared, cloned and replaced as one.
+
+use std::hash::BuildHasher as _;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+
+use super::index::{IndexState, Values};
+use super::slots::{Slot, Slots};
+use super::table::Table;
+use crate::object::{KeyRef, ObjectKey, ResourceVersion};
+
+/// One state of a store. Cloning takes constant time.
+pub(super) struct State<T> {
+    hasher: FixedState,
+    entries: Slots<Entry<T>>,
+    /// Where each object is, by the hash of its key.
+    by_key: Table<Slot>,
+    pub(super) indexes: Arc<Vec<IndexState>>,
+    pub(super) version: Option<ResourceVersion>,
+}
+
+/// An object, its key beside it, and what it is indexed by: nothing of it is worked out twice.
+pub(super) struct Entry<T> {
+    key: ObjectKey,
+    object: Arc<T>,
+    posted: Posted,
+}
+
+/// The values an object is indexed by, each as the number of an index and the number of a value in it.
+type Posted = Arc<[(u32, Slot)]>;
+
+impl<T> State<T> {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            hasher: FixedState::with_seed(seed),
+            entries: Slots::new(),
+            by_key: Table::new(),
+            indexes: Arc::default(),
+            version: None,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn get(&self, key: KeyRef<'_>) -> Option<&Arc<T>> {
+        let slot = self.slot(self.hash(key), key)?;
+        self.entries.get(slot).map(|entry| &entry.object)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.entries.iter().map(|(_, entry)| &entry.object)
+    }
+
+    /// The objects that have a value.
+    pub(super) fn members<'s>(
+        &'s self,
+        index: &'s IndexState,
+        value: &str,
+    ) -> impl Iterator<Item = &'s Arc<T>> + use<'s, T> {
+        index.slots(&self.hasher, value).filter_map(|slot| self.entries.get(slot)).map(|entry| &entry.object)
+    }
+
+    pub(super) fn member_count(&self, index: &IndexState, value: &str) -> usize {
+        index.count(&self.hasher, value)
+    }
+
+    /// Puts an object in, indexed by `values`, if `wanted` says so of what is there.
+    pub(super) fn put(
+        &mut self,
+        key: KeyRef<'_>,
+        object: Arc<T>,
+        values: &Values,
+        wanted: impl FnOnce(Option<&Arc<T>>) -> bool,
+    ) -> super::Put<T> {
+        let hash = self.hash(key);
+        let Some(slot) = self.slot(hash, key) else {
+            if !wanted(None) {
+                return super::Put::Kept;
+            }
+            let posted = Arc::from([]);
+            let slot = self.entries.add(Entry { key: key.into(), object, posted });
+            self.by_key.add(hash, slot);
+            if !values.is_empty() {
+                self.post(slot, values);
+            }
+            return super::Put::Added;
+        };
+        if !self.entries.get(slot).is_some_and(|entry| wanted(Some(&entry.object))) {
+            return super::Put::Kept;
+        }
+        if !self.is_posted(slot, values) {
+            self.post(slot, values);
+        }
+        match self.entries.get_mut(slot) {
+            Some(entry) => super::Put::Replaced(std::mem::replace(&mut entry.object, object)),
+            None => super::Put::Kept,
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: KeyRef<'_>, wanted: impl FnOnce(&Arc<T>) -> bool) -> Option<Arc<T>> {
+        let hash = self.hash(key);
+        let slot = self.slot(hash, key)?;
+        self.entries.get(slot).filter(|entry| wanted(&entry.object))?;
+        self.by_key.remove(hash, |&known| known == slot);
+        let Entry { object, posted, .. } = self.entries.remove(slot)?;
+        if !posted.is_empty() {
+            let indexes = Arc::make_mut(&mut self.indexes);
+            posted.iter().for_each(|&(index, number)| indexes[index as usize].leave(&self.hasher, number, slot));
+        }
+        Some(object)
+    }
+
+    /// Adds one more index, filled with the values of every object.
+    pub(super) fn add_index(&mut self, index: IndexState, mut values: impl FnMut(&T, u32, &mut Values)) {
+        let at = self.indexes.len() as u32;
+        Arc::make_mut(&mut self.indexes).push(index);
+        let slots: Vec<Slot> = self.entries.iter().map(|(slot, _)| slot).collect();
+        let mut of_object = Values::default();
+        for slot in slots {
+            let Some(entry) = self.entries.get(slot) else { continue };
+            of_object.clear();
+            values(&entry.object, at, &mut of_object);
+            if of_object.is_empty() {
+                continue;
+            }
+            let known = entry.posted.iter().copied();
+            let index = &mut Arc::make_mut(&mut self.indexes)[at as usize];
+            let new = of_object.iter().map(|(_, value)| (at, index.join(&self.hasher, value, slot)));
+            let posted = known.chain(new).collect();
+            if let Some(entry) = self.entries.get_mut(slot) {
+                entry.posted = posted;
+            }
+        }
+    }
+
+    fn hash(&self, key: KeyRef<'_>) -> u32 {
+        self.hasher.hash_one(key) as u32
+    }
+
+    fn slot(&self, hash: u32, key: KeyRef<'_>) -> Option<Slot> {
+        let same = |&slot: &Slot| self.entries.get(slot).is_some_and(|entry| entry.key == key);
+        self.by_key.get(hash, same).copied()
+    }
+
+    /// True if an object is indexed by just these values: most changes leave them as they were.
+    fn is_posted(&self, slot: Slot, values: &Values) -> bool {
+        let Some(entry) = self.entries.get(slot) else { return false };
+        entry.posted.len() == values.len()
+            && entry.posted.iter().zip(values.iter()).all(|(&(index, number), (of, value))| {
+                index == of && self.indexes[index as usize].value(number) == Some(value)
+            })
+    }
+
+    /// Has an object indexed by these values, and by no others.
+    fn post(&mut self, slot: Slot, values: &Values) {
+        let indexes = Arc::make_mut(&mut self.indexes);
+        let before = self.entries.get(slot).map(|entry| entry.posted.clone()).unwrap_or_else(|| Arc::from([]));
+        let is = |indexes: &[IndexState], posted: (u32, Slot), of: u32, value: &str| {
+            posted.0 == of && indexes[of as usize].value(posted.1) == Some(value)
+        };
+        let posted: Posted = values
+            .iter()
+            .map(|(of, value)| match before.iter().find(|posted| is(indexes, **posted, of, value)) {
+                Some(known) => *known,
+                None => (of, indexes[of as usize].join(&self.hasher, value, slot)),
+            })
+            .collect();
+        for &(index, number) in before.iter().filter(|known| !posted.contains(known)) {
+            indexes[index as usize].leave(&self.hasher, number, slot);
+        }
+        if let Some(entry) = self.entries.get_mut(slot) {
+            entry.posted = posted;
+        }
+    }
+}
+
+impl<T> Clone for State<T> {
+    fn clone(&self) -> Self {
+        Self {
+            hasher: self.hasher.clone(),
+            entries: self.entries.clone(),
+            by_key: self.by_key.clone(),
+            indexes: self.indexes.clone(),
+            version: self.version.clone(),
+        }
+    }
+}
+
+impl<T> Clone for Entry<T> {
+    fn clone(&self) -> Self {
+        Self { key: self.key.clone(), object: self.object.clone(), posted: self.posted.clone() }
+    }
+}

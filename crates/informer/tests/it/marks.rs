@@ -1,0 +1,107 @@
+//! What could not be read is marked as long as that matters, and no longer (decisions 5 and 17).
+
+use kube_informer::SharedInformer;
+use kube_informer::representation::DecodeError;
+use kube_informer::source::{BadObject, Decoded, WatchEvent};
+
+use crate::script::{
+    Act::{self, Fail, StayOpen},
+    Script, TestInformer, added, bad, bookmark, busy, gone, initial_end, live, pause, quiet, thing,
+};
+
+fn unread(text: &str) -> Act {
+    Act::Event(WatchEvent::Added(Decoded::Bad(bad(text))))
+}
+
+fn marked(informer: &TestInformer) -> Vec<String> {
+    informer.informer.health().undecodable.keys().map(ToString::to_string).collect()
+}
+
+// Hole 9.
+#[tokio::test(start_paused = true)]
+async fn a_mark_goes_with_a_list_that_has_the_object_no_more() {
+    let good = |text| Decoded::Object(thing(text));
+    for order in [kube_informer::QueueOrder::Ordered, kube_informer::QueueOrder::PerObject] {
+        let script = Script::new()
+            .list_items("10", [good("web/a@1"), Decoded::Bad(bad("web/b@2")), Decoded::Bad(bad("web/c@3"))])
+            .watch([bookmark("11"), pause(2.0), Fail(gone())])
+            .list_items("20", [good("web/a@1"), Decoded::Bad(bad("web/c@3"))])
+            .watch([StayOpen]);
+        let informer = TestInformer::start_with(script, |options| options.queue_order(order));
+        informer.delivered_through("11").await;
+        assert_eq!(marked(&informer), ["web/b", "web/c"]);
+        informer.delivered_through("20").await;
+        assert_eq!(marked(&informer), ["web/c"], "b is gone, c is still there and unread");
+        informer.stop().await;
+    }
+}
+
+// Hole 22: in an initial stream, an event of another kind about a key that is gone.
+#[tokio::test(start_paused = true)]
+async fn an_object_of_another_kind_in_an_initial_stream_saves_nothing_from_its_tombstone() {
+    let foreign = || {
+        let error = DecodeError::WrongKind { expected: "Thing".into(), got: "Other".into() };
+        let bad = BadObject { key: Some("web/a".parse().unwrap()), version: Some("15".into()), error };
+        Act::Event(WatchEvent::Added(Decoded::Bad(bad)))
+    };
+    let script = Script::streaming()
+        .watch([added("web/a@1"), added("web/b@2"), initial_end("10"), bookmark("11"), pause(2.0), Fail(gone())])
+        .watch([foreign(), added("web/b@2"), initial_end("20"), StayOpen])
+        .list("20", ["web/b@2"])
+        .watch([StayOpen])
+        .may_end_early();
+    let informer = TestInformer::start(script);
+    informer.delivered_through("20").await;
+    assert_eq!(informer.contents(), ["web/b@2"]);
+    assert_eq!(informer.told("web/a"), ["initial add 1", "delete 1 (tombstone)"]);
+    assert_eq!(marked(&informer), [""; 0]);
+    informer.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_kept_only_because_it_could_not_be_read_stays_marked_until_it_is_read() {
+    let (feed, events) = live();
+    let script = Script::streaming()
+        .watch([added("web/a@1"), initial_end("10"), bookmark("11"), pause(2.0), Fail(gone())])
+        .watch([unread("web/a@15"), initial_end("20"), events]);
+    let informer = TestInformer::start(script);
+    informer.delivered_through("20").await;
+    assert_eq!((informer.contents(), marked(&informer)), (vec!["web/a@1".to_owned()], vec!["web/a".to_owned()]));
+    // Other things happen; it stays marked.
+    feed.send(added("web/b@21")).unwrap();
+    informer.delivered_through("21").await;
+    assert_eq!(marked(&informer), ["web/a"]);
+    feed.send(added("web/a@22")).unwrap();
+    informer.delivered_through("22").await;
+    assert_eq!((informer.contents(), marked(&informer)), (vec!["web/a@22".to_owned(), "web/b@21".to_owned()], vec![]));
+    informer.stop().await;
+}
+
+// An event of another kind may be a damaged event of this object: nobody knows, and health says so.
+#[tokio::test(start_paused = true)]
+async fn an_event_of_another_kind_marks_the_object_it_names() {
+    let error = DecodeError::WrongKind { expected: "Thing".into(), got: "Other".into() };
+    let bad = BadObject { key: Some("web/a".parse().unwrap()), version: Some("11".into()), error };
+    let foreign = Act::Event(WatchEvent::Modified(Decoded::Bad(bad)));
+    let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([foreign, StayOpen]));
+    informer.delivered_through("11").await;
+    assert_eq!(marked(&informer), ["web/a"]);
+    informer.stop().await;
+}
+
+// Hole 9, second half.
+#[tokio::test(start_paused = true)]
+async fn the_last_error_is_cleared_when_it_works_again() {
+    let script = Script::new().list_refused(busy()).list("10", []).watch([StayOpen]);
+    let informer = TestInformer::start(script);
+    quiet().await;
+    let part = |informer: &SharedInformer<_>| informer.health().parts[0].clone();
+    assert!(part(&informer.informer).last_error.is_some());
+    let text = informer.informer.health().to_string();
+    assert_eq!(text.matches("429").count(), 1, "said once: {text}");
+    informer.synced().await;
+    quiet().await;
+    assert!(part(&informer.informer).last_error.is_none());
+    assert_eq!((part(&informer.informer).failures, informer.informer.health().to_string().as_str()), (1, "watching"));
+    informer.stop().await;
+}

@@ -1,0 +1,343 @@
+//! How long a reflector waits for what, and what it makes of too much patience being asked of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use kube_informer::reflector::{IncompleteReason, ListReason, Phase, ReflectorError};
+use kube_informer::settings::{BackoffOptions, InformerOptions};
+use kube_informer::source::{
+    Decoded, ListEnd, ListOptions, ListPart, ListStream, ListWatch, Meter, SourceError, Status, WatchEvent,
+    WatchOptions, WatchStream,
+};
+use kube_informer::{InformerError, SharedInformer};
+
+use crate::script::{
+    Act::{Fail, StayOpen},
+    Script, TestInformer, TestReflector, Thing, added, bookmark, gone, initial_end, modified, options, pause, status,
+    thing, within,
+};
+
+// Decision 19: what an initial state brings is no proof of a healthy watch.
+#[tokio::test(start_paused = true)]
+async fn a_410_right_after_each_initial_stream_is_met_with_growing_delays() {
+    let script = Script::streaming()
+        .times(200, |script| script.watch([added("web/a@1"), initial_end("10"), Fail(gone())]))
+        .may_end_early();
+    let reflector = TestReflector::start(script.clone());
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let asked = script.asked().len();
+    assert!((4..12).contains(&asked), "{asked} full relists in a minute");
+    reflector.stop().await;
+}
+
+// Decision 19: thousands of informers hear of the same compaction at the same time.
+#[tokio::test(start_paused = true)]
+async fn the_first_410_after_a_healthy_watch_relists_after_a_moment_that_differs_from_seed_to_seed() {
+    let mut moments = Vec::new();
+    for seed in 0..8 {
+        let script = Script::streaming()
+            .watch([initial_end("10"), bookmark("11"), pause(5.0), Fail(gone())])
+            .watch([initial_end("20"), StayOpen]);
+        let reflector = TestReflector::start_with(script.clone(), InformerOptions::new().seed(seed));
+        let gap = script.gaps(2).await[0] - Duration::from_secs(5);
+        assert!(gap < Duration::from_millis(801), "{gap:?}");
+        moments.push(gap);
+        reflector.stop().await;
+    }
+    moments.dedup();
+    assert_eq!(moments.len(), 8, "{moments:?}");
+}
+
+// Decision 6: bookmarks and changes prove that the initial events are over.
+#[tokio::test(start_paused = true)]
+async fn an_initial_stream_whose_end_is_never_marked_is_given_up_though_changes_keep_coming() {
+    let endless = |acts: Vec<_>| {
+        let mut all = vec![added("web/a@1")];
+        all.extend(acts);
+        all
+    };
+    let changes: Vec<_> =
+        (0..2000).flat_map(|number| [modified(&format!("web/a@{}", number + 2)), pause(0.1)]).collect();
+    let script =
+        Script::streaming().watch(endless(changes)).list("3000", ["web/a@2500"]).watch([StayOpen]).may_end_early();
+    let reflector = TestReflector::start(script.clone());
+    let gap = script.gaps(2).await[0];
+    assert!((30..32).contains(&gap.as_secs()), "{gap:?}");
+    let failures = reflector.failures(1).await;
+    assert!(matches!(failures[0], ReflectorError::Incomplete(IncompleteReason::NoEnd(_))), "{failures:?}");
+    reflector.stop().await;
+}
+
+/// A source whose answers drip: so many bytes a second, of which a thousand make an object.
+struct Dripping {
+    bytes: usize,
+}
+
+impl Dripping {
+    fn drip<I: Send + 'static>(&self, item: fn() -> I) -> (BoxStream<'static, I>, Meter) {
+        let (meter, bytes) = (Meter::default(), self.bytes);
+        let counted = meter.clone();
+        let drops = stream::unfold(0, move |mut pending: usize| {
+            let counted = counted.clone();
+            async move {
+                while pending < 1000 {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    counted.add(bytes);
+                    counted.set_within(true);
+                    pending += bytes;
+                }
+                Some(((), pending - 1000))
+            }
+        });
+        (drops.map(move |()| item()).boxed(), meter)
+    }
+}
+
+impl ListWatch<Thing> for Dripping {
+    async fn list(&self, _: ListOptions) -> Result<ListStream<Thing>, SourceError> {
+        let (drops, meter) = self.drip(|| Ok(ListPart::Item(Decoded::Object(thing("web/a@1")))));
+        Ok(ListStream::metered(drops, meter))
+    }
+
+    async fn watch(&self, options: WatchOptions) -> Result<WatchStream<Thing>, SourceError> {
+        if options.initial_events {
+            let (drops, meter) = self.drip(|| Ok(WatchEvent::Added(Decoded::Object(thing("web/a@1")))));
+            return Ok(WatchStream::metered(drops, meter));
+        }
+        Ok(WatchStream::new(stream::pending()))
+    }
+}
+
+// Hole 3: progress is measured in bytes and objects, not in "something came".
+#[tokio::test(start_paused = true)]
+async fn a_stream_and_a_list_that_drip_nine_bytes_a_second_are_given_up() {
+    let informer = SharedInformer::builder(Dripping { bytes: 9 }).options(options()).build();
+    let errors = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let hook = errors.clone();
+    informer.on_error(move |error| hook.lock().push(error.clone()));
+    informer.start().unwrap();
+    tokio::time::sleep(Duration::from_secs(65)).await;
+    let errors = errors.lock().clone();
+    let stalled = |error: &InformerError| match error {
+        InformerError::Reflector { error: ReflectorError::Incomplete(IncompleteReason::Stalled(_)), .. } => "stream",
+        InformerError::Reflector { error: ReflectorError::List(SourceError::Stalled { .. }), .. } => "list",
+        _ => "something else",
+    };
+    assert_eq!(errors.iter().map(stalled).collect::<Vec<_>>(), ["stream", "list"], "{errors:?}");
+    within("the end", informer.stop_within(Duration::from_secs(1))).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_list_that_makes_progress_is_waited_for() {
+    let informer = SharedInformer::builder(Dripping { bytes: 700 }).options(options()).build();
+    informer.start().unwrap();
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert_eq!(informer.health().counts.failures, 0);
+    assert!(matches!(informer.health().parts[0].phase, Phase::Streaming { .. }));
+    assert!(informer.health().counts.events >= 150);
+    within("the end", informer.stop_within(Duration::from_secs(1))).await.unwrap();
+}
+
+// Decision 19.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_asks_for_a_day_is_asked_again_within_five_minutes() {
+    for asked_for in [Duration::from_secs(86_400), Duration::MAX] {
+        let busy = Status { code: 429, retry_after: Some(asked_for), ..Status::default() };
+        let script = Script::new().list_refused(SourceError::Status(busy)).list("10", []).watch([StayOpen]);
+        let reflector = TestReflector::start(script.clone());
+        assert_eq!(script.gaps(2).await[0], Duration::from_secs(300));
+        script.asks(3).await;
+        reflector.stop().await;
+    }
+}
+
+// Decision 19: any `Duration`, `MAX` included, is a legal setting.
+#[tokio::test(start_paused = true)]
+async fn the_longest_duration_is_legal_for_every_setting() {
+    let backoff =
+        BackoffOptions { initial: Duration::MAX, max: Duration::MAX, factor: 1e9, reset_after: Duration::MAX };
+    let script = Script::new().list("10", ["web/a@1"]).watch([modified("web/a@11"), StayOpen]);
+    let informer = TestInformer::start_with(script, |options| {
+        options
+            .backoff(backoff)
+            .watch_timeout(Duration::MAX)
+            .progress_deadline(Duration::MAX)
+            .resync_period(Duration::MAX)
+            .relist_period(Duration::MAX)
+    });
+    informer.delivered_through("11").await;
+    let handle = informer.informer.register().resync_period(Duration::MAX).on_event(|_| {});
+    assert!(within("the late one", handle.synced()).await);
+    informer.informer.synced().within(Duration::MAX).await.unwrap();
+    assert!(!informer.informer.is_stopped());
+    informer.stop().await;
+}
+
+// Decision 19: an unavailable server is not asked for everything.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_refused_for_the_moment_is_asked_for_again_at_the_same_version() {
+    for code in [429, 502, 503, 504] {
+        let script =
+            Script::new().list("10", []).watch_refused(status(code, "Unavailable")).list("10", []).watch([StayOpen]);
+        let reflector = TestReflector::start(script);
+        let expected = ["list 0 limit=500 not older", "watch 10", "list - limit=1", "watch 10"];
+        assert_eq!(reflector.asks(4).await, expected, "{code}");
+        reflector.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_fails_with_500_is_asked_for_three_times_and_then_everything_is() {
+    let refused = || status(500, "InternalError");
+    let script = Script::new()
+        .list("10", [])
+        .watch_refused(refused())
+        .times(3, |script| script.list("10", []).watch_refused(refused()))
+        .list("12", [])
+        .watch([StayOpen]);
+    let reflector = TestReflector::start(script);
+    let asked = reflector.asks(10).await;
+    assert_eq!(asked[1], "watch 10");
+    assert_eq!(asked.iter().filter(|asked| *asked == "watch 10").count(), 4);
+    assert_eq!(asked[8..], ["list 10", "watch 12"]);
+    reflector.stop().await;
+}
+
+// Decision 19: every wait ends early for `relist()`.
+#[tokio::test(start_paused = true)]
+async fn a_wait_ends_early_for_a_relist() {
+    let patient = BackoffOptions { initial: Duration::from_secs(3600), ..BackoffOptions::default() };
+    let script = Script::new().list_refused(status(500, "InternalError")).list("10", ["web/a@1"]).watch([StayOpen]);
+    let informer = TestInformer::start_with(script.clone(), |options| options.backoff(patient));
+    script.asks(1).await;
+    informer.informer.relist().within(Duration::from_secs(1)).await.unwrap();
+    assert_eq!(informer.keys(), ["web/a"]);
+    informer.stop().await;
+}
+
+// Decision 18: the rhythm is carried from watch to watch.
+#[tokio::test(start_paused = true)]
+async fn a_half_open_connection_is_noticed_within_two_and_a_half_beats_of_the_watch_before() {
+    let script = Script::streaming()
+        .watch([initial_end("10"), pause(60.0), bookmark("11"), pause(60.0), bookmark("12"), pause(1.0)])
+        .watch([StayOpen])
+        .list("12", [])
+        .watch([bookmark("13"), StayOpen]);
+    let reflector = TestReflector::start(script.clone());
+    let gaps = script.gaps(4).await;
+    // Two and a half beats, and the delay before a connection that brought nothing is replaced.
+    assert!((150..152).contains(&gaps[1].as_secs()), "{gaps:?}");
+    reflector.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_marked_the_end_of_an_initial_state_is_expected_to_send_bookmarks() {
+    let script = Script::streaming().watch([initial_end("10"), StayOpen]).list("10", []).watch([StayOpen]);
+    let reflector = TestReflector::start(script.clone());
+    let gaps = script.gaps(3).await;
+    assert!((150..152).contains(&gaps[0].as_secs()), "{gaps:?}");
+    let failures = reflector.stop().await.failures;
+    assert!(matches!(failures[..], [ReflectorError::Silent { after }] if after.as_secs() == 150), "{failures:?}");
+}
+
+// Decision 10 after a restore: a server that was not restarted may answer version 0 from its old cache.
+#[tokio::test(start_paused = true)]
+async fn after_a_restore_the_most_recent_state_is_listed() {
+    let script = Script::new()
+        .list("30", ["web/a@25"])
+        .watch([bookmark("31"), pause(5.0), Fail(crate::script::interrupted())])
+        .list("20", ["web/a@5"])
+        .list("20", ["web/a@5"])
+        .watch([StayOpen]);
+    let informer = TestInformer::start(script);
+    let asked = informer.script.asks(5).await;
+    assert_eq!(asked[2..], ["list - limit=1", "list - limit=500", "watch 20"]);
+    informer.delivered_through("20").await;
+    assert_eq!(informer.contents(), ["web/a@5"]);
+    assert_eq!(informer.informer.health().counts.lists.get(&ListReason::Restored), Some(&1));
+    informer.stop().await;
+}
+
+// Decision 17.
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_is_not_there_parks_the_informer_which_asks_once_in_a_while_and_says_so_once() {
+    let missing = || status(404, "NotFound");
+    let script = Script::streaming()
+        .watch([added("web/a@1"), initial_end("10"), bookmark("11"), pause(2.0), Fail(gone())])
+        .times(20, |script| script.watch_refused(missing()))
+        .may_end_early();
+    let informer = TestInformer::start(script.clone());
+    informer.synced().await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert!(matches!(informer.informer.health().parts[0].phase, Phase::Parked { .. }));
+    let asked = script.asked().len();
+    assert!((6..12).contains(&asked), "{asked} requests in five minutes");
+    let told = informer.errors().iter().filter(|error| error.status().is_some_and(|status| status.code == 404)).count();
+    assert_eq!(told, 1);
+    assert_eq!(informer.keys(), ["web/a"], "what is known stays");
+    informer.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_one_request_and_one_error_and_not_taken_for_a_server_that_does_not_stream() {
+    let script = Script::streaming().watch_refused(status(403, "Forbidden")).watch([initial_end("10"), StayOpen]);
+    let informer = TestInformer::start(script);
+    informer.synced().await;
+    let errors: Vec<String> = informer.errors().iter().map(ToString::to_string).collect();
+    assert_eq!(errors, ["watch failed: server answered 403 Forbidden: scripted"]);
+    informer.stop().await;
+}
+
+// Hole 11.
+#[tokio::test(start_paused = true)]
+async fn pages_are_followed_also_after_a_list_fell_back() {
+    let script = Script::new()
+        .page("10", ["web/a@1"], "two")
+        .list_refused(gone())
+        .page("12", ["web/a@1"], "other")
+        .list("12", ["web/b@2"])
+        .watch([StayOpen]);
+    let reflector = TestReflector::start(script);
+    assert_eq!(reflector.pushes(1).await, ["replaced 12: web/a@1 web/b@2"]);
+    reflector.stop().await;
+}
+
+/// A source that pages without end.
+struct Endless {
+    empty: bool,
+}
+
+impl ListWatch<Thing> for Endless {
+    async fn list(&self, options: ListOptions) -> Result<ListStream<Thing>, SourceError> {
+        let page: u64 = options.continue_token.map_or(0, |token| token.parse().unwrap());
+        let things = if self.empty { vec![] } else { vec![thing(&format!("web/{page}@1"))] };
+        let continue_token = Some((page + 1).to_string());
+        Ok(ListStream::complete(things, ListEnd { version: Some("10".into()), continue_token, remaining: None }))
+    }
+
+    async fn watch(&self, _: WatchOptions) -> Result<WatchStream<Thing>, SourceError> {
+        Ok(WatchStream::new(stream::pending()))
+    }
+
+    fn supports_streaming_lists(&self) -> bool {
+        false
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_pages_without_end_is_a_typed_error() {
+    for (empty, most) in [(true, 20), (false, 100_000)] {
+        let informer = SharedInformer::builder(Endless { empty }).options(options()).build();
+        let (sender, mut errors) = tokio::sync::mpsc::unbounded_channel();
+        informer.on_error(move |error| drop(sender.send(error.clone())));
+        informer.start().unwrap();
+        let error = within("the error", errors.recv()).await.unwrap();
+        let InformerError::Reflector { error: ReflectorError::EndlessList { pages, .. }, .. } = error else {
+            panic!("{error}")
+        };
+        assert!(pages <= most, "{pages} pages");
+        informer.stop().await;
+    }
+}

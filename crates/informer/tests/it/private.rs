@@ -1,0 +1,84 @@
+//! No error, health, hook or page carries a value from an object.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube_embedded_apiserver::{Action, ApiServer, Fault};
+use kube_informer::SharedInformerFactory;
+use kube_informer::informer::EventKind;
+use parking_lot::Mutex;
+use serde_json::json;
+
+use crate::script::on_the_real_clock;
+
+const VALUE: &str = "hunter2";
+
+// Hole 15: serde's messages quote the value that did not fit.
+#[tokio::test]
+async fn the_value_that_did_not_fit_is_in_no_error_and_not_in_health() {
+    on_the_real_clock(async {
+        let server = ApiServer::new();
+        server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}, "data": {"n": "fine"}})).unwrap();
+        let factory = SharedInformerFactory::new(server.client());
+        let maps = factory.informer::<ConfigMap>().unwrap();
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let hook = said.clone();
+        maps.on_error(move |error| hook.lock().push(format!("{error} {error:?}")));
+        factory.start().unwrap();
+        factory.synced().await.unwrap();
+        let bad = json!({"metadata": {"name": "a"}, "data": VALUE});
+        server.update("configmaps", Some("web"), bad).unwrap();
+        maps.health_changes().wait_for(|health| !health.undecodable.is_empty()).await.unwrap();
+        let lines = [
+            format!(r#"{{"type":"{VALUE}","object":{{"metadata":{{"name":"x"}}}}}}"#),
+            format!(r#"{{"type":"BOOKMARK","object":"{VALUE}"}}"#),
+            format!("{VALUE} is not JSON"),
+        ];
+        for line in lines {
+            server
+                .faults()
+                .add(Fault::new(Action::InsertLine { after_events: 0, line }).resource("configmaps").times(1));
+        }
+        for _ in 0..6 {
+            server.disconnect_watches();
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+        let said = said.lock().clone();
+        assert!(said.iter().any(|said| said.contains("does not fit its type")), "{said:?}");
+        assert!(said.iter().any(|said| said.contains("not a watch event")), "{said:?}");
+        let health = maps.health();
+        assert!(health.undecodable.contains_key(&"web/a".parse().unwrap()));
+        let health = format!("{health} {health:?}");
+        assert!(!said.iter().any(|said| said.contains(VALUE)) && !health.contains(VALUE), "{said:?} {health}");
+        factory.stop().await;
+    })
+    .await;
+}
+
+// Decision 26.
+#[tokio::test]
+async fn of_secrets_nothing_is_shown_that_is_secret() {
+    on_the_real_clock(async {
+        let server = ApiServer::new();
+        let applied = json!({"kubectl.kubernetes.io/last-applied-configuration": VALUE, "other": "kept"});
+        let secret = json!({"metadata": {"name": "a", "annotations": applied}, "data": {"p": "aHVudGVyMg=="}});
+        server.create("secrets", Some("web"), secret).unwrap();
+        let factory = SharedInformerFactory::new(server.client());
+        let secrets = factory.informer::<Secret>().unwrap();
+        factory.start().unwrap();
+        factory.synced().await.unwrap();
+        let [any] = &factory.informers()[..] else { panic!("there is one") };
+        let object = any.object("web/a").unwrap();
+        assert_eq!(object["metadata"]["annotations"], json!({"other": "kept"}));
+        let event = any.events().next().await.unwrap();
+        assert_eq!((event.kind, event.key.as_str()), (EventKind::Added, "web/a"));
+        for shown in [object.to_string(), format!("{event:?}"), format!("{:?}", any.health())] {
+            assert!(!shown.contains("aHVudGVyMg") && !shown.contains(VALUE), "{shown}");
+        }
+        assert!(secrets.store().get("web/a").unwrap().data.is_some(), "the cache itself has it");
+        factory.stop().await;
+    })
+    .await;
+}

@@ -1,0 +1,137 @@
+//! However an informer ends, it says so, and nobody waits for it for ever.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_embedded_apiserver::ApiServer;
+use kube_informer::informer::{StartError, WaitError};
+use kube_informer::{Event, SharedInformer, SharedInformerFactory};
+
+use crate::script::{Act::StayOpen, Script, TestInformer, Thing, on_the_real_clock, options, quiet, within};
+
+fn script() -> Script {
+    Script::new().list("10", ["web/a@1"]).watch([StayOpen])
+}
+
+// Decision 29.
+#[test]
+fn an_informer_whose_runtime_has_gone_is_stopped_and_says_so_and_every_wait_on_it_ends() {
+    let informer = SharedInformer::<Thing>::builder(script().may_end_early()).options(options()).build();
+    let handle = {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let _inside = runtime.enter();
+        informer.start().unwrap();
+        runtime.block_on(informer.synced().into_future()).unwrap();
+        informer.on_event(|_| {})
+    };
+    assert!(informer.is_stopped());
+    let health = informer.health();
+    assert!(health.stopped && !health.is_live(), "{health}");
+    assert_eq!(health.to_string(), "stopped");
+    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+        let stopped = Err(WaitError::Stopped(informer.name().to_owned()));
+        assert_eq!(within("a version", informer.wait_for_version(&"99".into())).await, stopped);
+        assert!(within("an object", informer.wait_for("web/b", |thing| thing.is_some())).await.is_err());
+        assert!(within("a relist", informer.relist()).await.is_err());
+        assert!(!within("a late handler", informer.on_event(|_| {}).synced()).await);
+        within("its removal", handle.remove(kube_informer::Removal::Drain)).await.unwrap();
+        assert!(matches!(informer.start(), Err(StartError::Stopped(_))));
+        assert!(informer.verify().await.is_err());
+        within("the stop", informer.stop()).await;
+    });
+    assert!(informer.store().contains("web/a"), "what is known stays readable");
+}
+
+// Hole 16.
+#[tokio::test(start_paused = true)]
+async fn stop_within_names_the_handlers_that_do_not_return_and_leaves_the_informer_stopped() {
+    let informer = SharedInformer::<Thing>::builder(script()).options(options()).build();
+    informer.register().name("stuck").on_event_async(|_| std::future::pending());
+    informer.register().name("quick").on_event(|_| {});
+    informer.start().unwrap();
+    within("the list", informer.synced()).await.unwrap();
+    quiet().await;
+    let error = informer.stop_within(Duration::from_secs(5)).await.unwrap_err();
+    assert_eq!(error.handlers, ["stuck"]);
+    assert!(informer.is_stopped() && informer.health().stopped);
+    within("what is left", informer.stop()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn health_says_that_an_informer_is_stopped_while_a_handler_still_runs() {
+    let informer = SharedInformer::<Thing>::builder(script()).options(options()).build();
+    informer.register().on_event_async(|_| tokio::time::sleep(Duration::from_secs(60)));
+    informer.start().unwrap();
+    within("the list", informer.synced()).await.unwrap();
+    quiet().await;
+    let stops = informer.clone();
+    let (stopped, ()) = tokio::join!(stops.stop_within(Duration::from_secs(100)), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(informer.health().stopped);
+    });
+    stopped.unwrap();
+}
+
+#[tokio::test]
+async fn a_handler_that_blocks_for_ever_does_not_hold_up_who_will_not_wait() {
+    on_the_real_clock(async {
+        let informer = SharedInformer::<Thing>::builder(script().may_end_early()).options(options()).build();
+        let (release, blocked) = std::sync::mpsc::channel::<()>();
+        let blocked = Arc::new(std::sync::Mutex::new(blocked));
+        informer.register().name("blocks").on_event_blocking(move |_: Event<Thing>| {
+            let _ = blocked.lock().unwrap().recv();
+        });
+        informer.start().unwrap();
+        informer.synced().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let error = informer.stop_within(Duration::from_millis(50)).await.unwrap_err();
+        assert_eq!(error.handlers, ["blocks"]);
+        drop(release);
+    })
+    .await;
+}
+
+// Hole 23: it does not matter who stops an informer.
+#[tokio::test]
+async fn an_informer_that_stops_itself_leaves_its_factory_as_if_the_factory_had_stopped_it() {
+    on_the_real_clock(async {
+        let server = ApiServer::new();
+        let factory = SharedInformerFactory::new(server.client());
+        let maps = factory.informer::<ConfigMap>().unwrap();
+        factory.start().unwrap();
+        factory.synced().await.unwrap();
+        assert_eq!(factory.informers().len(), 1);
+        maps.stop().await;
+        assert_eq!(factory.informers().len(), 0);
+        let again = factory.informer::<ConfigMap>().unwrap();
+        assert!(!again.is_same(&maps) && !again.is_stopped());
+        factory.stop().await;
+        assert!(again.health().stopped && maps.health().stopped);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_handler_of_one_name_has_a_number_and_a_removed_one_is_forgotten() {
+    let informer = TestInformer::start(script());
+    informer.synced().await;
+    let first = informer.informer.register().name("audit").on_event(|_| {});
+    let second = informer.informer.register().name("audit").on_event(|_| {});
+    assert_eq!((first.name(), second.name()), ("audit", "audit#2"));
+    let names = || informer.informer.health().handlers.into_iter().map(|handler| handler.name).collect::<Vec<_>>();
+    assert!(names().contains(&"audit#2".to_owned()));
+    second.remove(kube_informer::Removal::Discard).await.unwrap();
+    assert!(!names().contains(&"audit#2".to_owned()));
+    informer.stop().await;
+}
+
+// A handler without a name is known by the place in the program that registered it.
+#[tokio::test(start_paused = true)]
+async fn a_handlers_default_name_is_its_place() {
+    let informer = TestInformer::start(script());
+    informer.script.asks(2).await;
+    let handle = informer.informer.on_event(|_| {});
+    assert!(handle.name().starts_with("crates/informer/tests/it/stopping.rs:"), "{}", handle.name());
+    informer.stop().await;
+}
