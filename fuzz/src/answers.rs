@@ -6,9 +6,10 @@ use http_body_util::StreamBody;
 use k8s_openapi::api::core::v1::Pod;
 use kube_client::Client;
 use kube_core::metadata::PartialObjectMeta;
-use kube_informer::object::Object;
+use kube_informer::InformerOptions;
+use kube_informer::representation::{Decode, Identity};
 use kube_informer::source::kube::KubeSource;
-use kube_informer::source::{Decoded, Identity, ListOptions, ListPart, ListWatch, WatchOptions};
+use kube_informer::source::{Decoded, ListOptions, ListPart, ListWatch, WatchOptions};
 use serde::de::IgnoredAny;
 use std::fmt::Debug;
 use std::time::Duration;
@@ -48,7 +49,7 @@ struct Plain {
     items: Option<Vec<IgnoredAny>>,
 }
 
-async fn watched<T: Object + Debug>(body: &[u8], chunk: usize) -> Vec<String> {
+async fn watched<T: Decode + Debug>(body: &[u8], chunk: usize) -> Vec<String> {
     let options = WatchOptions { version: Some("1".into()), timeout: Duration::from_secs(60), ..Default::default() };
     match source::<T>(body, chunk).watch(options).await {
         Ok(events) => events.map(|event| word(&event)).collect().await,
@@ -57,7 +58,7 @@ async fn watched<T: Object + Debug>(body: &[u8], chunk: usize) -> Vec<String> {
 }
 
 /// What came in words, and how many items if the list was complete and every item could be read.
-async fn listed<T: Object + Debug>(body: &[u8], chunk: usize) -> (Vec<String>, Option<usize>) {
+async fn listed<T: Decode + Debug>(body: &[u8], chunk: usize) -> (Vec<String>, Option<usize>) {
     let mut words = Vec::new();
     match source::<T>(body, chunk).list(ListOptions::default()).await {
         Err(error) => (vec![error.to_string()], None),
@@ -85,7 +86,7 @@ fn word<T: Debug, E: std::fmt::Display>(result: &Result<T, E>) -> String {
 }
 
 /// Pods from a server that answers everything with these bytes.
-fn source<T: Object>(body: &[u8], chunk: usize) -> KubeSource<T> {
+fn source<T: Decode>(body: &[u8], chunk: usize) -> KubeSource<T> {
     let chunks: Vec<Bytes> = body.chunks(chunk).map(Bytes::copy_from_slice).collect();
     let service = tower::service_fn(move |_: http::Request<kube_client::client::Body>| {
         let frames = chunks.clone().into_iter().map(|chunk| Ok::<_, std::io::Error>(http_body::Frame::data(chunk)));
@@ -93,5 +94,5 @@ fn source<T: Object>(body: &[u8], chunk: usize) -> KubeSource<T> {
         async move { response.body(StreamBody::new(stream::iter(frames))) }
     });
     let pods = kube_core::ApiResource::erase::<Pod>(&());
-    KubeSource::of(Client::new(service, "default"), pods).object_limit(LIMIT)
+    KubeSource::of(Client::new(service, "default"), pods).options(&InformerOptions::new().object_limit(LIMIT))
 }

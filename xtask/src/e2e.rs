@@ -1,9 +1,9 @@
 //! The tests against a real API server: builds it if need be, and runs them, each with a time limit.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use crate::{cargo, within};
+use crate::{cargo, program, within};
 
 /// The first build takes about ten minutes on two cores, and longer where something else runs.
 const BUILD: Duration = Duration::from_secs(30 * 60);
@@ -16,18 +16,18 @@ pub(crate) struct Options {
     /// Where chance comes from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many seconds of faults; once through each of them is the least.
-    #[arg(long = "for", value_name = "SECONDS", default_value_t = 0)]
-    seconds: u64,
-    /// How many minutes the tests may take, without what is built.
-    #[arg(long, value_name = "MINUTES", default_value_t = 15)]
-    limit: u64,
+    /// How long there are faults, such as 10m; once through each of them is the least.
+    #[arg(long = "for", value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
+    duration: Duration,
+    /// How long the tests may take beside that, without what is built.
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = humantime::parse_duration)]
+    limit: Duration,
 }
 
 impl Options {
     /// What CI runs.
     fn default_run() -> Self {
-        Self { name: None, seed: 1, seconds: 0, limit: 15 }
+        Self { name: None, seed: 1, duration: Duration::ZERO, limit: Duration::from_secs(15 * 60) }
     }
 }
 
@@ -57,22 +57,11 @@ fn servers() -> Result<(), String> {
 
 fn tests(options: &Options) -> Result<(), String> {
     // Not by cargo, which would leave it alone when it is ended. One at a time: each has servers of its own, and time limits.
-    let mut tests = Command::new(build_tests()?);
+    let mut build = cargo(["test", "--package", "kube-informer-e2e", "--test", "e2e"]);
+    let mut tests = Command::new(program("e2e build", &mut build)?);
     tests.args(["--nocapture", "--test-threads", "1"]).args(&options.name);
-    tests.env("E2E_SEED", options.seed.to_string()).env("E2E_SECONDS", options.seconds.to_string());
-    within(Duration::from_secs(options.limit * 60 + options.seconds), "e2e", &mut tests)
-}
-
-/// Builds the tests and gives their program.
-fn build_tests() -> Result<String, String> {
-    let mut build = cargo(["test", "--package", "kube-informer-e2e", "--test", "e2e", "--no-run"]);
-    let built = build.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit()).output();
-    let built = built.map_err(|error| format!("e2e build: {error}"))?;
-    let text = String::from_utf8_lossy(&built.stdout);
-    let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let mut programs = messages.filter(|message| message["target"]["kind"][0] == "test");
-    let program = programs.find_map(|message| message["executable"].as_str().map(str::to_owned));
-    program.filter(|_| built.status.success()).ok_or_else(|| "e2e build".to_owned())
+    tests.env("E2E_SEED", options.seed.to_string()).env("E2E_SECONDS", options.duration.as_secs().to_string());
+    within(options.limit.saturating_add(options.duration), "e2e", &mut tests)
 }
 
 fn is_installed(program: &str) -> bool {

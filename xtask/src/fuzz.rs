@@ -11,7 +11,9 @@ const BUILD: Duration = Duration::from_secs(20 * 60);
 /// Larger input finds little more.
 const LARGEST: &str = "4096";
 
-pub(crate) fn run(seconds: u64, only: Option<&str>) -> Result<(), String> {
+pub(crate) fn run(duration: Duration, only: Option<&str>) -> Result<(), String> {
+    // None at all would mean for ever.
+    let seconds = duration.as_secs().max(1);
     for (tool, install) in
         [("cargo-fuzz", "cargo install cargo-fuzz"), ("c++", "a C++ compiler by your system's packages")]
     {

@@ -5,9 +5,10 @@
 
 mod e2e;
 mod fuzz;
+mod instructions;
 mod mutants;
 
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
@@ -22,8 +23,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Habit {
-    /// All that CI runs: format, clippy, tests, docs, the rules for dependencies, fuzzing, and a real API server.
+    /// All that CI runs: format, clippy, tests, stress, docs, the rules for dependencies, fuzzing, and a real API server.
     Check,
+    /// Has threads do everything at once to one informer for a while, and fails if anything was lost.
+    Stress {
+        /// How long, such as 20s or 5m.
+        #[arg(default_value = "20s", value_parser = humantime::parse_duration)]
+        duration: Duration,
+    },
     /// Simulates clusters with faults, one per seed, and prints what happened.
     Sim {
         /// How many seeds to run.
@@ -37,17 +44,19 @@ enum Habit {
     E2e(e2e::Options),
     /// Prints the figures of the cache and the handlers, and of the embedded server.
     Bench,
+    /// Counts the instructions of decoding, applying, reading and telling. Needs valgrind.
+    Instructions,
     /// Loads one informer for a while, prints a table, and fails if anything was lost or memory grew.
     Soak {
-        /// How long, as `10m`.
-        #[arg(default_value = "1m")]
-        duration: String,
+        /// How long, such as 30s or 10m.
+        #[arg(default_value = "1m", value_parser = humantime::parse_duration)]
+        duration: Duration,
     },
     /// Looks for input that breaks what must hold for any input. Needs cargo-fuzz and a C++ compiler.
     Fuzz {
-        /// How long for each target.
-        #[arg(default_value_t = 30)]
-        seconds: u64,
+        /// How long for each target, such as 30s or 10m.
+        #[arg(default_value = "30s", value_parser = humantime::parse_duration)]
+        duration: Duration,
         /// Only targets whose name contains this.
         #[arg(long)]
         target: Option<String>,
@@ -62,11 +71,13 @@ enum Habit {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().habit {
         Habit::Check => check(),
+        Habit::Stress { duration } => stress(duration),
         Habit::Sim { seeds, first } => sim(first, seeds),
         Habit::E2e(options) => e2e::run(&options),
         Habit::Bench => bench(),
-        Habit::Soak { duration } => soak(&duration),
-        Habit::Fuzz { seconds, target } => fuzz::run(seconds, target.as_deref()),
+        Habit::Instructions => instructions::run(),
+        Habit::Soak { duration } => soak(duration),
+        Habit::Fuzz { duration, target } => fuzz::run(duration, target.as_deref()),
         Habit::Mutants { name } => mutants::run(name.as_deref()),
     };
     match outcome {
@@ -87,14 +98,20 @@ fn check() -> Result<(), String> {
         &mut cargo(["clippy", "-p", "kube-informer", "--lib", "--no-default-features", "--", "-D", "warnings"]),
     )?;
     run("test", &mut cargo(["test"]))?;
+    stress(Duration::from_secs(20))?;
     run("docs", cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     if Command::new("cargo-deny").arg("--version").output().is_ok() {
         run("deny", &mut cargo(["deny", "check", "bans", "licenses", "sources"]))?;
     } else {
         println!("deny: skipped, cargo-deny is not installed (cargo install cargo-deny)");
     }
-    fuzz::run(30, None)?;
+    fuzz::run(Duration::from_secs(30), None)?;
     e2e::run_if_possible()
+}
+
+fn stress(duration: Duration) -> Result<(), String> {
+    let mut command = cargo(["test", "-p", "kube-informer", "--test", "stress", "--", "--nocapture"]);
+    run("stress", command.env("STRESS_SECONDS", duration.as_secs().max(1).to_string()))
 }
 
 fn sim(first: u64, seeds: u64) -> Result<(), String> {
@@ -104,17 +121,32 @@ fn sim(first: u64, seeds: u64) -> Result<(), String> {
 
 fn bench() -> Result<(), String> {
     run("figures", &mut cargo(["bench", "-p", "kube-informer", "--bench", "figures"]))?;
-    run("server figures", &mut cargo(["run", "--release", "-p", "kube-embedded-apiserver", "--example", "figures"]))
+    run("server figures", &mut cargo(["run", "--release", "-p", "kube-embedded-apiserver", "--example", "figures"]))?;
+    println!("`cargo xtask instructions` counts what does not depend on the machine");
+    Ok(())
 }
 
-fn soak(duration: &str) -> Result<(), String> {
-    run("soak", &mut cargo(["bench", "-p", "kube-informer", "--bench", "soak", "--", "--for", duration]))
+fn soak(duration: Duration) -> Result<(), String> {
+    let duration = humantime::format_duration(duration).to_string();
+    run("soak", cargo(["bench", "-p", "kube-informer", "--bench", "soak", "--", "--for"]).arg(duration))
 }
 
 fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments);
     command
+}
+
+/// Builds a test or a benchmark, and gives its program.
+fn program(step: &str, build: &mut Command) -> Result<String, String> {
+    let built = build.args(["--no-run", "--message-format=json-render-diagnostics"]).stderr(Stdio::inherit()).output();
+    let built = built.map_err(|error| format!("{step}: {error}"))?;
+    let text = String::from_utf8_lossy(&built.stdout);
+    let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let mut programs =
+        messages.filter(|message| ["test", "bench"].iter().any(|kind| message["target"]["kind"][0] == *kind));
+    let program = programs.find_map(|message| message["executable"].as_str().map(str::to_owned));
+    program.filter(|_| built.status.success()).ok_or_else(|| step.to_owned())
 }
 
 /// Runs one step and says how long it took.

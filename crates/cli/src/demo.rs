@@ -16,6 +16,9 @@ use crate::say::say;
 /// How many writes a second the cluster sees.
 const RATE: f64 = 8.0;
 
+/// How long the first lists may take: the server is in this process.
+const SYNCED: Duration = Duration::from_secs(30);
+
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// How long to go on, such as 5s or 2m; otherwise until Ctrl-C.
@@ -39,12 +42,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         .add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())
         .map_err(|error| Failure::new("cannot index pods by node", error))?;
     pods.on_error(move |error| clock.say(&format!("! pods: {error}")));
+    deployments.on_error(move |error| clock.say(&format!("! deployments: {error}")));
     pods.on_event(move |event| tell_of_pod(clock, &event));
     deployments.on_event(move |event| tell_of_deployment(clock, &event));
 
     factory.start().map_err(|error| Failure::new("cannot start", error))?;
-    factory.synced().await.map_err(|error| Failure::new("cannot sync", error))?;
-    let version = pods.last_sync_version().map_or_else(String::new, |version| version.to_string());
+    factory.synced().within(SYNCED).await.map_err(|error| Failure::new("cannot sync", error))?;
+    let version = pods.store().version().map_or_else(String::new, |version| version.to_string());
     clock.say(&format!("  synced: {} pods at version {version}", pods.store().len()));
 
     let end = CancellationToken::new();

@@ -1,22 +1,19 @@
 //! From what people call a resource to where the server keeps it.
 
 use kube_client::Client;
-use kube_client::core::{ApiResource, Status};
+use kube_client::core::Status;
+use kube_informer::object::ResourceType;
 
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 
-/// One collection that a server offers.
-#[derive(Debug, Clone, Default)]
+/// One collection that a server offers, and what it is called.
+#[derive(Debug, Clone)]
 pub(crate) struct Offered {
-    group: String,
-    version: String,
-    kind: String,
-    plural: String,
+    pub(crate) resource: ResourceType,
     singular: String,
     short_names: Vec<String>,
     verbs: Vec<String>,
-    pub(crate) namespaced: bool,
 }
 
 /// Finds a resource by plural, singular, kind or short name, with or without its group: `deploy`, `deployments.apps`.
@@ -30,14 +27,14 @@ pub(crate) async fn find(cluster: &Cluster, name: &str) -> Result<Offered, Failu
             failure
         }
     })?;
-    choose(&offered, name)
+    choose(&offered, name).cloned()
 }
 
 fn is_refusal(status: &Status) -> bool {
     matches!(status.code, 401 | 403)
 }
 
-fn choose(offered: &[Offered], name: &str) -> Result<Offered, Failure> {
+fn choose<'o>(offered: &'o [Offered], name: &str) -> Result<&'o Offered, Failure> {
     let (short, group) = name.split_once('.').map_or((name, None), |(short, group)| (short, Some(group)));
     let short = short.to_lowercase();
     let named = offered.iter().filter(|resource| group.is_none_or(|group| resource.is_of(group)));
@@ -48,11 +45,11 @@ fn choose(offered: &[Offered], name: &str) -> Result<Offered, Failure> {
         Some((_, found)) if !["list", "watch"].iter().all(|verb| found.verbs.iter().any(|known| known == verb)) => {
             Err(Failure::plain(format!(
                 "{} cannot be watched: the server only offers to {}",
-                found.title(),
+                found.resource,
                 found.verbs.join(", ")
             )))
         }
-        Some((_, found)) => Ok(found.clone()),
+        Some((_, found)) => Ok(found),
     }
 }
 
@@ -70,13 +67,13 @@ fn unknown(offered: &[Offered], name: &str, short: &str) -> Failure {
 fn nearest(offered: &[Offered], name: &str) -> Vec<String> {
     let far = (name.chars().count() / 3).max(1);
     let distance_to = |resource: &Offered| {
-        let names = [resource.plural.as_str(), &resource.singular].into_iter();
+        let names = [resource.resource.plural.as_str(), &resource.singular].into_iter();
         let names = names.chain(resource.short_names.iter().map(String::as_str).filter(|short| short.len() > 2));
         names.filter(|known| !known.is_empty()).map(|known| distance(known, name)).min()
     };
     let mut near: Vec<(usize, String)> = offered
         .iter()
-        .filter_map(|resource| Some((distance_to(resource)?, resource.title())))
+        .filter_map(|resource| Some((distance_to(resource)?, resource.resource.to_string())))
         .filter(|(distance, _)| *distance <= far)
         .collect();
     near.sort();
@@ -104,39 +101,15 @@ fn distance(from: &str, to: &str) -> usize {
 }
 
 impl Offered {
-    /// `pods`, or `deployments.apps` outside the core group.
-    pub(crate) fn title(&self) -> String {
-        if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
-    }
-
-    /// `v1`, or `apps/v1` outside the core group.
-    pub(crate) fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
-    }
-
-    pub(crate) fn kind(&self) -> &str {
-        &self.kind
-    }
-
-    pub(crate) fn api_resource(&self) -> ApiResource {
-        ApiResource {
-            group: self.group.clone(),
-            version: self.version.clone(),
-            api_version: self.api_version(),
-            kind: self.kind.clone(),
-            plural: self.plural.clone(),
-        }
-    }
-
     /// True for the group, and for the group with this version before it.
     fn is_of(&self, group: &str) -> bool {
-        group == self.group
-            || group.strip_prefix(&*self.version).and_then(|rest| rest.strip_prefix('.')) == Some(&self.group)
+        let ResourceType { group: own, version, .. } = &self.resource;
+        group == own || group.strip_prefix(&**version).and_then(|rest| rest.strip_prefix('.')) == Some(own)
     }
 
     /// How well a name fits, the lower the better; `None` if it is no name of this resource.
     fn rank(&self, name: &str) -> Option<usize> {
-        let names = [&self.plural, &self.singular, &self.kind.to_lowercase()];
+        let names = [&self.resource.plural, &self.singular, &self.resource.kind.to_lowercase()];
         let position = names.iter().position(|known| **known == name);
         position.or_else(|| self.short_names.iter().any(|short| short == name).then_some(names.len()))
     }
@@ -151,14 +124,16 @@ async fn offered(client: &Client) -> Result<Vec<Offered>, kube_client::Error> {
             for version in group.versions {
                 let (group, version_name) = (&name, version.version.unwrap_or_default());
                 offered.extend(version.resources.into_iter().map(|resource| Offered {
-                    group: group.clone(),
-                    version: version_name.clone(),
-                    kind: resource.response_kind.and_then(|kind| kind.kind).unwrap_or_default(),
-                    plural: resource.resource.unwrap_or_default(),
+                    resource: ResourceType {
+                        group: group.clone(),
+                        version: version_name.clone(),
+                        kind: resource.response_kind.and_then(|kind| kind.kind).unwrap_or_default(),
+                        plural: resource.resource.unwrap_or_default(),
+                        namespaced: resource.scope.as_deref() == Some("Namespaced"),
+                    },
                     singular: resource.singular_resource.unwrap_or_default(),
                     short_names: resource.short_names,
                     verbs: resource.verbs,
-                    namespaced: resource.scope.as_deref() == Some("Namespaced"),
                 }));
             }
         }
@@ -184,14 +159,16 @@ async fn offered_one_by_one(client: &Client) -> Result<Vec<Offered>, kube_client
         let (group, version) = list.group_version.split_once('/').unwrap_or(("", &list.group_version));
         let whole = list.resources.iter().filter(|resource| !resource.name.contains('/'));
         offered.extend(whole.map(|resource| Offered {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            kind: resource.kind.clone(),
-            plural: resource.name.clone(),
+            resource: ResourceType {
+                group: group.to_owned(),
+                version: version.to_owned(),
+                kind: resource.kind.clone(),
+                plural: resource.name.clone(),
+                namespaced: resource.namespaced,
+            },
             singular: resource.singular_name.clone(),
             short_names: resource.short_names.clone().unwrap_or_default(),
             verbs: resource.verbs.clone(),
-            namespaced: resource.namespaced,
         }));
     }
     Ok(offered)
@@ -203,14 +180,16 @@ mod tests {
 
     fn resource(group: &str, version: &str, kind: &str, short_names: &[&str]) -> Offered {
         Offered {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            kind: kind.to_owned(),
-            plural: format!("{}s", kind.to_lowercase()),
+            resource: ResourceType {
+                group: group.to_owned(),
+                version: version.to_owned(),
+                kind: kind.to_owned(),
+                plural: format!("{}s", kind.to_lowercase()),
+                namespaced: true,
+            },
             singular: kind.to_lowercase(),
             short_names: short_names.iter().map(|&name| name.to_owned()).collect(),
             verbs: vec!["list".to_owned(), "watch".to_owned()],
-            namespaced: true,
         }
     }
 
@@ -226,7 +205,9 @@ mod tests {
     }
 
     fn check(name: &str, expected: &str) {
-        let found = choose(&cluster(), name).map(|found| format!("{} {}", found.api_version(), found.plural));
+        let cluster = cluster();
+        let found = choose(&cluster, name).map(|Offered { resource, .. }| (resource.api_version(), &resource.plural));
+        let found = found.map(|(api_version, plural)| format!("{api_version} {plural}"));
         assert_eq!(found.unwrap_or_else(|failure| failure.to_string()), expected, "{name}");
     }
 

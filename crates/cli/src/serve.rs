@@ -25,6 +25,12 @@ pub(crate) struct Arguments {
     /// Answer only who knows this token.
     #[arg(long)]
     token: Option<String>,
+    /// Listen here for requests that control the server: faults, compaction, restarts. They need a token.
+    #[arg(long, value_name = "ADDRESS")]
+    admin: Option<SocketAddr>,
+    /// The token for --admin; otherwise one is made up. Both are printed.
+    #[arg(long, value_name = "TOKEN", requires = "admin")]
+    admin_token: Option<String>,
     /// Give it a life: so many writes a second to nodes, deployments and pods.
     #[arg(long, value_name = "RATE", value_parser = rate)]
     workload: Option<f64>,
@@ -52,13 +58,23 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(token) = token {
         builder = builder.token(token.clone());
     }
+    if let Some(token) = &arguments.admin_token {
+        builder = builder.admin_token(token.clone());
+    }
     let server = builder.build();
     let http = open(&server, *listen, arguments.tls).await?;
+    let admin = match arguments.admin {
+        Some(address) => Some(server.serve_admin(address).await.map_err(|error| cannot_listen(address, error))?),
+        None => None,
+    };
     if let Some(file) = &arguments.kubeconfig_out {
         let cannot = |error| Failure::new(format!("cannot write the kubeconfig {}", file.display()), error);
         write_private(file, &http.kubeconfig()).map_err(cannot)?;
     }
     eprintln!("serving on {}", http.url());
+    if let Some(admin) = &admin {
+        eprintln!("controlled on {} with the token {}", admin.url(), admin.token().unwrap_or_default());
+    }
 
     let life = async {
         match arguments.workload {
@@ -71,6 +87,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         () = ending::after(arguments.duration) => {}
         () = life => {}
     }
+    if let Some(admin) = admin {
+        admin.stop().await;
+    }
     http.stop().await;
     Ok(())
 }
@@ -82,11 +101,13 @@ async fn open(server: &ApiServer, listen: SocketAddr, tls: bool) -> Result<HttpS
     } else {
         server.serve(listen).await
     };
-    opened.map_err(|error| {
-        let in_use = error.kind() == io::ErrorKind::AddrInUse;
-        let failure = Failure::new(format!("cannot listen on {listen}"), error);
-        if in_use { failure.hint("another program listens there; port 0 takes a free one") } else { failure }
-    })
+    opened.map_err(|error| cannot_listen(listen, error))
+}
+
+fn cannot_listen(address: SocketAddr, error: io::Error) -> Failure {
+    let in_use = error.kind() == io::ErrorKind::AddrInUse;
+    let failure = Failure::new(format!("cannot listen on {address}"), error);
+    if in_use { failure.hint("another program listens there; port 0 takes a free one") } else { failure }
 }
 
 /// Writes a file that nobody else can read: it may hold a token.

@@ -1,14 +1,16 @@
 //! `informer watch`: one event a line, as the API itself writes them.
 
-use std::convert::Infallible;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use kube_informer::factory::InformerOptions;
-use kube_informer::object::{DecodeError, Id, KeyRef, Raw};
+use kube_informer::object::{Id, KeyRef, ResourceType};
 use kube_informer::reflector::ReflectorError;
+use kube_informer::representation::{Decode, DecodeError, Raw};
+use kube_informer::settings::SelectionError;
 use kube_informer::source::SourceError;
-use kube_informer::{Event, InformerError, Object, Removal, Selector, SharedInformerFactory};
+use kube_informer::{
+    Event, InformerError, InformerRequest, Object, Removal, Selection, Selector, SharedInformerFactory,
+};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -54,40 +56,51 @@ enum Output {
     Json,
 }
 
+impl Arguments {
+    /// What was asked for by name.
+    fn selection(&self) -> Result<Selection, SelectionError> {
+        let mut selection = Selection::new();
+        if !self.namespaces.is_empty() {
+            selection = selection.namespaces(&self.namespaces)?;
+        }
+        if let Some(labels) = &self.labels {
+            selection = selection.labels(labels.to_string())?;
+        }
+        if let Some(fields) = &self.fields {
+            selection = selection.fields(fields)?;
+        }
+        Ok(selection)
+    }
+}
+
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let Output::Json = arguments.output;
+    let mut selection = arguments.selection().map_err(|error| cannot_select(&error))?;
     let end = ending::after(arguments.duration);
     tokio::pin!(end);
     let cluster = arguments.cluster.connect().await?;
-    let resource = tokio::select! {
+    let Offered { resource, .. } = tokio::select! {
         () = &mut end => return Ok(()),
         found = discover::find(&cluster, &arguments.resource) => found?,
     };
-    let namespaces = match (resource.namespaced && !arguments.all_namespaces, arguments.namespaces) {
-        (false, _) => Vec::new(),
-        (true, namespaces) if namespaces.is_empty() => vec![cluster.client.default_namespace().to_owned()],
-        (true, namespaces) => namespaces,
-    };
+    let mut namespaces = arguments.namespaces;
+    if resource.namespaced && !arguments.all_namespaces && namespaces.is_empty() {
+        namespaces = vec![cluster.client.default_namespace().to_owned()];
+        selection = selection.namespaces(&namespaces).map_err(|error| cannot_select(&error))?;
+    }
     let title = title(&resource, &namespaces);
-    let mut options = InformerOptions::new().namespaces(namespaces).transform("typed", typed(&resource));
-    if let Some(labels) = arguments.labels {
-        options = options.labels(labels.to_string());
-    }
-    if let Some(fields) = arguments.fields {
-        options = options.fields(fields);
-    }
 
     let cannot = |error: Box<dyn std::error::Error + Send + Sync>| Failure::new(format!("cannot watch {title}"), error);
     let factory = SharedInformerFactory::new(cluster.client);
-    let informer =
-        factory.dynamic_with::<Wire>(resource.api_resource(), options).map_err(|error| cannot(error.into()))?;
+    let request = InformerRequest::<Wire>::new().select(selection);
+    let informer = factory.dynamic_with(resource.clone(), request).map_err(|error| cannot(error.into()))?;
     let (failed, mut failures) = mpsc::unbounded_channel();
     let (closed, mut write_errors) = mpsc::unbounded_channel();
     informer.on_error(move |error| {
         let _ = failed.send(error.clone());
     });
     // On a thread of its own: whoever reads stdout may take any time.
-    let printer = informer.on_event_blocking(move |event| {
+    let printer = informer.register().name("printer").on_event_blocking(move |event| {
         if let Err(error) = print(&event) {
             let _ = closed.send(error);
         }
@@ -104,21 +117,32 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             },
             Some(error) = failures.recv() => match refusal(&error).filter(|_| !informer.is_synced()) {
                 Some(refusal) => break Err(refused(&title, refusal)),
-                None => eprintln!("warning: {}: {}", resource.title(), error.to_string().replace('\n', " ")),
+                None => eprintln!("warning: {resource}: {}", error.to_string().replace('\n', " ")),
             },
         }
     };
     // Both wait for a write that may be stuck for good.
     let _ = timeout(LAST_LINES, printer.remove(Removal::Drain)).await;
-    let _ = timeout(LAST_LINES, factory.stop()).await;
+    let _ = factory.stop_within(LAST_LINES).await;
     outcome
 }
 
-fn title(resource: &Offered, namespaces: &[String]) -> String {
+fn title(resource: &ResourceType, namespaces: &[String]) -> String {
     match namespaces {
-        [] => resource.title(),
-        [one] => format!("{} in namespace {one:?}", resource.title()),
-        many => format!("{} in namespaces {}", resource.title(), many.join(", ")),
+        [one] if resource.namespaced => format!("{resource} in namespace {one:?}"),
+        [_, _, ..] if resource.namespaced => format!("{resource} in namespaces {}", namespaces.join(", ")),
+        _ => resource.to_string(),
+    }
+}
+
+fn cannot_select(error: &SelectionError) -> Failure {
+    let failure = Failure::usage(error.to_string());
+    match error {
+        SelectionError::Namespace(_) => failure.hint("`informer watch namespaces` lists those there are"),
+        SelectionError::Fields(_) => {
+            failure.hint("write it as `--field-selector status.phase=Running,spec.nodeName!=worker-7`")
+        }
+        _ => failure.hint("`informer watch --help` says what can be selected"),
     }
 }
 
@@ -126,10 +150,6 @@ fn title(resource: &Offered, namespaces: &[String]) -> String {
 struct Wire(Map<String, Value>);
 
 impl Object for Wire {
-    fn decode(raw: Raw<'_>) -> Result<Self, DecodeError> {
-        raw.deserialize().map(Self)
-    }
-
     fn id(&self) -> Id<'_> {
         let metadata = self.0.get("metadata");
         let text = |name: &str| metadata.and_then(|metadata| metadata.get(name)?.as_str()).unwrap_or_default();
@@ -137,13 +157,13 @@ impl Object for Wire {
     }
 }
 
-/// Says what kind of object it is: the items of a list do not.
-fn typed(resource: &Offered) -> impl Fn(Wire) -> Result<Wire, Infallible> + Send + Sync + 'static {
-    let (api_version, kind) = (resource.api_version(), resource.kind().to_owned());
-    move |mut object| {
-        object.0.entry("apiVersion").or_insert_with(|| api_version.clone().into());
-        object.0.entry("kind").or_insert_with(|| kind.clone().into());
-        Ok(object)
+impl Decode for Wire {
+    type Decoder = ();
+
+    fn decoder(_: &ResourceType) {}
+
+    fn decode((): &(), raw: Raw<'_>) -> Result<Self, DecodeError> {
+        raw.deserialize().map(Self)
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kube_embedded_apiserver::{ApiServer, Fault, HttpServer, Verb};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio::time::timeout;
 
@@ -113,15 +113,18 @@ async fn help_names_every_command() {
 
 #[tokio::test]
 async fn wrong_arguments_end_with_2_and_say_nothing_on_stdout() {
-    let wrong: [&[&str]; 8] = [
+    let wrong: [&[&str]; 11] = [
         &[],
         &["fly"],
         &["watch"],
         &["watch", "pods", "-A", "-n", "web"],
         &["watch", "pods", "-l", "app in web"],
         &["watch", "pods", "-o", "xml"],
+        &["watch", "pods", "-n", "Not A Name"],
+        &["watch", "pods", "--field-selector", "spec.nodeName"],
         &["serve", "--workload", "-1"],
         &["serve", "--listen", "0.0.0.0:0"],
+        &["serve", "--admin-token", "sesame"],
     ];
     for arguments in wrong {
         let outcome = run(arguments).await;
@@ -314,6 +317,48 @@ async fn a_token_is_needed_when_one_is_set() {
     assert!(text(&refused.stderr).contains("Unauthorized"), "{}", text(&refused.stderr));
     assert!(text(&refused.stderr).contains("\n\nhint: the server does not accept these credentials"));
     assert_eq!(serve.terminate().await.0, Some(0));
+}
+
+/// What an address answers to a request with a token.
+async fn ask(address: &str, request: &str, token: &str) -> String {
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let head = format!("Host: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json");
+    let request = format!("{request} HTTP/1.1\r\n{head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    timeout(DEADLINE, stream.read_to_string(&mut answer)).await.expect("an answer").unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn a_server_is_controlled_by_who_knows_the_token() {
+    for token in [Some("sesame"), None] {
+        let mut arguments = vec!["serve", "--admin", "127.0.0.1:0"];
+        arguments.extend(token.iter().flat_map(|token| ["--admin-token", token]));
+        let mut serve = Running::start(&arguments);
+        let mut line = async || {
+            timeout(DEADLINE, serve.stderr.next_line()).await.expect("a line").unwrap().expect("stderr is open")
+        };
+        let serving = line().await;
+        assert!(serving.starts_with("serving on http://127.0.0.1:"), "{serving}");
+        let controlled = line().await;
+        let (url, shown) = controlled.split_once(" with the token ").unwrap();
+        let address = url.strip_prefix("controlled on http://").unwrap();
+        assert!(token.is_none_or(|token| token == shown) && !shown.is_empty(), "{controlled}");
+
+        assert!(ask(address, "POST /compact", shown).await.starts_with("HTTP/1.1 200"));
+        assert!(ask(address, "POST /compact", "wrong").await.starts_with("HTTP/1.1 401"));
+        assert_eq!(serve.terminate().await, (Some(0), String::new()));
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_selected_is_refused_with_a_hint() {
+    let outcome = run(&["watch", "pods", "-n", "Not A Name"]).await;
+    assert_eq!((outcome.status.code(), text(&outcome.stdout)), (Some(2), ""));
+    let expected = "error: \"Not A Name\" is not the name of a namespace: small letters, digits and `-`, at most 63 of \
+                    them\n\nhint: `informer watch namespaces` lists those there are\n";
+    assert_eq!(text(&outcome.stderr), expected);
 }
 
 #[cfg(unix)]

@@ -17,9 +17,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use kube_informer::object::{DecodeError, Id, KeyRef, Object, Raw};
-use kube_informer::source::{Decoded, Events, Items, ListEnd, ListOptions, ListWatchFns, WatchEvent, WatchOptions};
-use kube_informer::{HandlerOptions, SharedInformer, Store};
+use kube_informer::object::{Id, KeyRef, Object};
+use kube_informer::source::{
+    Decoded, ListEnd, ListOptions, ListStream, ListWatchFns, WatchEvent, WatchOptions, WatchStream,
+};
+use kube_informer::{SharedInformer, Store};
 use parking_lot::RwLock;
 use tokio::sync::mpsc;
 
@@ -33,10 +35,6 @@ struct Thing {
 }
 
 impl Object for Thing {
-    fn decode(_: Raw<'_>) -> Result<Self, DecodeError> {
-        Err(DecodeError::NoName)
-    }
-
     fn id(&self) -> Id<'_> {
         Id { key: KeyRef::new("default", &self.name), uid: "", version: &self.version }
     }
@@ -86,7 +84,7 @@ fn informer(
     let source = ListWatchFns::new(
         move |_: ListOptions| {
             let things = things();
-            async move { Ok(Items::complete(things, ListEnd { version: Some("1".into()), ..ListEnd::default() })) }
+            async move { Ok(ListStream::complete(things, ListEnd { version: Some("1".into()), ..ListEnd::default() })) }
         },
         move |_: WatchOptions| {
             let receiver = receiver.lock().take();
@@ -97,14 +95,14 @@ fn informer(
                         Some(thing) => thing,
                         None => std::future::pending().await,
                     };
-                    Some((Ok(WatchEvent::Modified(Decoded::Object(Arc::new(thing)))), Some(receiver)))
+                    Some((Ok(WatchEvent::Modified(Decoded::Object(thing))), Some(receiver)))
                 });
-                Ok(Events::new(events))
+                Ok(WatchStream::new(events))
             }
         },
     );
     let informer = SharedInformer::builder(source).build();
-    informer.add_index_ref("node", |thing: &Thing| Some(&thing.node)).unwrap();
+    informer.add_index_with("node", |thing: &Thing, add| add(&thing.node)).unwrap();
     (informer, sender)
 }
 
@@ -117,10 +115,8 @@ fn store_figures() {
         map.write().insert(("default".to_owned(), thing.name.clone()), thing.clone());
     }
     let (store, mut writer) = Store::new(1);
-    writer
-        .add_index_with("namespace", |thing: &Thing, add| add(thing.id().key.namespace().unwrap_or_default()))
-        .unwrap();
-    writer.add_index_with("node", |thing: &Thing, add| add(&thing.node)).unwrap();
+    writer.add_index("namespace", |thing: &Thing, add| add(thing.id().key.namespace().unwrap_or_default())).unwrap();
+    writer.add_index("node", |thing: &Thing, add| add(&thing.node)).unwrap();
     for thing in &things {
         writer.put(thing.clone());
     }
@@ -191,7 +187,7 @@ fn store_figures() {
 
     for size in [1_000, 100_000, 1_000_000] {
         let (store, mut writer) = Store::new(1);
-        writer.add_index_with("node", |thing: &Thing, add| add(&thing.node)).unwrap();
+        writer.add_index("node", |thing: &Thing, add| add(&thing.node)).unwrap();
         (0..size).for_each(|number| {
             writer.put(Arc::new(thing(number, 1)));
         });
@@ -278,7 +274,8 @@ async fn stuck_handler() {
             });
         }
         let stuck = stuck.then(|| {
-            informer.with(HandlerOptions::new().name("stuck")).on_event_async(|_| std::future::pending::<()>())
+            let registration = informer.register().name("stuck");
+            registration.on_event_async(|_| std::future::pending::<()>())
         });
         informer.start().unwrap();
         informer.synced().await.unwrap();

@@ -22,9 +22,9 @@ use clap::Parser;
 use hdrhistogram::Histogram;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_embedded_apiserver::{ApiServer, RequestRecord, Verb};
-use kube_informer::factory::InformerOptions;
 use kube_informer::{
-    Event, HandlerHandle, HandlerOptions, InformerError, SharedInformer, SharedInformerFactory, Store,
+    Delivery, Event, HandlerHandle, InformerError, InformerOptions, InformerRequest, SharedInformer,
+    SharedInformerFactory, Store,
 };
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
@@ -115,7 +115,7 @@ async fn soak(arguments: &Arguments) -> Vec<String> {
 
     let factory = SharedInformerFactory::new(server.client());
     let options = InformerOptions::new().relist_period(Duration::from_secs(60));
-    let informer: SharedInformer<ConfigMap> = factory.informer_with(options).unwrap();
+    let informer: SharedInformer<ConfigMap> = factory.informer_with(InformerRequest::new().options(options)).unwrap();
     // Beside the one by namespace, which is always there.
     informer
         .add_index("colour", |map: &ConfigMap| map.metadata.labels.as_ref().and_then(|all| all.get("colour")).cloned())
@@ -211,6 +211,8 @@ async fn soak(arguments: &Arguments) -> Vec<String> {
 }
 
 const STUCK: usize = 0;
+/// Little may wait for it one by one: what memory then holds is bounded by the number of objects, soon after the start.
+const STUCK_DELIVERY: Delivery = Delivery::Every { max_backlog: 1_000, max_bytes: 1024 * 1024 };
 const PANICS: usize = 1;
 
 fn add_handler(
@@ -222,19 +224,22 @@ fn add_handler(
 ) -> HandlerHandle {
     let (lags, disorder, release) = (lags.clone(), disorder.clone(), release.clone());
     match at {
-        STUCK => informer.with(HandlerOptions::new().name("stuck")).on_event_async(move |event| async move {
-            let _permit = release.acquire().await;
-            copy.take(&event, &disorder);
+        STUCK => informer.register().name("stuck").delivery(STUCK_DELIVERY).on_event_async(move |event| {
+            let (copy, disorder, release) = (copy.clone(), disorder.clone(), release.clone());
+            async move {
+                let _permit = release.acquire().await;
+                copy.take(&event, &disorder);
+            }
         }),
         PANICS => {
             let mut calls = 0_u64;
-            informer.with(HandlerOptions::new().name("panics")).on_event(move |event| {
+            informer.register().name("panics").on_event(move |event| {
                 copy.take(&event, &disorder);
                 calls += 1;
                 assert!(!calls.is_multiple_of(1_000), "{PANICS_AT}");
             })
         }
-        _ => informer.with(HandlerOptions::new().name(format!("handler-{at}"))).on_event(move |event| {
+        _ => informer.register().name(format!("handler-{at}")).on_event(move |event| {
             copy.take(&event, &disorder);
             // Only updates: what was there at the start, or comes by relist, has waited elsewhere.
             if let Event::Updated { new, .. } = event {

@@ -3,8 +3,9 @@
 //!
 //! `cargo run -p kube-informer --example delta_fifo`, or with `--kubeconfig ~/.kube/config` for a real cluster.
 
-#![allow(clippy::print_stdout, missing_docs, unreachable_pub, reason = "an example prints")]
+#![allow(missing_docs, unreachable_pub, reason = "an example is read as a whole")]
 
+#[macro_use]
 mod connect;
 
 use std::error::Error;
@@ -13,11 +14,10 @@ use std::sync::Arc;
 use clap::Parser;
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::apply::{Changes, OnError};
-use kube_informer::reflector::ReflectorOptions;
+use kube_informer::queue::{Batch, KeyDelta, Work};
 use kube_informer::source::kube::KubeSource;
 use kube_informer::store::StoreWriter;
-use kube_informer::{Deleted, Delta, DeltaFifo, ObjectKey, Reflector, Store};
-use tokio_util::sync::CancellationToken;
+use kube_informer::{CancellationToken, Deleted, DeltaFifo, InformerOptions, Reflector, Store};
 
 /// Keeps a store of all pods in step, by hand.
 #[derive(Parser)]
@@ -35,10 +35,10 @@ async fn main() -> connect::Outcome {
     let (store, mut writer) = Store::<Pod>::new(0);
 
     // The queue asks the store what is known already: what a list no longer has must be deleted.
-    let changes = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
-    let source = KubeSource::<Pod>::new(connected.client.clone());
-    let reflector = Reflector::new(source, changes.sink(), ReflectorOptions::default());
-    let report = OnError::Retry(Box::new(|error| println!("! {error}")));
+    let (sink, mut changes) = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
+    let source = KubeSource::new(connected.client.clone());
+    let reflector = Reflector::new(source, sink, &InformerOptions::new());
+    let report = OnError::Retry(Box::new(|error| say!("! {error}")));
 
     let cancel = CancellationToken::new();
     let end = async {
@@ -50,32 +50,29 @@ async fn main() -> connect::Outcome {
         changes.process(|batch| apply(&mut writer, batch), report, cancel.clone()),
         end,
     );
-    println!("the store holds {} pods", store.len());
+    say!("the store holds {} pods", store.len());
     Ok(())
 }
 
 /// Makes the changes of one object, oldest first. An error would have them put back into the queue.
-fn apply(writer: &mut StoreWriter<Pod>, batch: Vec<Delta<Pod>>) -> Result<(), Box<dyn Error + Send + Sync>> {
-    for delta in batch {
-        match delta {
-            Delta::Added(pod) | Delta::Updated(pod) | Delta::Resynced(pod) => {
-                let key = ObjectKey::of(&*pod)?;
+fn apply(writer: &mut StoreWriter<Pod>, batch: Batch<Pod>) -> Result<(), Box<dyn Error + Send + Sync>> {
+    match batch.work {
+        Work::Object(key, deltas) => {
+            for delta in deltas {
                 // The store decides what a change is called, not the server: only it knows what was there before.
-                let sign = if writer.put(pod).is_some() { '~' } else { '+' };
-                println!("{sign} {key}");
+                let sign = match delta {
+                    KeyDelta::Deleted(_) => writer.remove(&key).map(|_| '-'),
+                    change => Some(if writer.put(change.object().clone()).is_some() { '~' } else { '+' }),
+                };
+                sign.into_iter().for_each(|sign| say!("{sign} {key}"));
             }
-            Delta::Deleted(pod) | Delta::Tombstone(pod) => {
-                let key = ObjectKey::of(&*pod)?;
-                writer.remove(&key);
-                println!("- {key}");
-            }
-            Delta::Listed(list) => {
-                println!("  a list is complete: {} pods", writer.store().len());
-                writer.set_version(list.version);
-            }
-            // Bookmarks, objects that cannot be decoded, a server restored from a backup: an informer has an answer to each.
-            other => println!("  {other:?}"),
         }
+        Work::Listed(list) => {
+            say!("  a list is complete: {} pods", writer.store().len());
+            writer.set_version(list.version);
+        }
+        // Bookmarks, objects that cannot be decoded, a server restored from a backup: an informer has an answer to each.
+        other => say!("  {other:?}"),
     }
     Ok(())
 }
@@ -89,10 +86,10 @@ fn queue_alone() {
     queue.update(pod("a", "3"));
     queue.delete(Deleted::Final(pod("a", "4")), &store.snapshot());
     while let Some((key, deltas)) = queue.pop() {
-        println!("{key}: {deltas:?}");
+        say!("{key}: {deltas:?}");
     }
     queue.processed();
-    println!();
+    say!("");
 }
 
 fn pod(name: &str, version: &str) -> Arc<Pod> {

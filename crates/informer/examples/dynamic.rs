@@ -3,8 +3,9 @@
 //! `cargo run -p kube-informer --example dynamic`, or for a real cluster, for example:
 //! `--kubeconfig ~/.kube/config --group cert-manager.io --api-version v1 --kind Certificate --plural certificates`
 
-#![allow(clippy::print_stdout, missing_docs, unreachable_pub, reason = "an example prints")]
+#![allow(missing_docs, unreachable_pub, reason = "an example is read as a whole")]
 
+#[macro_use]
 mod connect;
 
 use std::time::Duration;
@@ -45,25 +46,25 @@ async fn main() -> connect::Outcome {
     let objects = factory.dynamic(resource)?;
     let by_size =
         objects.add_index("size", |object: &DynamicObject| Some(object.data["spec"]["size"].as_u64()?.to_string()))?;
-    objects.on_error(|error| println!("! {error}"));
+    objects.on_error(|error| say!("! {error}"));
     objects.on_event(|event| match event {
-        Event::Added { object, .. } => println!("+ {} {}", key(&object), object.data["spec"]),
-        Event::Updated { old, new } => println!("~ {} {} -> {}", key(&new), old.data["spec"], new.data["spec"]),
-        Event::Deleted(gone) => println!("- {}", gone.key()),
+        Event::Added { object, .. } => say!("+ {} {}", key(&object), object.data["spec"]),
+        Event::Updated { old, new } => say!("~ {} {} -> {}", key(&new), old.data["spec"], new.data["spec"]),
+        Event::Deleted(gone) => say!("- {}", gone.key()),
         Event::Resynced(_) => {}
     });
     factory.start()?;
 
     // A resource that is not there, or may not be read, is named with the reason. The informer goes on trying.
-    if let Err(missing) = factory.synced_within(Duration::from_secs(5)).await {
-        println!("! {missing}");
+    if let Err(missing) = factory.synced().within(Duration::from_secs(5)).await {
+        say!("! {missing}");
     }
     tokio::select! {
         refused = live(connected.server.as_ref()) => refused?,
         () = connection.until_the_end() => {}
     }
     for size in by_size.values() {
-        println!("size {size}: {} objects", by_size.count(&size));
+        say!("size {size}: {} objects", by_size.count(&size));
     }
     factory.stop().await;
     Ok(())

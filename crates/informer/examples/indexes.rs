@@ -2,8 +2,9 @@
 //!
 //! `cargo run -p kube-informer --example indexes`, or with `--kubeconfig ~/.kube/config` for a real cluster.
 
-#![allow(clippy::print_stdout, missing_docs, unreachable_pub, reason = "an example prints")]
+#![allow(missing_docs, unreachable_pub, reason = "an example is read as a whole")]
 
+#[macro_use]
 mod connect;
 
 use std::time::Duration;
@@ -26,6 +27,7 @@ async fn main() -> connect::Outcome {
 
     let factory = SharedInformerFactory::new(connected.client.clone());
     let pods = factory.informer::<Pod>()?;
+    pods.on_error(|error| say!("! {error}"));
 
     // None, one or many values for each object, as strings.
     pods.add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())?;
@@ -35,10 +37,10 @@ async fn main() -> connect::Outcome {
         containers.filter_map(|container| container.image.as_deref()).for_each(add);
     })?;
     factory.start()?;
-    factory.synced().await?;
+    factory.synced().within(Duration::from_secs(30)).await?;
 
     // An index may come late: it is filled from what is there.
-    pods.add_index_ref("app", |pod: &Pod| pod.metadata.labels.as_ref()?.get("app").map(String::as_str))?;
+    pods.add_index("app", |pod: &Pod| pod.metadata.labels.as_ref()?.get("app").cloned())?;
 
     tokio::select! {
         () = report(&pods) => {}
@@ -51,17 +53,17 @@ async fn main() -> connect::Outcome {
 async fn report(pods: &SharedInformer<Pod>) {
     loop {
         for name in ["node", "image", "app"] {
-            let Some(index) = pods.index(name) else { continue };
+            let Some(index) = pods.store().index(name) else { continue };
             let counts: Vec<_> = index.values().iter().map(|value| format!("{value} {}", index.count(value))).collect();
-            println!("by {name}: {}", counts.join(", "));
+            say!("by {name}: {}", counts.join(", "));
         }
         // Reads that must fit together are made on a snapshot: objects and indexes of one instant. It costs the same at any
         // size, and nobody waits for it.
         let snapshot = pods.store().snapshot();
         let everywhere = snapshot.by_index("namespace", "default").count();
         let placed = snapshot.by_index("namespace", "default").filter(|pod| is_placed(pod)).count();
-        println!("in namespace default: {placed} of {everywhere} pods have a node; all in all {}", snapshot.len());
-        println!();
+        say!("in namespace default: {placed} of {everywhere} pods have a node; all in all {}", snapshot.len());
+        say!("");
         tokio::time::sleep(Duration::from_millis(750)).await;
     }
 }

@@ -3,8 +3,9 @@
 //!
 //! `cargo run -p kube-informer --example many_handlers`, or with `--kubeconfig ~/.kube/config` for a real cluster.
 
-#![allow(clippy::print_stdout, missing_docs, unreachable_pub, reason = "an example prints")]
+#![allow(missing_docs, unreachable_pub, reason = "an example is read as a whole")]
 
+#[macro_use]
 mod connect;
 
 use std::sync::Arc;
@@ -13,9 +14,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::{
-    AsyncEventHandler, Deleted, Delivery, Filtered, HandlerOptions, Handlers, Removal, SharedInformerFactory,
-};
+use kube_informer::{AsyncEventHandler, Deleted, Delivery, Filtered, Handlers, Removal, SharedInformerFactory};
 
 /// Lets five handlers follow the same pods.
 #[derive(Parser)]
@@ -44,23 +43,21 @@ async fn main() -> connect::Outcome {
 
     let factory = SharedInformerFactory::new(connected.client.clone());
     let pods = factory.informer::<Pod>()?;
-    pods.on_error(|error| println!("! {error}"));
+    pods.on_error(|error| say!("! {error}"));
     let [brisk, slow, blocking, picky, clumsy] = std::array::from_fn(|_| Count::default());
-    let named = |name: &str| HandlerOptions::new().name(name);
 
     // A closure is the shortest form. It runs on the runtime, and must be brief.
     let count = brisk.clone();
-    let brisk_handle = pods.with(named("brisk")).on_event(move |_| {
+    let brisk_handle = pods.register().name("brisk").on_event(move |_| {
         count.next();
     });
 
     // This one takes its time. What it has no time for is not queued without end: of each object only the latest is kept.
-    let options = named("slow").delivery(Delivery::Latest);
-    let slow_handle = pods.with(options).add_async_handler(Slow(slow.clone()));
+    let slow_handle = pods.register().name("slow").delivery(Delivery::Latest).async_handler(Slow(slow.clone()));
 
     // Code that blocks gets a thread for as long as it does.
     let count = blocking.clone();
-    let blocking_handle = pods.with(named("blocking")).on_event_blocking(move |_| {
+    let blocking_handle = pods.register().name("blocking").on_event_blocking(move |_| {
         std::thread::sleep(Duration::from_millis(50));
         count.next();
     });
@@ -68,25 +65,25 @@ async fn main() -> connect::Outcome {
     // Only pods that run: one that starts to is added, one that no longer does is deleted.
     let count = picky.clone();
     let running = Handlers::new().on_add(move |pod: Arc<Pod>, _| {
-        println!("{} runs ({} so far)", pod.metadata.name.as_deref().unwrap_or_default(), count.next());
+        say!("{} runs ({} so far)", pod.metadata.name.as_deref().unwrap_or_default(), count.next());
     });
-    let picky_handle = pods.with(named("picky")).add_handler(Filtered::new(is_running, running));
+    let picky_handle = pods.register().name("picky").handler(Filtered::new(is_running, running));
 
     // A panic costs it the event at hand, and nobody anything else.
     let count = clumsy.clone();
-    let clumsy_handle = pods.with(named("clumsy")).on_event(move |event| {
+    let clumsy_handle = pods.register().name("clumsy").on_event(move |event| {
         assert!(!count.next().is_multiple_of(20), "stumbled over {}", event.key());
     });
 
     factory.start()?;
-    factory.synced().await?;
+    factory.synced().within(Duration::from_secs(30)).await?;
     arguments.connection.until_the_end().await;
 
     let counts = [brisk, slow, blocking, picky, clumsy];
     let handles = [brisk_handle, slow_handle, blocking_handle, picky_handle, clumsy_handle];
     for (Count(count), handle) in counts.iter().zip(&handles) {
         let told = count.load(Ordering::Relaxed);
-        println!("{:<8} was told of {told:>3}, {:>2} wait", handle.name(), handle.backlog());
+        say!("{:<8} was told of {told:>3}, {:>2} wait", handle.name(), handle.backlog());
     }
     // Handlers come and go while the informer runs; here each leaves without what still waits for it.
     for handle in handles {

@@ -2,9 +2,12 @@
 //!
 //! `cargo run -p kube-informer --example nodes`, or with `--kubeconfig ~/.kube/config` for a real cluster.
 
-#![allow(clippy::print_stdout, missing_docs, unreachable_pub, reason = "an example prints")]
+#![allow(missing_docs, unreachable_pub, reason = "an example is read as a whole")]
 
+#[macro_use]
 mod connect;
+
+use std::time::Duration;
 
 use clap::Parser;
 use k8s_openapi::api::core::v1::Node;
@@ -24,30 +27,31 @@ async fn main() -> connect::Outcome {
 
     let factory = SharedInformerFactory::new(connected.client.clone());
     let nodes = factory.informer::<Node>()?;
+    nodes.on_error(|error| say!("! {error}"));
     factory.start()?;
-    factory.synced().await?;
-    println!("synced: {} nodes are known, and nobody was told yet", nodes.store().len());
+    factory.synced().within(Duration::from_secs(30)).await?;
+    say!("synced: {} nodes are known, and nobody was told yet", nodes.store().len());
 
     // Added now, the handler first gets what is there, marked as initial, and then every change: nothing twice, nothing
     // missing, however busy the cluster is.
     let handler = nodes.on_event(|event| match event {
-        Event::Added { object, initial: true } => println!("= {}", name(&object)),
-        Event::Added { object, initial: false } => println!("+ {}", name(&object)),
+        Event::Added { object, initial: true } => say!("= {}", name(&object)),
+        Event::Added { object, initial: false } => say!("+ {}", name(&object)),
         Event::Updated { new, .. } => {
-            println!("~ {} is {}", name(&new), if is_ready(&new) { "ready" } else { "not ready" })
+            say!("~ {} is {}", name(&new), if is_ready(&new) { "ready" } else { "not ready" })
         }
-        Event::Deleted(gone) => println!("- {}", gone.key()),
+        Event::Deleted(gone) => say!("- {}", gone.key()),
         Event::Resynced(_) => {}
     });
     handler.synced().await;
-    println!("the handler has been told of all of them");
+    say!("the handler has been told of all of them");
 
     // Reading asks nobody: the lister answers from memory.
     let linux: Selector = "kubernetes.io/os=linux".parse()?;
     let mut found = nodes.lister().list(&linux);
     found.sort_unstable_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     for node in found {
-        println!("{} runs {}", name(&node), kubelet(&node));
+        say!("{} runs {}", name(&node), kubelet(&node));
     }
 
     arguments.connection.until_the_end().await;

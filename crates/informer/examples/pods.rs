@@ -2,13 +2,16 @@
 //!
 //! `cargo run -p kube-informer --example pods`, or with `--kubeconfig ~/.kube/config --namespace web` for a real cluster.
 
-#![allow(clippy::print_stdout, missing_docs, unreachable_pub, reason = "an example prints")]
+#![allow(missing_docs, unreachable_pub, reason = "an example is read as a whole")]
 
+#[macro_use]
 mod connect;
+
+use std::time::Duration;
 
 use clap::Parser;
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::{Event, SharedInformerFactory};
+use kube_informer::{Event, Selection, SharedInformerFactory};
 
 /// Prints what happens to the pods of one namespace.
 #[derive(Parser)]
@@ -25,23 +28,24 @@ async fn main() -> connect::Outcome {
     let arguments = Arguments::parse();
     let connected = arguments.connection.connect().await?;
 
-    let factory = SharedInformerFactory::builder(connected.client.clone()).namespace(arguments.namespace).build();
+    let selection = Selection::new().namespace(arguments.namespace)?;
+    let factory = SharedInformerFactory::builder(connected.client.clone()).select(selection).build();
     let pods = factory.informer::<Pod>()?;
     let by_node = pods.add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())?;
-    pods.on_error(|error| println!("! {error}"));
+    pods.on_error(|error| say!("! {error}"));
     pods.on_event(|event| match event {
-        Event::Added { object, .. } => println!("+ {} is {}", name(&object), state(&object)),
-        Event::Updated { old, new } => println!("~ {} was {}, is {}", name(&new), state(&old), state(&new)),
-        Event::Deleted(gone) => println!("- {}", gone.key()),
+        Event::Added { object, .. } => say!("+ {} is {}", name(&object), state(&object)),
+        Event::Updated { old, new } => say!("~ {} was {}, is {}", name(&new), state(&old), state(&new)),
+        Event::Deleted(gone) => say!("- {}", gone.key()),
         Event::Resynced(_) => {}
     });
     factory.start()?;
-    factory.synced().await?;
-    println!("synced: {} pods", pods.store().len());
+    factory.synced().within(Duration::from_secs(30)).await?;
+    say!("synced: {} pods", pods.store().len());
 
     arguments.connection.until_the_end().await;
     for node in by_node.values() {
-        println!("{node} runs {} pods", by_node.count(&node));
+        say!("{node} runs {} pods", by_node.count(&node));
     }
     factory.stop().await;
     Ok(())

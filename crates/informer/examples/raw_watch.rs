@@ -6,8 +6,9 @@
 //! `cargo run -p kube-informer --example raw_watch`, or with `--kubeconfig ~/.kube/config` for a real cluster. With
 //! neither, the embedded server listens on a port of 127.0.0.1, so that the bytes really travel.
 
-#![allow(clippy::print_stdout, missing_docs, unreachable_pub, reason = "an example prints")]
+#![allow(missing_docs, unreachable_pub, reason = "an example is read as a whole")]
 
+#[macro_use]
 mod connect;
 
 use std::collections::BTreeMap;
@@ -53,11 +54,11 @@ async fn follow(client: &Client) -> Result<(), Box<dyn Error>> {
     let mut cache = Cache::new();
     loop {
         let mut version = list(client, &mut cache).await?;
-        println!("listed {} pods at version {version}", cache.len());
+        say!("listed {} pods at version {version}", cache.len());
         while let End::Closed = watch(client, &mut cache, &mut version).await? {
-            println!("the watch is over; the next one goes on from version {version}");
+            say!("the watch is over; the next one goes on from version {version}");
         }
-        println!("version {version} has expired");
+        say!("version {version} has expired");
     }
 }
 
@@ -70,7 +71,7 @@ async fn list(client: &Client, cache: &mut Cache) -> Result<String, Box<dyn Erro
     let listed: Cache = list["items"].as_array().into_iter().flatten().map(|pod| (key(pod), version(pod))).collect();
     // Nobody sends an event for what was deleted while we were not watching: it is what is no longer listed.
     for gone in cache.keys().filter(|key| !listed.contains_key(*key)) {
-        println!("- {gone} (missing from the list)");
+        say!("- {gone} (missing from the list)");
     }
     *cache = listed;
     Ok(version(&list))
@@ -94,11 +95,11 @@ async fn watch(client: &Client, cache: &mut Cache, last: &mut String) -> Result<
             match event["type"].as_str().unwrap_or_default() {
                 "ADDED" | "MODIFIED" => {
                     let sign = if cache.insert(key(object), version(object)).is_some() { '~' } else { '+' };
-                    println!("{sign} {} at {}", key(object), version(object));
+                    say!("{sign} {} at {}", key(object), version(object));
                 }
                 "DELETED" => {
                     cache.remove(&key(object));
-                    println!("- {}", key(object));
+                    say!("- {}", key(object));
                 }
                 "BOOKMARK" => {}
                 // Most often 410 Gone, within an answer that began with 200 OK.

@@ -1,7 +1,9 @@
 //! Every example runs with no cluster, and ends when it is told to.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// Where cargo puts examples: beside the folder this test is in.
 fn programs() -> PathBuf {
@@ -21,6 +23,15 @@ fn names() -> Vec<String> {
     names
 }
 
+/// Starts an example that is to go on for so long.
+fn start(name: &str, duration: &str) -> Child {
+    let program = programs().join(name).with_extension(std::env::consts::EXE_EXTENSION);
+    let mut command = Command::new(&program);
+    command.args(["--for", duration]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let started = command.spawn();
+    started.unwrap_or_else(|error| panic!("{error}: {program:?}, which `cargo build --examples` makes"))
+}
+
 #[test]
 fn every_example_runs_and_ends() {
     let expected = [
@@ -34,20 +45,37 @@ fn every_example_runs_and_ends() {
     ];
     assert_eq!(names(), expected.map(|(name, _)| name));
     // All at once: one after the other would take a second each.
-    let running = expected.map(|(name, line)| {
-        let program = programs().join(name).with_extension(std::env::consts::EXE_EXTENSION);
-        let mut command = Command::new(&program);
-        command.args(["--for", "1"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let started = command.spawn();
-        let child =
-            started.unwrap_or_else(|error| panic!("{error}: {program:?}, which `cargo build --examples` makes"));
-        (name, line, child)
-    });
+    let running = expected.map(|(name, line)| (name, line, start(name, "1s")));
     for (name, line, child) in running {
         let output = child.wait_with_output().expect("an example can be waited for");
         let (said, complaints) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{name} ended with {}: {complaints}", output.status);
         assert_eq!(complaints, "", "{name} complained");
         assert!(said.lines().any(|said| said.starts_with(line)), "no {line:?} from {name}:\n{said}");
+    }
+}
+
+#[test]
+fn an_example_ends_quietly_when_nobody_reads() {
+    // Those that print again and again; the others would be done before they notice.
+    let running = ["delta_fifo", "dynamic", "indexes", "many_handlers", "pods", "raw_watch"].map(|name| {
+        let mut child = start(name, "10m");
+        let mut line = String::new();
+        // Like `head -1`: takes one line, and hangs up.
+        let read = BufReader::new(child.stdout.take().expect("stdout is a pipe")).read_line(&mut line);
+        assert!(read.is_ok_and(|bytes| bytes > 0), "{name} said nothing");
+        (name, child)
+    });
+    for (name, mut child) in running {
+        let ends = (0..600).any(|_| {
+            std::thread::sleep(Duration::from_millis(100));
+            child.try_wait().expect("an example can be waited for").is_some()
+        });
+        if !ends {
+            child.kill().expect("an example can be ended");
+        }
+        let output = child.wait_with_output().expect("an example can be waited for");
+        assert!(ends && output.status.success(), "{name} ended with {}", output.status);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{name} complained");
     }
 }

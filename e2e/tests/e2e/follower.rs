@@ -9,10 +9,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Client;
 use kube_core::ApiResource;
 use kube_core::gvk::GroupVersionKind;
-use kube_informer::factory::InformerOptions;
 use kube_informer::{
-    Delivery, Event, HandlerHandle, HandlerOptions, Health, InformerError, Object, ObjectKey, QueueOrder, Removal,
-    SharedInformer, SharedInformerFactory, Store,
+    Delivery, Event, HandlerHandle, Health, InformerError, InformerOptions, InformerRequest, Object, ObjectKey,
+    QueueOrder, Removal, SharedInformer, SharedInformerFactory, Store,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -86,7 +85,8 @@ impl Followers {
     pub(crate) fn start(client: &Client) -> Self {
         let mut followers = Self { all: Vec::new(), factories: Vec::new(), failures: Failures::default() };
         for order in [QueueOrder::Ordered, QueueOrder::PerObject] {
-            let factory = SharedInformerFactory::builder(client.clone()).queue_order(order).build();
+            let options = InformerOptions::new().queue_order(order);
+            let factory = SharedInformerFactory::builder(client.clone()).options(options).build();
             let mut add = |form: &str, follower: &dyn Fn(String, Failures) -> Box<dyn Follower>| {
                 followers.all.push(follower(format!("{form}, {order:?}"), followers.failures.clone()));
             };
@@ -99,22 +99,31 @@ impl Followers {
             });
             add("metadata", &|name, failures| {
                 let selection = Selection { metadata_only: true, ..ALL };
-                Watched::start(name, selection, factory.metadata::<ConfigMap>().unwrap(), failures)
+                Watched::start(
+                    name,
+                    selection,
+                    factory.metadata::<ConfigMap>(InformerRequest::new()).unwrap(),
+                    failures,
+                )
             });
             add("namespaces", &|name, failures| {
                 let selection = Selection { namespaces: &["e1", "e4", "e4-b"], ..ALL };
-                let options = InformerOptions::new().namespaces(selection.namespaces.iter().copied());
-                Watched::start(name, selection, factory.informer_with::<ConfigMap>(options).unwrap(), failures)
+                let asked = kube_informer::Selection::new().namespaces(selection.namespaces).unwrap();
+                let request = InformerRequest::<ConfigMap>::new().select(asked);
+                Watched::start(name, selection, factory.informer_with(request).unwrap(), failures)
             });
             add("labels", &|name, failures| {
                 let selection = Selection { label: Some("1"), ..ALL };
-                let options = InformerOptions::new().labels("l=1");
-                Watched::start(name, selection, factory.informer_with::<ConfigMap>(options).unwrap(), failures)
+                let asked = kube_informer::Selection::new().labels("l=1").unwrap();
+                let request = InformerRequest::<ConfigMap>::new().select(asked);
+                Watched::start(name, selection, factory.informer_with(request).unwrap(), failures)
             });
             add("fields", &|name, failures| {
                 let selection = Selection { not_in: Some("e2"), ..ALL };
-                let options = InformerOptions::new().fields("metadata.namespace!=e2").streaming(false);
-                Watched::start(name, selection, factory.informer_with::<ConfigMap>(options).unwrap(), failures)
+                let asked = kube_informer::Selection::new().fields("metadata.namespace!=e2").unwrap();
+                let listed = InformerOptions::new().streaming(false);
+                let request = InformerRequest::<ConfigMap>::new().select(asked).options(listed);
+                Watched::start(name, selection, factory.informer_with(request).unwrap(), failures)
             });
             add("custom", &|name, failures| {
                 let selection = Selection { collection: Collection::Widgets, ..ALL };
@@ -174,7 +183,7 @@ impl<T: Object + Serialize> Watched<T> {
         for delivery in [Delivery::default(), Delivery::Latest] {
             let slow = delivery == Delivery::Latest;
             let witness = SharedWitness::default();
-            let registration = self.informer.with(HandlerOptions::new().delivery(delivery));
+            let registration = self.informer.register().delivery(delivery);
             let told = witness.clone();
             let handle = match slow {
                 false => registration.on_event(move |event: Event<T>| told.lock().unwrap().tell(&event)),

@@ -44,7 +44,7 @@ impl Informers {
         let config_maps = factory.informer::<ConfigMap>().unwrap();
         let widgets = factory.dynamic(widgets()).unwrap();
         factory.start().unwrap();
-        factory.synced().await.unwrap();
+        factory.synced().within(SYNCED).await.unwrap();
         Self { factory, config_maps, widgets }
     }
 

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "no example uses all of it")]
 
 use std::error::Error;
+use std::fmt;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,11 +12,23 @@ use clap::Args;
 use kube_client::Client;
 use kube_client::config::{Config, KubeConfigOptions, Kubeconfig};
 use kube_embedded_apiserver::{ApiServer, HttpServer, Workload};
+use kube_informer::CancellationToken;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 /// What every `main` returns.
 pub type Outcome = Result<(), Box<dyn Error>>;
+
+/// `println!` for a program whose output may be piped into `head`.
+macro_rules! say {
+    ($($text:tt)*) => { connect::write_line(format_args!($($text)*)) };
+}
+
+/// Writes one line. If nobody reads any more, the example is done: that is no failure.
+pub fn write_line(line: fmt::Arguments<'_>) {
+    if let Err(error) = writeln!(io::stdout().lock(), "{line}") {
+        std::process::exit(i32::from(error.kind() != io::ErrorKind::BrokenPipe));
+    }
+}
 
 /// Where the objects come from. With neither option an API server is embedded, and no cluster is needed.
 #[derive(Args)]
@@ -25,9 +39,9 @@ pub struct Connection {
     /// Use the cluster this program runs in.
     #[arg(long)]
     pub in_cluster: bool,
-    /// End after so many seconds; otherwise with Ctrl-C.
-    #[arg(long = "for", value_name = "SECONDS")]
-    pub seconds: Option<u64>,
+    /// How long to go on, such as 5s or 2m; otherwise until Ctrl-C.
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub duration: Option<Duration>,
 }
 
 /// A client, and what keeps the embedded server alive.
@@ -65,8 +79,8 @@ impl Connection {
     /// Waits until it is time to end.
     pub async fn until_the_end(&self) {
         let time = async {
-            match self.seconds {
-                Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+            match self.duration {
+                Some(duration) => tokio::time::sleep(duration).await,
                 None => std::future::pending().await,
             }
         };

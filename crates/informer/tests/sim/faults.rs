@@ -40,6 +40,14 @@ pub(crate) const KINDS: [&str; 27] = [
 
 /// A fault of an answer: any that a client can notice. A server that silently leaves things out is not among them.
 pub(crate) fn any(random: &mut StdRng) -> Fault {
+    let fault = one(random);
+    match random.random_range(0..10) {
+        0 => fault.since(random.random_range(2..4)),
+        _ => fault,
+    }
+}
+
+fn one(random: &mut StdRng) -> Fault {
     // At any byte: between frames, inside of one, before the first.
     let at = random.random_range(0..3000);
     let events = random.random_range(0..5);
@@ -48,13 +56,19 @@ pub(crate) fn any(random: &mut StdRng) -> Fault {
         1 => Fault::new(Action::EndAfterBytes(at)),
         2 => Fault::new(Action::StallAfterBytes(at)),
         3 => Fault::new(Action::CorruptByte(at)),
-        4 => Fault::new(Action::Drip { bytes: random.random_range(1..200), pause: Duration::from_secs(1) }),
+        // Nine bytes a second, say. Above some 170 whole objects come often enough to count as progress, for as long as a
+        // backlog lasts: that is slow, and no fault.
+        4 => Fault::new(Action::Drip { bytes: random.random_range(1..170), pause: Duration::from_secs(1) }),
         5 | 6 => Fault::error_event(*[410, 410, 429, 500, 504].choose(random).unwrap(), events),
         7 => Fault::end_after_events(events),
         8 => Fault::withhold_end_bookmark(),
         9 => Fault::new(Action::DuplicateEvent(events + 1)),
         10 => Fault::new(Action::BookmarkVersion((*["", "1", "abc"].choose(random).unwrap()).to_owned())),
-        11 => Fault::new(Action::InsertLine { after_events: events, line: line(random) }),
+        11 => {
+            let insert = Fault::new(Action::InsertLine { after_events: events, line: line(random) });
+            // Also in initial streams, which are rare beside watches.
+            if random.random_bool(0.5) { insert.query_contains("sendInitialEvents") } else { insert }
+        }
         12..15 => Fault::status(*[410, 429, 500, 502, 503, 504].choose(random).unwrap()),
         15 => Fault::status_retry_after(429, random.random_range(1..90)),
         16 => Fault::html_page(*[200, 502, 503].choose(random).unwrap()),
@@ -72,6 +86,9 @@ pub(crate) fn any(random: &mut StdRng) -> Fault {
     }
 }
 
+/// The objects that inserted lines are about. They cannot be read from them.
+pub(crate) const INSERTED: [&str; 2] = ["a/c1", "b/c2"];
+
 /// Something that is not an event, or an event of something that is not an object.
 fn line(random: &mut StdRng) -> String {
     let lines = [
@@ -81,9 +98,16 @@ fn line(random: &mut StdRng) -> String {
         r#"{"type":"WEIRD","object":{"metadata":{"name":"x"}}}"#,
         r#"{"type":"MODIFIED","object":{"metadata":{}}}"#,
         r#"{"type":"MODIFIED","object":{"kind":"Secret","metadata":{"name":"c1","namespace":"a"}}}"#,
+        r#"{"type":"MODIFIED","object":{"kind":"Secret","metadata":{"name":"c1","namespace":"a"}}}"#,
+        r#"{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"c2","namespace":"b"}}}"#,
         r#"{"type":"ADDED","object":{"kind":"ConfigMap","metadata":{"name":"c2","namespace":"b"},"data":5}}"#,
         r#"{"object":{"metadata":{"resourceVersion":"1"}},"type":"BOOKMARK"}"#,
         r#"{"type":"BOOKMARK","object":3}"#,
     ];
     (*lines.choose(random).unwrap()).to_owned()
+}
+
+/// True if a client may take it for a server that was restored to an older state.
+pub(crate) fn goes_back(fault: &Fault) -> bool {
+    format!("{fault:?}").contains("BookmarkVersion")
 }

@@ -1,110 +1,78 @@
 //! One simulated cluster: a server, an informer, handlers, somebody who writes, and things that go wrong.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash as _, Hasher as _};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube_embedded_apiserver::{ApiServer, History, Saved};
-use kube_informer::factory::InformerOptions;
-use kube_informer::{
-    Delivery, Event, HandlerHandle, HandlerOptions, Index, ObjectKey, QueueOrder, Removal, SharedInformer,
-    SharedInformerFactory,
-};
+use kube_embedded_apiserver::{History, Saved};
+use kube_informer::factory::InformerRequest;
+use kube_informer::informer::WaitError;
+use kube_informer::object::KeyRef;
+use kube_informer::reflector::ListReason;
+use kube_informer::{Index, ObjectKey, ResourceVersion, Selection, SharedInformer, SharedInformerFactory};
+use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
-use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::witness::SharedWitness;
+use crate::members::Member;
+use crate::oracle::{SharedWitness, Truth};
+use crate::plan::{NAMESPACES, Plan};
+use crate::rhythm::Rhythm;
+use crate::subject::Subject;
 use crate::{Report, faults, log};
 
-const NAMESPACES: [&str; 3] = ["a", "a-b", "b"];
-/// So many objects can be there at once.
-const KEYS: usize = 36;
-const RESOURCE: &str = "configmaps";
-/// Faults are over: within this time the cache must be right. A watch that has fallen silent, or that brings a few bytes at
-/// a time, lasts up to ten minutes; then come a delay and a list.
-const RECOVERY: Duration = Duration::from_secs(900);
-/// An informer that hears from its server must not be wrong for longer than one such watch.
-const WRONG_THOUGH_FRESH: Duration = Duration::from_secs(660);
+pub(crate) const RESOURCE: &str = "configmaps";
+/// A restored server is noticed within this time, whatever state the connection to it is in.
+const RESTORED: Duration = Duration::from_secs(900);
 
-pub(crate) struct World {
-    random: StdRng,
-    server: ApiServer,
+pub(crate) struct World<T: Subject> {
+    pub(crate) plan: Plan,
+    pub(crate) random: StdRng,
     saved: Option<Saved>,
     factory: SharedInformerFactory,
-    informer: SharedInformer<ConfigMap>,
-    by_label: Option<Index<ConfigMap>>,
-    /// What the informer follows.
-    selection: Selection,
-    order: QueueOrder,
-    witnesses: Vec<SharedWitness>,
-    handlers: Vec<(SharedWitness, HandlerHandle)>,
+    pub(crate) informer: SharedInformer<T>,
+    pub(crate) by_label: Option<Index<T>>,
+    pub(crate) rhythm: Rhythm,
+    /// Of all that ever were.
+    pub(crate) witnesses: Vec<SharedWitness>,
+    pub(crate) members: Vec<Member>,
     /// True while it is not certain that everybody knows that the server was restored: versions may go back.
-    restored: bool,
+    pub(crate) restored: bool,
+    /// True as long as the server has not gone back, nor said so in a bookmark.
+    pub(crate) honest: bool,
     writes: u64,
+    heartbeats: u64,
 }
 
-/// What an informer follows: namespaces, all if empty, and a label.
-#[derive(Clone)]
-struct Selection {
-    namespaces: Vec<&'static str>,
-    label: Option<&'static str>,
-}
-
-impl World {
-    pub(crate) fn new(seed: u64) -> Self {
-        let mut random = StdRng::seed_from_u64(seed);
-        let bookmarks = Duration::from_secs(random.random_range(1..90));
-        let history = random.random_range(5..200);
-        let server = ApiServer::builder().seed(seed).bookmark_interval(bookmarks).history(history).build();
-        for namespace in NAMESPACES {
-            server.create("namespaces", None, json!({"metadata": {"name": namespace}})).unwrap();
-        }
-        let namespaces = match random.random_range(0..4) {
-            0 => vec!["a"],
-            1 => vec!["a", "b"],
-            _ => vec![],
-        };
-        let label = if random.random_bool(0.3) { Some("1") } else { None };
-        let order = if random.random_bool(0.3) { QueueOrder::PerObject } else { QueueOrder::Ordered };
-        let mut factory = SharedInformerFactory::builder(server.client()).seed(seed).namespaces(namespaces.clone());
-        if random.random_bool(0.2) {
-            factory = factory.resync_period(Duration::from_secs(random.random_range(20..400)));
-        }
-        if random.random_bool(0.2) {
-            factory = factory.relist_period(Duration::from_secs(random.random_range(20..2000)));
-        }
-        if random.random_bool(0.3) {
-            factory = factory.streaming(false);
-        }
-        if random.random_bool(0.3) {
-            factory = factory.page_size(random.random_range(1..10));
-        }
-        let factory = factory.queue_order(order).build();
-        let selection = Selection { namespaces, label };
-        let informer = new_informer(&factory, &selection);
+impl<T: Subject> World<T> {
+    pub(crate) fn new(plan: Plan, random: StdRng) -> Self {
+        let factory = SharedInformerFactory::builder(plan.server.client())
+            .select(plan.selection())
+            .options(plan.options.clone())
+            .build();
+        let informer = new_informer(&factory, &plan);
+        let rhythm = Rhythm::of(&informer, &plan.server);
         let mut world = Self {
             random,
-            server,
+            plan,
             saved: None,
             factory,
             informer,
             by_label: None,
-            selection,
-            order,
+            rhythm,
             witnesses: Vec::new(),
-            handlers: Vec::new(),
+            members: Vec::new(),
             restored: false,
+            honest: true,
             writes: 0,
+            heartbeats: 0,
         };
-        for _ in 0..world.random.random_range(0..40) {
+        for _ in 0..world.random.random_range(0..world.plan.keys + 10) {
             world.write();
         }
-        for _ in 0..world.random.random_range(1..3) {
-            world.add_handler();
+        for _ in 0..world.random.random_range(1..4) {
+            world.add_member();
         }
         world
     }
@@ -115,56 +83,250 @@ impl World {
             self.break_something();
         }
         self.factory.start().unwrap();
-        for _ in 0..self.random.random_range(150..400) {
+        for _ in 0..self.random.random_range(100..600) {
             match self.random.random_range(0..1000) {
-                0..760 => self.write(),
-                760..860 => self.pause().await,
-                860..942 => self.break_something(),
-                942..950 => self.restore().await,
-                950..960 => {
+                0..720 => drop(self.write()),
+                720..810 => self.pause().await,
+                810..885 => self.break_something(),
+                885..892 => self.restore().await,
+                892..900 => {
                     log::note(|| "faults are cleared".to_owned());
-                    self.server.faults().clear();
+                    self.plan.server.faults().clear();
                 }
-                960..975 if self.handlers.len() < 5 => self.add_handler(),
-                975..983 => self.remove_handler().await,
-                983..988 => self.add_index(),
-                988..992 => self.begin_anew().await,
-                992..996 => self.saved = Some(self.server.save()),
+                900..922 if self.members.len() < 6 => self.add_member(),
+                922..936 => self.remove_member().await,
+                936..944 => self.add_index(),
+                944..949 => self.begin_anew().await,
+                949..955 => self.saved = Some(self.plan.server.save()),
+                955..965 => self.relist().await,
+                965..970 => self.verify().await,
+                970..985 => self.write_and_wait().await,
                 _ => self.pause().await,
             }
-            self.check_mailboxes();
+            self.check();
         }
     }
 
-    /// Nobody holds more than was agreed: so many events, or folded one of each object and one deletion that is owed; and
-    /// the batch in hand, which is no larger than that.
-    fn check_mailboxes(&self) {
-        for (witness, handle) in &self.handlers {
-            let (waits, bound) = (handle.backlog(), witness.lock().unwrap().max_backlog.max(2 * KEYS) + 2 * KEYS);
-            assert!(waits <= bound, "{waits} events wait for {}, at most {bound} may", handle.name());
+    /// What must be true at any time.
+    fn check(&mut self) {
+        self.check_members();
+        self.rhythm.look(self.informer.is_synced(), &self.plan.server, self.plan.page_size);
+        let health = self.informer.health();
+        assert!(!health.stopped, "it has ended: {health:#?}");
+        let restores = health.counts.lists.get(&ListReason::Restored).copied().unwrap_or_default();
+        assert!(restores == 0 || !self.honest, "took the server for restored: {health:#?}");
+    }
+
+    /// Somebody creates, changes or deletes an object; now and then one that is not as it should be. Gives its key.
+    fn write(&mut self) -> ObjectKey {
+        let namespace = *NAMESPACES.choose(&mut self.random).unwrap();
+        let name = format!("c{}", self.random.random_range(0..self.plan.keys / NAMESPACES.len()));
+        let number = self.random.random_range(0..1000).to_string();
+        let data = match self.random.random_range(0..100) {
+            0 => json!({"n": 5}),
+            1..10 => json!({"n": number, "long": "x".repeat(self.random.random_range(100..3000))}),
+            _ => json!({"n": number}),
+        };
+        let labels = json!({"l": self.random.random_range(0..3).to_string()});
+        let body = json!({"metadata": {"name": name, "labels": labels}, "data": data});
+        let server = &self.plan.server;
+        let exists = server.get(RESOURCE, Some(namespace), &name).is_ok();
+        let outcome = match (exists, self.random.random_range(0..10)) {
+            (false, _) => server.create(RESOURCE, Some(namespace), body),
+            (true, 0..7) => server.update(RESOURCE, Some(namespace), body),
+            (true, 7..9) => server.delete(RESOURCE, Some(namespace), &name),
+            (true, _) => {
+                server.delete(RESOURCE, Some(namespace), &name).unwrap();
+                server.create(RESOURCE, Some(namespace), body)
+            }
+        };
+        outcome.unwrap();
+        log::note(|| format!("write {namespace}/{name}@{}", server.revision()));
+        self.writes += 1;
+        ObjectKey::from(KeyRef::new(namespace, &name))
+    }
+
+    /// Lets time pass: nothing, a moment, or so long that watches time out.
+    async fn pause(&mut self) {
+        let pause = match self.random.random_range(0..10) {
+            0..4 => return tokio::task::yield_now().await,
+            4..8 => Duration::from_millis(self.random.random_range(1..2000)),
+            8 => Duration::from_secs(self.random.random_range(1..60)),
+            _ => Duration::from_secs(self.random.random_range(60..700)),
+        };
+        if pause < Duration::from_secs(60) {
+            return tokio::time::sleep(pause).await;
+        }
+        if self.plan.busy {
+            // Something else than what the informer follows: the server has news for bookmarks.
+            self.heartbeats += 1;
+            let node = json!({"metadata": {"name": "n", "labels": {"beat": self.heartbeats.to_string()}}});
+            let server = &self.plan.server;
+            server.update("nodes", None, node.clone()).or_else(|_| server.create("nodes", None, node)).unwrap();
+        }
+        // What was on its way has come by then; and in twice a minute two bookmarks come.
+        let (moment, minute) =
+            (Duration::from_secs(10), ((pause - Duration::from_secs(10)) / 2).min(Duration::from_secs(61)));
+        let (start, lists) = (Instant::now(), self.failed_lists());
+        tokio::time::sleep(moment).await;
+        let faults = self.plan.server.faults().counts();
+        let before = Rhythm::sample(&self.informer.health());
+        tokio::time::sleep(minute).await;
+        let middle = Rhythm::sample(&self.informer.health());
+        tokio::time::sleep(minute).await;
+        if self.plan.server.faults().counts() == faults {
+            self.rhythm.quiet_between(&[before, middle, Rhythm::sample(&self.informer.health())]);
+        }
+        tokio::time::sleep(pause - moment - 2 * minute).await;
+        // With delays that double up to 30 seconds, and start over after two healthy minutes at the earliest.
+        let (minutes, parts) = (start.elapsed().as_secs() / 60, self.plan.namespaces.len().max(1) as u64);
+        let (lists, bound) = (self.failed_lists() - lists, parts * (10 + 5 * minutes));
+        assert!(lists <= bound, "everything was asked for {lists} times in {minutes} minutes, {bound} would do");
+    }
+
+    /// How often everything had to be asked for again since something went wrong.
+    fn failed_lists(&self) -> u64 {
+        let counts = self.informer.health().counts;
+        let of = |reason| counts.lists.get(&reason).copied().unwrap_or_default();
+        of(ListReason::Failed) + of(ListReason::Expired)
+    }
+
+    fn break_something(&mut self) {
+        let server = &self.plan.server;
+        match self.random.random_range(0..20) {
+            0 | 1 => {
+                log::note(|| "disconnect".to_owned());
+                server.disconnect_watches();
+            }
+            2 | 3 => {
+                log::note(|| format!("compact at {}", server.revision()));
+                server.compact();
+            }
+            4 => {
+                let history = *[History::Kept, History::Lost].choose(&mut self.random).unwrap();
+                log::note(|| format!("restart, history {history:?}"));
+                server.restart(history);
+            }
+            _ => {
+                let fault = faults::any(&mut self.random);
+                log::note(|| format!("fault {fault:?}"));
+                if faults::goes_back(&fault) {
+                    self.honest = false;
+                    self.witnesses.iter().for_each(|witness| witness.lock().unwrap().may_repeat());
+                }
+                // Some go on until they are cleared.
+                let times = if self.random.random_bool(0.1) { 1000 } else { self.random.random_range(1..4) };
+                server.faults().add(fault.resource(RESOURCE).times(times));
+            }
         }
     }
 
-    /// No more faults: waits until the cache is right, for as long as it may take at most.
-    pub(crate) async fn calm_down(&mut self) {
-        log::note(|| format!("no more faults; the server is at {}", self.server.revision()));
-        self.server.faults().clear();
-        let start = Instant::now();
-        while let Some(difference) = self.difference() {
-            let health = self.informer.health();
-            let fresh = health.is_watching() && health.age().is_some_and(|age| age < Duration::from_secs(10));
-            assert!(!fresh || start.elapsed() < WRONG_THOUGH_FRESH, "wrong though fresh: {difference}\n{health:#?}");
-            assert!(start.elapsed() < RECOVERY, "not recovered: {difference}\n{health:#?}");
-            tokio::time::sleep(Duration::from_millis(200)).await;
+    /// The server goes back to an older state, and its versions with it. Nobody writes until that can have been noticed: once
+    /// the new history has as many versions as the old one had, versions alone do not tell them apart.
+    async fn restore(&mut self) {
+        let Some(saved) = &self.saved else { return };
+        self.witnesses.iter().for_each(|witness| witness.lock().unwrap().versions_may_go_back());
+        (self.restored, self.honest) = (true, false);
+        self.plan.server.restore(saved);
+        log::note(|| format!("restore to {}", self.plan.server.revision()));
+        self.plan.server.faults().clear();
+        tokio::time::sleep(RESTORED).await;
+        // Of what cannot be read the cache still holds what it was before.
+        if self.difference(&self.truth()).is_none() && self.informer.health().undecodable.is_empty() {
+            self.members.iter().for_each(|member| member.witness.lock().unwrap().new_epoch());
+            self.restored = false;
         }
-        // What came and went in the end may still be told; after that nothing, and what is right must stay right.
-        tokio::time::sleep(RECOVERY).await;
-        let changes = self.changes();
-        tokio::time::sleep(Duration::from_secs(1500)).await;
-        assert_eq!(self.difference(), None);
-        assert_eq!(self.changes(), changes, "told of a change though nothing changed");
-        let found = self.informer.verify().await.unwrap();
-        assert!(found.iter().all(|difference| self.is_undecodable(difference)), "verify found {found:?}");
+    }
+
+    fn add_index(&mut self) {
+        let label = |object: &T| object.label("l").map(ToOwned::to_owned);
+        self.by_label = Some(self.informer.add_index("label", label).unwrap());
+    }
+
+    /// The informer ends, and a new one takes its place.
+    async fn begin_anew(&mut self) {
+        log::note(|| "the informer begins anew".to_owned());
+        self.informer.stop().await;
+        assert!(self.informer.health().stopped && self.informer.is_stopped());
+        for member in self.members.drain(..) {
+            member.witness.lock().unwrap().end();
+        }
+        self.by_label = None;
+        self.informer = new_informer(&self.factory, &self.plan);
+        self.rhythm = Rhythm::of(&self.informer, &self.plan.server);
+        self.add_member();
+    }
+
+    /// Somebody asks for a relist, and waits for it or not.
+    async fn relist(&mut self) {
+        let revision = ResourceVersion::from(self.plan.server.revision());
+        let relist = self.informer.relist();
+        if self.random.random_bool(0.5) {
+            log::note(|| "a relist is asked for".to_owned());
+            return;
+        }
+        let limit = Duration::from_secs(self.random.random_range(1..60));
+        let outcome = relist.within(limit).await;
+        log::note(|| format!("a relist was waited for: {outcome:?}"));
+        match outcome {
+            Ok(()) => {
+                let reached = self.informer.store().version().is_some_and(|version| version.is_at_least(&revision));
+                assert!(reached || !self.honest, "a relist shows an older state");
+            }
+            Err(error) => assert!(matches!(error, WaitError::TimedOut { .. }), "{error}"),
+        }
+    }
+
+    /// Somebody compares the cache with the server.
+    async fn verify(&mut self) {
+        let (before, faults) = (self.difference(&self.truth()), self.plan.server.faults().counts());
+        let outcome = self.informer.verify().await;
+        log::note(|| format!("verified: {outcome:?}"));
+        let truth = self.truth();
+        let right = before.is_none() && self.difference(&truth).is_none();
+        if let Ok(found) = outcome
+            && right
+            && self.plan.server.faults().counts() == faults
+        {
+            let marked = self.informer.health().undecodable;
+            assert!(found.iter().all(|found| marked.contains_key(found.key())), "verify found {found:?}");
+        }
+    }
+
+    /// Somebody writes, and waits until the cache has it.
+    async fn write_and_wait(&mut self) {
+        let (key, version) = (self.write(), ResourceVersion::from(self.plan.server.revision()));
+        let limit = Duration::from_secs(self.random.random_range(1..100));
+        let outcome = self.informer.wait_for_version(&version).within(limit).await;
+        log::note(|| format!("version {version} was waited for: {outcome:?}"));
+        match outcome {
+            Ok(()) => {
+                let (truth, cache) = (self.truth(), self.informer.store().snapshot());
+                let there = truth.readable().get(&key);
+                let there = there.map(|object| object["metadata"]["resourceVersion"].as_str().unwrap());
+                let health = self.informer.health();
+                // Of what could not be read nobody says that it is known.
+                let inconclusive = health.parts.iter().any(|part| part.inconclusive);
+                let unreadable = inconclusive || health.undecodable.contains_key(&key);
+                let here = cache.get(&key).map(|object| object.id().version);
+                assert!(here == there || unreadable || !self.honest, "{key} is here at {here:?}, there at {there:?}");
+            }
+            Err(WaitError::TimedOut { .. }) => {}
+            Err(WaitError::VersionsRestarted | WaitError::NotComparable { .. }) if !self.honest => {}
+            Err(error) => panic!("version {version}: {error}"),
+        }
+    }
+
+    /// What the server has, of what the informer follows.
+    pub(crate) fn truth(&self) -> Truth {
+        let (_, objects) = self.plan.server.list(RESOURCE).unwrap();
+        let Plan { namespaces, label, .. } = &self.plan;
+        let followed = |object: &Value| {
+            let namespace = object["metadata"]["namespace"].as_str().unwrap();
+            (namespaces.is_empty() || namespaces.contains(&namespace))
+                && label.is_none_or(|label| object["metadata"]["labels"]["l"] == label)
+        };
+        Truth::new(objects.into_iter().filter(followed), |object| object["data"]["n"].is_string())
     }
 
     /// Stops everything and reports.
@@ -175,283 +337,27 @@ impl World {
         for witness in &self.witnesses {
             let witness = witness.lock().unwrap();
             trace.write_u64(witness.told);
-            trace.write_u64(witness.trace.finish());
+            trace.write_u64(witness.trace());
         }
-        for request in self.server.requests() {
+        for request in self.plan.server.requests() {
             format!("{request:?}").hash(&mut trace);
         }
-        let counts = self.server.faults().counts();
-        let faults = counts.into_iter().map(|(fault, count)| (fault.to_owned(), count as u64)).collect();
-        let told = self.witnesses.iter().map(|witness| witness.lock().unwrap().told).sum();
-        Report { trace: trace.finish(), writes: self.writes, told, compared, faults }
-    }
-
-    /// Somebody creates, changes or deletes an object; now and then one that is not as it should be.
-    fn write(&mut self) {
-        let namespace = *NAMESPACES.choose(&mut self.random).unwrap();
-        let name = format!("c{}", self.random.random_range(0..KEYS / NAMESPACES.len()));
-        let value = match self.random.random_range(0..100) {
-            0 => json!(5),
-            _ => json!(self.random.random_range(0..1000).to_string()),
-        };
-        let body = json!({
-            "metadata": {"name": name, "labels": {"l": self.random.random_range(0..3).to_string()}},
-            "data": {"n": value},
-        });
-        let exists = self.server.get(RESOURCE, Some(namespace), &name).is_ok();
-        let outcome = match (exists, self.random.random_range(0..10)) {
-            (false, _) => self.server.create(RESOURCE, Some(namespace), body),
-            (true, 0..7) => self.server.update(RESOURCE, Some(namespace), body),
-            (true, 7..9) => self.server.delete(RESOURCE, Some(namespace), &name),
-            (true, _) => {
-                self.server.delete(RESOURCE, Some(namespace), &name).unwrap();
-                self.server.create(RESOURCE, Some(namespace), body)
-            }
-        };
-        let written = outcome.unwrap();
-        log::note(|| format!("write {namespace}/{name}@{}", written["metadata"]["resourceVersion"]));
-        self.writes += 1;
-    }
-
-    /// Lets time pass: nothing, a moment, or so long that watches time out.
-    async fn pause(&mut self) {
-        let pause = match self.random.random_range(0..10) {
-            0..4 => Duration::ZERO,
-            4..8 => Duration::from_millis(self.random.random_range(1..2000)),
-            8 => Duration::from_secs(self.random.random_range(1..60)),
-            _ => Duration::from_secs(self.random.random_range(60..700)),
-        };
-        if pause.is_zero() {
-            tokio::task::yield_now().await;
-        } else {
-            tokio::time::sleep(pause).await;
+        let counts = self.plan.server.faults().counts();
+        Report {
+            trace: if self.plan.blocking { 0 } else { trace.finish() },
+            writes: self.writes,
+            told: self.witnesses.iter().map(|witness| witness.lock().unwrap().told).sum(),
+            compared,
+            rhythms: u64::from(self.rhythm.is_known()),
+            faults: counts.into_iter().map(|(fault, count)| (fault.to_owned(), count as u64)).collect(),
         }
-    }
-
-    fn break_something(&mut self) {
-        match self.random.random_range(0..20) {
-            0 | 1 => {
-                log::note(|| "disconnect".to_owned());
-                self.server.disconnect_watches();
-            }
-            2 | 3 => {
-                log::note(|| format!("compact at {}", self.server.revision()));
-                self.server.compact();
-            }
-            4 => {
-                let history = *[History::Kept, History::Lost].choose(&mut self.random).unwrap();
-                log::note(|| format!("restart, history {history:?}"));
-                self.server.restart(history);
-            }
-            _ => {
-                let fault = faults::any(&mut self.random);
-                log::note(|| format!("fault {fault:?}"));
-                self.server.faults().add(fault.resource(RESOURCE).times(self.random.random_range(1..4)));
-            }
-        }
-    }
-
-    /// The server goes back to an older state, and its versions with it. Nobody writes until that can have been noticed: once
-    /// the new history has as many versions as the old one had, versions alone do not tell them apart.
-    async fn restore(&mut self) {
-        let Some(saved) = &self.saved else { return };
-        self.witnesses.iter().for_each(|witness| witness.lock().unwrap().versions_may_go_back());
-        self.restored = true;
-        self.server.restore(saved);
-        log::note(|| format!("restore to {}", self.server.revision()));
-        self.server.faults().clear();
-        tokio::time::sleep(RECOVERY).await;
-        // Of what cannot be read the cache still holds what it was before.
-        if self.difference().is_none() && self.informer.health().undecodable.is_empty() {
-            self.handlers.iter().for_each(|(witness, _)| witness.lock().unwrap().new_epoch());
-            self.restored = false;
-        }
-    }
-
-    fn add_handler(&mut self) {
-        let witness = SharedWitness::default();
-        if self.restored {
-            witness.lock().unwrap().versions_may_go_back();
-        }
-        let number = self.witnesses.len();
-        log::note(|| format!("handler {number} is added"));
-        let mut options = HandlerOptions::new().name(format!("handler {number}"));
-        let delivery = match self.random.random_range(0..4) {
-            0 => Delivery::Latest,
-            1 => Delivery::Every { max_backlog: self.random.random_range(0..20) },
-            _ => Delivery::default(),
-        };
-        if let Delivery::Every { max_backlog } = delivery {
-            witness.lock().unwrap().max_backlog = max_backlog;
-        }
-        options = options.delivery(delivery);
-        let registration = self.informer.with(options);
-        let tell = {
-            let witness = witness.clone();
-            move |event: &Event<ConfigMap>| {
-                if !matches!(event, Event::Resynced(_)) {
-                    log::note(|| format!("handler {number} is told {event:?}"));
-                }
-                witness.lock().unwrap().tell(event);
-            }
-        };
-        let handle = match self.random.random_range(0..4) {
-            // Slow: it takes its time with each event.
-            0 => {
-                let slow = Duration::from_millis(self.random.random_range(1..1000));
-                registration.on_event_async(move |event| async move {
-                    tell(&event);
-                    tokio::time::sleep(slow).await;
-                })
-            }
-            // It panics now and then, but has heard what it was told.
-            1 => {
-                let mut count = 0;
-                registration.on_event(move |event| {
-                    tell(&event);
-                    count += 1;
-                    if count % 7 == 0 {
-                        // Not through the hook that prints: it happens all the time.
-                        std::panic::resume_unwind(Box::new("handlers may panic"));
-                    }
-                })
-            }
-            _ => registration.on_event(move |event| tell(&event)),
-        };
-        self.witnesses.push(witness.clone());
-        self.handlers.push((witness, handle));
-    }
-
-    async fn remove_handler(&mut self) {
-        if self.handlers.len() < 2 {
-            return;
-        }
-        let at = self.random.random_range(0..self.handlers.len());
-        let (witness, handle) = self.handlers.swap_remove(at);
-        log::note(|| format!("{} is removed", handle.name()));
-        handle.remove(*[Removal::Drain, Removal::Discard].choose(&mut self.random).unwrap()).await.unwrap();
-        witness.lock().unwrap().ended = true;
-    }
-
-    fn add_index(&mut self) {
-        let label = |object: &ConfigMap| object.metadata.labels.as_ref()?.get("l").cloned();
-        self.by_label = Some(self.informer.add_index("label", label).unwrap());
-    }
-
-    /// The informer ends, and a new one takes its place.
-    async fn begin_anew(&mut self) {
-        log::note(|| "the informer begins anew".to_owned());
-        self.factory.stop_informer(&self.informer).await;
-        for (witness, _) in self.handlers.drain(..) {
-            witness.lock().unwrap().ended = true;
-        }
-        self.by_label = None;
-        self.informer = new_informer(&self.factory, &self.selection);
-        self.add_handler();
-    }
-
-    /// How many changes all handlers were told of.
-    fn changes(&self) -> u64 {
-        self.witnesses.iter().map(|witness| witness.lock().unwrap().changes).sum()
-    }
-
-    /// What the server has, of what the informer follows.
-    fn expected(&self) -> BTreeMap<String, Value> {
-        let (_, objects) = self.server.list(RESOURCE).unwrap();
-        let Selection { namespaces, label } = &self.selection;
-        let followed = |object: &Value| {
-            let namespace = object["metadata"]["namespace"].as_str().unwrap();
-            (namespaces.is_empty() || namespaces.contains(&namespace))
-                && label.is_none_or(|label| object["metadata"]["labels"]["l"] == label)
-        };
-        let text = |object: &Value, field: &str| object["metadata"][field].as_str().unwrap().to_owned();
-        let keyed = |object: Value| (format!("{}/{}", text(&object, "namespace"), text(&object, "name")), object);
-        objects.into_iter().filter(followed).map(keyed).collect()
-    }
-
-    /// The first thing that is not as it should be.
-    fn difference(&self) -> Option<String> {
-        if !self.informer.is_synced() {
-            return Some("not synced".to_owned());
-        }
-        let mut expected = self.expected();
-        let snapshot = self.informer.store().snapshot();
-        let undecodable = self.informer.health().undecodable;
-        // Of what cannot be read the cache holds something older or nothing, and says so.
-        expected.retain(|_, object| object["data"]["n"].is_string());
-        for (key, there) in &expected {
-            let here = snapshot.get(key.as_str()).map(|object| without_type(serde_json::to_value(&**object).unwrap()));
-            let there = without_type(there.clone());
-            if here.as_ref() != Some(&there) {
-                return Some(format!("{key}: here {here:?}, there {there}"));
-            }
-        }
-        for object in snapshot.iter() {
-            let key = ObjectKey::of(&**object).unwrap();
-            if !expected.contains_key(key.as_str()) && !undecodable.contains_key(&key) {
-                return Some(format!("{key} is here, but not there"));
-            }
-        }
-        self.handlers_differ().or_else(|| self.index_differs())
-    }
-
-    /// Replaying what each handler was told must give the cache.
-    fn handlers_differ(&self) -> Option<String> {
-        let snapshot = self.informer.store().snapshot();
-        let version = |object: &ConfigMap| object.metadata.resource_version.clone().unwrap_or_default();
-        let key = |object: &ConfigMap| ObjectKey::of(object).unwrap().to_string();
-        let cached: BTreeMap<_, _> = snapshot.iter().map(|object| (key(object), version(object))).collect();
-        let differs = self.handlers.iter().find(|(witness, _)| witness.lock().unwrap().known != cached);
-        differs.map(|(_, handle)| format!("{} was told something else", handle.name()))
-    }
-
-    fn index_differs(&self) -> Option<String> {
-        let index = self.by_label.as_ref()?;
-        let mut expected: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for object in self.informer.store().snapshot().iter() {
-            if let Some(value) = object.metadata.labels.as_ref().and_then(|labels| labels.get("l")) {
-                expected.entry(value.clone()).or_default().insert(ObjectKey::of(&**object).unwrap().to_string());
-            }
-        }
-        let keys =
-            |value: &str| index.get(value).iter().map(|object| ObjectKey::of(&**object).unwrap().to_string()).collect();
-        let found: BTreeMap<String, BTreeSet<String>> =
-            index.values().into_iter().map(|value| (value.clone(), keys(&value))).collect();
-        (found != expected).then(|| format!("index {found:?}, cache {expected:?}"))
-    }
-
-    /// True if it is about an object that cannot be read.
-    fn is_undecodable(&self, difference: &kube_informer::informer::Difference) -> bool {
-        use kube_informer::informer::Difference::{Extra, Missing, Stale};
-        let (Missing { key, .. } | Stale { key, .. } | Extra { key, .. }) = difference;
-        self.expected().get(key.as_str()).is_some_and(|object| !object["data"]["n"].is_string())
     }
 }
 
-fn new_informer(factory: &SharedInformerFactory, selection: &Selection) -> SharedInformer<ConfigMap> {
-    let mut options = InformerOptions::new();
-    if let Some(label) = selection.label {
-        options = options.labels(format!("l={label}"));
+fn new_informer<T: Subject>(factory: &SharedInformerFactory, plan: &Plan) -> SharedInformer<T> {
+    let mut request = InformerRequest::new();
+    if let Some(label) = plan.label {
+        request = request.select(Selection::new().labels(format!("l={label}")).unwrap());
     }
-    let informer = factory.informer_with::<ConfigMap>(options).unwrap();
-    informer.on_error(|error| log::note(|| format!("error: {error}")));
-    informer
-}
-
-impl std::fmt::Debug for World {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "World {{ order: {:?} }}", self.order)
-    }
-}
-
-/// Kind and version of the API, and managed fields, are not part of what is compared.
-fn without_type(mut value: Value) -> Value {
-    if let Some(object) = value.as_object_mut() {
-        object.remove("kind");
-        object.remove("apiVersion");
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("managedFields");
-        }
-    }
-    value
+    factory.informer_with(request).unwrap()
 }

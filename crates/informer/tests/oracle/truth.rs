@@ -1,0 +1,134 @@
+//! What a server has, and whether a cache agrees with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kube_informer::{Index, Object, ObjectKey, Snapshot};
+use serde_json::Value;
+
+/// What a server has of what an informer follows.
+pub(crate) struct Truth {
+    readable: BTreeMap<ObjectKey, Value>,
+    unreadable: BTreeSet<ObjectKey>,
+}
+
+/// Which state of which object: uid and version.
+pub(super) type State = (String, String);
+
+impl Truth {
+    /// These objects, of which some cannot be read.
+    pub(crate) fn new(objects: impl IntoIterator<Item = Value>, is_readable: impl Fn(&Value) -> bool) -> Self {
+        let (mut readable, mut unreadable) = (BTreeMap::new(), BTreeSet::new());
+        for object in objects {
+            let key = format!("{}/{}", text(&object, "namespace"), text(&object, "name")).parse().unwrap();
+            if is_readable(&object) {
+                readable.insert(key, object);
+            } else {
+                unreadable.insert(key);
+            }
+        }
+        Self { readable, unreadable }
+    }
+
+    /// What is there, and can be read.
+    pub(crate) fn readable(&self) -> &BTreeMap<ObjectKey, Value> {
+        &self.readable
+    }
+
+    /// What is there, and cannot be read.
+    pub(crate) fn unreadable(&self) -> &BTreeSet<ObjectKey> {
+        &self.unreadable
+    }
+
+    /// The first thing in which a cache differs, that has marked these objects as unreadable.
+    ///
+    /// Of what cannot be read the cache holds something older or nothing, and says so. Whatever else it holds beyond the
+    /// server it must have marked too.
+    pub(crate) fn difference<T: Object>(
+        &self,
+        cache: &Snapshot<T>,
+        marked: &BTreeMap<ObjectKey, String>,
+    ) -> Option<String> {
+        for (key, there) in &self.readable {
+            let (uid, version) = (text(there, "uid"), text(there, "resourceVersion"));
+            match cache.get(key) {
+                Some(here) if here.id().uid == uid && here.id().version == version => {}
+                Some(here) => return Some(format!("{key} is here at {}, there at {version}", here.id().version)),
+                None => return Some(format!("{key} is there at {version}, and not here")),
+            }
+        }
+        let unknown = |key: &&ObjectKey| !self.readable.contains_key(*key) && !marked.contains_key(*key);
+        if let Some(key) = cache.iter().map(|object| ObjectKey::of(&**object).unwrap()).find(|key| unknown(&key)) {
+            return Some(format!("{key} is here, and not there"));
+        }
+        if let Some(key) = self.unreadable.iter().find(|key| !marked.contains_key(*key)) {
+            return Some(format!("{key} cannot be read, and nobody says so"));
+        }
+        // Last, as it takes longest.
+        self.readable.iter().find_map(|(key, there)| {
+            let here = plain(cache.get(key)?.to_json()?);
+            let there = plain(there.clone());
+            (here != there).then(|| format!("{key}: here {here}, there {there}"))
+        })
+    }
+}
+
+/// What a cache holds.
+pub(super) fn cached<T: Object>(cache: &Snapshot<T>) -> BTreeMap<ObjectKey, State> {
+    cache.iter().map(|object| (object.id().key.into(), state(&**object))).collect()
+}
+
+pub(super) fn state(object: &impl Object) -> State {
+    (object.id().uid.to_owned(), object.id().version.to_owned())
+}
+
+/// In what an index differs from the objects beside it, of which `values` gives the values.
+pub(crate) fn index_difference<T: Object>(
+    cache: &Snapshot<T>,
+    index: &Index<T>,
+    values: impl Fn(&T) -> Vec<String>,
+) -> Option<String> {
+    let name = index.name();
+    let mut expected: BTreeMap<String, BTreeSet<ObjectKey>> = BTreeMap::new();
+    for object in cache {
+        for value in values(object) {
+            expected.entry(value).or_default().insert(object.id().key.into());
+        }
+    }
+    for (value, keys) in &expected {
+        let found: BTreeSet<ObjectKey> = cache.by_index(&name, value).map(|object| object.id().key.into()).collect();
+        if found != *keys {
+            return Some(format!("index {name}, value {value}: {found:?}, but objects say {keys:?}"));
+        }
+    }
+    None
+}
+
+/// In what the handle of an index differs from the objects; nobody may write meanwhile, since it reads the present.
+pub(crate) fn handle_difference<T: Object>(cache: &Snapshot<T>, index: &Index<T>) -> Option<String> {
+    let keys = |objects: &mut dyn Iterator<Item = &Arc<T>>| -> BTreeSet<ObjectKey> {
+        objects.map(|object| object.id().key.into()).collect()
+    };
+    index.values().iter().find_map(|value| {
+        let here = keys(&mut index.get(value).iter());
+        let there = keys(&mut cache.by_index(&index.name(), value));
+        (here.is_empty() || here != there || index.count(value) != here.len())
+            .then(|| format!("index {}, value {value}: handle {here:?}, snapshot {there:?}", index.name()))
+    })
+}
+
+fn text<'v>(object: &'v Value, field: &str) -> &'v str {
+    object["metadata"][field].as_str().unwrap()
+}
+
+/// Kind and version of the API, and managed fields, are not part of what is compared.
+fn plain(mut value: Value) -> Value {
+    if let Some(object) = value.as_object_mut() {
+        object.remove("kind");
+        object.remove("apiVersion");
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+    }
+    value
+}

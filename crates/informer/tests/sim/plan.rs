@@ -1,0 +1,110 @@
+//! What is drawn once for a simulated cluster: its server, how its informer is set up, how much there is of everything.
+
+use std::time::Duration;
+
+use kube_embedded_apiserver::ApiServer;
+use kube_informer::{InformerOptions, QueueOrder, Selection};
+use rand::RngExt as _;
+use rand::rngs::StdRng;
+use serde_json::json;
+
+pub(crate) const NAMESPACES: [&str; 3] = ["a", "a-b", "b"];
+
+/// A list, or an initial stream, takes no longer than this: it is part of every time in which something must be right.
+const LONGEST_LIST: Duration = Duration::from_secs(30);
+
+pub(crate) struct Plan {
+    /// Where tasks give way to others; `None` for nowhere.
+    pub(crate) seam: Option<u64>,
+    /// True if objects are kept as views of themselves.
+    pub(crate) view: bool,
+    /// True if handlers may block. They run on threads of their own, so that nothing is repeated exactly.
+    pub(crate) blocking: bool,
+    /// True if others write to other collections of the server.
+    pub(crate) busy: bool,
+    pub(crate) server: ApiServer,
+    /// So many objects can be there at once.
+    pub(crate) keys: usize,
+    /// What the informer follows: namespaces, all if empty.
+    pub(crate) namespaces: Vec<&'static str>,
+    /// And a value of the label `l`.
+    pub(crate) label: Option<&'static str>,
+    pub(crate) options: InformerOptions,
+    pub(crate) page_size: Option<usize>,
+}
+
+impl Plan {
+    pub(crate) fn draw(seed: u64, random: &mut StdRng) -> Self {
+        let blocking = random.random_bool(0.05);
+        let seam = (!blocking && random.random_bool(0.7)).then_some(seed);
+        let view = random.random_bool(0.25);
+        let busy = random.random_bool(0.8);
+        let keys = random.random_range(12..120);
+        let server = server(seed, keys, random);
+        let namespaces = match random.random_range(0..4) {
+            0 => vec!["a"],
+            1 => vec!["a", "b"],
+            _ => vec![],
+        };
+        let label = if random.random_bool(0.3) { Some("1") } else { None };
+        let page_size = random.random_bool(0.4).then(|| random.random_range(1..20));
+        let options = options(seed, page_size, random);
+        Self { seam, view, blocking, busy, server, keys, namespaces, label, options, page_size }
+    }
+
+    /// The namespaces, for all informers.
+    pub(crate) fn selection(&self) -> Selection {
+        Selection::new().namespaces(&self.namespaces).unwrap()
+    }
+}
+
+/// A server that remembers little, and takes its time.
+fn server(seed: u64, keys: usize, random: &mut StdRng) -> ApiServer {
+    let mut server = ApiServer::builder()
+        .seed(seed)
+        .bookmark_interval(Duration::from_secs(random.random_range(1..60)))
+        .history(random.random_range(5..200));
+    if random.random_bool(0.1) {
+        server = server.history_bytes(random.random_range(2_000..50_000));
+    }
+    if random.random_bool(0.1) {
+        server = server.max_watch_lag(random.random_range(1..50));
+    }
+    if random.random_bool(0.1) {
+        server = server.streaming_lists(false);
+    }
+    if random.random_bool(0.5) {
+        let objects = random.random_range(1..20);
+        let pause = Duration::from_millis(random.random_range(10..3000));
+        // Sixteen objects in 30 seconds are progress; less than that is a server that stands still.
+        let (progress, longest) = (Duration::from_millis(1500) * objects, LONGEST_LIST * objects / keys as u32);
+        server = server.initial_pace(objects as usize, pause.min(progress).min(longest));
+    }
+    let server = server.build();
+    for namespace in NAMESPACES {
+        server.create("namespaces", None, json!({"metadata": {"name": namespace}})).unwrap();
+    }
+    server
+}
+
+/// Limits that are small against what there is.
+fn options(seed: u64, page_size: Option<usize>, random: &mut StdRng) -> InformerOptions {
+    let order = if random.random_bool(0.3) { QueueOrder::PerObject } else { QueueOrder::Ordered };
+    let mut options = InformerOptions::new().seed(seed).queue_order(order);
+    if random.random_bool(0.2) {
+        options = options.resync_period(Duration::from_secs(random.random_range(20..400)));
+    }
+    if random.random_bool(0.2) {
+        options = options.relist_period(Duration::from_secs(random.random_range(60..2000)));
+    }
+    if random.random_bool(0.3) {
+        options = options.streaming(false);
+    }
+    if random.random_bool(0.3) {
+        options = options.queue_bytes(random.random_range(1..2000));
+    }
+    if let Some(page_size) = page_size {
+        options = options.page_size(page_size);
+    }
+    options
+}

@@ -1,0 +1,54 @@
+//! The end of a runtime is the end of the informers on it, and everybody hears of it.
+
+use std::future::IntoFuture as _;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_embedded_apiserver::ApiServer;
+use kube_informer::informer::WaitError;
+use kube_informer::{ResourceVersion, SharedInformer, source::kube::KubeSource};
+use serde_json::json;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+#[test]
+fn an_informer_whose_runtime_has_gone_is_stopped_and_every_wait_on_it_ends() {
+    let (theirs, ours) = (runtime(), runtime());
+    let server = ApiServer::new();
+    server.create("configmaps", Some("a"), json!({"metadata": {"name": "c"}})).unwrap();
+    let informer = theirs.block_on(async {
+        let informer = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+        informer.start().unwrap();
+        informer.synced().await.unwrap();
+        informer
+    });
+    let handle = informer.on_event(|_| {});
+    let mut waits = JoinSet::new();
+    let future = ResourceVersion::from(server.revision() + 1_000_000);
+    waits.spawn_on(informer.wait_for_version(&future).into_future(), ours.handle());
+    let never = informer.wait_for("a/never", |object: Option<&ConfigMap>| object.is_some());
+    waits.spawn_on(async { never.await.map(|_| ()) }, ours.handle());
+    drop(theirs);
+    ours.block_on(async {
+        let all_end = async {
+            while let Some(ended) = waits.join_next().await {
+                assert!(matches!(ended.unwrap(), Err(WaitError::Stopped(_))));
+            }
+            assert!(matches!(informer.relist().await, Err(WaitError::Stopped(_))));
+            handle.synced().await;
+            handle.remove(kube_informer::Removal::Drain).await.unwrap();
+            informer.stop().await;
+        };
+        timeout(Duration::from_secs(1), all_end).await.expect("every wait ends within a second");
+    });
+    let health = informer.health();
+    assert!(informer.is_stopped() && health.stopped && !health.is_live() && !health.is_watching(), "{health:#?}");
+    assert!(informer.start().is_err());
+    assert_eq!(informer.store().len(), 1, "what is known can still be read");
+    assert_eq!(server.open_watches(), 0);
+}
