@@ -34,6 +34,8 @@ use tokio::sync::Semaphore;
 
 const NAMESPACES: usize = 20;
 const HANDLERS: usize = 20;
+/// How many changes the server remembers.
+const HISTORY: usize = 20_000;
 const READERS: usize = 4;
 const PANICS_AT: &str = "this handler panics now and then";
 
@@ -103,7 +105,7 @@ impl Copy {
 
 async fn soak(arguments: &Arguments) -> Vec<String> {
     let duration = *arguments.duration;
-    let server = ApiServer::builder().seed(1).history(20_000).build();
+    let server = ApiServer::builder().seed(1).history(HISTORY).build();
     println!("creating {} objects", arguments.objects);
     for namespace in 0..NAMESPACES {
         server.create("namespaces", None, json!({"metadata": {"name": format!("ns-{namespace}")}})).unwrap();
@@ -190,6 +192,12 @@ async fn soak(arguments: &Arguments) -> Vec<String> {
     readers.into_iter().for_each(|reader| reader.join().unwrap());
 
     let mut failures = grown(&memory);
+    // Memory does grow until every object has changed, as the first state of each is kept for the stuck handler, and until the
+    // server's history is full.
+    if arguments.rate * duration.as_secs() / 3 < (3 * arguments.objects).max(2 * HISTORY) as u64 {
+        println!("the run is too short to tell whether memory grows");
+        failures.clear();
+    }
     failures.extend(std::mem::take(&mut *other_errors.lock()).into_iter().map(|error| format!("reported: {error}")));
     // The stuck one has what was there at the start in hand, and behind it waits at most one entry per live object and one
     // per deletion that is owed.

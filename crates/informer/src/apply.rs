@@ -23,6 +23,7 @@ use crate::health::{HealthBoard, InformerError};
 use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope};
 use crate::processor::{Event, Processor};
 use crate::queue::{Batch, Deleted, Delta, Deltas, KeyDelta, ListMark, Replacement, Work};
+use crate::source::BadObject;
 use crate::store::{Put, StoreWriter, Transaction};
 
 /// A long list is prepared so many objects at a time; in between others may run.
@@ -103,8 +104,7 @@ impl<T: Object> Applier<T> {
                 }
                 Delta::Undecodable(bad) => {
                     self.saw(bad.key.as_ref().and_then(|key| key.namespace()), bad.version.clone());
-                    self.health.undecodable(&bad);
-                    self.failed.push(InformerError::Undecodable { bad });
+                    self.unread(bad);
                 }
                 Delta::Bookmark { scope, version } => {
                     if let Some(part) = self.parts.iter_mut().find(|part| part.scope == scope) {
@@ -159,14 +159,11 @@ impl<T: Object> Applier<T> {
 
     fn put(&mut self, object: Arc<T>, writer: &mut StoreWriter<T>, events: &mut Vec<Event<T>>) {
         let id = object.id();
+        // What belongs to none of the namespaces that were asked for, nobody would ever take away again.
+        let Some(part) = part_of(&mut self.parts, id.key.namespace()) else { return };
+        advance(&mut part.seen, id.known_version());
+        let (initial, reuse) = (!part.listed, !part.replaces_outdated(id.key));
         self.health.decodable(id.key);
-        let (initial, reuse) = match part_of(&mut self.parts, id.key.namespace()) {
-            Some(part) => {
-                advance(&mut part.seen, id.known_version());
-                (!part.listed, !part.replaces_outdated(id.key))
-            }
-            None => (false, true),
-        };
         match writer.put_if(object.clone(), |known| is_news(&object, known, reuse)) {
             Put::Kept => trace!(key = %id.key, "nothing new"),
             Put::Added => events.push(Event::Added { object, initial }),
@@ -228,7 +225,7 @@ impl<T: Object> Applier<T> {
             transaction.set_version(version.clone());
             let mut writing = writing.lock();
             // Somebody may have added an index meanwhile; then it is all done once more, with that index.
-            if writing.writer.commit(transaction).is_ok() {
+            if writing.writer.commit(transaction) {
                 writing.distribute(events, 0);
                 self.listed(&mark, &mut writing);
                 self.take_failures(&mut writing.writer);
@@ -243,10 +240,16 @@ impl<T: Object> Applier<T> {
         }
         list.objects.iter().for_each(|object| self.health.decodable(object.id().key));
         // Last: a list may hold a good state of an object and a later one that could not be read.
-        for bad in list.undecodable {
+        list.undecodable.into_iter().for_each(|bad| self.unread(bad));
+    }
+
+    /// An object came that could not be read. One of a namespace that was not asked for is of no interest.
+    fn unread(&mut self, bad: BadObject) {
+        let namespace = bad.key.as_ref().map(|key| key.namespace());
+        if namespace.is_none_or(|namespace| part_of(&mut self.parts, namespace).is_some()) {
             self.health.undecodable(&bad);
-            self.failed.push(InformerError::Undecodable { bad });
         }
+        self.failed.push(InformerError::Undecodable { bad });
     }
 
     /// A list is complete.

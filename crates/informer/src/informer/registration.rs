@@ -117,7 +117,7 @@ impl<T: Object> SharedInformer<T> {
             let transaction = held.as_ref().map_or_else(|| writing.lock().writer.begin(), |held| held.writer.begin());
             let Some(filled) = transaction.add_index(name, kind, function.clone())? else { break };
             let mut writing = held.unwrap_or_else(|| writing.lock());
-            if writing.writer.commit(filled).is_ok() {
+            if writing.writer.commit(filled) {
                 let failures = writing.writer.take_failures();
                 drop(writing);
                 failures.into_iter().for_each(|failure| health.report(&InformerError::from(failure)));

@@ -1,9 +1,10 @@
 //! A handler that is told of some objects only.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Deleted, Event, EventHandler};
-use crate::object::Object;
+use crate::object::{Object, ObjectKey};
 
 /// Passes on only what matches: an object that comes to match is added, one that no longer does is deleted.
 ///
@@ -29,6 +30,8 @@ use crate::object::Object;
 pub struct Filtered<F, H> {
     filter: F,
     handler: H,
+    /// What the handler was told of: a folded history may leave out how an object came to match, or ceased to.
+    told: HashSet<ObjectKey>,
 }
 
 impl<F, H> Filtered<F, H> {
@@ -38,7 +41,7 @@ impl<F, H> Filtered<F, H> {
         F: FnMut(&T) -> bool + Send + 'static,
         H: EventHandler<T>,
     {
-        Self { filter, handler }
+        Self { filter, handler, told: HashSet::new() }
     }
 }
 
@@ -65,15 +68,16 @@ where
     }
 
     fn on_event(&mut self, event: Event<T>) {
-        let event = match event {
-            Event::Updated { old, new } => match ((self.filter)(&old), (self.filter)(&new)) {
-                (true, true) => Event::Updated { old, new },
-                (false, true) => Event::Added { object: new, initial: false },
-                (true, false) => Event::Deleted(Deleted::Unknown(old)),
-                (false, false) => return,
-            },
-            event if (self.filter)(event.object()) => event,
-            _ => return,
+        let key = event.key();
+        let matches = !matches!(event, Event::Deleted(_)) && (self.filter)(event.object());
+        let told = if matches { !self.told.insert(key) } else { self.told.remove(&key) };
+        let event = match (told, matches, event) {
+            (false, false, _) => return,
+            (false, true, Event::Updated { new: object, .. } | Event::Resynced(object)) => {
+                Event::Added { object, initial: false }
+            }
+            (true, false, Event::Updated { old, .. } | Event::Resynced(old)) => Event::Deleted(Deleted::Unknown(old)),
+            (_, _, event) => event,
         };
         self.handler.on_event(event);
     }

@@ -159,9 +159,7 @@ impl HandlerHandle {
     }
 }
 
-/// Takes its handler away when it is dropped. Events that wait are thrown away.
-///
-/// A part of a program that listens for as long as it lives:
+/// Takes its handler away when it is dropped. Events that wait are thrown away. It keeps the informer running.
 pub struct HandlerGuard {
     handle: HandlerHandle,
     _informer: Option<Arc<dyn Any + Send + Sync>>,

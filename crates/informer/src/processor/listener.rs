@@ -124,10 +124,12 @@ impl<T: Object> Listener<T> {
     }
 
     pub(crate) fn health(&self) -> HandlerHealth {
+        let backlog = self.backlog();
         HandlerHealth {
             name: self.name().to_owned(),
-            backlog: self.backlog(),
-            lag: self.mailbox.lag(),
+            backlog,
+            // A stream that is not asked may have handed over all it had.
+            lag: if backlog == 0 { Duration::ZERO } else { self.mailbox.lag() },
             folds: self.mailbox.folds(),
             synced: self.status.phase.borrow().is_synced(),
         }

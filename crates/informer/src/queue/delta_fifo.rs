@@ -223,9 +223,15 @@ impl<T: Object> DeltaFifo<T> {
 
     /// Puts changes back that could not be processed, unless newer ones of the same object wait.
     pub fn add_if_absent(&mut self, key: ObjectKey, deltas: Deltas<T>) {
-        self.in_hand.remove(&key);
         if !deltas.is_empty() && !self.waiting.contains_key(&key) {
-            self.placed += 1;
+            // If it was in hand it takes up its place again, and is not processed.
+            match self.in_hand.remove(&key) {
+                Some(_) => {
+                    self.popped = self.popped.saturating_sub(1);
+                    self.initial_in_hand = self.initial_in_hand.saturating_sub(1);
+                }
+                None => self.placed += 1,
+            }
             self.order.push_back(Place::Key(key.clone()));
             self.waiting.insert(key, Waiting { deltas, bytes: 0 });
         }
@@ -238,8 +244,8 @@ impl<T: Object> DeltaFifo<T> {
 
     /// The keys of all objects with changes that wait, in the order in which they will be popped.
     pub fn keys(&self) -> Vec<KeyRef<'_>> {
-        let key = |place| if let &Place::Key(ref key) = place { Some(key.into()) } else { None };
-        self.order.iter().filter_map(key).collect()
+        let keys = self.order.iter().filter_map(|place| if let Place::Key(key) = place { Some(key) } else { None });
+        keys.map(KeyRef::from).collect()
     }
 
     /// How many objects have changes that wait.
@@ -402,7 +408,7 @@ impl<T: Object> Queue<T> for DeltaFifo<T> {
             Work::Object(key, deltas) => self.add_if_absent(key, deltas),
             // In front, where it was: what came later must still come later.
             mark => {
-                self.placed += 1;
+                self.popped = self.popped.saturating_sub(1);
                 self.order.push_front(Place::Mark(mark));
             }
         }

@@ -154,7 +154,7 @@ impl<T: Object> Queue<T> for OrderedQueue<T> {
         // In front, where they were: what came later must still come later.
         for delta in deltas.into_iter().rev().filter(absent) {
             self.waiting.push_front((delta, 0));
-            self.pushed += 1;
+            self.in_hand = self.in_hand.saturating_sub(1);
         }
     }
 

@@ -47,7 +47,8 @@ impl Pace {
         if Instant::now() < self.due() {
             return Ok(());
         }
-        let (received, came) = (meter.received() - self.bytes, objects - self.objects);
+        // What turns out to be gone again is taken off the count.
+        let (received, came) = (meter.received() - self.bytes, objects.saturating_sub(self.objects));
         if owed && received < BYTES && came < OBJECTS {
             return Err(SourceError::Stalled { received, objects: came, within: self.deadline });
         }

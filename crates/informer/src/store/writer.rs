@@ -121,13 +121,13 @@ impl<T: Object> StoreWriter<T> {
         }
     }
 
-    /// Makes a transaction's changes, unless others were made since it began.
-    pub(crate) fn commit(&mut self, transaction: Transaction<T>) -> Result<(), Transaction<T>> {
-        if transaction.began != self.changes {
-            return Err(transaction);
+    /// Makes a transaction's changes, unless others were made since it began. True if it did.
+    pub(crate) fn commit(&mut self, transaction: Transaction<T>) -> bool {
+        let current = transaction.began == self.changes;
+        if current {
+            self.install(transaction);
         }
-        self.install(transaction);
-        Ok(())
+        current
     }
 
     fn install(&mut self, transaction: Transaction<T>) {
