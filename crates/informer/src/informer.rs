@@ -79,7 +79,8 @@ struct Core<T> {
     writing: Arc<Mutex<Writing<T>>>,
     health: HealthBoard,
     progress: watch::Receiver<Progress>,
-    relists: watch::Sender<u64>,
+    /// How often a relist was asked for: one for each reflector, so that they are woken in their order.
+    relists: Vec<watch::Sender<u64>>,
     /// What can be asked of the sources; nothing once stopped.
     questions: Mutex<Vec<Questions>>,
     resync_period: Option<Duration>,
@@ -252,10 +253,12 @@ impl<T: Object> SharedInformer<T> {
     /// Asks the server for everything again, and waits until the answer is applied. What is unchanged is not announced.
     pub fn relist(&self) -> Waiting<'static, ()> {
         let mut request = 0;
-        self.shared.core.relists.send_modify(|requests| {
-            *requests += 1;
-            request = *requests;
-        });
+        for requests in self.shared.core.relists.iter() {
+            requests.send_modify(|requests| {
+                *requests += 1;
+                request = request.max(*requests);
+            });
+        }
         let (informer, seen) = (self.clone(), self.clone());
         let wait = async move { informer.reach(|progress| (progress.relists >= request).then_some(())).await };
         Waiting::new(wait, move || format!("{} is {}", seen.name(), seen.health()))

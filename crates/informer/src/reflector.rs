@@ -23,6 +23,7 @@ mod page;
 mod phase;
 mod place;
 mod progress;
+mod sink;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +41,7 @@ use self::open_watch::{OpenWatch, Rhythm};
 pub(crate) use self::page::{answered, read_page};
 pub use self::phase::{ListReason, Phase};
 use self::place::Place;
+pub use self::sink::Sink;
 use crate::object::{Object, ResourceVersion, Scope};
 use crate::queue::{Delta, ListMark, Replacement};
 use crate::settings::InformerOptions;
@@ -60,43 +62,6 @@ const WATCH_FAILURES: u32 = 3;
 /// How often it is asked whether a resource that was not there is there now.
 const PARKED: Duration = Duration::from_secs(30);
 pub(crate) const PROGRESS_DEADLINE: Duration = Duration::from_secs(30);
-
-/// Where a reflector puts what it learns.
-pub trait Sink<T>: Send + 'static {
-    /// Takes a change, which took so many bytes on the wire. A sink that is full waits.
-    fn push(&mut self, delta: Delta<T>, bytes: u64) -> impl Future<Output = ()> + Send;
-
-    /// Waits until everything pushed so far is processed.
-    fn settled(&mut self) -> impl Future<Output = ()> + Send {
-        async {}
-    }
-
-    /// What is known of an object, once everything pushed is processed.
-    fn known(&self, object: &T) -> Option<Arc<T>> {
-        let _ = object;
-        None
-    }
-
-    /// The reflector does something else now.
-    fn phase(&mut self, phase: Phase) {
-        let _ = phase;
-    }
-
-    /// Something was heard from the server: so many bytes.
-    fn contact(&mut self, bytes: u64) {
-        let _ = bytes;
-    }
-
-    /// Everything is asked for.
-    fn listing(&mut self, reason: ListReason) {
-        let _ = reason;
-    }
-
-    /// Something went wrong. The reflector goes on.
-    fn failed(&mut self, error: &ReflectorError) {
-        let _ = error;
-    }
-}
 
 /// Lists and watches a source for ever, and passes on what it learns.
 ///

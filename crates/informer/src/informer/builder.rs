@@ -109,7 +109,7 @@ impl<T: Object> InformerBuilder<T> {
         let name = name.or_else(|| resource.as_ref().map(ToString::to_string)).unwrap_or_else(type_name::<T>);
         let seed = options.seed.unwrap_or_else(rand::random);
         let resync_period = options.resync_period.filter(|period| !period.is_zero());
-        let (relists, progress) = (watch::Sender::new(0), watch::Sender::new(Progress::default()));
+        let (mut relists, progress) = (Vec::new(), watch::Sender::new(Progress::default()));
         let scopes: Vec<Scope> = sources.iter().map(|(scope, _)| scope.clone()).collect();
         let health = HealthBoard::new(name.clone(), scopes.clone());
         let (store, mut writer) = Store::new(seed);
@@ -123,7 +123,9 @@ impl<T: Object> InformerBuilder<T> {
         let (mut reflectors, mut all_questions) = (Vec::new(), Vec::new());
         for ((scope, source), number) in sources.into_iter().zip(0..) {
             let options = InformerOptions { seed: Some(seed.wrapping_add(number)), ..options.clone() };
-            let (relist_requests, first_lists) = (Some(relists.subscribe()), first_lists.clone());
+            let requests = watch::Sender::new(0);
+            let (relist_requests, first_lists) = (Some(requests.subscribe()), first_lists.clone());
+            relists.push(requests);
             let wiring = Wiring { scope, relist_requests, first_lists };
             let (start, questions) = source(options, wiring, transform.clone());
             reflectors.push(start);

@@ -158,6 +158,14 @@ impl<T: Object> Registration<'_, T> {
     /// Calls a closure with every event, and waits for what it gives before the next.
     ///
     /// What the future needs of the closure's state it takes along: `move |event| { let to = to.clone(); async move { … } }`.
+    /// An async closure that changes what it has captured does not compile, since its futures would outlive its calls:
+    ///
+    /// ```compile_fail
+    /// # fn register<T: kube_informer::Object>(informer: &kube_informer::SharedInformer<T>) {
+    /// let mut count = 0;
+    /// informer.register().on_event_async(async move |_event| count += 1);
+    /// # }
+    /// ```
     pub fn on_event_async<F, R>(self, handler: F) -> HandlerHandle
     where
         F: FnMut(Event<T>) -> R + Send + 'static,
