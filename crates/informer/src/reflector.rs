@@ -28,7 +28,6 @@ mod sink;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -302,11 +301,10 @@ where
                     self.reason = ListReason::Requested;
                     return Next::Relist(Duration::ZERO);
                 }
-                event = timeout_at(dead_at.min(watch.pace.due()), watch.events.next()) => event,
+                event = timeout_at(dead_at.min(watch.pace.due()), watch.next()) => event,
             };
             match event {
                 Err(_) if Instant::now() >= dead_at => {
-                    self.rhythm.was_silent();
                     break Err(ReflectorError::Silent { after: watch.silent_for() });
                 }
                 Err(_) => {}
@@ -414,15 +412,11 @@ where
     }
 
     /// Passes one event on. If `unordered`, its version says nothing of what may still be missing.
-    async fn pass_on(&mut self, event: WatchEvent<T>, bytes: u64, unordered: bool) {
+    async fn pass_on(&mut self, event: WatchEvent<Arc<T>>, bytes: u64, unordered: bool) {
         let (version, delta) = match event {
-            WatchEvent::Added(Decoded::Object(object)) => (object.id().known_version(), Delta::Added(Arc::new(object))),
-            WatchEvent::Modified(Decoded::Object(object)) => {
-                (object.id().known_version(), Delta::Updated(Arc::new(object)))
-            }
-            WatchEvent::Deleted(Decoded::Object(object)) => {
-                (object.id().known_version(), Delta::Deleted(Arc::new(object)))
-            }
+            WatchEvent::Added(Decoded::Object(object)) => (object.id().known_version(), Delta::Added(object)),
+            WatchEvent::Modified(Decoded::Object(object)) => (object.id().known_version(), Delta::Updated(object)),
+            WatchEvent::Deleted(Decoded::Object(object)) => (object.id().known_version(), Delta::Deleted(object)),
             WatchEvent::Deleted(Decoded::Bad(bad)) if bad.key.is_some() => {
                 let version = bad.version;
                 let Some(key) = bad.key else { return };

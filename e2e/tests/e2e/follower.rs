@@ -10,15 +10,15 @@ use kube_client::Client;
 use kube_core::ApiResource;
 use kube_core::gvk::GroupVersionKind;
 use kube_informer::{
-    Delivery, Event, HandlerHandle, Health, InformerError, InformerOptions, InformerRequest, Object, ObjectKey,
-    QueueOrder, Removal, SharedInformer, SharedInformerFactory, Store,
+    Delivery, Event, HandlerHandle, Health, InformerError, InformerOptions, InformerRequest, Object, QueueOrder,
+    Removal, SharedInformer, SharedInformerFactory,
 };
 use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::oracle::SharedWitness;
 use crate::server::{Collection, Objects};
-use crate::witness::SharedWitness;
 
 /// What went wrong on the way to the server, by kind, over all informers.
 pub(crate) type Failures = Arc<Mutex<BTreeMap<String, u64>>>;
@@ -204,15 +204,6 @@ impl<T: Object + Serialize> Watched<T> {
             self.handlers.push((witness, handle));
         }
     }
-
-    fn cached(&self) -> BTreeMap<String, String> {
-        versions(&self.informer.store())
-    }
-}
-
-fn versions<T: Object>(store: &Store<T>) -> BTreeMap<String, String> {
-    let entry = |object: &Arc<T>| (ObjectKey::of(&**object).unwrap().to_string(), object.id().version.to_owned());
-    store.snapshot().iter().map(entry).collect()
 }
 
 impl<T: Object + Serialize> Follower for Watched<T> {
@@ -262,11 +253,11 @@ impl<T: Object + Serialize> Follower for Watched<T> {
         if snapshot.len() as u64 != compared {
             return Err(format!("{} objects here, {compared} there", snapshot.len()));
         }
-        let cached = self.cached();
         for (witness, handle) in &self.handlers {
-            // Poisoned if what it was told made no sense.
-            if witness.lock().unwrap().known != cached {
-                return Err(format!("{} was told something else than the cache holds", handle.name()));
+            let witness = witness.lock().unwrap();
+            witness.check(handle.name());
+            if let Some(difference) = witness.difference(&snapshot) {
+                return Err(format!("{} was told something else than the cache holds: {difference}", handle.name()));
             }
         }
         Ok(compared)
@@ -285,7 +276,7 @@ impl<T: Object + Serialize> Follower for Watched<T> {
             self.changes_before = self.changes();
             for (witness, handle) in self.handlers.drain(..) {
                 handle.remove(Removal::Drain).await.unwrap();
-                witness.lock().unwrap().ended = true;
+                witness.lock().unwrap().end();
             }
             self.add_handlers();
         })

@@ -12,9 +12,9 @@ mod follower;
 mod peers;
 mod server;
 mod side_by_side;
-#[allow(dead_code, reason = "the simulation asks for more")]
-#[path = "../../../crates/informer/tests/sim/witness.rs"]
-mod witness;
+#[allow(dead_code, unused_imports, reason = "the simulation asks for more")]
+#[path = "../../../crates/informer/tests/oracle/mod.rs"]
+mod oracle;
 
 fn from_environment(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number")))

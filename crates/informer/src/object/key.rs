@@ -171,7 +171,13 @@ impl fmt::Debug for ObjectKey {
 
 impl PartialEq<KeyRef<'_>> for ObjectKey {
     fn eq(&self, other: &KeyRef<'_>) -> bool {
-        KeyRef::from(self) == *other
+        // With each read of the cache: the text is compared where it stands, and not taken apart.
+        let KeyRef { namespace, name } = other;
+        match (&*self.0).strip_suffix(name) {
+            Some("") => namespace.is_empty(),
+            Some(rest) => rest.strip_suffix('/') == Some(namespace) && !namespace.is_empty(),
+            None => false,
+        }
     }
 }
 
@@ -203,5 +209,26 @@ mod tests {
     #[test]
     fn an_empty_namespace_leaves_no_leading_slash() {
         assert_eq!(ObjectKey::from(KeyRef::new("", "node")).as_str(), "node");
+    }
+
+    #[test]
+    fn a_key_equals_its_parts_and_nothing_else() {
+        let equal =
+            |key: &str, namespace: &str, name: &str| key.parse::<ObjectKey>().unwrap() == KeyRef::new(namespace, name);
+        assert!(equal("web/a", "web", "a") && equal("node", "", "node"));
+        for (key, namespace, name) in [
+            ("web/a", "", "a"),
+            ("web/a", "we", "a"),
+            ("web/a", "web", ""),
+            ("web/a", "", "web/a"),
+            ("node", "n", "ode"),
+            ("a/ab", "a", "b"),
+        ] {
+            assert_eq!(
+                equal(key, namespace, name),
+                KeyRef::from(key) == KeyRef::new(namespace, name),
+                "{key} {namespace} {name}"
+            );
+        }
     }
 }

@@ -1,12 +1,16 @@
 //! A watch under way, and how long it may stay silent.
 
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Context;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use tokio::time::Instant;
 
 use super::GRACE;
 use super::progress::Pace;
-use crate::source::{WatchEvent, WatchStream};
+use crate::source::{SourceError, WatchEvent, WatchStream};
 use crate::time::after;
 
 /// A server that marks the end of an initial state sends bookmarks about so often.
@@ -16,34 +20,22 @@ const QUICKEST_RHYTHM: Duration = Duration::from_secs(30);
 
 /// How often a server sends bookmarks, carried from watch to watch.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Rhythm {
-    beat: Option<Duration>,
-    /// True if the beat was heard, and not only expected.
-    heard: bool,
-}
+pub(super) struct Rhythm(Option<Duration>);
 
 impl Rhythm {
     /// The server has shown that it sends bookmarks.
     pub(super) fn expect(&mut self) {
-        self.beat.get_or_insert(USUAL_RHYTHM);
+        self.0.get_or_insert(USUAL_RHYTHM);
     }
 
     /// Two bookmarks came so far apart.
     fn hear(&mut self, gap: Duration) {
-        self.beat = Some(self.beat.unwrap_or(QUICKEST_RHYTHM).max(gap));
-        self.heard = true;
-    }
-
-    /// A watch fell silent: if no beat was ever heard, it may have been expected too soon.
-    pub(super) fn was_silent(&mut self) {
-        if !self.heard {
-            self.beat = self.beat.map(|beat| beat.saturating_mul(2));
-        }
+        self.0 = Some(self.0.unwrap_or(QUICKEST_RHYTHM).max(gap));
     }
 
     /// How long silence is believed: two and a half beats.
     fn patience(self) -> Option<Duration> {
-        self.beat.map(|beat| beat.saturating_mul(5) / 2)
+        self.0.map(|beat| beat.saturating_mul(5) / 2)
     }
 }
 
@@ -100,8 +92,16 @@ impl<T: Send + 'static> OpenWatch<T> {
         self.last_bookmark = None;
     }
 
+    /// The next event, its object shared: what is large is not moved about any more from here on.
+    pub(super) async fn next(&mut self) -> Option<Result<WatchEvent<Arc<T>>, SourceError>> {
+        let next = |context: &mut Context<'_>| {
+            self.events.poll_next_unpin(context).map(|event| Some(event?.map(WatchEvent::share)))
+        };
+        poll_fn(next).await
+    }
+
     /// Takes note of an event.
-    pub(super) fn hear(&mut self, event: &WatchEvent<T>, rhythm: &mut Rhythm) {
+    pub(super) fn hear<O>(&mut self, event: &WatchEvent<O>, rhythm: &mut Rhythm) {
         let now = Instant::now();
         self.heard += 1;
         self.last_heard = now;

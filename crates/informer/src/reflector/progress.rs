@@ -35,21 +35,22 @@ impl Pace {
 
     /// While a list or an initial state is coming, something must come all the time.
     pub(super) fn check(&mut self, meter: &Meter, objects: u64) -> Result<(), SourceError> {
-        self.check_if(true, meter, objects)
+        self.check_if(|came| came < OBJECTS, meter, objects)
     }
 
-    /// While nothing is owed, an object that has begun must come to its end.
+    /// While nothing is owed, a connection that is always in the middle of an object is behind: then only bytes count.
     pub(super) fn check_within(&mut self, meter: &Meter, objects: u64) -> Result<(), SourceError> {
-        self.check_if(self.within && meter.is_within(), meter, objects)
+        let within = self.within && meter.is_within();
+        self.check_if(|_| within, meter, objects)
     }
 
-    fn check_if(&mut self, owed: bool, meter: &Meter, objects: u64) -> Result<(), SourceError> {
+    fn check_if(&mut self, is_few: impl FnOnce(u64) -> bool, meter: &Meter, objects: u64) -> Result<(), SourceError> {
         if Instant::now() < self.due() {
             return Ok(());
         }
         // What turns out to be gone again is taken off the count.
         let (received, came) = (meter.received() - self.bytes, objects.saturating_sub(self.objects));
-        if owed && received < BYTES && came < OBJECTS {
+        if received < BYTES && is_few(came) {
             return Err(SourceError::Stalled { received, objects: came, within: self.deadline });
         }
         *self = Self { objects, ..Self::new(self.deadline, meter) };

@@ -198,6 +198,16 @@ impl<T: Send + 'static> WatchStream<T> {
 }
 
 impl<T> WatchEvent<T> {
+    /// The same with the one `Arc` that store and handlers will share.
+    pub(crate) fn share(self) -> WatchEvent<Arc<T>> {
+        match self {
+            Self::Added(item) => WatchEvent::Added(item.share()),
+            Self::Modified(item) => WatchEvent::Modified(item.share()),
+            Self::Deleted(item) => WatchEvent::Deleted(item.share()),
+            Self::Bookmark { version, initial_events_end } => WatchEvent::Bookmark { version, initial_events_end },
+        }
+    }
+
     /// True if something happened to some object, and that is all that could be read.
     pub(crate) fn is_of_nobody_knows_what(&self) -> bool {
         match self {
@@ -205,6 +215,15 @@ impl<T> WatchEvent<T> {
                 bad.key.is_none()
             }
             _ => false,
+        }
+    }
+}
+
+impl<T> Decoded<T> {
+    fn share(self) -> Decoded<Arc<T>> {
+        match self {
+            Self::Object(object) => Decoded::Object(Arc::new(object)),
+            Self::Bad(bad) => Decoded::Bad(bad),
         }
     }
 }

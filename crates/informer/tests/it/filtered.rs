@@ -71,6 +71,20 @@ fn a_filtered_handler_inside_another_is_told_what_it_should_be() {
 fn what_stops_matching_is_not_said_to_be_final_for_it_lives() {
     let notes = Notes::default();
     let mut handler = Filtered::new(|thing: &Thing| thing.values == ["red"], notes.clone());
+    handler.on_event(Event::Added { object: red("web/a@1"), initial: true });
     handler.on_event(Event::Updated { old: red("web/a@1"), new: other("web/a@2") });
-    assert_eq!(*notes.0.lock(), ["Deleted(web/a@1, last known)"]);
+    assert_eq!(*notes.0.lock(), ["Added(web/a@1, initial)", "Deleted(web/a@1, last known)"]);
+}
+
+// A folded history leaves out how an object came to match, or ceased to.
+#[test]
+fn a_deletion_is_told_of_what_was_told_whatever_the_last_state_was() {
+    let notes = Notes::default();
+    let mut handler = Filtered::new(|thing: &Thing| thing.values == ["red"], notes.clone());
+    handler.on_event(Event::Added { object: other("web/a@1"), initial: true });
+    handler.on_event(Event::Deleted(Deleted::Final(red("web/a@3"))));
+    assert_eq!(*notes.0.lock(), [""; 0], "it was never announced");
+    handler.on_event(Event::Added { object: red("web/b@1"), initial: true });
+    handler.on_event(Event::Deleted(Deleted::Final(other("web/b@3"))));
+    assert_eq!(*notes.0.lock(), ["Added(web/b@1, initial)", "Deleted(web/b@3, final)"]);
 }

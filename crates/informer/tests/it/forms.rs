@@ -104,6 +104,16 @@ fn filtered_maps_what_comes_to_match_and_what_no_longer_does() {
             })
             .on_resync(move |thing| *resync.lock() = format!("resync {}", version(&thing)));
         let mut filtered = Filtered::new(|thing: &Thing| !thing.values.is_empty(), handlers);
+        // What was known before, if the event is about something known.
+        let before = match &event {
+            Event::Added { .. } => None,
+            Event::Updated { old, .. } => Some(old.clone()),
+            Event::Resynced(_) | Event::Deleted(_) => Some(event.object().clone()),
+        };
+        if let Some(object) = before {
+            filtered.on_event(Event::Added { object, initial: true });
+            told.lock().clear();
+        }
         filtered.on_event(event);
         assert_eq!(*told.lock(), expected, "{description}");
     }

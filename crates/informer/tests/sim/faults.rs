@@ -8,12 +8,13 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 
 /// Every kind of fault there is, by the name under which it is counted.
-pub(crate) const KINDS: [&str; 27] = [
+pub(crate) const KINDS: [&str; 28] = [
     "bookmark_version",
     "compact",
     "content_type",
     "corrupt_byte",
     "delay",
+    "delay_event",
     "disconnect",
     "drip",
     "duplicate_event",
@@ -51,14 +52,14 @@ fn one(random: &mut StdRng) -> Fault {
     // At any byte: between frames, inside of one, before the first.
     let at = random.random_range(0..3000);
     let events = random.random_range(0..5);
-    match random.random_range(0..26) {
+    match random.random_range(0..27) {
         0 => Fault::reset_after_bytes(at),
         1 => Fault::new(Action::EndAfterBytes(at)),
         2 => Fault::new(Action::StallAfterBytes(at)),
         3 => Fault::new(Action::CorruptByte(at)),
-        // Nine bytes a second, say. Above some 170 whole objects come often enough to count as progress, for as long as a
+        // Nine bytes a second, say. Above some 140 whole objects come often enough to count as progress, for as long as a
         // backlog lasts: that is slow, and no fault.
-        4 => Fault::new(Action::Drip { bytes: random.random_range(1..170), pause: Duration::from_secs(1) }),
+        4 => Fault::new(Action::Drip { bytes: random.random_range(1..130), pause: Duration::from_secs(1) }),
         5 | 6 => Fault::error_event(*[410, 410, 429, 500, 504].choose(random).unwrap(), events),
         7 => Fault::end_after_events(events),
         8 => Fault::withhold_end_bookmark(),
@@ -81,9 +82,15 @@ fn one(random: &mut StdRng) -> Fault {
         23 => Fault::list(ListFlaw::NoVersion).verb(Verb::List),
         24 => Fault::list(*[ListFlaw::Table, ListFlaw::MetadataOnly, ListFlaw::OtherKind].choose(random).unwrap())
             .verb(Verb::List),
+        25 => silence(events + 1),
         // Lists are asked for only where this fails.
         _ => Fault::status(422).query_contains("sendInitialEvents"),
     }
+}
+
+/// Nothing comes any more from the nth event on, and nothing says so: not even half a line.
+pub(crate) fn silence(nth: u64) -> Fault {
+    Fault::new(Action::DelayEvent { nth, delay: Duration::from_secs(10_000) })
 }
 
 /// The objects that inserted lines are about. They cannot be read from them.

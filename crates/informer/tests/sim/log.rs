@@ -10,6 +10,8 @@ const LENGTH: usize = 100;
 
 struct Log {
     start: Instant,
+    /// What the cluster is like.
+    plan: Vec<String>,
     lines: VecDeque<String>,
 }
 
@@ -19,7 +21,7 @@ thread_local! {
 
 /// Forgets the cluster before.
 pub(crate) fn start() {
-    LOG.set(Some(Log { start: Instant::now(), lines: VecDeque::new() }));
+    LOG.set(Some(Log { start: Instant::now(), plan: Vec::new(), lines: VecDeque::new() }));
 }
 
 /// Remembers something, with the simulated time at which it happened.
@@ -33,7 +35,14 @@ pub(crate) fn note(what: impl FnOnce() -> String) {
     });
 }
 
+/// Says what the cluster is like; that is never forgotten.
+pub(crate) fn plan(what: String) {
+    LOG.with_borrow_mut(|log| log.iter_mut().for_each(|log| log.plan.push(what.clone())));
+}
+
 /// Prints what is remembered.
 pub(crate) fn print() {
-    LOG.with_borrow(|log| log.iter().flat_map(|log| &log.lines).for_each(|line| println!("{line}")));
+    LOG.with_borrow(|log| {
+        log.iter().flat_map(|log| log.plan.iter().chain(&log.lines)).for_each(|line| println!("{line}"));
+    });
 }

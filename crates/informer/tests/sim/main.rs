@@ -10,6 +10,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests say what is wrong by panicking, and print")]
 
+mod acts;
 mod faults;
 mod log;
 mod members;
@@ -73,6 +74,7 @@ fn simulate(seed: u64) -> Report {
         log::start();
         let mut random = StdRng::seed_from_u64(seed);
         let plan = Plan::draw(seed, &mut random);
+        log::plan(format!("follows {:?} {:?}, {:?}", plan.namespaces, plan.label, plan.options));
         seam::set(plan.seam);
         let report = match plan.view {
             true => whole_life::<View<Data>>(plan, random).await,
@@ -93,6 +95,7 @@ fn simulate(seed: u64) -> Report {
 async fn whole_life<T: Subject>(plan: Plan, random: StdRng) -> Report {
     let mut world = World::<T>::new(plan, random);
     world.live().await;
+    world.last_act().await;
     world.calm_down().await;
     world.end().await
 }

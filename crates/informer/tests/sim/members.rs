@@ -54,8 +54,6 @@ impl<T: Subject> World<T> {
             0 | 1 => None,
             _ => Some(*Form::WITHOUT_THREAD.choose(&mut self.random).unwrap()),
         };
-        let form = form
-            .map(|form| if form == Form::Filtered && std::env::var("LENIENT").is_ok() { Form::Trait } else { form }); // TEMP
         // So slow that everything that is there takes eight seconds at most; it could not keep up with resyncs otherwise.
         let slowest = 8000 / self.plan.keys as u64;
         let pace = self.random.random_bool(0.5).then(|| Duration::from_millis(self.random.random_range(1..slowest)));

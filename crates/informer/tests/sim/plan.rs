@@ -8,6 +8,8 @@ use rand::RngExt as _;
 use rand::rngs::StdRng;
 use serde_json::json;
 
+use crate::log;
+
 pub(crate) const NAMESPACES: [&str; 3] = ["a", "a-b", "b"];
 
 /// A list, or an initial stream, takes no longer than this: it is part of every time in which something must be right.
@@ -31,6 +33,11 @@ pub(crate) struct Plan {
     pub(crate) label: Option<&'static str>,
     pub(crate) options: InformerOptions,
     pub(crate) page_size: Option<usize>,
+    pub(crate) resync_period: Option<Duration>,
+    /// How much goes wrong, of what might: what is healed by the next fault shows only where there is none.
+    pub(crate) trouble: f64,
+    /// How much of what is written cannot be read.
+    pub(crate) unreadable: f64,
 }
 
 impl Plan {
@@ -48,8 +55,25 @@ impl Plan {
         };
         let label = if random.random_bool(0.3) { Some("1") } else { None };
         let page_size = random.random_bool(0.4).then(|| random.random_range(1..20));
-        let options = options(seed, page_size, random);
-        Self { seam, view, blocking, busy, server, keys, namespaces, label, options, page_size }
+        let resync_period = random.random_bool(0.3).then(|| Duration::from_secs(random.random_range(20..400)));
+        let options = options(seed, page_size, resync_period, random);
+        let unreadable = if random.random_bool(0.15) { 0.1 } else { 0.01 };
+        let trouble = if random.random_bool(0.2) { 0.05 } else { 1.0 };
+        Self {
+            seam,
+            view,
+            blocking,
+            busy,
+            server,
+            keys,
+            namespaces,
+            label,
+            options,
+            page_size,
+            resync_period,
+            trouble,
+            unreadable,
+        }
     }
 
     /// The namespaces, for all informers.
@@ -60,9 +84,12 @@ impl Plan {
 
 /// A server that remembers little, and takes its time.
 fn server(seed: u64, keys: usize, random: &mut StdRng) -> ApiServer {
+    // Old servers send none, or seldom, and do not stream.
+    let old = random.random_bool(0.1);
+    let bookmarks = if old && random.random_bool(0.7) { 100_000 } else { random.random_range(1..60) };
     let mut server = ApiServer::builder()
         .seed(seed)
-        .bookmark_interval(Duration::from_secs(random.random_range(1..60)))
+        .bookmark_interval(Duration::from_secs(bookmarks))
         .history(random.random_range(5..200));
     if random.random_bool(0.1) {
         server = server.history_bytes(random.random_range(2_000..50_000));
@@ -70,7 +97,7 @@ fn server(seed: u64, keys: usize, random: &mut StdRng) -> ApiServer {
     if random.random_bool(0.1) {
         server = server.max_watch_lag(random.random_range(1..50));
     }
-    if random.random_bool(0.1) {
+    if old {
         server = server.streaming_lists(false);
     }
     if random.random_bool(0.5) {
@@ -80,6 +107,7 @@ fn server(seed: u64, keys: usize, random: &mut StdRng) -> ApiServer {
         let (progress, longest) = (Duration::from_millis(1500) * objects, LONGEST_LIST * objects / keys as u32);
         server = server.initial_pace(objects as usize, pause.min(progress).min(longest));
     }
+    log::plan(format!("{server:?}, {keys} keys"));
     let server = server.build();
     for namespace in NAMESPACES {
         server.create("namespaces", None, json!({"metadata": {"name": namespace}})).unwrap();
@@ -88,11 +116,16 @@ fn server(seed: u64, keys: usize, random: &mut StdRng) -> ApiServer {
 }
 
 /// Limits that are small against what there is.
-fn options(seed: u64, page_size: Option<usize>, random: &mut StdRng) -> InformerOptions {
+fn options(
+    seed: u64,
+    page_size: Option<usize>,
+    resync_period: Option<Duration>,
+    random: &mut StdRng,
+) -> InformerOptions {
     let order = if random.random_bool(0.3) { QueueOrder::PerObject } else { QueueOrder::Ordered };
     let mut options = InformerOptions::new().seed(seed).queue_order(order);
-    if random.random_bool(0.2) {
-        options = options.resync_period(Duration::from_secs(random.random_range(20..400)));
+    if let Some(period) = resync_period {
+        options = options.resync_period(period);
     }
     if random.random_bool(0.2) {
         options = options.relist_period(Duration::from_secs(random.random_range(60..2000)));

@@ -1,13 +1,11 @@
 //! Whether the informer can know how often its server sends bookmarks: then it notices within minutes that a connection is
 //! dead, and otherwise only when the watch should have ended.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use kube_embedded_apiserver::{ApiServer, Verb};
-use kube_informer::reflector::ReflectorError;
-use kube_informer::{Health, InformerError, Object, SharedInformer};
+use kube_informer::{Health, Object, SharedInformer};
 use tokio::time::Instant;
+
+use crate::log;
 
 /// What can be seen of it from outside, for one informer.
 #[derive(Default)]
@@ -16,8 +14,6 @@ pub(crate) struct Rhythm {
     began: u64,
     /// How it got synced; `None` if it is not.
     synced_by_stream: Option<bool>,
-    /// How often a watch was given up since nothing came.
-    silences: Arc<AtomicU64>,
     /// True once several bookmarks came in one watch.
     heard: bool,
 }
@@ -29,15 +25,8 @@ impl Rhythm {
     /// That of an informer that has just been made.
     pub(crate) fn of<T: Object>(informer: &SharedInformer<T>, server: &ApiServer) -> Self {
         let began = server.requests().last().map_or(0, |request| request.id);
-        let rhythm = Self { began, ..Self::default() };
-        let silences = rhythm.silences.clone();
-        informer.on_error(move |error| {
-            crate::log::note(|| format!("error: {error}"));
-            if matches!(error, InformerError::Reflector { error: ReflectorError::Silent { .. }, .. }) {
-                silences.fetch_add(1, Ordering::Relaxed);
-            }
-        });
-        rhythm
+        informer.on_error(|error| log::note(|| format!("error: {error}")));
+        Self { began, ..Self::default() }
     }
 
     /// Takes note of the first sync: one without a list was by streams that ended with their bookmarks.
@@ -65,8 +54,8 @@ impl Rhythm {
         self.heard |= same(before, after) && all_heard(before, middle) && all_heard(middle, after);
     }
 
-    /// True if the rhythm was heard; or is expected, as after each initial stream, and was not doubted since.
+    /// True if the rhythm was heard; or is expected, as after each initial stream.
     pub(crate) fn is_known(&self) -> bool {
-        self.heard || self.synced_by_stream == Some(true) && self.silences.load(Ordering::Relaxed) == 0
+        self.heard || self.synced_by_stream == Some(true)
     }
 }

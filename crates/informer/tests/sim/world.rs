@@ -34,6 +34,8 @@ pub(crate) struct World<T: Subject> {
     pub(crate) informer: SharedInformer<T>,
     pub(crate) by_label: Option<Index<T>>,
     pub(crate) rhythm: Rhythm,
+    /// When the informer was started.
+    began: Instant,
     /// Of all that ever were.
     pub(crate) witnesses: Vec<SharedWitness>,
     pub(crate) members: Vec<Member>,
@@ -61,6 +63,7 @@ impl<T: Subject> World<T> {
             informer,
             by_label: None,
             rhythm,
+            began: Instant::now(),
             witnesses: Vec::new(),
             members: Vec::new(),
             restored: false,
@@ -83,11 +86,12 @@ impl<T: Subject> World<T> {
             self.break_something();
         }
         self.factory.start().unwrap();
+        self.began = Instant::now();
         for _ in 0..self.random.random_range(100..600) {
             match self.random.random_range(0..1000) {
                 0..720 => drop(self.write()),
                 720..810 => self.pause().await,
-                810..885 => self.break_something(),
+                810..885 if self.random.random_bool(self.plan.trouble) => self.break_something(),
                 885..892 => self.restore().await,
                 892..900 => {
                     log::note(|| "faults are cleared".to_owned());
@@ -101,6 +105,7 @@ impl<T: Subject> World<T> {
                 955..965 => self.relist().await,
                 965..970 => self.verify().await,
                 970..985 => self.write_and_wait().await,
+                985..1000 => self.write_at_resync().await,
                 _ => self.pause().await,
             }
             self.check();
@@ -118,13 +123,13 @@ impl<T: Subject> World<T> {
     }
 
     /// Somebody creates, changes or deletes an object; now and then one that is not as it should be. Gives its key.
-    fn write(&mut self) -> ObjectKey {
+    pub(crate) fn write(&mut self) -> ObjectKey {
         let namespace = *NAMESPACES.choose(&mut self.random).unwrap();
         let name = format!("c{}", self.random.random_range(0..self.plan.keys / NAMESPACES.len()));
         let number = self.random.random_range(0..1000).to_string();
-        let data = match self.random.random_range(0..100) {
-            0 => json!({"n": 5}),
-            1..10 => json!({"n": number, "long": "x".repeat(self.random.random_range(100..3000))}),
+        let data = match self.random.random_range(0..10) {
+            _ if self.random.random_bool(self.plan.unreadable) => json!({"n": 5}),
+            0 => json!({"n": number, "long": "x".repeat(self.random.random_range(100..3000))}),
             _ => json!({"n": number}),
         };
         let labels = json!({"l": self.random.random_range(0..3).to_string()});
@@ -157,17 +162,33 @@ impl<T: Subject> World<T> {
         if pause < Duration::from_secs(60) {
             return tokio::time::sleep(pause).await;
         }
+        let (start, lists) = (Instant::now(), self.failed_lists());
         if self.plan.busy {
-            // Something else than what the informer follows: the server has news for bookmarks.
-            self.heartbeats += 1;
-            let node = json!({"metadata": {"name": "n", "labels": {"beat": self.heartbeats.to_string()}}});
-            let server = &self.plan.server;
-            server.update("nodes", None, node.clone()).or_else(|_| server.create("nodes", None, node)).unwrap();
+            self.heartbeat();
         }
-        // What was on its way has come by then; and in twice a minute two bookmarks come.
+        self.listen_for_bookmarks(pause).await;
+        self.check_lists(start, lists);
+    }
+
+    /// Somebody writes something else than what the informer follows: the server has news for bookmarks.
+    pub(crate) fn heartbeat(&mut self) {
+        self.heartbeats += 1;
+        let node = json!({"metadata": {"name": "n", "labels": {"beat": self.heartbeats.to_string()}}});
+        let server = &self.plan.server;
+        server.update("nodes", None, node.clone()).or_else(|_| server.create("nodes", None, node)).unwrap();
+    }
+
+    /// Lets time pass in which nothing is written.
+    pub(crate) async fn wait_and_count_lists(&mut self, pause: Duration) {
+        let (start, lists) = (Instant::now(), self.failed_lists());
+        tokio::time::sleep(pause).await;
+        self.check_lists(start, lists);
+    }
+
+    /// What was on its way has come after a moment; and in twice a minute two bookmarks come.
+    pub(crate) async fn listen_for_bookmarks(&mut self, pause: Duration) {
         let (moment, minute) =
             (Duration::from_secs(10), ((pause - Duration::from_secs(10)) / 2).min(Duration::from_secs(61)));
-        let (start, lists) = (Instant::now(), self.failed_lists());
         tokio::time::sleep(moment).await;
         let faults = self.plan.server.faults().counts();
         let before = Rhythm::sample(&self.informer.health());
@@ -178,9 +199,12 @@ impl<T: Subject> World<T> {
             self.rhythm.quiet_between(&[before, middle, Rhythm::sample(&self.informer.health())]);
         }
         tokio::time::sleep(pause - moment - 2 * minute).await;
-        // With delays that double up to 30 seconds, and start over after two healthy minutes at the earliest.
-        let (minutes, parts) = (start.elapsed().as_secs() / 60, self.plan.namespaces.len().max(1) as u64);
-        let (lists, bound) = (self.failed_lists() - lists, parts * (10 + 5 * minutes));
+    }
+
+    /// Everything is asked for again with delays that double up to 30 seconds, and start over after two healthy minutes.
+    fn check_lists(&self, since: Instant, before: u64) {
+        let (minutes, parts) = (since.elapsed().as_secs() / 60, self.plan.namespaces.len().max(1) as u64);
+        let (lists, bound) = (self.failed_lists() - before, parts * (10 + 5 * minutes));
         assert!(lists <= bound, "everything was asked for {lists} times in {minutes} minutes, {bound} would do");
     }
 
@@ -246,7 +270,12 @@ impl<T: Subject> World<T> {
     /// The informer ends, and a new one takes its place.
     async fn begin_anew(&mut self) {
         log::note(|| "the informer begins anew".to_owned());
-        self.informer.stop().await;
+        if self.random.random_bool(0.5) {
+            self.informer.stop().await;
+        } else {
+            // No call takes as long as this.
+            self.informer.stop_within(Duration::from_secs(10)).await.unwrap();
+        }
         assert!(self.informer.health().stopped && self.informer.is_stopped());
         for member in self.members.drain(..) {
             member.witness.lock().unwrap().end();
@@ -254,6 +283,7 @@ impl<T: Subject> World<T> {
         self.by_label = None;
         self.informer = new_informer(&self.factory, &self.plan);
         self.rhythm = Rhythm::of(&self.informer, &self.plan.server);
+        self.began = Instant::now();
         self.add_member();
     }
 
@@ -297,7 +327,15 @@ impl<T: Subject> World<T> {
     async fn write_and_wait(&mut self) {
         let (key, version) = (self.write(), ResourceVersion::from(self.plan.server.revision()));
         let limit = Duration::from_secs(self.random.random_range(1..100));
-        let outcome = self.informer.wait_for_version(&version).within(limit).await;
+        let outcome = if self.random.random_bool(0.8) {
+            self.informer.wait_for_version(&version).within(limit).await
+        } else {
+            // The same for an object that is there: it is seen as it was written, or as something later.
+            let there = self.truth().readable().contains_key(&key);
+            let is_new = |object: &T| ResourceVersion::from(object.id().version).is_at_least(&version);
+            let seen = self.informer.wait_for(&key, |object| object.is_some_and(is_new) || !there && object.is_none());
+            seen.within(limit).await.map(|_| ())
+        };
         log::note(|| format!("version {version} was waited for: {outcome:?}"));
         match outcome {
             Ok(()) => {
@@ -314,6 +352,19 @@ impl<T: Subject> World<T> {
             Err(WaitError::TimedOut { .. }) => {}
             Err(WaitError::VersionsRestarted | WaitError::NotComparable { .. }) if !self.honest => {}
             Err(error) => panic!("version {version}: {error}"),
+        }
+    }
+
+    /// Somebody writes in the very moment of a resync.
+    async fn write_at_resync(&mut self) {
+        let Some(period) = self.plan.resync_period else { return };
+        let periods = self.began.elapsed().as_millis() / period.as_millis() + 1;
+        tokio::time::sleep_until(self.began + period * periods as u32).await;
+        for _ in 0..self.random.random_range(1..30) {
+            self.write();
+            if self.random.random_bool(0.3) {
+                tokio::task::yield_now().await;
+            }
         }
     }
 

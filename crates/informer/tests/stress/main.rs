@@ -12,11 +12,13 @@ mod arena;
 mod oracle;
 mod runtime;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::QueueOrder;
 use kube_informer::representation::Identity;
+use tokio::runtime::Builder;
 
 use arena::{Arena, Subject};
 
@@ -28,7 +30,10 @@ fn seconds() -> Duration {
 }
 
 fn stress<T: Subject>(order: QueueOrder) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    // Threads give way at drawn places too: what others do in between is what this is about.
+    let seeds = AtomicU64::new(0);
+    let give_way = move || kube_informer::seam::set(Some(seeds.fetch_add(1, Ordering::Relaxed)));
+    let runtime = Builder::new_multi_thread().worker_threads(4).on_thread_start(give_way).enable_all().build().unwrap();
     runtime.block_on(async {
         let arena = Arena::<T>::new(order);
         arena.fight(seconds()).await;

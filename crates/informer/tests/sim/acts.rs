@@ -1,0 +1,101 @@
+//! Last acts: what shows only if several things are done on purpose, right before all faults end.
+
+use std::time::Duration;
+
+use kube_embedded_apiserver::{Action, Fault, Verb};
+use kube_informer::Phase;
+use rand::RngExt as _;
+use tokio::time::Instant;
+
+use crate::subject::Subject;
+use crate::world::{RESOURCE, World};
+use crate::{faults, log};
+
+/// An initial stream may take a minute to be answered, half a minute to send everything, and another one to say so. One that
+/// brings too little is given up after a minute at most.
+const LONGEST_STREAM: Duration = Duration::from_secs(180);
+
+impl<T: Subject> World<T> {
+    pub(crate) async fn last_act(&mut self) {
+        match self.random.random_range(0..20) {
+            0..2 => {
+                let silence = faults::silence(self.random.random_range(1..10));
+                self.spoil_watches(silence).await;
+            }
+            2 => {
+                let stall = Action::StallAfterBytes(self.random.random_range(300..3000));
+                self.spoil_watches(Fault::new(stall)).await;
+            }
+            3 => {
+                let drip = Action::Drip { bytes: self.random.random_range(1..130), pause: Duration::from_secs(1) };
+                self.spoil_watches(Fault::new(drip)).await;
+            }
+            4 => self.withhold_ends().await,
+            5 if self.parts() == 1 => self.expire_after_each_initial_state().await,
+            _ => {}
+        }
+    }
+
+    fn parts(&self) -> usize {
+        self.plan.namespaces.len().max(1)
+    }
+
+    fn add_fault(&self, fault: Fault, times: usize) {
+        log::note(|| format!("last act: {fault:?}"));
+        self.plan.server.faults().add(fault.verb(Verb::Watch).resource(RESOURCE).times(times as u64));
+    }
+
+    /// Cuts the watches, and forgets what happened since: everything is asked for again.
+    fn force_relist(&mut self) {
+        self.plan.server.disconnect_watches();
+        for _ in 0..5 {
+            self.write();
+        }
+        self.plan.server.compact();
+    }
+
+    /// All is well; then the connections go bad, and everything that is written is written in vain.
+    async fn spoil_watches(&mut self, fault: Fault) {
+        self.plan.server.faults().clear();
+        if self.random.random_bool(0.7) {
+            self.heartbeat();
+            self.listen_for_bookmarks(Duration::from_secs(200)).await;
+        }
+        self.add_fault(fault, self.parts());
+        match self.random.random_bool(0.5) {
+            true => self.plan.server.disconnect_watches(),
+            false => self.force_relist(),
+        }
+        for _ in 0..40 {
+            self.write();
+            if self.random.random_bool(0.3) {
+                tokio::time::sleep(Duration::from_millis(self.random.random_range(1..2000))).await;
+            }
+        }
+    }
+
+    /// Initial streams do not say that they are complete, while changes keep coming.
+    async fn withhold_ends(&mut self) {
+        self.add_fault(Fault::withhold_end_bookmark(), 1000);
+        self.force_relist();
+        let mut since = Instant::now();
+        for _ in 0..240 {
+            self.write();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let health = self.informer.health();
+            if !health.parts.iter().any(|part| matches!(part.phase, Phase::Streaming { .. })) {
+                since = Instant::now();
+            }
+            assert!(since.elapsed() < LONGEST_STREAM, "an initial stream does not end: {health:#?}");
+        }
+    }
+
+    /// Each initial stream is followed by the news that its version has expired.
+    async fn expire_after_each_initial_state(&mut self) {
+        self.force_relist();
+        let truth = self.truth();
+        let events = truth.readable().len() + truth.unreadable().len() + 1;
+        self.add_fault(Fault::error_event(410, events as u64), 1000);
+        self.wait_and_count_lists(Duration::from_secs(300)).await;
+    }
+}
