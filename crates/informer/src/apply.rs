@@ -18,6 +18,7 @@ use tracing::{debug, trace};
 
 pub(crate) use self::changes::BYTES;
 pub use self::changes::{Changes, ChangesSink, InHand, OnError};
+pub(crate) use self::part::Outdated;
 use self::part::{Part, advance, lowest_version, part_of};
 use crate::health::{HealthBoard, InformerError};
 use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope};
@@ -52,6 +53,7 @@ pub(crate) struct Writing<T> {
 pub(crate) struct Applier<T> {
     writing: Arc<Mutex<Writing<T>>>,
     parts: Vec<Part>,
+    outdated: Outdated,
     progress: watch::Sender<Progress>,
     health: HealthBoard,
     /// What went wrong in the batch at hand.
@@ -62,11 +64,12 @@ impl<T: Object> Applier<T> {
     pub(crate) fn new(
         writing: Arc<Mutex<Writing<T>>>,
         scopes: impl IntoIterator<Item = Scope>,
+        outdated: Outdated,
         progress: watch::Sender<Progress>,
         health: HealthBoard,
     ) -> Self {
         let parts = scopes.into_iter().map(|scope| Part { scope, ..Part::default() }).collect();
-        Self { writing, parts, progress, health, failed: Vec::new() }
+        Self { writing, parts, outdated, progress, health, failed: Vec::new() }
     }
 
     /// Makes the changes of a batch, tells everybody, and gives back what went wrong.
@@ -162,7 +165,7 @@ impl<T: Object> Applier<T> {
         // What belongs to none of the namespaces that were asked for, nobody would ever take away again.
         let Some(part) = part_of(&mut self.parts, id.key.namespace()) else { return };
         advance(&mut part.seen, id.known_version());
-        let (initial, reuse) = (!part.listed, !part.replaces_outdated(id.key));
+        let (initial, reuse) = (!part.listed, !self.outdated.remove(id.key));
         self.health.decodable(id.key);
         match writer.put_if(object.clone(), |known| is_news(&object, known, reuse)) {
             Put::Kept => trace!(key = %id.key, "nothing new"),
@@ -174,14 +177,15 @@ impl<T: Object> Applier<T> {
     fn delete(&mut self, object: Arc<T>, writer: &mut StoreWriter<T>, events: &mut Vec<Event<T>>) {
         let id = object.id();
         self.saw(id.key.namespace(), id.known_version());
-        let reuse = !part_of(&mut self.parts, id.key.namespace()).is_some_and(|part| part.replaces_outdated(id.key));
+        let reuse = !self.outdated.remove(id.key);
         let is_older = |known: &Arc<T>| reuse && id.is_older_than(&known.id());
         match writer.remove_if(id.key, |known| !is_older(known)) {
-            None => trace!(key = %id.key, "not known, or made since"),
             Some(_) => {
                 self.health.decodable(id.key);
                 events.push(Event::Deleted(Deleted::Final(object)));
             }
+            None if writer.store().contains(id.key) => trace!(key = %id.key, "made since"),
+            None => self.health.decodable(id.key),
         }
     }
 
@@ -193,7 +197,7 @@ impl<T: Object> Applier<T> {
         writer: &mut StoreWriter<T>,
         events: &mut Vec<Event<T>>,
     ) {
-        let reuse = !part_of(&mut self.parts, key.namespace()).is_some_and(|part| part.replaces_outdated(key));
+        let reuse = !self.outdated.remove(key);
         let made_since = |known: &Arc<T>| {
             let known = known.id().known_version();
             reuse && known.zip(version.as_ref()).is_some_and(|(known, gone)| gone.is_older_than(&known))
@@ -214,14 +218,14 @@ impl<T: Object> Applier<T> {
     async fn replace(&mut self, list: Replacement<T>) {
         let mark = list.full_mark();
         let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) else { return };
-        let (initial, outdated) = (!part.listed, std::mem::take(&mut part.outdated));
+        let initial = !part.listed;
         part.version = mark.version.clone();
         part.seen = None;
         let version = lowest_version(&self.parts);
         let writing = self.writing.clone();
         loop {
             let mut transaction = writing.lock().writer.begin();
-            let events = prepare(&mut transaction, &list, initial, &outdated).await;
+            let events = prepare(&mut transaction, &list, initial, &self.outdated).await;
             transaction.set_version(version.clone());
             let mut writing = writing.lock();
             // Somebody may have added an index meanwhile; then it is all done once more, with that index.
@@ -233,12 +237,11 @@ impl<T: Object> Applier<T> {
             }
         }
         let store = writing.lock().writer.store().clone();
-        if let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) {
-            let listed: HashSet<KeyRef<'_>> = list.objects.iter().map(|object| object.id().key).collect();
-            part.outdated = outdated;
-            part.outdated.retain(|key| !listed.contains(&key.into()) && store.contains(key));
+        for object in &list.objects {
+            self.outdated.remove(object.id().key);
+            self.health.decodable(object.id().key);
         }
-        list.objects.iter().for_each(|object| self.health.decodable(object.id().key));
+        self.outdated.retain(|key| store.contains(key));
         // Last: a list may hold a good state of an object and a later one that could not be read.
         list.undecodable.into_iter().for_each(|bad| self.unread(bad));
     }
@@ -276,9 +279,9 @@ impl<T: Object> Applier<T> {
         for part in self.parts.iter_mut().filter(|part| part.scope == *scope) {
             part.version = None;
             part.seen = None;
-            let keys = known.iter().map(|object| object.id().key).filter(|key| in_scope(scope, *key));
-            part.outdated = keys.map(ObjectKey::from).collect();
         }
+        let keys = known.iter().map(|object| object.id().key).filter(|key| in_scope(scope, *key));
+        self.outdated.extend(keys.map(ObjectKey::from));
         self.progress.send_modify(|progress| {
             progress.epoch += 1;
             progress.version = None;
@@ -342,7 +345,7 @@ async fn prepare<T: Object>(
     store: &mut Transaction<T>,
     list: &Replacement<T>,
     initial: bool,
-    outdated: &HashSet<ObjectKey>,
+    outdated: &Outdated,
 ) -> Vec<Event<T>> {
     let (mut events, mut pieces) = (Vec::new(), Pieces::default());
     if list.is_conclusive() {
@@ -366,7 +369,7 @@ async fn prepare<T: Object>(
         }
     }
     for object in &list.objects {
-        let reuse = outdated.is_empty() || !outdated.contains(&ObjectKey::from(object.id().key));
+        let reuse = !outdated.contains(object.id().key);
         // Equal uid and version: the `Arc` that everybody already holds stays, and nobody is told.
         match store.put_if(object.clone(), |known| is_news(object, known, reuse)) {
             Put::Kept => {}

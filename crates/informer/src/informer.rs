@@ -29,7 +29,7 @@ use self::tasks::{apply_all, keep_time, supervised};
 pub use self::verify::Difference;
 use self::verify::Questions;
 pub use self::waiting::Waiting;
-use crate::apply::{Applier, Changes, ChangesSink, Progress, Writing};
+use crate::apply::{Applier, Changes, ChangesSink, Outdated, Progress, Writing};
 use crate::health::{Health, HealthBoard, InformerError};
 use crate::lister::Lister;
 use crate::object::{KeyRef, Object, ResourceType, ResourceVersion};
@@ -76,6 +76,7 @@ struct Core<T> {
     resource: Option<ResourceType>,
     store: Store<T>,
     sink: ChangesSink<T>,
+    outdated: Outdated,
     writing: Arc<Mutex<Writing<T>>>,
     health: HealthBoard,
     progress: watch::Receiver<Progress>,

@@ -232,6 +232,10 @@ where
                     }
                 }
                 Next::Relist(moment) => {
+                    if !moment.is_zero() {
+                        let (until, why) = (after(Instant::now(), moment), "everything is asked for again".to_owned());
+                        self.sink.phase(Phase::BackingOff { until, why });
+                    }
                     self.pause(moment).await;
                     return Ok(());
                 }
@@ -353,8 +357,8 @@ where
             }
             Err(error) if error.is_lost_connection() => {
                 self.place.doubt();
-                // One that worked for a while has earned a new connection at once.
-                if !worked {
+                // One that worked for a while has earned a new connection at once, and so has who waited long enough.
+                if !worked && !matches!(error, ReflectorError::Silent { .. }) {
                     return Next::WaitThenWatch(error);
                 }
                 self.report(&error);

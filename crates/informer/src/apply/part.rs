@@ -1,6 +1,10 @@
 //! How far each part of a collection has come.
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
 
 use crate::object::{KeyRef, ObjectKey, ResourceVersion, Scope};
 
@@ -14,16 +18,50 @@ pub(super) struct Part {
     pub(super) seen: Option<ResourceVersion>,
     /// True once a list was applied in full.
     pub(super) listed: bool,
-    /// What is known from before the server was restored to an older state: its versions mean nothing.
-    pub(super) outdated: HashSet<ObjectKey>,
     /// The last request for a relist that has been answered.
     pub(super) relists: u64,
 }
 
-impl Part {
+/// What is known from before the server was restored to an older state: its versions mean nothing, and none of it is reused.
+/// Cloning gives another handle to the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outdated(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Read with each change, and therefore without the lock.
+    any: AtomicBool,
+    keys: Mutex<HashSet<ObjectKey>>,
+}
+
+impl Outdated {
+    /// True if what is known of an object is outdated.
+    pub(crate) fn contains(&self, key: KeyRef<'_>) -> bool {
+        self.0.any.load(Ordering::Relaxed) && self.0.keys.lock().contains(&ObjectKey::from(key))
+    }
+
     /// True if what is known of an object is outdated; it no longer is.
-    pub(super) fn replaces_outdated(&mut self, key: KeyRef<'_>) -> bool {
-        !self.outdated.is_empty() && self.outdated.remove(&ObjectKey::from(key))
+    pub(super) fn remove(&self, key: KeyRef<'_>) -> bool {
+        self.0.any.load(Ordering::Relaxed) && self.change(|keys| keys.remove(&ObjectKey::from(key)))
+    }
+
+    /// Adds more.
+    pub(super) fn extend(&self, more: impl IntoIterator<Item = ObjectKey>) {
+        self.change(|keys| keys.extend(more));
+    }
+
+    /// Keeps those of which it is said.
+    pub(super) fn retain(&self, stays: impl FnMut(&ObjectKey) -> bool) {
+        if self.0.any.load(Ordering::Relaxed) {
+            self.change(|keys| keys.retain(stays));
+        }
+    }
+
+    fn change<R>(&self, change: impl FnOnce(&mut HashSet<ObjectKey>) -> R) -> R {
+        let mut keys = self.0.keys.lock();
+        let outcome = change(&mut keys);
+        self.0.any.store(!keys.is_empty(), Ordering::Relaxed);
+        outcome
     }
 }
 

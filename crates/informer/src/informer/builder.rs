@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::tasks::CoreSink;
 use super::verify::{Questions, questions};
 use super::{Core, Figures, Lifecycle, Shared, SharedInformer};
-use crate::apply::{Applier, Changes, Progress, Writing};
+use crate::apply::{Applier, Changes, Outdated, Progress, Writing};
 use crate::health::HealthBoard;
 use crate::lister::NAMESPACE_INDEX;
 use crate::object::{Object, ResourceType, Scope};
@@ -131,11 +131,13 @@ impl<T: Object> InformerBuilder<T> {
             reflectors.push(start);
             all_questions.push(questions);
         }
+        let outdated = Outdated::default();
         let core = Core {
             name,
             resource,
             store,
             sink,
+            outdated: outdated.clone(),
             writing: writing.clone(),
             health: health.clone(),
             progress: progress.subscribe(),
@@ -145,7 +147,7 @@ impl<T: Object> InformerBuilder<T> {
             figures,
             on_stop: Mutex::new(None),
         };
-        let applier = Applier::new(writing, scopes, progress, health);
+        let applier = Applier::new(writing, scopes, outdated, progress, health);
         let lifecycle = Mutex::new(Lifecycle::New { reflectors, applier, changes, handlers: Vec::new() });
         let (core, cancel, ending) = (Arc::new(core), CancellationToken::new(), tokio::sync::Mutex::default());
         SharedInformer { shared: Arc::new(Shared { core, cancel, lifecycle, ending }) }

@@ -90,6 +90,7 @@ pub(super) async fn keep_time<T: Object>(
             due = after(due, check);
             let anybody = core.writing.lock().processor.mark_due();
             if anybody {
+                crate::seam::give_way().await;
                 core.sink.push(Delta::Resync, 0).await;
             }
         }
@@ -127,7 +128,8 @@ impl<T: Object> Sink<T> for CoreSink<T> {
     }
 
     fn known(&self, object: &T) -> Option<Arc<T>> {
-        self.core.store.get(object.id().key)
+        // What is from before a restore is not what this server has, though it may bear the same version.
+        self.core.store.get(object.id().key).filter(|_| !self.core.outdated.contains(object.id().key))
     }
 
     fn phase(&mut self, phase: Phase) {

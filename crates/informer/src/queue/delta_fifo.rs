@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{Batch, Deleted, Delta, ListMark, Queue, Replacement, Work};
 use crate::object::{KeyRef, Object, ObjectKey, Scope, in_scope};
+use crate::source::BadObject;
 use crate::store::{Snapshot, Store};
 
 /// One change of one object.
@@ -53,6 +54,8 @@ pub struct DeltaFifo<T> {
     waiting: HashMap<ObjectKey, Waiting<T>>,
     /// What becomes of each object that was popped and is not yet processed: its state, or `None` if it is gone.
     in_hand: HashMap<ObjectKey, Option<Arc<T>>>,
+    /// The keys of what could not be read, of which a mark waits.
+    unread: HashSet<ObjectKey>,
     /// How many places were popped and are not yet processed.
     popped: usize,
     emit_replaced: bool,
@@ -85,6 +88,7 @@ impl<T: Object> DeltaFifo<T> {
             order: VecDeque::new(),
             waiting: HashMap::new(),
             in_hand: HashMap::new(),
+            unread: HashSet::new(),
             popped: 0,
             emit_replaced: false,
             initial: None,
@@ -288,6 +292,10 @@ impl<T: Object> DeltaFifo<T> {
             return;
         }
         self.bytes += bytes;
+        // A change may take a place in front of a mark that is older: what could not be read then has been read now.
+        if !matches!(delta, KeyDelta::Sync(_)) && self.unread.remove(&key) {
+            self.order.retain(|place| place.unread() != Some(&key));
+        }
         match self.waiting.get_mut(&key) {
             None => {
                 self.placed += 1;
@@ -329,6 +337,24 @@ impl<T: Object> DeltaFifo<T> {
             self.order.push_back(Place::Mark(work));
         }
     }
+
+    fn mark_unread(&mut self, bad: BadObject) {
+        self.unread.extend(bad.key.clone());
+        self.mark(Work::Deltas(vec![Delta::Undecodable(bad)]));
+    }
+}
+
+impl<T> Place<T> {
+    /// The object that could not be read, if this is about one.
+    fn unread(&self) -> Option<&ObjectKey> {
+        match self {
+            Self::Mark(Work::Deltas(deltas)) => match &deltas[..] {
+                [Delta::Undecodable(bad)] => bad.key.as_ref(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
 }
 
 /// What an object is after its changes: `None` if it is gone.
@@ -367,11 +393,10 @@ impl<T: Object> Queue<T> for DeltaFifo<T> {
                 self.mark(Work::Deltas(vec![Delta::Vanished { key, version }]));
             }
             Delta::Replaced(replacement) => {
-                for bad in &replacement.undecodable {
-                    self.mark(Work::Deltas(vec![Delta::Undecodable(bad.clone())]));
-                }
-                let mark = replacement.full_mark();
+                let (mark, unread) = (replacement.full_mark(), replacement.undecodable.clone());
                 self.replace_scope(replacement, bytes, &known.snapshot());
+                // Last: a list may hold a good state of an object and a later one that could not be read.
+                unread.into_iter().for_each(|bad| self.mark_unread(bad));
                 self.mark(Work::Listed(mark));
             }
             Delta::Resync => {
@@ -382,13 +407,17 @@ impl<T: Object> Queue<T> for DeltaFifo<T> {
                 self.forget(&scope);
                 self.mark(Work::Deltas(vec![Delta::Restarted { scope }]));
             }
-            mark @ (Delta::Undecodable(_) | Delta::Bookmark { .. }) => self.mark(Work::Deltas(vec![mark])),
+            Delta::Undecodable(bad) => self.mark_unread(bad),
+            bookmark @ Delta::Bookmark { .. } => self.mark(Work::Deltas(vec![bookmark])),
         }
     }
 
     fn pop(&mut self) -> Option<Batch<T>> {
         let place = self.order.pop_front()?;
         self.popped += 1;
+        if let Some(key) = place.unread() {
+            self.unread.remove(key);
+        }
         let settled = self.order.is_empty();
         Some(match place {
             Place::Mark(work) => Batch { work, bytes: 0, settled },

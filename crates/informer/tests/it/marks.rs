@@ -105,3 +105,40 @@ async fn the_last_error_is_cleared_when_it_works_again() {
     assert_eq!((part(&informer.informer).failures, informer.informer.health().to_string().as_str()), (1, "watching"));
     informer.stop().await;
 }
+
+// Found by the simulation: with the per-object queue a good state may be applied before an older one that could not be read.
+#[tokio::test(start_paused = true)]
+async fn per_object_what_was_read_since_is_not_marked() {
+    for last in
+        [Act::Event(WatchEvent::Modified(Decoded::Object(thing("web/a@13")))), crate::script::deleted("web/a@13")]
+    {
+        let acts = vec![added("web/a@11"), unread("web/a@12"), last, bookmark("14"), StayOpen];
+        let script = Script::new().list("10", []).watch(acts);
+        let per_object = kube_informer::QueueOrder::PerObject;
+        let informer = TestInformer::start_with(script, |options| options.queue_order(per_object));
+        informer.delivered_through("14").await;
+        assert_eq!(marked(&informer), [""; 0]);
+        informer.stop().await;
+    }
+}
+
+// Found by the simulation: a history after a restore may come to the same uid and version with other content.
+#[tokio::test(start_paused = true)]
+async fn what_is_kept_from_before_a_restore_is_not_taken_for_what_the_server_has_now() {
+    for order in [kube_informer::QueueOrder::Ordered, kube_informer::QueueOrder::PerObject] {
+        let script = Script::new()
+            .list_things("30", [thing("web/a@25#u").with(["old"])])
+            .watch([bookmark("31"), pause(5.0), Fail(crate::script::interrupted())])
+            .list("20", [])
+            .list_items("20", [Decoded::Bad(bad("web/a@5"))])
+            .watch([bookmark("21"), pause(2.0), Fail(gone())])
+            .list_things("40", [thing("web/a@25#u").with(["new"])])
+            .watch([StayOpen]);
+        let informer = TestInformer::start_with(script, |options| options.queue_order(order));
+        informer.script.asks(7).await;
+        informer.delivered_through("40").await;
+        assert_eq!(informer.informer.store().get("web/a").unwrap().values, ["new"]);
+        assert_eq!(marked(&informer), [""; 0]);
+        informer.stop().await;
+    }
+}

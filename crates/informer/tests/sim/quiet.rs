@@ -24,7 +24,9 @@ const FRESH: Duration = Duration::from_secs(10);
 impl<T: Subject> World<T> {
     /// No more faults: waits until the cache is right, for as long as it may take at most.
     pub(crate) async fn calm_down(&mut self) {
-        let known = self.rhythm.is_known();
+        // A list that could not be read in full says so, and is asked for again after ten minutes at most.
+        let inconclusive = self.informer.health().parts.iter().any(|part| part.inconclusive);
+        let known = self.rhythm.is_known() && !inconclusive;
         log::note(|| {
             format!("no more faults; the server is at {}, rhythm known: {known}", self.plan.server.revision())
         });
@@ -33,7 +35,9 @@ impl<T: Subject> World<T> {
         let (start, truth) = (Instant::now(), self.truth());
         while let Some(difference) = self.difference(&truth) {
             let health = self.informer.health();
-            let fresh = health.is_watching() && health.is_fresh(FRESH);
+            // One that has just said what went wrong knows that it is not right.
+            let no_errors = health.parts.iter().all(|part| part.last_error.is_none());
+            let fresh = health.is_watching() && health.is_fresh(FRESH) && no_errors;
             let wrong = fresh && start.elapsed() > wrong && self.cache_difference(&truth).is_some();
             assert!(!wrong, "wrong though fresh: {difference}\n{health:#?}");
             assert!(start.elapsed() < recovery, "not recovered: {difference}\n{health:#?}");
