@@ -173,7 +173,7 @@ impl PartialEq<KeyRef<'_>> for ObjectKey {
     fn eq(&self, other: &KeyRef<'_>) -> bool {
         // With each read of the cache: the text is compared where it stands, and not taken apart.
         let KeyRef { namespace, name } = other;
-        match (&*self.0).strip_suffix(name) {
+        match self.as_str().strip_suffix(name) {
             Some("") => namespace.is_empty(),
             Some(rest) => rest.strip_suffix('/') == Some(namespace) && !namespace.is_empty(),
             None => false,
