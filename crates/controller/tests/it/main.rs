@@ -1,0 +1,49 @@
+//! What queues and limiters promise, one file per promise, on a paused clock; and queues on real threads.
+
+#![allow(clippy::unwrap_used, reason = "tests say what is wrong by panicking")]
+
+mod queue;
+mod ending;
+mod priority;
+mod delaying;
+mod rate_limiting;
+mod limiters;
+mod metrics;
+mod model;
+mod timing;
+mod stress;
+
+use std::time::Duration;
+
+use kube_controller::Queue;
+
+/// What a future says if it need not wait.
+async fn at_once<F: Future>(future: F) -> Option<F::Output> {
+    tokio::select! {
+        biased;
+        output = tokio::task::coop::unconstrained(future) => Some(output),
+        () = std::future::ready(()) => None,
+    }
+}
+
+/// Adds one after the other.
+fn add(queue: &Queue<&'static str>, items: &[&'static str]) {
+    for item in items {
+        queue.add(item);
+    }
+}
+
+/// Lets everybody else go on for as long as they can.
+async fn others() {
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn pass(milliseconds: u64) {
+    tokio::time::advance(Duration::from_millis(milliseconds)).await;
+}
+
+fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
