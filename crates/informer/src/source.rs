@@ -16,8 +16,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-
 pub use self::closures::ListWatchFns;
 pub use self::error::{SourceError, Status};
 
@@ -82,15 +80,7 @@ pub trait ListWatch<T: Object>: Send + Sync + 'static {
     ///
     /// A source that can ask its server for less than a list of one object does so.
     fn newest_version(&self) -> impl Future<Output = Result<Option<ResourceVersion>, SourceError>> + Send {
-        async {
-            let mut parts = self.list(ListOptions { limit: 1, ..ListOptions::default() }).await?;
-            while let Some(part) = parts.next().await {
-                if let ListPart::End(end) = part? {
-                    return Ok(end.version);
-                }
-            }
-            Err(SourceError::CutOff)
-        }
+        async { self.list(ListOptions { limit: 1, ..ListOptions::default() }).await?.version().await }
     }
 
     /// False if this source cannot answer a watch with the initial state first; lists are then used instead.

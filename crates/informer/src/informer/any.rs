@@ -166,7 +166,11 @@ fn any_event<T: Object>(event: &Event<T>, secret: bool) -> AnyEvent {
 /// An object as JSON, without what is nobody's business.
 fn shown<T: Object>(object: &T, secret: bool) -> Option<Value> {
     let mut value = object.to_json()?;
-    if secret && let Some(fields) = value.as_object_mut() {
+    // Who made the informer by hand may not have said what it follows; and metadata alone may be that of a secret.
+    let may_be_secret = value["kind"] == "Secret" || value["kind"] == "PartialObjectMetadata";
+    if (secret || may_be_secret)
+        && let Some(fields) = value.as_object_mut()
+    {
         fields.remove("data");
         fields.remove("stringData");
         let annotations = fields.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
@@ -180,7 +184,6 @@ fn shown<T: Object>(object: &T, secret: bool) -> Option<Value> {
 impl AnyInformer {
     pub(super) fn new<T: Object>(shared: &Arc<Shared<T>>) -> Self {
         let core = &shared.core;
-        // Without knowing what it is, anything may be secret; objects without a resource are the program's own.
         let secret = core.resource.as_ref().is_some_and(ResourceType::is_secret);
         let of = Of { shared: Arc::downgrade(shared), last: core.health.health(), secret };
         Self { name: core.name.as_str().into(), resource: core.resource.clone().map(Arc::new), inner: Arc::new(of) }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
+use futures_util::stream;
 use http::{Request, Response, header};
 use http_body_util::BodyExt as _;
 use kube_client::Client;
@@ -220,13 +220,7 @@ impl<T: Decode> ListWatch<T> for KubeSource<T> {
         if !by_name {
             source.selection = Selection { query: source.selection.query, ..Selection::new() };
         }
-        let mut parts = source.list(ListOptions { limit: 1, ..ListOptions::default() }).await?;
-        while let Some(part) = parts.next().await {
-            if let ListPart::End(end) = part? {
-                return Ok(end.version);
-            }
-        }
-        Err(SourceError::CutOff)
+        source.list(ListOptions { limit: 1, ..ListOptions::default() }).await?.version().await
     }
 
     async fn watch(&self, options: WatchOptions) -> Result<WatchStream<T>, SourceError> {

@@ -136,6 +136,16 @@ impl<T: Send + 'static> ListStream<T> {
         Self::new(futures_util::stream::iter(parts.chain([ListPart::End(end)]).map(Ok)))
     }
 
+    /// The version of the list; its items are of no interest.
+    pub(crate) async fn version(mut self) -> Result<Option<ResourceVersion>, SourceError> {
+        while let Some(part) = self.next().await {
+            if let ListPart::End(end) = part? {
+                return Ok(end.version);
+            }
+        }
+        Err(SourceError::CutOff)
+    }
+
     /// The same list with other objects.
     pub(crate) fn map_objects<U: Send + 'static>(self, change: impl Fn(T) -> U + Send + 'static) -> ListStream<U> {
         self.map_items(move |item| match item {

@@ -82,3 +82,22 @@ async fn of_secrets_nothing_is_shown_that_is_secret() {
     })
     .await;
 }
+
+// An informer made by hand does not say which collection it follows; its objects say what they are.
+#[tokio::test]
+async fn of_secrets_nothing_is_shown_whoever_made_the_informer() {
+    on_the_real_clock(async {
+        let server = ApiServer::new();
+        server
+            .create("secrets", Some("web"), json!({"metadata": {"name": "a"}, "data": {"p": "aHVudGVyMg=="}}))
+            .unwrap();
+        let source = kube_informer::source::kube::KubeSource::<Secret>::new(server.client());
+        let secrets = kube_informer::SharedInformer::builder(source).build();
+        secrets.start().unwrap();
+        secrets.synced().await.unwrap();
+        let shown = secrets.any().object("web/a").unwrap().to_string();
+        assert!(shown.contains("web") && !shown.contains("aHVudGVyMg"), "{shown}");
+        secrets.stop().await;
+    })
+    .await;
+}
