@@ -49,6 +49,24 @@ async fn a_json_patch_is_all_or_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_test_for_null_holds_where_there_is_nothing_and_empty_lists_are_nothing() {
+    let server = server();
+    put_config_map(&server, "a");
+    let path = format!("{CONFIG_MAPS}/a");
+    let add = json!([
+        {"op": "test", "path": "/metadata/finalizers", "value": null},
+        {"op": "add", "path": "/metadata/finalizers", "value": ["x.io/y"]},
+    ]);
+    assert_eq!(operations(&server, &path, add.clone()).await.json()["metadata"]["finalizers"], json!(["x.io/y"]));
+    assert_eq!(operations(&server, &path, add.clone()).await.code, 422);
+    let removed = operations(&server, &path, json!([{"op": "remove", "path": "/metadata/finalizers/0"}])).await;
+    assert_eq!(removed.json()["metadata"].get("finalizers"), None);
+    assert_eq!(operations(&server, &path, add).await.code, 200);
+    let deep = json!([{"op": "test", "path": "/metadata/nothing/here", "value": null}]);
+    assert_eq!(operations(&server, &path, deep).await.code, 422);
+}
+
+#[tokio::test(start_paused = true)]
 async fn patches_that_are_not_understood_are_told_so() {
     let server = server();
     put_config_map(&server, "a");
