@@ -251,7 +251,8 @@ impl<T: Object> SharedInformer<T> {
         })
     }
 
-    /// Asks the server for everything again, and waits until the answer is applied. What is unchanged is not announced.
+    /// Asks the server for everything again, in its most recent state, and waits until the answer is applied. What is
+    /// unchanged is not announced. Asked for before the start, the first list is the answer.
     pub fn relist(&self) -> Waiting<'static, ()> {
         let mut request = 0;
         for requests in self.shared.core.relists.iter() {
@@ -262,6 +263,20 @@ impl<T: Object> SharedInformer<T> {
         }
         let (informer, seen) = (self.clone(), self.clone());
         let wait = async move { informer.reach(|progress| (progress.relists >= request).then_some(())).await };
+        Waiting::new(wait, move || format!("{} is {}", seen.name(), seen.health()))
+    }
+
+    /// Waits until the cache reflects everything that the server has at this moment, as a read from the server would: before
+    /// a program acts for the first time, or after a write whose answer was lost.
+    ///
+    /// The server is asked how far it is. If the cache does not get there at once, as on a collection where nothing changes,
+    /// everything is asked for again.
+    pub fn caught_up(&self) -> Waiting<'static, ()> {
+        let (informer, seen) = (self.clone(), self.clone());
+        let wait = async move {
+            informer.reach(|progress| progress.synced.then_some(())).await?;
+            if verify::is_up_to_date(&informer).await { Ok(()) } else { informer.relist().await }
+        };
         Waiting::new(wait, move || format!("{} is {}", seen.name(), seen.health()))
     }
 

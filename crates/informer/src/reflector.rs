@@ -203,7 +203,12 @@ where
     pub async fn round(&mut self) -> Result<(), ReflectorError> {
         // What is known can be compared with only once all that was learnt is part of it.
         self.sink.settled().await;
-        self.request = self.wiring.relist_requests.as_mut().map_or(0, |requests| *requests.borrow_and_update());
+        let request = self.wiring.relist_requests.as_mut().map_or(0, |requests| *requests.borrow_and_update());
+        if request > self.request {
+            // Who asks wants to know how it is now, and not how a server that is behind remembers it.
+            self.place.give_up();
+            self.request = request;
+        }
         self.sink.listing(self.reason);
         let turn = match &self.wiring.first_lists {
             // A semaphore that is closed holds nobody back.

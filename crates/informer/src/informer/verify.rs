@@ -19,6 +19,8 @@ use crate::store::Snapshot;
 const CATCH_UP: Duration = Duration::from_secs(5);
 /// How long a version may not be reached after a restore before the server is asked whether it ever will be.
 pub(super) const DOUBT: Duration = Duration::from_secs(10);
+/// How long a cache may take to get to where the server is, before everything is asked for again.
+const SOON: Duration = Duration::from_secs(1);
 /// How many identities are asked for at a time.
 const PAGE: usize = 5000;
 
@@ -126,6 +128,21 @@ pub(super) async fn verify<T: Object>(informer: &SharedInformer<T>) -> Result<Ve
 pub(super) async fn newest_version<T: Object>(informer: &SharedInformer<T>) -> Option<ResourceVersion> {
     let questions = informer.shared.core.questions.lock().first().cloned()?;
     (questions.newest_version)().await.ok().flatten()
+}
+
+/// True once the cache has got to where the server is now; false if it does not get there soon, or nobody can tell.
+pub(super) async fn is_up_to_date<T: Object>(informer: &SharedInformer<T>) -> bool {
+    let all = informer.shared.core.questions.lock().clone();
+    for questions in all {
+        let before = informer.store().version();
+        let Ok(Some(newest)) = (questions.newest_version)().await else { return false };
+        // No server is behind what it has told before, unless it was restored to an older state.
+        let restored = before.is_none_or(|before| newest.is_older_than(&before));
+        if restored || informer.wait_for_version(&newest).within(SOON).await.is_err() {
+            return false;
+        }
+    }
+    true
 }
 
 async fn differences<T: Object>(informer: &SharedInformer<T>) -> Result<Vec<Difference>, VerifyError> {

@@ -33,7 +33,7 @@ async fn a_relist_on_request_announces_the_difference_and_waits_until_it_is_appl
         told.sort();
         assert_eq!(told, ["web/a delete 1 (tombstone)", "web/c update 3 to 13", "web/d add 14"]);
         assert!(Arc::ptr_eq(&kept, &informer.informer.store().get("web/b").unwrap()));
-        assert_eq!(informer.script.asked()[2], "list 10");
+        assert_eq!(informer.script.asked()[2], "list - limit=500", "the most recent state, and not one that is known");
         informer.stop().await;
     }
 }
@@ -55,6 +55,55 @@ async fn a_relist_of_what_did_not_change_is_told_to_nobody() {
     assert!(before.iter().all(|thing| Arc::ptr_eq(thing, after.get(thing.id().key).unwrap())));
     assert_eq!(informer.version().as_deref(), Some("600"), "but the version moves on");
     informer.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_relist_asked_for_before_the_start_is_the_first_list() {
+    let informer = TestInformer::new(Script::new().list("10", ["web/a@1"]).watch([StayOpen]), |options| options);
+    let relist = informer.informer.relist();
+    informer.informer.start().unwrap();
+    within("the first list", relist).await.unwrap();
+    assert_eq!(informer.contents(), ["web/a@1"]);
+    informer.script.asks(2).await;
+    assert_eq!(informer.script.asked(), ["list - limit=500", "watch 10"]);
+    informer.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_has_caught_up_when_the_watch_has_brought_it_to_where_the_server_is() {
+    let (events, act) = live();
+    let script = Script::new().list("10", ["web/a@1"]).watch([act]).list("12", []);
+    let informer = TestInformer::start(script);
+    informer.synced().await;
+    informer.script.asks(2).await;
+    let (caught_up, ()) = tokio::join!(informer.informer.caught_up(), async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(informer.contents(), ["web/a@1"]);
+        events.send(modified("web/a@12")).unwrap();
+    });
+    caught_up.unwrap();
+    assert_eq!(informer.contents(), ["web/a@12"]);
+    assert_eq!(informer.script.asked().len(), 3, "the question, and no list");
+    informer.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_that_does_not_get_to_where_the_server_is_asks_for_everything() {
+    // The server is further, or was restored to an older state, or says nothing that can be compared.
+    for newest in ["12", "9", "abc"] {
+        let script = Script::new()
+            .list("10", ["web/a@1"])
+            .watch([StayOpen])
+            .list(newest, [])
+            .list("12", ["web/b@11"])
+            .watch([StayOpen]);
+        let informer = TestInformer::start(script);
+        informer.synced().await;
+        informer.script.asks(2).await;
+        within("the list", informer.informer.caught_up()).await.unwrap();
+        assert_eq!(informer.contents(), ["web/b@11"], "{newest}");
+        informer.stop().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
