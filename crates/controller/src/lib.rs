@@ -1,42 +1,72 @@
-//! What acts: work queues carry keys from whoever notices a change to whoever deals with it.
+//! What acts: work queues, controllers that reconcile, leader election, finalizers and events, over the caches of
+//! [`kube_informer`].
 //!
 //! ```
-//! use kube_controller::WorkQueue;
+//! use std::sync::Arc;
+//! use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+//! use kube_client::{Api, Client, Resource as _, api::PostParams};
+//! use kube_controller::{Controller, Next, Request};
+//! use kube_informer::{CancellationToken, SharedInformer, SharedInformerFactory};
 //!
-//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
-//! # async fn main() {
-//! let queue = WorkQueue::default(); // Retries as client-go's controllers do.
-//! queue.add("web/a");
-//! queue.add("web/b");
-//! queue.add("web/a"); // Waits already: it is dealt with once.
-//!
-//! let mut attempts = Vec::new();
-//! while let Some(key) = queue.get().await {
-//!     attempts.push(*key);
-//!     match (*key, key.num_requeues()) {
-//!         ("web/a", 0) => key.retry(), // Five milliseconds later, in its turn.
-//!         _ => key.forget(),           // All went well: what is remembered of failures goes.
-//!     } // Whatever happens, letting go of a key says that it is done.
-//!     if attempts.len() == 3 {
-//!         queue.shut_down();
-//!     }
+//! struct Context {
+//!     client: Client,
+//!     maps: SharedInformer<ConfigMap>,
+//!     cancel: CancellationToken,
 //! }
-//! assert_eq!(attempts, ["web/a", "web/b", "web/a"]);
-//! # }
+//!
+//! /// Every deployment has settings of its name.
+//! async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Next, kube_client::Error> {
+//!     let Some(deployment) = request.object() else { return Ok(Next::Done) }; // Gone: the cache says so.
+//!     if context.maps.store().contains(request.key()) {
+//!         context.cancel.cancel(); // All is well, and the example ends.
+//!         return Ok(Next::Done);
+//!     }
+//!     let mut map = ConfigMap::default();
+//!     map.metadata.name = deployment.metadata.name.clone();
+//!     map.metadata.owner_references = Some(deployment.controller_owner_ref(&()).into_iter().collect());
+//!     let maps = Api::namespaced(context.client.clone(), request.key().namespace().unwrap_or_default());
+//!     // Not again before the cache has seen this: it is never created twice.
+//!     request.write(&context.maps, maps.create(&PostParams::default(), &map)).await?;
+//!     Ok(Next::Done)
+//! }
+//!
+//! # doc_server::with(async |server| {
+//! # server.create("deployments.apps", Some("web"), serde_json::json!({"metadata": {"name": "shop"}}))?;
+//! let factory = SharedInformerFactory::new(server.client());
+//! let (deployments, maps) = (factory.informer::<Deployment>()?, factory.informer::<ConfigMap>()?);
+//! let cancel = CancellationToken::new();
+//! let context = Context { client: server.client(), maps: maps.clone(), cancel: cancel.clone() };
+//! Controller::new(&deployments).owns(&maps).run(cancel, reconcile, Arc::new(context)).await?;
+//! # assert!(server.get("configmaps", Some("web"), "shop").is_ok());
+//! # Ok(()) });
 //! ```
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`queue`] | holds what is to be done, and hands it out |
+//! | [`queue`] | holds what is to be done, and hands it out; usable alone |
 //! | [`limiter`] | says how long to wait before doing it again |
+//! | [`controller`] | has objects reconciled when they change, or what belongs to them |
+//! | [`finalizer`], [`recorder`] | what reconciles often need: cleaning up, and telling people |
+//! | [`elector`], [`term`] | one of several copies acts, for a term |
+//! | [`manager`] | runs all of it as one program |
 //! | [`metrics`] | says how it is going |
-//!
-//! Nothing here needs a cluster, an informer or a task of its own.
 
 pub mod queue;
 pub mod limiter;
+pub mod term;
+pub mod controller;
+pub mod finalizer;
+pub mod recorder;
+pub mod elector;
+pub mod manager;
 pub mod metrics;
 mod time;
 
+pub use controller::{Controller, ControllerHandle, Next, Request, RunError, Watched, predicate};
+pub use elector::{ElectionSettings, LeaderElector};
+pub use finalizer::Finalizer;
 pub use limiter::RateLimiter;
+pub use manager::{Manager, Probe};
 pub use queue::{DelayingQueue, Item, Priority, Queue, WorkQueue};
+pub use recorder::{EventRecorder, EventType, Published};
+pub use term::Term;

@@ -1,4 +1,5 @@
-//! What a named queue tells the `metrics` facade, under client-go's names, with the label `name`.
+//! What is told the `metrics` facade: by a named queue under client-go's names, with the label `name`; by a controller under
+//! controller-runtime's names, with the label `controller`.
 //!
 //! The gauges follow each [`get`](crate::Queue::get) and each item that is done. The two that grow with time alone also
 //! follow each [`status`](crate::Queue::status): ask for it now and then, or while metrics are collected, and a worker
@@ -25,6 +26,27 @@ pub const RETRIES: &str = "workqueue_retries_total";
 
 /// The bounds that client-go gives both histograms, in seconds, for exporters that ask.
 pub const BUCKETS: [f64; 10] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1];
+
+/// Counter: reconciles, by `result`: `success`, `error` or `requeue_after`.
+pub const RECONCILES: &str = "controller_runtime_reconcile_total";
+/// Counter: reconciles that failed, in whatever way.
+pub const RECONCILE_ERRORS: &str = "controller_runtime_reconcile_errors_total";
+/// Counter: reconciles that failed and are not tried again.
+pub const TERMINAL_ERRORS: &str = "controller_runtime_terminal_reconcile_errors_total";
+/// Counter: reconciles that panicked.
+pub const RECONCILE_PANICS: &str = "controller_runtime_reconcile_panics_total";
+/// Counter: reconciles that took too long.
+pub const RECONCILE_TIMEOUTS: &str = "controller_runtime_reconcile_timeouts_total";
+/// Histogram: how long a reconcile takes.
+pub const RECONCILE_TIME: &str = "controller_runtime_reconcile_time_seconds";
+/// Gauge: how many reconciles may be under way at a time.
+pub const MAX_CONCURRENT: &str = "controller_runtime_max_concurrent_reconciles";
+/// Gauge: how many reconciles are under way.
+pub const ACTIVE_WORKERS: &str = "controller_runtime_active_workers";
+/// Counter: how often a cache had not seen a write in time. controller-runtime has no such thing.
+pub const UNSEEN_WRITES: &str = "kube_controller_unseen_writes_total";
+/// Gauge: 1 for who leads, with the label `name` of the lease, under client-go's name.
+pub const LEADER: &str = "leader_election_master_status";
 
 /// The handles of one queue, taken once. They are used while the queue is locked, so that the last value set is the
 /// newest.
@@ -74,4 +96,85 @@ impl QueueMetrics {
         self.unfinished.set(unfinished.as_secs_f64());
         self.longest.set(longest.as_secs_f64());
     }
+}
+
+/// How a reconcile ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Success,
+    RequeueAfter,
+    Error,
+    TerminalError,
+    Panic,
+    Timeout,
+}
+
+/// The handles of one controller, taken once.
+pub(crate) struct ReconcileMetrics {
+    success: Counter,
+    requeue_after: Counter,
+    error: Counter,
+    errors: Counter,
+    terminal: Counter,
+    panics: Counter,
+    timeouts: Counter,
+    time: Histogram,
+    active: Gauge,
+}
+
+/// A reconcile that is under way.
+pub(crate) struct Active<'m>(&'m Gauge);
+
+impl ReconcileMetrics {
+    pub(crate) fn new(controller: &str, workers: usize) -> Self {
+        let labels = vec![Label::new("controller", controller.to_owned())];
+        let result = |result: &'static str| [labels.clone(), vec![Label::new("result", result)]].concat();
+        gauge!(MAX_CONCURRENT, labels.clone()).set(workers as f64);
+        let active = gauge!(ACTIVE_WORKERS, labels.clone());
+        active.set(0.0);
+        Self {
+            success: counter!(RECONCILES, result("success")),
+            requeue_after: counter!(RECONCILES, result("requeue_after")),
+            error: counter!(RECONCILES, result("error")),
+            errors: counter!(RECONCILE_ERRORS, labels.clone()),
+            terminal: counter!(TERMINAL_ERRORS, labels.clone()),
+            panics: counter!(RECONCILE_PANICS, labels.clone()),
+            timeouts: counter!(RECONCILE_TIMEOUTS, labels.clone()),
+            time: histogram!(RECONCILE_TIME, labels.clone()),
+            active,
+        }
+    }
+
+    pub(crate) fn begins(&self) -> Active<'_> {
+        self.active.increment(1.0);
+        Active(&self.active)
+    }
+
+    pub(crate) fn ended(&self, took: Duration, outcome: Outcome) {
+        self.time.record(took);
+        match outcome {
+            Outcome::Success => return self.success.increment(1),
+            Outcome::RequeueAfter => return self.requeue_after.increment(1),
+            Outcome::Error => {}
+            Outcome::TerminalError => self.terminal.increment(1),
+            Outcome::Panic => self.panics.increment(1),
+            Outcome::Timeout => self.timeouts.increment(1),
+        }
+        self.error.increment(1);
+        self.errors.increment(1);
+    }
+}
+
+impl Drop for Active<'_> {
+    fn drop(&mut self) {
+        self.0.decrement(1.0);
+    }
+}
+
+pub(crate) fn write_not_seen(controller: &str) {
+    counter!(UNSEEN_WRITES, "controller" => controller.to_owned()).increment(1);
+}
+
+pub(crate) fn leads(lease: &str, leads: bool) {
+    gauge!(LEADER, "name" => lease.to_owned()).set(if leads { 1.0 } else { 0.0 });
 }

@@ -94,7 +94,8 @@ fn check_metadata_types(resource: &Resource, members: &mut Map<String, Value>) -
         }
     }
     // So is a list or a map with nothing in it.
-    let empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty);
+    let empty =
+        |value: &Value| value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty);
     metadata.retain(|_, value| !empty(value));
     Ok(())
 }

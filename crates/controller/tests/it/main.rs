@@ -1,4 +1,5 @@
-//! What queues and limiters promise, one file per promise, on a paused clock; and queues on real threads.
+//! What queues, limiters, controllers and electors promise, one file per promise, on a paused clock; and queues on real
+//! threads.
 
 #![allow(clippy::unwrap_used, reason = "tests say what is wrong by panicking")]
 
@@ -12,6 +13,14 @@ mod metrics;
 mod model;
 mod timing;
 mod stress;
+mod cluster;
+mod controller;
+mod own_writes;
+mod network;
+mod election;
+mod manager;
+mod finalizer;
+mod events;
 
 use std::time::Duration;
 

@@ -287,10 +287,11 @@ impl<T: Subject> World<T> {
         self.add_member();
     }
 
-    /// Somebody asks for a relist, and waits for it or not.
+    /// Somebody asks for a relist, or that the cache catches up, and waits for it or not.
     async fn relist(&mut self) {
         let revision = ResourceVersion::from(self.plan.server.revision());
-        let relist = self.informer.relist();
+        let catches_up = self.random.random_bool(0.4);
+        let relist = if catches_up { self.informer.caught_up() } else { self.informer.relist() };
         if self.random.random_bool(0.5) {
             log::note(|| "a relist is asked for".to_owned());
             return;

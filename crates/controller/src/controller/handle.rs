@@ -1,0 +1,54 @@
+//! What others may ask of a controller while it runs.
+
+use std::fmt;
+use std::sync::Arc;
+
+use kube_informer::object::KeyRef;
+use kube_informer::{Object, ObjectKey, SharedInformer};
+
+use super::status::{Board, ControllerStatus};
+use crate::queue::Priority;
+
+/// Asks things of a [`Controller`](crate::Controller) from elsewhere: a webhook that knows better, a test, a page that shows
+/// how it does. Cloning gives another one.
+pub struct ControllerHandle<T: Object> {
+    pub(super) name: Arc<str>,
+    pub(super) primary: SharedInformer<T>,
+    pub(super) board: Arc<Board>,
+}
+
+impl<T: Object> ControllerHandle<T> {
+    /// Has a key reconciled. False if the controller does not run: then nothing happens.
+    pub fn enqueue<'k>(&self, key: impl Into<KeyRef<'k>>) -> bool {
+        self.enqueue_with(key, Priority::NORMAL)
+    }
+
+    /// The same, with a priority.
+    pub fn enqueue_with<'k>(&self, key: impl Into<KeyRef<'k>>, priority: Priority) -> bool {
+        let key = ObjectKey::from(key.into());
+        self.board.queue().is_some_and(|queue| queue.add_with(key, priority))
+    }
+
+    /// Has every object of the cache reconciled, behind whatever changes meanwhile. False if the controller does not run.
+    pub fn reconcile_all(&self) -> bool {
+        self.primary.store().snapshot().iter().all(|object| self.enqueue_with(object.id().key, Priority::LOW))
+            && self.board.queue().is_some()
+    }
+
+    /// How it does.
+    pub fn status(&self) -> ControllerStatus {
+        self.board.status(&self.name)
+    }
+}
+
+impl<T: Object> Clone for ControllerHandle<T> {
+    fn clone(&self) -> Self {
+        Self { name: self.name.clone(), primary: self.primary.clone(), board: self.board.clone() }
+    }
+}
+
+impl<T: Object> fmt::Debug for ControllerHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ControllerHandle").field(&self.status()).finish()
+    }
+}

@@ -1,0 +1,160 @@
+//! Finalizers: an object stays until what belongs to it has been cleaned up.
+
+use std::fmt::Debug;
+
+use kube_client::api::{Patch, PatchParams};
+use kube_client::{Api, Error, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// Puts a finalizer on objects, and takes it off again. The server checks that nothing else of the list changed meanwhile.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_client::Api;
+/// use kube_controller::Finalizer;
+///
+/// # doc_server::with(async |server| {
+/// let pods: Api<Pod> = Api::namespaced(server.client(), "web");
+/// let finalizer = Finalizer::new(pods.clone(), "example.com/cleanup")?;
+/// let pod = pods.get("a").await?;
+///
+/// // In a reconcile: before anything is made that has to be cleaned up,
+/// let pod = finalizer.add(&pod).await?.unwrap();
+/// assert!(finalizer.is_on(&pod) && finalizer.add(&pod).await?.is_none(), "once");
+///
+/// // and once `pod.metadata.deletion_timestamp` is set, and all is cleaned up:
+/// let pod = finalizer.remove(&pod).await?.unwrap();
+/// assert!(!finalizer.is_on(&pod));
+/// # Ok(()) });
+/// ```
+#[derive(Debug, Clone)]
+pub struct Finalizer<K> {
+    api: Api<K>,
+    name: String,
+}
+
+/// Why a finalizer was not put on, or not taken off.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FinalizerError {
+    /// Servers take only names with a domain.
+    #[error("{0:?} is not the name of a finalizer: expected something like `example.com/cleanup`")]
+    Name(String),
+    /// An object is changed by its name, and checked by its uid.
+    #[error("the object has no name or no uid: it does not come from a server")]
+    NotFromServer,
+    /// The object is being deleted: nothing more may be put on it.
+    #[error("{0} is being deleted: nothing can be put on it any more")]
+    BeingDeleted(String),
+    /// The object has changed since, or was made anew: look at it again.
+    #[error("{name} has changed meanwhile")]
+    Changed {
+        /// Its name.
+        name: String,
+        /// What the server said.
+        source: Box<Error>,
+    },
+    /// The server was not reached, or refused.
+    #[error("cannot change the finalizers of {name}")]
+    Server {
+        /// Its name.
+        name: String,
+        /// What the server said.
+        source: Box<Error>,
+    },
+}
+
+impl<K> Finalizer<K>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    /// A finalizer of this name. Use an [`Api`] for the namespace of the objects.
+    ///
+    /// # Errors
+    ///
+    /// [`FinalizerError::Name`] if no server would take it.
+    pub fn new(api: Api<K>, name: impl Into<String>) -> Result<Self, FinalizerError> {
+        let name = name.into();
+        let valid = name.split_once('/').is_some_and(|(domain, rest)| is_domain(domain) && is_name(rest));
+        if valid { Ok(Self { api, name }) } else { Err(FinalizerError::Name(name)) }
+    }
+
+    /// True if the object has it.
+    pub fn is_on(&self, object: &K) -> bool {
+        object.finalizers().contains(&self.name)
+    }
+
+    /// Puts it on; `None` if it is there already, and nothing was to be done.
+    ///
+    /// # Errors
+    ///
+    /// [`FinalizerError`]; after [`Changed`](FinalizerError::Changed) try again with the new state.
+    pub async fn add(&self, object: &K) -> Result<Option<K>, FinalizerError> {
+        if self.is_on(object) {
+            return Ok(None);
+        }
+        if object.meta().deletion_timestamp.is_some() {
+            return Err(FinalizerError::BeingDeleted(object.name_any()));
+        }
+        let known = object.finalizers();
+        let mut all = known.to_vec();
+        all.push(self.name.clone());
+        // A list that is empty is not there at all.
+        let (test, change) = match known {
+            [] => (Value::Null, json!({"op": "add", "path": "/metadata/finalizers", "value": all})),
+            known => (json!(known), json!({"op": "add", "path": "/metadata/finalizers/-", "value": self.name})),
+        };
+        self.patch(object, json!({"op": "test", "path": "/metadata/finalizers", "value": test}), change).await.map(Some)
+    }
+
+    /// Takes it off; `None` if it is not there, and nothing was to be done. With the last one, an object that is being deleted
+    /// is gone.
+    ///
+    /// # Errors
+    ///
+    /// [`FinalizerError`]; after [`Changed`](FinalizerError::Changed) try again with the new state.
+    pub async fn remove(&self, object: &K) -> Result<Option<K>, FinalizerError> {
+        let Some(at) = object.finalizers().iter().position(|name| *name == self.name) else { return Ok(None) };
+        let path = format!("/metadata/finalizers/{at}");
+        let test = json!({"op": "test", "path": path, "value": self.name});
+        self.patch(object, test, json!({"op": "remove", "path": path})).await.map(Some)
+    }
+
+    async fn patch(&self, object: &K, test: Value, change: Value) -> Result<K, FinalizerError> {
+        let meta = object.meta();
+        let (Some(name), Some(uid)) = (&meta.name, &meta.uid) else { return Err(FinalizerError::NotFromServer) };
+        let itself = json!({"op": "test", "path": "/metadata/uid", "value": uid});
+        let operations = serde_json::from_value(json!([itself, test, change]));
+        let patch = Patch::Json::<()>(operations.map_err(|error| FinalizerError::Server {
+            name: name.clone(),
+            source: Box::new(Error::SerdeError(error)),
+        })?);
+        self.api.patch(name, &PatchParams::default(), &patch).await.map_err(|error| {
+            let (name, changed) = (name.clone(), was_changed(&error));
+            let source = Box::new(error);
+            if changed { FinalizerError::Changed { name, source } } else { FinalizerError::Server { name, source } }
+        })
+    }
+}
+
+/// True if a test of the patch did not hold, or the object is gone.
+fn was_changed(error: &Error) -> bool {
+    matches!(error, Error::Api(status) if [404, 409, 422].contains(&status.code))
+}
+
+fn is_domain(text: &str) -> bool {
+    text.len() <= 253
+        && text
+            .split('.')
+            .all(|part| is_name(part) && part.bytes().all(|byte| !byte.is_ascii_uppercase() && byte != b'_'))
+}
+
+fn is_name(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let ends = |text: &str| {
+        text.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && text.ends_with(|last: char| last.is_ascii_alphanumeric())
+    };
+    text.len() <= 63 && ends(text) && text.bytes().all(inner)
+}

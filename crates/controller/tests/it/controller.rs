@@ -1,0 +1,317 @@
+//! What a controller promises: who is reconciled when, and what becomes of failures.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube_controller::controller::ControllerPhase;
+use kube_controller::limiter::ItemExponential;
+use kube_controller::{Controller, Next, Request, RunError, Watched, predicate};
+use kube_informer::{CancellationToken, ObjectKey};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::cluster::{Cluster, Notes, Run, note, quiet};
+use crate::ms;
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_an_object_has_it_reconciled_and_so_has_its_end() {
+    let cluster = Cluster::new();
+    cluster.owner("a");
+    let run = Run::noting(Controller::new(&cluster.owners));
+    assert_eq!(run.noted().await, ["a"]);
+    cluster.label("deployments.apps", "a", "1");
+    assert_eq!(run.noted().await, ["a"]);
+    cluster.server.delete("deployments.apps", Some("web"), "a").unwrap();
+    assert_eq!(run.noted().await, ["a is gone"]);
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_what_is_owned_has_its_owner_reconciled_before_and_after() {
+    let cluster = Cluster::new();
+    let (a, b) = (cluster.owner("a"), cluster.owner("b"));
+    let run = Run::noting(Controller::new(&cluster.owners).owns(&cluster.children).workers(1));
+    assert_eq!(run.noted().await, ["a", "b"]);
+    cluster.child("child", &a, true);
+    assert_eq!(run.noted().await, ["a"]);
+    // It changes hands: both are told.
+    let mut child = cluster.server.get("configmaps", Some("web"), "child").unwrap();
+    child["metadata"]["ownerReferences"][0]["name"] = b["metadata"]["name"].clone();
+    child["metadata"]["ownerReferences"][0]["uid"] = b["metadata"]["uid"].clone();
+    cluster.server.update("configmaps", Some("web"), child).unwrap();
+    assert_eq!(run.noted().await, ["a", "b"]);
+    cluster.server.delete("configmaps", Some("web"), "child").unwrap();
+    assert_eq!(run.noted().await, ["b"]);
+    // One that only owns it is not its controller.
+    cluster.child("other", &a, false);
+    assert_eq!(run.noted().await, Vec::<String>::new());
+    run.end().await;
+
+    let run = Run::noting(Controller::new(&cluster.owners).owns_any(&cluster.children));
+    // Its caches were there before: they have to catch up with the server first.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    run.notes.take();
+    cluster.label("configmaps", "other", "1");
+    assert_eq!(run.noted().await, ["a"]);
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mapping_gives_any_number_of_keys_and_what_is_only_read_gives_none() {
+    let cluster = Cluster::new();
+    let (pods, nodes) = (cluster.factory.informer::<Pod>().unwrap(), cluster.factory.informer::<Node>().unwrap());
+    let users = |pod: &Pod| {
+        let name = pod.metadata.name.clone().unwrap_or_default();
+        name.split('-').map(|name| format!("web/{name}").parse::<ObjectKey>().unwrap()).collect::<Vec<_>>()
+    };
+    let run = Run::noting(Controller::new(&cluster.owners).watches(&pods, users).reads(&nodes).workers(1));
+    let containers = json!({"containers": [{"name": "main", "image": "i"}]});
+    let pod = json!({"metadata": {"name": "x-y"}, "spec": containers});
+    assert_eq!(run.noted().await, Vec::<String>::new());
+    cluster.server.create("pods", Some("web"), pod).unwrap();
+    assert_eq!(run.noted().await, ["x is gone", "y is gone"]);
+    assert!(nodes.health().is_ready(), "what is read is started, and waited for");
+    cluster.server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap();
+    assert_eq!(run.noted().await, Vec::<String>::new());
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn predicates_leave_out_updates_that_do_not_matter() {
+    let cluster = Cluster::new();
+    let spec = json!({"metadata": {"name": "a"}, "spec": {"replicas": 1}});
+    cluster.server.create("deployments.apps", Some("web"), spec).unwrap();
+    let generation = Watched::from(&cluster.owners).when(predicate::generation_changed);
+    let labels = Watched::from(&cluster.owners).when(predicate::labels_changed(&["l"]));
+    let (generation, labels) =
+        (Run::noting(Controller::new(generation)), Run::noting(Controller::new(labels).name("labels")));
+    assert_eq!((generation.noted().await.len(), labels.noted().await.len()), (1, 1), "what is there always matters");
+    cluster.label("deployments.apps", "a", "1");
+    assert_eq!((generation.noted().await.len(), labels.noted().await.len()), (0, 1));
+    cluster.server.patch("deployments.apps", Some("web"), "a", json!({"spec": {"replicas": 2}})).unwrap();
+    assert_eq!((generation.noted().await.len(), labels.noted().await.len()), (1, 0));
+    cluster.server.delete("deployments.apps", Some("web"), "a").unwrap();
+    assert_eq!(
+        (generation.noted().await, labels.noted().await),
+        (vec!["a is gone".to_owned()], vec!["a is gone".to_owned()])
+    );
+    generation.end().await;
+    labels.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_is_tried_again_and_what_is_asked_for_later_comes_later() {
+    let cluster = Cluster::new();
+    cluster.owner("a");
+    let began = Instant::now();
+    let reconcile = move |request: Request<Deployment>, notes: Arc<Notes>| async move {
+        notes.note(format!("{} after {}s", request.failures(), began.elapsed().as_secs()));
+        match request.failures() {
+            0 | 1 => Err("not yet"),
+            2 => Ok(Next::After(Duration::from_secs(60))),
+            _ => Ok(Next::Done),
+        }
+    };
+    let limiter = ItemExponential::new(Duration::from_secs(1), Duration::from_secs(60));
+    let run = Run::of(Controller::new(&cluster.owners).limiter(limiter), reconcile);
+    tokio::time::sleep(Duration::from_secs(62)).await;
+    // One second, two seconds; then all is well, and it begins anew a minute later.
+    assert_eq!(run.notes.take(), ["0 after 0s", "1 after 1s", "2 after 3s"]);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(run.notes.take(), ["0 after 63s"]);
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_fails_for_good_is_not_tried_again_and_is_told() {
+    let cluster = Cluster::new();
+    cluster.owner("a");
+    let controller = Controller::new(&cluster.owners);
+    let handle = controller.handle();
+    let reconcile = |_: Request<Deployment>, notes: Arc<Notes>| async move {
+        notes.note("called");
+        Ok::<_, String>(Next::failed("no such flavour"))
+    };
+    let run = Run::of(controller, reconcile);
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(run.notes.take(), ["called"]);
+    let status = handle.status();
+    assert_eq!((status.failures, status.last_error.unwrap().error), (1, "no such flavour".to_owned()));
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_and_a_timeout_are_one_failed_attempt_each() {
+    let cluster = Cluster::new();
+    cluster.owner("a");
+    let controller = Controller::new(&cluster.owners).timeout(Duration::from_secs(5));
+    let handle = controller.handle();
+    let told = handle.clone();
+    let reconcile = move |request: Request<Deployment>, notes: Arc<Notes>| {
+        let last = told.status().last_error.map(|last| last.error);
+        notes.note(format!("{}: {last:?}", request.failures()));
+        // Before the first await, too.
+        assert!(request.failures() > 0, "at first");
+        async move {
+            match request.failures() {
+                1 => std::future::pending().await,
+                2 => panic!("in between"),
+                _ => Ok::<_, String>(Next::Done),
+            }
+        }
+    };
+    let run = Run::of(controller, reconcile);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let said = [
+        "0: None",
+        r#"1: Some("panicked: at first")"#,
+        r#"2: Some("took longer than 5s")"#,
+        r#"3: Some("panicked: in between")"#,
+    ];
+    assert_eq!(run.notes.take(), said);
+    let status = handle.status();
+    assert_eq!((status.failures, status.reconciles, status.active), (3, 4, 0));
+    assert!(status.last_error.is_none(), "it went well since");
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_key_is_with_two_workers_and_no_more_keys_than_workers_are_under_way() {
+    let cluster = Cluster::new();
+    (0..10).for_each(|number| drop(cluster.owner(&format!("o{number}"))));
+    let (active, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (now, peak) = (active.clone(), most.clone());
+    let busy = Arc::new(parking_lot::Mutex::new(std::collections::HashSet::new()));
+    let reconcile = move |request: Request<Deployment>, _: Arc<Notes>| {
+        let (now, peak, busy, key) = (now.clone(), peak.clone(), busy.clone(), request.key().clone());
+        async move {
+            assert!(busy.lock().insert(key.clone()), "{key} is with two workers");
+            peak.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            tokio::time::sleep(ms(50)).await;
+            now.fetch_sub(1, Ordering::Relaxed);
+            busy.lock().remove(&key);
+            Ok::<_, String>(Next::Done)
+        }
+    };
+    let controller = Controller::new(&cluster.owners).workers(3);
+    let handle = controller.handle();
+    let run = Run::of(controller, reconcile);
+    for round in 0..20 {
+        (0..10).for_each(|number| cluster.label("deployments.apps", &format!("o{number}"), &round.to_string()));
+        tokio::time::sleep(ms(20)).await;
+    }
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!((most.load(Ordering::Relaxed), handle.status().failures), (3, 0));
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn todays_change_goes_before_what_was_there_all_along() {
+    let cluster = Cluster::new();
+    (0..100).for_each(|number| drop(cluster.owner(&format!("o{number:02}"))));
+    let reconcile = |request: Request<Deployment>, notes: Arc<Notes>| async move {
+        notes.note(request.key().name());
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Ok::<_, String>(Next::Done)
+    };
+    let run = Run::of(Controller::new(&cluster.owners).workers(1), reconcile);
+    tokio::time::sleep(ms(4500)).await;
+    run.notes.take();
+    cluster.label("deployments.apps", "o77", "now");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(run.notes.take(), ["o77"]);
+    run.task.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_enqueues_by_hand_and_has_everything_reconciled() {
+    let cluster = Cluster::new();
+    cluster.owner("a");
+    let controller = Controller::new(&cluster.owners).workers(1);
+    let handle = controller.handle();
+    assert!(!handle.enqueue("web/x") && !handle.reconcile_all(), "it does not run");
+    let run = Run::noting(controller);
+    run.noted().await;
+    assert!(handle.enqueue("web/x"));
+    assert_eq!(run.noted().await, ["x is gone"]);
+    assert!(handle.reconcile_all());
+    assert_eq!(run.noted().await, ["a"]);
+    assert_eq!(handle.status().phase, ControllerPhase::Running);
+    run.end().await;
+    assert_eq!(handle.status().phase, ControllerPhase::Idle);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_runs_again_and_not_twice_at_once() {
+    let cluster = Cluster::new();
+    cluster.owner("a");
+    let controller = Arc::new(Controller::new(&cluster.owners));
+    for _ in 0..2 {
+        let (notes, cancel) = (Arc::new(Notes::default()), CancellationToken::new());
+        let both = async {
+            quiet().await;
+            assert_eq!(cluster.owners.health().handlers.len(), 1);
+            let second = controller.run(cancel.clone(), note, notes.clone()).await;
+            assert!(matches!(second, Err(RunError::AlreadyRunning(_))), "{second:?}");
+            cancel.cancel();
+        };
+        let (outcome, ()) = tokio::join!(controller.run(cancel.clone(), note, notes.clone()), both);
+        outcome.unwrap();
+        assert_eq!(notes.take(), ["a"]);
+        assert_eq!(cluster.owners.health().handlers.len(), 0, "its handlers are gone with it");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_end_what_waits_is_finished_and_what_comes_is_not_taken_in() {
+    let cluster = Cluster::new();
+    (0..6).for_each(|number| drop(cluster.owner(&format!("o{number}"))));
+    let reconcile = |request: Request<Deployment>, notes: Arc<Notes>| async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        notes.note(request.key().name());
+        Ok::<_, String>(Next::After(Duration::from_secs(1)))
+    };
+    let run = Run::of(Controller::new(&cluster.owners).workers(2), reconcile);
+    tokio::time::sleep(ms(500)).await;
+    run.cancel.cancel();
+    tokio::time::sleep(ms(1)).await;
+    cluster.owner("late");
+    run.task.await.unwrap().unwrap();
+    let mut noted = run.notes.take();
+    noted.sort_unstable();
+    assert_eq!(noted, ["o0", "o1", "o2", "o3", "o4", "o5"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_finish_in_time_is_dropped() {
+    let cluster = Cluster::new();
+    cluster.owner("a");
+    let reconcile = |_: Request<Deployment>, _: Arc<Notes>| std::future::pending::<Result<Next, String>>();
+    let run = Run::of(Controller::new(&cluster.owners).drain_within(Duration::from_secs(7)), reconcile);
+    quiet().await;
+    let began = Instant::now();
+    run.end().await;
+    assert_eq!(began.elapsed().as_secs(), 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_informer_that_stops_ends_it_and_one_without_a_kind_owns_nothing() {
+    let cluster = Cluster::new();
+    let run = Run::noting(Controller::new(&cluster.owners).owns(&cluster.children));
+    quiet().await;
+    cluster.children.stop().await;
+    let error = run.task.await.unwrap().unwrap_err();
+    assert!(matches!(error, RunError::CacheLost { .. }), "{error:?}");
+
+    let fns = kube_informer::source::ListWatchFns::new(
+        |_| async { Ok(kube_informer::source::ListStream::complete(Vec::<Deployment>::new(), Default::default())) },
+        |_| std::future::pending(),
+    );
+    let nameless = kube_informer::SharedInformer::builder(fns).build();
+    let pods = cluster.factory.informer::<Pod>().unwrap();
+    let run = Run::noting(Controller::new(&nameless).owns(&pods));
+    assert!(matches!(run.task.await.unwrap(), Err(RunError::UnknownKind(_))));
+}

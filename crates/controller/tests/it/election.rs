@@ -1,0 +1,302 @@
+//! Leader election: LE-1 to LE-6, and never two leaders.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube_controller::elector::ElectionError;
+use kube_controller::{ElectionSettings, LeaderElector, Term};
+use kube_embedded_apiserver::ApiServer;
+use kube_informer::CancellationToken;
+use parking_lot::Mutex;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom as _;
+use rand::{RngExt as _, SeedableRng as _};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use crate::network::{Mode, Network};
+
+const LEASE: &str = "default/lead";
+
+fn settings() -> ElectionSettings {
+    let mut settings = ElectionSettings::default();
+    settings.seed = Some(1);
+    settings
+}
+
+fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// One who takes part.
+struct Candidate {
+    elector: Arc<LeaderElector>,
+    network: Network,
+    cancel: CancellationToken,
+    /// True while nothing of it runs, as if the machine stood still.
+    frozen: watch::Sender<bool>,
+    terms: Arc<Mutex<Vec<(Term, Instant)>>>,
+    heard: Arc<Mutex<Vec<String>>>,
+    task: JoinHandle<()>,
+}
+
+impl Candidate {
+    fn new(server: &ApiServer, identity: &str, seed: u64) -> Self {
+        let (network, cancel, terms) = (Network::default(), CancellationToken::new(), Arc::<Mutex<Vec<_>>>::default());
+        let heard = Arc::<Mutex<Vec<String>>>::default();
+        let mut settings = settings();
+        settings.seed = Some(seed);
+        let elector = LeaderElector::new(network.client(server), LEASE, identity, settings).unwrap();
+        let hears = heard.clone();
+        let elector = Arc::new(elector.on_new_leader(move |leader| hears.lock().push(leader.to_owned())));
+        let (runs, stops, begun) = (elector.clone(), cancel.clone(), terms.clone());
+        let run = async move {
+            let lead = |term: Term| {
+                begun.lock().push((term.clone(), Instant::now()));
+                async move {
+                    term.ending().await;
+                    // It finishes what is begun.
+                    sleep(secs(3)).await;
+                }
+            };
+            runs.run(stops, lead).await;
+        };
+        let frozen = watch::Sender::new(false);
+        #[allow(clippy::disallowed_methods, reason = "each test ends its candidates")]
+        let task = tokio::spawn(freezing(frozen.subscribe(), run));
+        Self { elector, network, cancel, frozen, terms, heard, task }
+    }
+
+    fn leads(&self) -> bool {
+        self.elector.is_leader()
+    }
+}
+
+/// Polls a future only while it is not frozen.
+async fn freezing(mut frozen: watch::Receiver<bool>, run: impl Future<Output = ()>) {
+    let mut run = std::pin::pin!(run);
+    loop {
+        if frozen.wait_for(|frozen| !frozen).await.map(drop).is_err() {
+            return;
+        }
+        let freezes = async { frozen.wait_for(|frozen| *frozen).await.map(drop) };
+        tokio::select! {
+            biased;
+            _ = freezes => {}
+            () = &mut run => return,
+        }
+    }
+}
+
+fn lease(server: &ApiServer) -> Value {
+    server.get("leases.coordination.k8s.io", Some("default"), "lead").unwrap()["spec"].clone()
+}
+
+#[tokio::test]
+async fn settings_that_do_not_fit_together_are_refused_le_1() {
+    let client = ApiServer::new().client();
+    let check = |lease: u64, renew: u64, retry: u64, expected: fn(&ElectionError) -> bool| {
+        let mut settings = ElectionSettings::default();
+        (settings.lease_duration, settings.renew_deadline, settings.retry_period) =
+            (Duration::from_millis(lease), Duration::from_millis(renew), Duration::from_millis(retry));
+        let error = LeaderElector::new(client.clone(), LEASE, "me", settings).unwrap_err();
+        assert!(expected(&error), "{lease} {renew} {retry}: {error}");
+    };
+    check(10_000, 10_000, 2_000, |error| matches!(error, ElectionError::LeaseTooShort { .. }));
+    check(15_000, 2_400, 2_000, |error| matches!(error, ElectionError::RenewTooShort { .. }));
+    check(15_000, 10_000, 0, |error| matches!(error, ElectionError::NoRetryPeriod));
+    check(15_500, 10_000, 2_000, |error| matches!(error, ElectionError::NotSeconds(_)));
+    check(u64::MAX, 10_000, 2_000, |error| matches!(error, ElectionError::NotSeconds(_)));
+    let new = |lease, identity: &str| LeaderElector::new(client.clone(), lease, identity, settings());
+    assert!(matches!(new(LEASE, ""), Err(ElectionError::NoIdentity)));
+    assert!(matches!(new("lead", "me"), Err(ElectionError::NoNamespace(_))));
+    assert!(matches!(new("a/b/c", "me"), Err(ElectionError::Lease(_))));
+    let mut forever = settings();
+    (forever.retry_period, forever.renew_deadline) = (Duration::MAX, Duration::MAX);
+    assert!(LeaderElector::new(client.clone(), LEASE, "me", forever).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_leads_and_the_other_follows_at_once_when_it_is_released_le_4_le_5() {
+    let server = ApiServer::builder().seed(1).build();
+    let a = Candidate::new(&server, "a", 1);
+    sleep(secs(1)).await;
+    let b = Candidate::new(&server, "b", 2);
+    sleep(secs(60)).await;
+    assert!(a.leads() && !b.leads());
+    assert_eq!(
+        (lease(&server)["holderIdentity"].as_str(), lease(&server)["leaseDurationSeconds"].as_i64()),
+        (Some("a"), Some(15))
+    );
+    assert_eq!(*a.elector.leader().borrow(), Some("a".to_owned()));
+    assert_eq!(*b.heard.lock(), ["a"], "each new leader once");
+    // It is told to end: it finishes what is begun, leads until then, and gives the lease back.
+    a.cancel.cancel();
+    sleep(secs(2)).await;
+    assert!(a.leads() && a.terms.lock()[0].0.is_ending());
+    sleep(secs(6)).await;
+    assert!(!a.leads() && b.leads(), "it need not wait until the lease expires");
+    assert!(a.task.is_finished() && !a.terms.lock()[0].0.is_valid());
+    assert_eq!(
+        (lease(&server)["holderIdentity"].as_str(), lease(&server)["leaseTransitions"].as_i64()),
+        (Some("b"), Some(1))
+    );
+    assert_eq!(*b.heard.lock(), ["a", "b"]);
+    b.cancel.cancel();
+    b.task.await.unwrap();
+    assert_eq!(
+        (lease(&server)["holderIdentity"].as_str(), lease(&server)["leaseDurationSeconds"].as_i64()),
+        (Some(""), Some(1))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn expiry_is_judged_by_the_local_clock_from_when_the_record_was_seen_to_change_le_2() {
+    let server = ApiServer::builder().seed(1).build();
+    // Somebody with a clock that is a year ahead, who has gone away.
+    let spec = serde_json::json!({
+        "holderIdentity": "gone", "leaseDurationSeconds": 20, "renewTime": "2099-01-01T00:00:00.000000Z", "leaseTransitions": 4,
+    });
+    let object = serde_json::json!({"metadata": {"name": "lead", "labels": {"l": "kept"}}, "spec": spec});
+    server.create("leases.coordination.k8s.io", Some("default"), object).unwrap();
+    let a = Candidate::new(&server, "a", 1);
+    sleep(secs(19)).await;
+    assert!(!a.leads(), "as long as its record says, from when it was first seen");
+    sleep(secs(6)).await;
+    assert!(a.leads());
+    assert_eq!(lease(&server)["leaseTransitions"], 5);
+    let kept = server.get("leases.coordination.k8s.io", Some("default"), "lead").unwrap();
+    assert_eq!(kept["metadata"]["labels"]["l"], "kept");
+    a.task.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_is_one_request_and_reads_only_if_somebody_else_wrote_le_3() {
+    let server = ApiServer::builder().seed(1).build();
+    let a = Candidate::new(&server, "a", 1);
+    sleep(secs(1)).await;
+    assert_eq!(a.network.asked(), ["GET", "POST"]);
+    sleep(secs(2)).await;
+    assert_eq!(a.network.asked(), ["PUT"]);
+    let labels = serde_json::json!({"metadata": {"labels": {"l": "1"}}});
+    server.patch("leases.coordination.k8s.io", Some("default"), "lead", labels).unwrap();
+    sleep(secs(2)).await;
+    assert_eq!(a.network.asked(), ["PUT", "GET", "PUT"]);
+    assert!(a.leads());
+    a.task.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_cannot_renew_stops_before_another_may_begin() {
+    for mode in [Mode::Silent, Mode::Refused, Mode::Deaf] {
+        let server = ApiServer::builder().seed(1).build();
+        let (a, b) = (
+            Candidate::new(&server, "a", 1),
+            async {
+                sleep(secs(1)).await;
+                Candidate::new(&server, "b", 2)
+            }
+            .await,
+        );
+        sleep(secs(20)).await;
+        a.network.set(mode);
+        let cut = Instant::now();
+        while a.leads() {
+            assert!(!b.leads());
+            sleep(Duration::from_millis(100)).await;
+        }
+        let lost = cut.elapsed();
+        assert!(lost <= secs(10) && !a.terms.lock()[0].0.is_valid(), "{mode:?}: {lost:?}");
+        while !b.leads() {
+            sleep(Duration::from_millis(100)).await;
+        }
+        assert!(cut.elapsed() > secs(12) && cut.elapsed() < secs(30), "{mode:?}: {:?}", cut.elapsed());
+        // It stands by again, and leads when the other is gone.
+        a.network.set(Mode::Open);
+        b.cancel.cancel();
+        sleep(secs(30)).await;
+        assert!(a.leads(), "{mode:?}");
+        assert_eq!(a.terms.lock().len(), 2, "{mode:?}");
+        a.task.abort();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_stood_still_knows_by_the_clock_that_it_leads_no_more_le_6() {
+    let server = ApiServer::builder().seed(1).build();
+    let a = Candidate::new(&server, "a", 1);
+    sleep(secs(1)).await;
+    let term = a.terms.lock()[0].0.clone();
+    a.frozen.send_replace(true);
+    sleep(secs(8)).await;
+    assert!(term.is_valid());
+    sleep(secs(2)).await;
+    assert!(!term.is_valid() && !a.leads(), "though nobody came to say so");
+    a.elector.check(secs(5)).unwrap();
+    sleep(secs(20)).await;
+    assert!(matches!(a.elector.check(secs(5)), Err(ElectionError::Stuck { .. })));
+    a.frozen.send_replace(false);
+    sleep(secs(5)).await;
+    assert!(a.leads(), "nobody else wanted it");
+    assert!(!term.is_valid(), "but that is another term");
+    a.elector.check(secs(5)).unwrap();
+    a.task.abort();
+}
+
+/// Two or three candidates; leaders are stopped, stand still, and are cut off, at random.
+#[tokio::test(start_paused = true)]
+async fn there_are_never_two_leaders_by_any_clock() {
+    let mut terms = 0;
+    for seed in 0..150 {
+        let mut random = StdRng::seed_from_u64(seed);
+        let server = ApiServer::builder().seed(seed).build();
+        let count = random.random_range(2..4);
+        let candidate = |number: usize, life: u64| Candidate::new(&server, &format!("c{number}-{life}"), seed + life);
+        let mut candidates: Vec<_> = (0..count).map(|number| candidate(number, 0)).collect();
+        let mut valid = Vec::new();
+        for step in 1..80 {
+            let at = random.random_range(0..count);
+            match random.random_range(0..10) {
+                0..3 => candidates[at]
+                    .network
+                    .set(*[Mode::Silent, Mode::Refused, Mode::Deaf, Mode::Late].choose(&mut random).unwrap()),
+                3..6 => candidates[at].network.set(Mode::Open),
+                6 => _ = candidates[at].frozen.send_replace(true),
+                7 => _ = candidates[at].frozen.send_replace(false),
+                8 => candidates[at].cancel.cancel(),
+                _ => {
+                    // One that was killed, and another one in its place. What it began may still arrive.
+                    candidates[at].task.abort();
+                    terms += candidates[at].terms.lock().len();
+                    valid.extend(candidates[at].terms.lock().iter().map(|(term, _)| term.clone()));
+                    candidates[at] = candidate(at, step);
+                }
+            }
+            for _ in 0..random.random_range(1..60) {
+                sleep(Duration::from_millis(100)).await;
+                let now: usize = candidates
+                    .iter()
+                    .map(|candidate| candidate.terms.lock().iter().filter(|(term, _)| term.is_valid()).count())
+                    .sum();
+                let killed = valid.iter().filter(|term| term.is_valid()).count();
+                assert!(now + killed <= 1, "seed {seed}: {now} lead at once, and {killed} of the dead");
+            }
+        }
+        for candidate in &candidates {
+            candidate.network.set(Mode::Open);
+            candidate.frozen.send_replace(false);
+        }
+        let last = candidate(9, 1000);
+        let leads = async {
+            while !last.leads() && !candidates.iter().any(Candidate::leads) {
+                sleep(secs(1)).await;
+            }
+        };
+        tokio::time::timeout(secs(60), leads).await.unwrap_or_else(|_| panic!("seed {seed}: nobody leads in the end"));
+        terms += candidates.iter().map(|candidate| candidate.terms.lock().len()).sum::<usize>();
+        candidates.iter().chain([&last]).for_each(|candidate| candidate.task.abort());
+    }
+    assert!(terms > 300, "something was led: {terms}");
+}

@@ -1,0 +1,103 @@
+//! Events: one for the same news, counted; not too many; and nothing lost unheard.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube_controller::{EventRecorder, EventType, Published};
+use kube_embedded_apiserver::{ApiServer, Fault, Verb};
+use serde_json::Value;
+
+fn about(name: &str) -> ObjectReference {
+    let text = |text: &str| Some(text.to_owned());
+    ObjectReference { kind: text("Foo"), name: text(name), namespace: text("default"), ..ObjectReference::default() }
+}
+
+fn events(server: &ApiServer) -> Vec<Value> {
+    server.list("events.events.k8s.io").unwrap().1
+}
+
+async fn publish(recorder: &EventRecorder, name: &str, note: &str) -> Result<Published, String> {
+    let published = recorder.publish(&about(name), EventType::Warning, "Failed", "Sync", note).await;
+    published.map_err(|error| error.to_string())
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_news_are_one_event_that_is_counted() {
+    let server = ApiServer::builder().seed(1).build();
+    let recorder = EventRecorder::new(server.client(), "example.com/controller", "me");
+    assert_eq!(publish(&recorder, "a", "no").await, Ok(Published::Created));
+    assert_eq!(publish(&recorder, "a", "no").await, Ok(Published::Counted(2)));
+    assert_eq!(publish(&recorder, "a", "no").await, Ok(Published::Counted(3)));
+    assert_eq!(publish(&recorder, "a", "other").await, Ok(Published::Created));
+    let written = events(&server);
+    assert_eq!(written.len(), 2);
+    let counted = written.iter().find(|event| event["note"] == "no").unwrap();
+    assert_eq!(counted["series"]["count"], 3);
+    assert_eq!(
+        (&counted["type"], &counted["reason"], &counted["action"]),
+        (&"Warning".into(), &"Failed".into(), &"Sync".into())
+    );
+    assert_eq!(
+        (&counted["reportingController"], &counted["reportingInstance"]),
+        (&"example.com/controller".into(), &"me".into())
+    );
+    assert_eq!(counted["regarding"]["name"], "a");
+    // After a while it is news again.
+    tokio::time::sleep(Duration::from_secs(400)).await;
+    assert_eq!(publish(&recorder, "a", "no").await, Ok(Published::Created));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_exceeds_the_limit_is_counted_and_goes_with_the_next_or_at_the_end() {
+    let server = ApiServer::builder().seed(1).build();
+    let recorder = EventRecorder::new(server.client(), "example.com/controller", "me");
+    for _ in 0..25 {
+        publish(&recorder, "a", "no").await.unwrap();
+    }
+    assert_eq!(publish(&recorder, "a", "no").await, Ok(Published::Held(1)));
+    assert_eq!(publish(&recorder, "a", "no").await, Ok(Published::Held(2)));
+    assert_eq!(publish(&recorder, "a", "never seen").await, Ok(Published::Held(1)));
+    assert_eq!(publish(&recorder, "b", "no").await, Ok(Published::Created), "others are not held");
+    assert_eq!(recorder.unwritten(), 3);
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert_eq!(publish(&recorder, "a", "no").await, Ok(Published::Counted(28)));
+    publish(&recorder, "a", "never seen").await.unwrap();
+    recorder.flush().await.unwrap();
+    assert_eq!(recorder.unwritten(), 0);
+    let late = events(&server).into_iter().find(|event| event["note"] == "never seen").unwrap();
+    assert_eq!(late["series"]["count"], 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_server_does_not_take_is_told_and_owed() {
+    let server = ApiServer::builder().seed(1).build();
+    let recorder = EventRecorder::new(server.client(), "example.com/controller", "me");
+    let away = server.faults().add(Fault::status(503).verb(Verb::Create));
+    let error = publish(&recorder, "a", "no").await.unwrap_err();
+    assert!(error.contains("Failed") && error.contains('a'), "{error}");
+    server.faults().remove(away);
+    assert_eq!(recorder.unwritten(), 1);
+    recorder.flush().await.unwrap();
+    assert_eq!((events(&server).len(), recorder.unwritten()), (1, 0));
+    // The server forgets events after an hour: the next one is a new one.
+    let name = events(&server)[0]["metadata"]["name"].as_str().unwrap().to_owned();
+    server.delete("events.events.k8s.io", Some("default"), &name).unwrap();
+    assert!(publish(&recorder, "a", "no").await.is_err());
+    assert_eq!(publish(&recorder, "a", "no").await, Ok(Published::Created));
+    recorder.flush().await.unwrap();
+    assert_eq!(events(&server)[0]["series"]["count"], 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_note_is_as_long_as_a_server_takes_it_and_memory_is_bounded() {
+    let server = ApiServer::builder().seed(1).build();
+    let recorder = EventRecorder::new(server.client(), "example.com/controller", "me");
+    publish(&recorder, "a", &"ü".repeat(1000)).await.unwrap();
+    assert_eq!(events(&server)[0]["note"].as_str().unwrap().len(), 1024);
+    for number in 0..5000 {
+        publish(&recorder, &format!("o{number}"), "no").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(publish(&recorder, "o0", "no").await, Ok(Published::Created), "it was let go of");
+    assert_eq!(publish(&recorder, "o4999", "no").await, Ok(Published::Counted(2)));
+}

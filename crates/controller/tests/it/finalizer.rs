@@ -1,0 +1,89 @@
+//! Finalizers are put on and taken off only where nothing else has changed.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::Api;
+use kube_controller::Finalizer;
+use kube_controller::finalizer::FinalizerError;
+use kube_embedded_apiserver::ApiServer;
+use serde_json::json;
+
+const NAME: &str = "example.com/cleanup";
+
+async fn map(server: &ApiServer, finalizers: serde_json::Value) -> (Api<ConfigMap>, ConfigMap) {
+    let object = json!({"metadata": {"name": "a", "finalizers": finalizers}});
+    server.create("configmaps", Some("default"), object).unwrap();
+    let api: Api<ConfigMap> = Api::namespaced(server.client(), "default");
+    let object = api.get("a").await.unwrap();
+    (api, object)
+}
+
+fn finalizers(server: &ApiServer) -> serde_json::Value {
+    server.get("configmaps", Some("default"), "a").unwrap()["metadata"]["finalizers"].clone()
+}
+
+#[tokio::test]
+async fn it_is_put_beside_others_and_taken_from_among_them() {
+    for others in [json!(null), json!(["example.com/other"])] {
+        let server = ApiServer::new();
+        let (api, object) = map(&server, others.clone()).await;
+        let finalizer = Finalizer::new(api, NAME).unwrap();
+        let object = finalizer.add(&object).await.unwrap().unwrap();
+        assert!(finalizers(&server).as_array().unwrap().contains(&json!(NAME)));
+        let object = finalizer.remove(&object).await.unwrap().unwrap();
+        assert_eq!(finalizers(&server), others);
+        assert!(finalizer.remove(&object).await.unwrap().is_none());
+    }
+}
+
+#[tokio::test]
+async fn what_changed_meanwhile_is_left_alone() {
+    let server = ApiServer::new();
+    let (api, before) = map(&server, json!(["example.com/first"])).await;
+    let finalizer = Finalizer::new(api.clone(), NAME).unwrap();
+    let merge = |finalizers: serde_json::Value| json!({"metadata": {"finalizers": finalizers}});
+    server.patch("configmaps", Some("default"), "a", merge(json!(["example.com/second"]))).unwrap();
+    assert!(matches!(finalizer.add(&before).await, Err(FinalizerError::Changed { .. })));
+    assert_eq!(finalizers(&server), json!(["example.com/second"]));
+    // The place where it was is that of another one now.
+    let on = finalizer.add(&api.get("a").await.unwrap()).await.unwrap().unwrap();
+    server.patch("configmaps", Some("default"), "a", merge(json!(["x.io/1", "x.io/2"]))).unwrap();
+    assert!(matches!(finalizer.remove(&on).await, Err(FinalizerError::Changed { .. })));
+    assert_eq!(finalizers(&server), json!(["x.io/1", "x.io/2"]));
+}
+
+#[tokio::test]
+async fn another_object_of_the_same_name_is_left_alone() {
+    let server = ApiServer::new();
+    let (api, before) = map(&server, json!(null)).await;
+    server.delete("configmaps", Some("default"), "a").unwrap();
+    let finalizer = Finalizer::new(api.clone(), NAME).unwrap();
+    assert!(matches!(finalizer.add(&before).await, Err(FinalizerError::Changed { .. })), "it is gone");
+    map(&server, json!(null)).await;
+    assert!(matches!(finalizer.add(&before).await, Err(FinalizerError::Changed { .. })), "it is another one");
+    assert_eq!(finalizers(&server), json!(null));
+}
+
+#[tokio::test]
+async fn with_the_last_one_an_object_goes_and_nothing_is_put_on_what_goes() {
+    let server = ApiServer::new();
+    let (api, object) = map(&server, json!(null)).await;
+    let finalizer = Finalizer::new(api.clone(), NAME).unwrap();
+    finalizer.add(&object).await.unwrap();
+    server.delete("configmaps", Some("default"), "a").unwrap();
+    let going = api.get("a").await.unwrap();
+    let other = Finalizer::new(api.clone(), "example.com/other").unwrap();
+    assert!(matches!(other.add(&going).await, Err(FinalizerError::BeingDeleted(_))));
+    finalizer.remove(&going).await.unwrap();
+    assert!(server.get("configmaps", Some("default"), "a").is_err());
+}
+
+#[tokio::test]
+async fn names_that_no_server_takes_are_refused() {
+    let api: Api<ConfigMap> = Api::namespaced(ApiServer::new().client(), "default");
+    for name in ["", "cleanup", "/x", "example.com/", "Example.com/x", "example.com/x/y", "exa mple.com/x", "e.com/-x"]
+    {
+        assert!(matches!(Finalizer::new(api.clone(), name), Err(FinalizerError::Name(_))), "{name:?}");
+    }
+    let nameless = Finalizer::new(api, NAME).unwrap().add(&ConfigMap::default()).await;
+    assert!(matches!(nameless, Err(FinalizerError::NotFromServer)));
+}

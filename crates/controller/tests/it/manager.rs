@@ -1,0 +1,138 @@
+//! A whole program: its beginning, its terms and its end, in order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube_controller::manager::ManagerError;
+use kube_controller::{Controller, ElectionSettings, LeaderElector, Manager, Next, Request};
+use kube_informer::CancellationToken;
+use tokio::time::sleep;
+
+use crate::cluster::{Cluster, Notes, note, quiet};
+use crate::network::{Mode, Network};
+
+fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_an_election_it_begins_with_one_list_and_ends_with_nothing_running() {
+    let cluster = Cluster::new();
+    cluster.owner("a");
+    let (notes, cancel) = (Arc::new(Notes::default()), CancellationToken::new());
+    let manager = Manager::new(cluster.factory.clone()).control(
+        Controller::new(&cluster.owners).owns(&cluster.children),
+        note,
+        notes.clone(),
+    );
+    let probe = manager.probe();
+    assert!(!probe.is_ready());
+    let meanwhile = async {
+        quiet().await;
+        assert!(probe.is_ready() && probe.is_live() && probe.is_leader());
+        assert_eq!(notes.take(), ["a"]);
+        assert_eq!(
+            cluster.owners.health().counts.lists.values().sum::<u64>(),
+            1,
+            "it begins with the most recent state"
+        );
+        cancel.cancel();
+    };
+    let (outcome, ()) = tokio::join!(manager.run(cancel.clone()), meanwhile);
+    outcome.unwrap();
+    assert!(cluster.owners.is_stopped());
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_end_queues_drain_then_the_lease_is_given_back_then_informers_stop() {
+    let cluster = Cluster::new();
+    (0..3).for_each(|number| drop(cluster.owner(&format!("o{number}"))));
+    let (notes, cancel) = (Arc::new(Notes::default()), CancellationToken::new());
+    let server = cluster.server.clone();
+    let owners = cluster.owners.clone();
+    let reconcile = move |request: Request<Deployment>, notes: Arc<Notes>| {
+        let (server, owners) = (server.clone(), owners.clone());
+        async move {
+            sleep(secs(2)).await;
+            let lease = server.get("leases.coordination.k8s.io", Some("default"), "lead").unwrap();
+            let holder = lease["spec"]["holderIdentity"].as_str().unwrap().to_owned();
+            notes.note(format!("{} led by {holder}, cache {}", request.key().name(), !owners.is_stopped()));
+            Ok::<_, String>(Next::Done)
+        }
+    };
+    let elector = LeaderElector::new(cluster.client(), "default/lead", "me", ElectionSettings::default()).unwrap();
+    let controller = Controller::new(&cluster.owners).workers(1);
+    let manager = Manager::new(cluster.factory.clone()).elect(elector).control(controller, reconcile, notes.clone());
+    let meanwhile = async {
+        sleep(secs(3)).await;
+        cancel.cancel();
+    };
+    let (outcome, ()) = tokio::join!(manager.run(cancel.clone()), meanwhile);
+    outcome.unwrap();
+    assert_eq!(notes.take(), ["o0 led by me, cache true", "o1 led by me, cache true", "o2 led by me, cache true"]);
+    let lease = cluster.server.get("leases.coordination.k8s.io", Some("default"), "lead").unwrap();
+    assert_eq!(lease["spec"]["holderIdentity"], "");
+    assert!(cluster.owners.is_stopped());
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_leadership_is_lost_work_is_dropped_at_once_and_caches_stay_warm() {
+    let cluster = Cluster::new();
+    cluster.owner("a");
+    let (notes, cancel, network) = (Arc::new(Notes::default()), CancellationToken::new(), Network::default());
+    struct Dropped(Arc<Notes>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.note("dropped");
+        }
+    }
+    let reconcile = |_: Request<Deployment>, notes: Arc<Notes>| async move {
+        notes.note("begun");
+        let _dropped = Dropped(notes);
+        std::future::pending::<Result<Next, String>>().await
+    };
+    let client = network.client(&cluster.server);
+    let elector = LeaderElector::new(client, "default/lead", "me", ElectionSettings::default()).unwrap();
+    let controller = Controller::new(&cluster.owners);
+    let manager = Manager::new(cluster.factory.clone()).elect(elector).control(controller, reconcile, notes.clone());
+    let probe = manager.probe();
+    let meanwhile = async {
+        sleep(secs(5)).await;
+        assert!(probe.is_leader());
+        assert_eq!(notes.take(), ["begun"]);
+        network.set(Mode::Silent);
+        sleep(secs(11)).await;
+        assert!(!probe.is_leader() && probe.is_ready() && probe.is_live());
+        assert_eq!(notes.take(), ["dropped"]);
+        let lists = cluster.owners.health().counts.lists.values().sum::<u64>();
+        network.set(Mode::Open);
+        sleep(secs(20)).await;
+        assert_eq!(notes.take(), ["begun"], "another term is another run");
+        let again = cluster.owners.health().counts.lists.values().sum::<u64>();
+        assert!(again <= lists + 1 && cluster.owners.health().is_watching());
+        cancel.cancel();
+    };
+    let (outcome, ()) = tokio::join!(manager.run(cancel.clone()), meanwhile);
+    outcome.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_ends_by_itself_ends_the_program() {
+    for elected in [false, true] {
+        let cluster = Cluster::new();
+        let notes = Arc::new(Notes::default());
+        let mut manager = Manager::new(cluster.factory.clone()).control(Controller::new(&cluster.owners), note, notes);
+        if elected {
+            let elector = LeaderElector::new(cluster.client(), "default/lead", "me", ElectionSettings::default());
+            manager = manager.elect(elector.unwrap());
+        }
+        let meanwhile = async {
+            sleep(secs(5)).await;
+            cluster.owners.stop().await;
+        };
+        let (outcome, ()) = tokio::join!(manager.run(CancellationToken::new()), meanwhile);
+        assert!(matches!(outcome, Err(ManagerError::Controller(_))), "{elected}: {outcome:?}");
+        assert!(cluster.children.is_stopped());
+    }
+}

@@ -1,0 +1,243 @@
+//! A controller sees its own writes: it does nothing twice because its cache is a moment behind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::api::PostParams;
+use kube_client::{Api, Client, Resource as _};
+use kube_controller::{Controller, Next, Request};
+use kube_embedded_apiserver::{Action, Fault, Verb};
+use kube_informer::SharedInformer;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::cluster::{Cluster, Notes, Run, quiet};
+
+/// Creates a child for each owner that has none in the cache, with a name that nobody refuses.
+fn creating(
+    client: Client,
+    children: SharedInformer<ConfigMap>,
+) -> impl Fn(Request<Deployment>, Arc<Notes>) -> futures_util::future::BoxFuture<'static, Result<Next, kube_client::Error>>
+{
+    move |request, notes| {
+        let (client, children) = (client.clone(), children.clone());
+        Box::pin(async move {
+            notes.note("called");
+            let Some(owner) = request.object() else { return Ok(Next::Done) };
+            let uid = owner.metadata.uid.as_deref().unwrap_or_default();
+            let has = |child: &ConfigMap| {
+                child.metadata.owner_references.iter().flatten().any(|reference| reference.uid == uid)
+            };
+            if !children.store().iter().any(|child| has(&child)) {
+                let mut child = ConfigMap::default();
+                child.metadata.generate_name = Some("child-".to_owned());
+                child.metadata.owner_references = Some(owner.controller_owner_ref(&()).into_iter().collect());
+                let api = Api::namespaced(client, "web");
+                request.write(&children, api.create(&PostParams::default(), &child)).await?;
+                notes.note("created");
+            }
+            Ok(Next::Done)
+        })
+    }
+}
+
+/// From now on watches of children are behind by so much.
+async fn behind(cluster: &Cluster, delay: Duration) {
+    quiet().await;
+    let late = Fault::new(Action::DelayEvent { nth: 1, delay }).verb(Verb::Watch).resource("configmaps");
+    cluster.server.faults().add(late);
+    cluster.server.disconnect_watches();
+    // Who is cut off before anything was heard waits a little before it comes back.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_waits_until_the_cache_has_seen_what_was_written_for_it() {
+    let cluster = Cluster::new();
+    let controller = Controller::new(&cluster.owners).owns(&cluster.children).workers(1);
+    let handle = controller.handle();
+    let run = Run::of(controller, creating(cluster.client(), cluster.children.clone()));
+    behind(&cluster, Duration::from_secs(20)).await;
+    cluster.owner("a");
+    assert_eq!(run.noted().await, ["called", "created"]);
+    // It is wanted again and again, and others are not held up.
+    for number in 0..5 {
+        cluster.label("deployments.apps", "a", &number.to_string());
+        quiet().await;
+    }
+    assert_eq!((run.notes.take().len(), handle.status().parked), (0, 1));
+    cluster.owner("b");
+    assert_eq!(run.noted().await, ["called", "created"]);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    // Once for each: what waited was wanted, and so was what came by the children.
+    let noted = run.notes.take();
+    assert!(noted.len() >= 2 && noted.iter().all(|note| note == "called"), "{noted:?}");
+    assert_eq!((cluster.names("configmaps").len(), handle.status().parked), (2, 0));
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_whose_answer_is_lost_is_looked_for_before_the_next_attempt() {
+    let cluster = Cluster::new();
+    // The server does as it is told, and nobody hears of it.
+    let lose = Arc::new(Mutex::new(true));
+    let (inner, losing) = (cluster.client(), lose.clone());
+    let client = Client::new(
+        tower::service_fn(move |request: http::Request<kube_client::client::Body>| {
+            let (inner, losing) = (inner.clone(), losing.clone());
+            async move {
+                let write = request.method() == http::Method::POST;
+                let answer = inner.send(request).await.map_err(std::io::Error::other);
+                if write && std::mem::take(&mut *losing.lock()) { Err(std::io::Error::other("lost")) } else { answer }
+            }
+        }),
+        "default",
+    );
+    let run =
+        Run::of(Controller::new(&cluster.owners).owns(&cluster.children), creating(client, cluster.children.clone()));
+    behind(&cluster, Duration::from_secs(20)).await;
+    cluster.owner("a");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(!*lose.lock());
+    assert_eq!(cluster.names("configmaps").len(), 1);
+    assert!(!run.notes.take().contains(&"created".to_owned()));
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_that_is_dropped_in_the_middle_of_a_write_is_unsure_of_it() {
+    let cluster = Cluster::new();
+    let inner = cluster.client();
+    let slow = Client::new(
+        tower::service_fn(move |request: http::Request<kube_client::client::Body>| {
+            let inner = inner.clone();
+            async move {
+                let write = request.method() == http::Method::POST;
+                let answer = inner.send(request).await.map_err(std::io::Error::other);
+                if write {
+                    tokio::time::sleep(Duration::from_secs(10)).await;
+                }
+                answer
+            }
+        }),
+        "default",
+    );
+    let controller = Controller::new(&cluster.owners).owns(&cluster.children).timeout(Duration::from_secs(2));
+    let run = Run::of(controller, creating(slow, cluster.children.clone()));
+    behind(&cluster, Duration::from_secs(20)).await;
+    cluster.owner("a");
+    tokio::time::sleep(Duration::from_secs(90)).await;
+    assert_eq!(cluster.names("configmaps").len(), 1);
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_the_deadline_it_goes_on_and_says_so() {
+    let cluster = Cluster::new();
+    let controller = Controller::new(&cluster.owners).owns(&cluster.children).write_deadline(Duration::from_secs(30));
+    let handle = controller.handle();
+    let run = Run::of(controller, creating(cluster.client(), cluster.children.clone()));
+    behind(&cluster, Duration::from_secs(100_000)).await;
+    cluster.owner("a");
+    assert_eq!(run.noted().await, ["called", "created"]);
+    cluster.label("deployments.apps", "a", "1");
+    let began = Instant::now();
+    while handle.status().unseen_writes == 0 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert!((25..35).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+    assert_eq!(run.noted().await.first().map(String::as_str), Some("called"));
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_object_of_the_same_name_does_not_wait_for_the_writes_of_its_predecessor() {
+    let cluster = Cluster::new();
+    let controller = Controller::new(&cluster.owners).owns(&cluster.children);
+    let run = Run::of(controller, creating(cluster.client(), cluster.children.clone()));
+    behind(&cluster, Duration::from_secs(1000)).await;
+    cluster.owner("a");
+    assert_eq!(run.noted().await, ["called", "created"]);
+    cluster.server.delete("deployments.apps", Some("web"), "a").unwrap();
+    quiet().await;
+    cluster.owner("a");
+    assert_eq!(run.noted().await, ["called", "created"]);
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_deleted_is_waited_for_until_it_is_gone() {
+    let cluster = Cluster::new();
+    let a = cluster.owner("a");
+    cluster.child("child", &a, true);
+    let (client, children) = (cluster.client(), cluster.children.clone());
+    let reconcile = move |request: Request<Deployment>, notes: Arc<Notes>| {
+        let (client, children) = (client.clone(), children.clone());
+        async move {
+            if let Some(child) = children.store().get("web/child") {
+                notes.note("deleted");
+                let api: Api<ConfigMap> = Api::namespaced(client, "web");
+                api.delete("child", &Default::default()).await?;
+                request.deleted(&children, &*child);
+            }
+            Ok::<_, kube_client::Error>(Next::After(Duration::from_secs(1)))
+        }
+    };
+    cluster.factory.start().unwrap();
+    behind(&cluster, Duration::from_secs(20)).await;
+    let run = Run::of(Controller::new(&cluster.owners).owns(&cluster.children), reconcile);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(run.notes.take(), ["deleted"]);
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_begins_with_what_the_server_has_though_its_cache_was_warm_and_behind() {
+    let cluster = Cluster::new();
+    let a = cluster.owner("a");
+    cluster.factory.start().unwrap();
+    cluster.factory.synced().await.unwrap();
+    // From here on the cache hears nothing of children for a long time; somebody who led before makes one.
+    behind(&cluster, Duration::from_secs(1000)).await;
+    cluster.child("child", &a, true);
+    quiet().await;
+    assert!(cluster.children.store().is_empty());
+    let controller = Controller::new(&cluster.owners).owns(&cluster.children);
+    let run = Run::of(controller, creating(cluster.client(), cluster.children.clone()));
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert!(!run.notes.take().contains(&"created".to_owned()));
+    assert_eq!(cluster.names("configmaps"), ["child"]);
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_came_and_went_before_the_cache_saw_it_is_looked_at_again() {
+    let cluster = Cluster::new();
+    let controller = Controller::new(&cluster.owners).owns(&cluster.children);
+    let run = Run::of(controller, creating(cluster.client(), cluster.children.clone()));
+    behind(&cluster, Duration::from_secs(1000)).await;
+    cluster.owner("a");
+    assert_eq!(run.noted().await, ["called", "created"]);
+    // Nobody is ever told of this child: it is gone when the cache hears of children again.
+    cluster.server.delete("configmaps", Some("web"), &cluster.names("configmaps")[0]).unwrap();
+    cluster.server.faults().clear();
+    cluster.children.relist().await.unwrap();
+    assert_eq!(run.noted().await, ["called", "created", "called"]);
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_fails_again_and_again_is_tried_as_seldom_as_the_limiter_says() {
+    let cluster = Cluster::new();
+    cluster.server.faults().add(Fault::status(500).verb(Verb::Create));
+    let limiter = kube_controller::limiter::ItemExponential::new(Duration::from_secs(1), Duration::from_secs(1000));
+    let controller = Controller::new(&cluster.owners).owns(&cluster.children).limiter(limiter);
+    let run = Run::of(controller, creating(cluster.client(), cluster.children.clone()));
+    cluster.owner("a");
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    // At 0, 1, 3, 7, 15, 31 and 63 seconds, or a little later, since the cache has to catch up first.
+    assert_eq!(run.notes.take().len(), 7);
+    run.end().await;
+}

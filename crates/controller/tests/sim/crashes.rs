@@ -1,0 +1,97 @@
+//! A program is cut off at every single request, and started again.
+
+use std::time::Duration;
+
+use kube_embedded_apiserver::ApiServer;
+use serde_json::json;
+use tokio::time::{sleep, timeout};
+
+use crate::on_a_paused_clock;
+use crate::program::{Program, Settings};
+use crate::truth::{self, NAMESPACE, check_single, missing};
+use crate::wire::{Cut, Wire};
+
+/// Owners come, change, lose a child and go, while a program works. Gives how many requests it took.
+async fn story(streaming: bool, cut: Option<(u64, Cut)>) -> u64 {
+    let server = ApiServer::builder().seed(1).build();
+    let settings = Settings { seed: 1, streaming, warm: false, workers: 2, timeout: Some(Duration::from_secs(20)) };
+    let wire = Wire::new(&server, 1);
+    if let Some((at, cut)) = cut {
+        wire.cut_at(at, cut);
+    }
+    let what = format!("cut {cut:?}, streaming {streaming}");
+    let mut program = Program::new(wire.client(), &settings);
+    program.lead();
+    let steps = [|| (0, "a"), || (0, "b"), || (5, "a"), || (0, "c"), || (7, "b")];
+    for (at, step) in steps.iter().enumerate() {
+        let (replicas, name) = step();
+        match replicas {
+            0 => drop(server.create("deployments.apps", Some(NAMESPACE), truth::owner(name, 1)).unwrap()),
+            replicas => {
+                let patch = json!({"spec": {"replicas": replicas}});
+                drop(server.patch("deployments.apps", Some(NAMESPACE), name, patch).unwrap());
+            }
+        }
+        if at == 3 {
+            // Somebody deletes a child.
+            let children = truth::children(&server);
+            if let Some(child) = children.values().flatten().next() {
+                let name = child["metadata"]["name"].as_str().unwrap();
+                server.delete("configmaps", Some(NAMESPACE), name).unwrap();
+            }
+        }
+        for _ in 0..20 {
+            // The time in which it notices differs from step to step, and a crash ends it at once.
+            if timeout(Duration::from_millis(37 * (at as u64 + 1)), wire.crashed.notified()).await.is_ok() {
+                drop(program);
+                check_single(&server, &what);
+                program = Program::new(wire.client(), &settings);
+                program.lead();
+            }
+            check_single(&server, &what);
+        }
+    }
+    let quiet = async {
+        while let Some(missing) = missing(&server) {
+            if wire.crashed.notified().now_or_never_once() {
+                program = Program::new(wire.client(), &settings);
+                program.lead();
+            }
+            let _ = missing;
+            sleep(Duration::from_secs(1)).await;
+            check_single(&server, &what);
+        }
+    };
+    if timeout(Duration::from_secs(300), quiet).await.is_err() {
+        panic!("{what}: {:?}", missing(&server));
+    }
+    sleep(Duration::from_secs(5)).await;
+    check_single(&server, &what);
+    assert_eq!(missing(&server), None, "{what}");
+    program.lose().await;
+    wire.requests()
+}
+
+trait NowOrNever {
+    /// True if it need not wait.
+    fn now_or_never_once(self) -> bool;
+}
+
+impl<F: Future> NowOrNever for F {
+    fn now_or_never_once(self) -> bool {
+        futures_util::FutureExt::now_or_never(self).is_some()
+    }
+}
+
+#[test]
+fn a_program_may_be_cut_off_at_any_request_before_or_after() {
+    for streaming in [true, false] {
+        let requests = on_a_paused_clock(story(streaming, None));
+        assert!(requests >= 8, "{requests} requests");
+        for at in 0..requests {
+            for cut in [Cut::Before, Cut::After] {
+                on_a_paused_clock(story(streaming, Some((at, cut))));
+            }
+        }
+    }
+}

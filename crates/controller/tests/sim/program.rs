@@ -1,0 +1,130 @@
+//! The program that is simulated: every deployment has one config map, which says how many replicas it wants.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::api::PostParams;
+use kube_client::{Api, Client, Resource as _};
+use kube_controller::limiter::ItemExponential;
+use kube_controller::{Controller, Next, Request, Term};
+use kube_informer::{CancellationToken, Index, InformerOptions, SharedInformer, SharedInformerFactory};
+
+/// How a program is made.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) seed: u64,
+    pub(crate) streaming: bool,
+    pub(crate) warm: bool,
+    pub(crate) workers: usize,
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// A process: its caches are warm whether it leads or not.
+pub(crate) struct Program {
+    client: Client,
+    factory: SharedInformerFactory,
+    controller: Arc<Controller<Deployment>>,
+    children: SharedInformer<ConfigMap>,
+    by_owner: Index<ConfigMap>,
+    run: Option<(CancellationToken, tokio::task::JoinSet<()>)>,
+}
+
+struct Context {
+    client: Client,
+    children: SharedInformer<ConfigMap>,
+    by_owner: Index<ConfigMap>,
+}
+
+impl Program {
+    pub(crate) fn new(client: Client, settings: &Settings) -> Self {
+        let options = InformerOptions::new().seed(settings.seed).streaming(settings.streaming);
+        let factory = SharedInformerFactory::builder(client.clone()).options(options).build();
+        let owners = factory.informer::<Deployment>().unwrap();
+        let children = factory.informer::<ConfigMap>().unwrap();
+        let uids = |map: &ConfigMap| {
+            let owners = map.metadata.owner_references.iter().flatten();
+            owners.map(|owner| owner.uid.clone()).collect::<Vec<_>>()
+        };
+        let by_owner = children.add_index("owner", uids).unwrap();
+        let mut controller = Controller::new(&owners)
+            .owns(&children)
+            .workers(settings.workers)
+            .limiter(ItemExponential::new(Duration::from_millis(100), Duration::from_secs(30)))
+            .write_deadline(Duration::from_secs(100_000));
+        if let Some(timeout) = settings.timeout {
+            controller = controller.timeout(timeout);
+        }
+        // Caches are warm before it leads, in whatever state that finds them.
+        if settings.warm {
+            factory.start().unwrap();
+        }
+        Self { client, factory, controller: Arc::new(controller), children, by_owner, run: None }
+    }
+
+    /// Begins a term.
+    pub(crate) fn lead(&mut self) {
+        let cancel = CancellationToken::new();
+        let (controller, term) = (self.controller.clone(), Term::from(cancel.clone()));
+        let context =
+            Context { client: self.client.clone(), children: self.children.clone(), by_owner: self.by_owner.clone() };
+        let mut run = tokio::task::JoinSet::new();
+        run.spawn(async move { controller.run(term, reconcile, Arc::new(context)).await.unwrap() });
+        self.run = Some((cancel, run));
+    }
+
+    /// Ends the term: all work is dropped at once, wherever it is.
+    pub(crate) async fn lose(&mut self) {
+        if let Some((_, mut run)) = self.run.take() {
+            run.shutdown().await;
+        }
+    }
+
+    /// Ends the term in order.
+    pub(crate) async fn step_down(&mut self) {
+        if let Some((cancel, mut run)) = self.run.take() {
+            cancel.cancel();
+            while let Some(ended) = run.join_next().await {
+                ended.unwrap();
+            }
+        }
+    }
+
+    /// How it does, for who wants to know what went wrong.
+    pub(crate) fn status(&self) -> String {
+        let health = |health: kube_informer::Health| format!("{health}, age {:?}", health.age());
+        let caches: Vec<_> = self.factory.informers().iter().map(|informer| health(informer.health())).collect();
+        format!("{:?}, caches {caches:?}", self.controller.status())
+    }
+
+    /// True while its run goes on.
+    pub(crate) fn is_sound(&mut self) -> bool {
+        self.run.as_mut().is_none_or(|(_, run)| run.try_join_next().is_none())
+    }
+}
+
+async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Next, kube_client::Error> {
+    let Some(owner) = request.object() else { return Ok(Next::Done) };
+    let uid = owner.metadata.uid.as_deref().unwrap_or_default();
+    let replicas = owner.spec.replicas.unwrap_or_default().to_string();
+    let data = BTreeMap::from([("replicas".to_owned(), replicas)]);
+    let api: Api<ConfigMap> = Api::namespaced(context.client.clone(), request.key().namespace().unwrap_or_default());
+    let parameters = PostParams::default();
+    match context.by_owner.get(uid).first() {
+        None => {
+            let mut child = ConfigMap { data: Some(data), ..ConfigMap::default() };
+            child.metadata.generate_name = Some(format!("{}-", request.key().name()));
+            child.metadata.owner_references = Some(owner.controller_owner_ref(&()).into_iter().collect());
+            request.write(&context.children, api.create(&parameters, &child)).await?;
+        }
+        Some(child) if child.data.as_ref() != Some(&data) => {
+            let changed = ConfigMap { data: Some(data), ..ConfigMap::clone(child) };
+            let name = child.metadata.name.clone().unwrap_or_default();
+            request.write(&context.children, api.replace(&name, &parameters, &changed)).await?;
+        }
+        Some(_) => {}
+    }
+    Ok(Next::Done)
+}

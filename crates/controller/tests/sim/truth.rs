@@ -1,0 +1,48 @@
+//! What the server has, and what must be true of it.
+
+use std::collections::BTreeMap;
+
+use kube_embedded_apiserver::ApiServer;
+use serde_json::{Value, json};
+
+pub(crate) const NAMESPACE: &str = "web";
+
+/// An owner that wants so many replicas.
+pub(crate) fn owner(name: &str, replicas: u32) -> Value {
+    json!({"metadata": {"name": name}, "spec": {"replicas": replicas}})
+}
+
+/// The uid of what owns an object, if anything does.
+fn owner_of(object: &Value) -> Option<&str> {
+    object["metadata"]["ownerReferences"][0]["uid"].as_str()
+}
+
+/// Children by the uid of their owner. Those of nobody are under the empty text.
+pub(crate) fn children(server: &ApiServer) -> BTreeMap<String, Vec<Value>> {
+    let mut children: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for child in server.list("configmaps").unwrap().1 {
+        children.entry(owner_of(&child).unwrap_or_default().to_owned()).or_default().push(child);
+    }
+    children
+}
+
+/// No owner ever has two.
+pub(crate) fn check_single(server: &ApiServer, what: &str) {
+    for (uid, children) in children(server).into_iter().filter(|(uid, _)| !uid.is_empty()) {
+        assert!(children.len() <= 1, "{what}: {uid} has {} children: {children:#?}", children.len());
+    }
+}
+
+/// What is not as it should be once all is quiet.
+pub(crate) fn missing(server: &ApiServer) -> Option<String> {
+    let children = children(server);
+    server.list("deployments.apps").unwrap().1.into_iter().find_map(|owner| {
+        let (uid, replicas) = (owner["metadata"]["uid"].as_str().unwrap(), owner["spec"]["replicas"].to_string());
+        let name = &owner["metadata"]["name"];
+        match children.get(uid).map(Vec::as_slice) {
+            Some([child]) if child["data"]["replicas"] == json!(replicas) => None,
+            Some([child]) => Some(format!("{name} wants {replicas} and has {}", child["data"]["replicas"])),
+            other => Some(format!("{name} has {} children", other.map_or(0, <[_]>::len))),
+        }
+    })
+}

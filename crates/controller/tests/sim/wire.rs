@@ -1,0 +1,170 @@
+//! What is between a program and its server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Method, Request, Response};
+use kube_client::Client;
+use kube_client::client::Body;
+use kube_embedded_apiserver::ApiServer;
+use parking_lot::Mutex;
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use tokio::sync::Notify;
+
+/// Where a program is cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// The request is not sent.
+    Before,
+    /// It is sent, and its answer is not heard.
+    After,
+}
+
+#[derive(Clone)]
+pub(crate) struct Wire {
+    state: Arc<Mutex<State>>,
+    /// The program has been cut off.
+    pub(crate) crashed: Arc<Notify>,
+}
+
+struct State {
+    server: ApiServer,
+    /// A server that is behind: it is asked whatever need not be the most recent.
+    behind: Option<ApiServer>,
+    random: StdRng,
+    /// How likely it is that a write goes wrong.
+    trouble: f64,
+    requests: u64,
+    cut: Option<(u64, Cut)>,
+}
+
+/// What happens to one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Fine,
+    /// It does not arrive.
+    Refused,
+    /// It is done, and the answer is lost.
+    Unheard,
+    /// It is done, and the answer is that it was not.
+    Denied,
+    /// It is not done, and the server says so.
+    Busy,
+    /// It takes its time.
+    Slow(Duration),
+    /// It is not sent before the program ends.
+    CutBefore,
+    /// It is done as the program ends.
+    CutAfter,
+}
+
+impl Wire {
+    pub(crate) fn new(server: &ApiServer, seed: u64) -> Self {
+        let state = State {
+            server: server.clone(),
+            behind: None,
+            random: StdRng::seed_from_u64(seed),
+            trouble: 0.0,
+            requests: 0,
+            cut: None,
+        };
+        Self { state: Arc::new(Mutex::new(state)), crashed: Arc::new(Notify::new()) }
+    }
+
+    pub(crate) fn set_trouble(&self, trouble: f64) {
+        self.state.lock().trouble = trouble;
+    }
+
+    /// Cuts the program off at this request, counted from the first ever.
+    pub(crate) fn cut_at(&self, request: u64, cut: Cut) {
+        self.state.lock().cut = Some((request, cut));
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.state.lock().requests
+    }
+
+    /// Moves programs to a server that is behind, or back.
+    pub(crate) fn move_to(&self, behind: Option<ApiServer>) {
+        let mut state = self.state.lock();
+        let before = std::mem::replace(&mut state.behind, behind);
+        before.as_ref().unwrap_or(&state.server).disconnect_watches();
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        let wire = self.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let wire = wire.clone();
+            async move { wire.carry(request).await }
+        });
+        Client::new(service, "default")
+    }
+
+    async fn carry(&self, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
+        let (client, fate) = self.state.lock().next(&request);
+        match fate {
+            Fate::CutBefore => {
+                self.crashed.notify_one();
+                return std::future::pending().await;
+            }
+            Fate::Refused => return Err(std::io::Error::other("refused")),
+            Fate::Busy => return Ok(status(503, "ServiceUnavailable")),
+            Fate::Slow(delay) => tokio::time::sleep(delay).await,
+            Fate::Fine | Fate::Unheard | Fate::Denied | Fate::CutAfter => {}
+        }
+        let answer = client.send(request).await.map_err(std::io::Error::other);
+        match fate {
+            Fate::Unheard => Err(std::io::Error::other("the answer was lost")),
+            Fate::Denied => Ok(status(500, "InternalError")),
+            Fate::CutAfter => {
+                self.crashed.notify_one();
+                std::future::pending().await
+            }
+            _ => answer,
+        }
+    }
+}
+
+impl State {
+    fn next(&mut self, request: &Request<Body>) -> (Client, Fate) {
+        let number = self.requests;
+        self.requests += 1;
+        let write = request.method() != Method::GET;
+        let server = match &self.behind {
+            Some(behind) if !write && !is_consistent(request) => behind,
+            _ => &self.server,
+        };
+        let fate = match self.cut {
+            Some((at, Cut::Before)) if at == number => Fate::CutBefore,
+            Some((at, Cut::After)) if at == number => Fate::CutAfter,
+            _ if write && self.random.random_bool(self.trouble) => match self.random.random_range(0..5) {
+                0 => Fate::Refused,
+                1 => Fate::Unheard,
+                2 => Fate::Denied,
+                3 => Fate::Busy,
+                _ => Fate::Slow(Duration::from_millis(self.random.random_range(1..20_000))),
+            },
+            _ => Fate::Fine,
+        };
+        (server.client(), fate)
+    }
+}
+
+/// True for a read that a server answers from its storage, and not from what it remembers.
+fn is_consistent(request: &Request<Body>) -> bool {
+    !request
+        .uri()
+        .query()
+        .unwrap_or_default()
+        .split('&')
+        .any(|pair| pair.strip_prefix("resourceVersion=").is_some_and(|version| !version.is_empty()))
+}
+
+fn status(code: u16, reason: &str) -> Response<Body> {
+    let body = serde_json::json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": reason,
+    });
+    let response = Response::builder().status(code).header("content-type", "application/json");
+    response.body(Body::from(body.to_string().into_bytes())).unwrap()
+}
