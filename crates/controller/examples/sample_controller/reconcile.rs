@@ -1,0 +1,165 @@
+//! What is done about a `Foo`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
+use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use kube_client::api::PostParams;
+use kube_client::{Api, Client, Resource as _};
+use kube_controller::finalizer::FinalizerError;
+use kube_controller::{EventRecorder, EventType, Finalizer, Next, Request};
+use kube_informer::SharedInformer;
+
+use crate::connect;
+use crate::foo::{Foo, FooStatus};
+
+/// As whom it writes.
+pub const MANAGER: &str = "sample-controller";
+const FINALIZER: &str = "samplecontroller.k8s.io/deployment";
+
+/// What a reconcile needs.
+pub struct Context {
+    pub client: Client,
+    pub foos: SharedInformer<Foo>,
+    pub deployments: SharedInformer<Deployment>,
+    pub recorder: EventRecorder,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Server(#[from] kube_client::Error),
+    #[error(transparent)]
+    Finalizer(#[from] FinalizerError),
+    #[error("deployment {0} is there already, and belongs to somebody else")]
+    Foreign(String),
+}
+
+/// Sees to it that a `Foo` has its deployment.
+pub async fn reconcile(request: Request<Foo>, context: Arc<Context>) -> Result<Next, Error> {
+    let Some(foo) = request.object() else { return Ok(Next::Done) }; // Gone, and cleaned up before.
+    let namespace = request.key().namespace().unwrap_or_default();
+    let finalizer = Finalizer::new(Api::<Foo>::namespaced(context.client.clone(), namespace), FINALIZER)?;
+    if foo.metadata.deletion_timestamp.is_some() {
+        return clean_up(&request, &context, &foo, &finalizer).await;
+    }
+    if foo.spec.deployment_name.is_empty() {
+        return Ok(Next::failed("spec.deploymentName is empty")); // Nothing helps but another spec.
+    }
+    if let Some(foo) = finalizer.add(&foo).await? {
+        request.wrote(&context.foos, &foo);
+        return Ok(Next::Done); // It comes again with the finalizer.
+    }
+    let deployment = ensure_deployment(&request, &context, &foo).await?;
+    write_status(&request, &context, &foo, &deployment).await?;
+    tell(&context, &foo, EventType::Normal, "Synced", "has the deployment it wants").await;
+    Ok(Next::Done)
+}
+
+/// Creates the deployment, or corrects its replicas.
+async fn ensure_deployment(
+    request: &Request<Foo>,
+    context: &Context,
+    foo: &Foo,
+) -> Result<Arc<Deployment>, Error> {
+    let (name, namespace) = (&foo.spec.deployment_name, request.key().namespace().unwrap_or_default());
+    let api: Api<Deployment> = Api::namespaced(context.client.clone(), namespace);
+    let parameters = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+    let Some(deployment) = context.deployments.store().get((namespace, &**name)) else {
+        let created = request.write(&context.deployments, api.create(&parameters, &wanted(foo))).await?;
+        say!("created deployment {namespace}/{name}");
+        return Ok(Arc::new(created));
+    };
+    if !is_controlled_by(&deployment, foo) {
+        tell(context, foo, EventType::Warning, "ErrResourceExists", "a deployment of that name belongs to another").await;
+        return Err(Error::Foreign(name.clone()));
+    }
+    if foo.spec.replicas.is_none() || foo.spec.replicas == deployment.spec.replicas {
+        return Ok(deployment);
+    }
+    // Of the state that was read: if somebody was quicker, the server says so, and it is tried again.
+    let mut corrected = wanted(foo);
+    corrected.metadata.resource_version = deployment.metadata.resource_version.clone();
+    let corrected = request.write(&context.deployments, api.replace(name, &parameters, &corrected)).await?;
+    say!("scaled deployment {namespace}/{name} to {} replicas", foo.spec.replicas.unwrap_or_default());
+    Ok(Arc::new(corrected))
+}
+
+async fn write_status(
+    request: &Request<Foo>,
+    context: &Context,
+    foo: &Foo,
+    deployment: &Deployment,
+) -> Result<(), Error> {
+    let available = deployment.status.as_ref().and_then(|status| status.available_replicas).unwrap_or_default();
+    let status = Some(FooStatus { available_replicas: available });
+    if foo.status != status {
+        let api: Api<Foo> = Api::namespaced(context.client.clone(), request.key().namespace().unwrap_or_default());
+        let foo = Foo { status, ..foo.clone() };
+        let parameters = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        request.write(&context.foos, api.replace_status(request.key().name(), &parameters, &foo)).await?;
+    }
+    Ok(())
+}
+
+/// Deletes the deployment, and lets the `Foo` go.
+async fn clean_up(
+    request: &Request<Foo>,
+    context: &Context,
+    foo: &Foo,
+    finalizer: &Finalizer<Foo>,
+) -> Result<Next, Error> {
+    let namespace = request.key().namespace().unwrap_or_default();
+    let deployment = context.deployments.store().get((namespace, &*foo.spec.deployment_name));
+    if let Some(deployment) = deployment.filter(|deployment| is_controlled_by(deployment, foo)) {
+        let api: Api<Deployment> = Api::namespaced(context.client.clone(), namespace);
+        match api.delete(&foo.spec.deployment_name, &Default::default()).await {
+            Err(kube_client::Error::Api(status)) if status.code == 404 => {}
+            outcome => drop(outcome?),
+        }
+        request.deleted(&context.deployments, &*deployment);
+        say!("deleted deployment {namespace}/{}", foo.spec.deployment_name);
+    }
+    finalizer.remove(foo).await?;
+    Ok(Next::Done)
+}
+
+/// Tells people who ask about a `Foo`. That it could not be told is no reason to do the work again.
+async fn tell(context: &Context, foo: &Foo, kind: EventType, reason: &str, note: &str) {
+    if let Err(error) = context.recorder.publish(&foo.object_ref(&()), kind, reason, "Sync", note).await {
+        say!("! {error}");
+    }
+}
+
+fn is_controlled_by(deployment: &Deployment, foo: &Foo) -> bool {
+    let owners = deployment.metadata.owner_references.iter().flatten();
+    owners.into_iter().any(|owner| owner.controller == Some(true) && Some(&owner.uid) == foo.metadata.uid.as_ref())
+}
+
+/// The deployment that a `Foo` wants.
+fn wanted(foo: &Foo) -> Deployment {
+    let own = foo.metadata.name.clone().unwrap_or_default();
+    let labels = BTreeMap::from([("app".to_owned(), "nginx".to_owned()), ("controller".to_owned(), own)]);
+    let container =
+        Container { name: "nginx".to_owned(), image: Some("nginx:latest".to_owned()), ..Container::default() };
+    Deployment {
+        metadata: ObjectMeta {
+            name: Some(foo.spec.deployment_name.clone()),
+            namespace: foo.metadata.namespace.clone(),
+            owner_references: Some(foo.controller_owner_ref(&()).into_iter().collect()),
+            ..ObjectMeta::default()
+        },
+        spec: DeploymentSpec {
+            replicas: foo.spec.replicas,
+            selector: LabelSelector { match_labels: Some(labels.clone()), ..LabelSelector::default() },
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta { labels: Some(labels), ..ObjectMeta::default() }),
+                spec: Some(PodSpec { containers: vec![container], ..PodSpec::default() }),
+            },
+            ..DeploymentSpec::default()
+        },
+        status: None,
+    }
+}

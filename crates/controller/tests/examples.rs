@@ -1,0 +1,30 @@
+//! Every example runs with no cluster, tells its story, and ends.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Where cargo puts examples: beside the folder this test is in.
+fn programs() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    test.ancestors().nth(2).expect("a test is in target/<profile>/deps").join("examples")
+}
+
+#[test]
+fn every_example_runs_and_ends() {
+    let expected: [(&str, &str, &[&str]); 2] = [
+        ("sample_controller", "30s", &["7. both Foos are deleted", "and what belonged to them is gone"]),
+        ("work_queue", "2s", &["worker 1: ", "done; "]),
+    ];
+    for (name, duration, lines) in expected {
+        let program = programs().join(name).with_extension(std::env::consts::EXE_EXTENSION);
+        let output = Command::new(&program).args(["--for", duration]).stdin(Stdio::null()).output();
+        let output = output.unwrap_or_else(|error| panic!("{error}: {program:?}, which `cargo build --examples` makes"));
+        let (said, complaints) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{name} ended with {}: {complaints}\n{said}", output.status);
+        assert_eq!(complaints, "", "{name} complained");
+        for line in lines {
+            assert!(said.lines().any(|said| said.starts_with(line)), "no {line:?} from {name}:\n{said}");
+        }
+        assert!(!said.lines().any(|said| said.starts_with('!')), "{name} met an error:\n{said}");
+    }
+}
