@@ -115,7 +115,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
                 io::ErrorKind::BrokenPipe => Ok(()),
                 _ => Err(Failure::new("cannot write to stdout", error)),
             },
-            Some(error) = failures.recv() => match refusal(&error).filter(|_| !informer.is_synced()) {
+            Some(error) = failures.recv() => match refusal(&error).filter(|_| !informer.health().is_ready()) {
                 Some(refusal) => break Err(refused(&title, refusal)),
                 None => eprintln!("warning: {resource}: {}", error.to_string().replace('\n', " ")),
             },

@@ -186,7 +186,7 @@ impl<T: Object> SharedInformer<T> {
     }
 
     /// True once it has been stopped, or its runtime has gone.
-    pub fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.shared.cancel.is_cancelled()
     }
 
@@ -201,7 +201,8 @@ impl<T: Object> SharedInformer<T> {
     }
 
     /// True once the first list is in the cache.
-    pub fn is_synced(&self) -> bool {
+    #[cfg(feature = "kube")]
+    pub(crate) fn is_synced(&self) -> bool {
         self.shared.core.progress.borrow().synced
     }
 
@@ -311,11 +312,6 @@ impl<T: Object> SharedInformer<T> {
         AnyInformer::new(&self.shared)
     }
 
-    /// True if both are handles to the same informer.
-    pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.shared, &other.shared)
-    }
-
     /// Calls a function once it has stopped, however that happens.
     #[cfg(feature = "kube")]
     pub(crate) fn on_stop(&self, call: impl FnOnce() + Send + 'static) {
@@ -405,6 +401,15 @@ impl<T> Drop for Shared<T> {
         self.cancel.cancel();
     }
 }
+
+/// Equal if both are handles to the same informer.
+impl<T> PartialEq for SharedInformer<T> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
+impl<T> Eq for SharedInformer<T> {}
 
 impl<T> Clone for SharedInformer<T> {
     fn clone(&self) -> Self {

@@ -63,12 +63,6 @@ impl<T: Object> SharedInformer<T> {
         self.register().on_event(handler)
     }
 
-    /// Calls a handler with every event. It runs on the runtime, and must be brief.
-    #[track_caller]
-    pub fn add_handler<H: EventHandler<T>>(&self, handler: H) -> HandlerHandle {
-        self.register().handler(handler)
-    }
-
     /// Every event, as a stream.
     #[track_caller]
     pub fn events(&self) -> EventStream<T> {

@@ -154,7 +154,7 @@ async fn all_that_can_be_said_of_an_informer_can_be_said_without_its_type() {
         assert_ne!(event.object, event.old);
         assert!(any.is_running());
         any.stop().await;
-        assert!(tail.next().await.is_none() && pods.is_stopped() && !maps.is_stopped());
+        assert!(tail.next().await.is_none() && pods.health().stopped && !maps.health().stopped);
         // Nobody is kept running by being looked at.
         let any = maps.any();
         drop((maps, all));

@@ -37,7 +37,7 @@ async fn a_source_that_panics_ends_the_informer_and_everybody_hears_of_it() {
     assert!(informer.synced().within(Duration::from_secs(60)).await == Err(WaitError::Stopped("Thing".into())));
     assert!(!timeout(Duration::from_secs(60), handle.synced()).await.unwrap());
     assert_eq!(*errors.lock(), ["the reflector panicked, and the informer ends: the source is broken"]);
-    assert!(informer.is_stopped());
+    assert!(informer.health().stopped);
     assert!(informer.health().parts.iter().all(|part| part.phase == Phase::Stopped));
     informer.stop().await;
     no_task_left.check();
@@ -59,7 +59,7 @@ async fn a_callback_that_stops_its_own_informer_does_not_wait_for_itself() {
     });
     informer.start().unwrap();
     timeout(Duration::from_secs(60), handle.synced()).await.unwrap();
-    assert!(informer.is_stopped());
+    assert!(informer.health().stopped);
     timeout(Duration::from_secs(60), informer.stop()).await.unwrap();
     quiet().await;
     no_task_left.check();

@@ -76,13 +76,13 @@ async fn who_asks_for_the_same_informer_gets_the_same_one() {
     let (server, same) = (server(), |_: ConfigMap| Err::<ConfigMap, _>("never called"));
     let factory = factory(&server);
     let first = factory.informer::<ConfigMap>().unwrap();
-    assert!(first.is_same(&factory.informer::<ConfigMap>().unwrap()));
-    assert!(first.is_same(&factory.clone().informer_with(request()).unwrap()));
+    assert!(first == factory.informer::<ConfigMap>().unwrap());
+    assert!(first == factory.clone().informer_with(request()).unwrap());
     let two = factory.informer_with(selected(|all| all.namespaces(["b", "a"]))).unwrap();
     let one_by_one = selected(|all| all.namespace("a")?.namespace("b")?.namespace("a"));
-    assert!(two.is_same(&factory.informer_with(one_by_one).unwrap()));
+    assert!(two == factory.informer_with(one_by_one).unwrap());
     let named = factory.informer_with(request().transform("t", same)).unwrap();
-    assert!(named.is_same(&factory.informer_with(request().transform("t", same)).unwrap()));
+    assert!(named == factory.informer_with(request().transform("t", same)).unwrap());
     let others = [
         two,
         named,
@@ -94,7 +94,7 @@ async fn who_asks_for_the_same_informer_gets_the_same_one() {
         first,
     ];
     for (at, informer) in others.iter().enumerate() {
-        assert!(others[..at].iter().all(|other| !other.is_same(informer)), "informer {at}");
+        assert!(others[..at].iter().all(|other| other != informer), "informer {at}");
     }
     drop(others);
     stop(factory, no_task_left).await;
@@ -139,7 +139,7 @@ fn starting_a_factory_without_a_runtime_is_an_error_and_can_be_made_good() {
     let refused = factory.informer::<Pod>().map(drop);
     assert_eq!(refused, Err(FactoryError::Start(StartError::NoRuntime)), "it would have to start at once");
     runtime.block_on(factory.stop());
-    assert!(maps.is_stopped());
+    assert!(maps.health().stopped);
 }
 
 // F-4. Differs: a later informer needs no further start.
@@ -158,7 +158,7 @@ async fn informers_asked_for_after_the_start_start_at_once_and_a_second_start_do
     let after = factory.informer::<Node>().unwrap();
     within("those from after", factory.synced()).await.unwrap();
     assert!(after.health().is_live());
-    assert!(after.is_synced());
+    assert!(after.health().is_ready());
     assert_eq!(keys(&before), ["web/a"]);
     drop((before, after));
     stop(factory, no_task_left).await;
@@ -175,13 +175,13 @@ async fn an_informer_can_be_stopped_alone_and_asked_for_anew() {
     factory.start().unwrap();
     within("both", factory.synced()).await.unwrap();
     within("one to stop", maps.stop()).await;
-    assert!(maps.is_stopped() && !nodes.is_stopped());
+    assert!(maps.health().stopped && !nodes.health().stopped);
     assert_eq!(maps.synced().await, Ok(()), "what was synced stays so");
     assert_eq!(maps.relist().await, Err(WaitError::Stopped(maps.name().to_owned())), "other holders see that it ended");
     server.create("configmaps", Some("web"), map("b")).unwrap();
     let again =
         factory.informer_with(configured(|options| options.page_size(7))).expect("the old one's options bind nobody");
-    assert!(!again.is_same(&maps));
+    assert!(again != maps);
     within("the new one", factory.synced()).await.unwrap();
     assert_eq!(keys(&again), ["web/a", "web/b"]);
     assert_eq!(keys(&maps), ["web/a"], "the old cache is as it was");
@@ -338,7 +338,7 @@ async fn dynamic_objects_know_their_kind_also_when_they_come_from_a_list() {
     for streaming in [true, false] {
         let factory = factory_with(&server, options().streaming(streaming));
         let maps = factory.dynamic(ApiResource::erase::<ConfigMap>(&())).unwrap();
-        assert!(maps.is_same(&factory.dynamic(ApiResource::erase::<ConfigMap>(&())).unwrap()));
+        assert!(maps == factory.dynamic(ApiResource::erase::<ConfigMap>(&())).unwrap());
         factory.start().unwrap();
         within("it syncs", factory.synced()).await.unwrap();
         let types = maps.store().get("web/a").unwrap().types.clone().unwrap();

@@ -47,12 +47,12 @@ async fn handlers_of_closures_are_called_each_for_its_own_and_each_may_be_left_o
         .on_update(move |old, new| update(format!("{} to {}", version(&old), version(&new))))
         .on_delete(move |gone| delete(format!("{} {}", gone.key(), gone.is_final())))
         .on_resync(move |thing| resync(version(&thing)));
-    informer.informer.add_handler(all);
+    informer.informer.register().handler(all);
     let update = note("as update");
     let by_update =
         move |old: Arc<Thing>, new: Arc<Thing>| update(format!("{} {}", version(&old), Arc::ptr_eq(&old, &new)));
-    informer.informer.add_handler(Handlers::new().on_update(by_update));
-    informer.informer.add_handler(Handlers::new());
+    informer.informer.register().handler(Handlers::new().on_update(by_update));
+    informer.informer.register().handler(Handlers::new());
     informer.informer.start().unwrap();
     informer.synced().await;
     tokio::time::sleep(Duration::from_secs(11)).await;

@@ -76,7 +76,7 @@ async fn others_run_while_a_long_list_is_applied_and_handlers_can_be_added() {
     let (turns, mut others) = (Arc::new(AtomicUsize::new(0)), JoinSet::new());
     let (counts, adds) = (turns.clone(), informer.clone());
     others.spawn(async move {
-        while !adds.is_synced() {
+        while !adds.health().is_ready() {
             adds.on_event(|_| {});
             counts.fetch_add(1, Ordering::Relaxed);
             tokio::task::yield_now().await;

@@ -137,7 +137,7 @@ async fn abuse() {
         tasks.spawn(async move {
             let mut random = StdRng::seed_from_u64(number);
             let mut rounds = 0;
-            while !informer.is_stopped() || rounds < 3 {
+            while !informer.health().stopped || rounds < 3 {
                 rounds += 1;
                 let (mut seen, inconsistent) = (Consistent::default(), inconsistent.clone());
                 let handle = informer.on_event(move |event: Event<Thing>| {
@@ -408,7 +408,7 @@ async fn b_17_starting_twice_starts_once() {
     informer.synced().await;
     quiet().await;
     assert_eq!(informer.script.asked().len(), 2, "one list, one watch");
-    assert!(informer.informer.health().is_live() && !informer.informer.is_stopped());
+    assert!(informer.informer.health().is_live() && !informer.informer.health().stopped);
     informer.stop().await;
 }
 

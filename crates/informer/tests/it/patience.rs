@@ -171,7 +171,7 @@ async fn the_longest_duration_is_legal_for_every_setting() {
     let handle = informer.informer.register().resync_period(Duration::MAX).on_event(|_| {});
     assert!(within("the late one", handle.synced()).await);
     informer.informer.synced().within(Duration::MAX).await.unwrap();
-    assert!(!informer.informer.is_stopped());
+    assert!(!informer.informer.health().stopped);
     informer.stop().await;
 }
 

@@ -18,7 +18,7 @@ async fn star_23_nothing_is_known_before_the_end_of_the_initial_state_and_then_a
     feed.send(added("web/a@8")).unwrap();
     feed.send(added("web/b@3")).unwrap();
     quiet().await;
-    assert_eq!((informer.version(), informer.informer.is_synced(), informer.keys().len()), (None, false, 0));
+    assert_eq!((informer.version(), informer.informer.health().is_ready(), informer.keys().len()), (None, false, 0));
     feed.send(initial_end("9")).unwrap();
     informer.synced().await;
     assert_eq!(informer.version().as_deref(), Some("9"));
@@ -203,7 +203,7 @@ async fn star_30_an_ordinary_bookmark_does_not_end_the_initial_state() {
         feed.send(act).unwrap();
     }
     quiet().await;
-    assert!(!informer.informer.is_synced());
+    assert!(!informer.informer.health().is_ready());
     assert_eq!(informer.version(), None);
     feed.send(initial_end("3")).unwrap();
     informer.synced().await;

@@ -50,7 +50,7 @@ async fn star_58_a_handler_is_synced_once_its_last_initial_call_has_returned_and
     };
     informer.synced().await;
     quiet().await;
-    assert!(informer.informer.is_synced() && !slow.is_synced());
+    assert!(informer.informer.health().is_ready() && !slow.is_synced());
     permits.add_permits(1);
     quiet().await;
     assert!(!slow.is_synced(), "one of two");
@@ -68,7 +68,7 @@ async fn star_58_what_is_synced_stays_so_after_the_end() {
     informer.synced().await;
     assert!(within("the handler", handle.synced()).await);
     informer.informer.stop().await;
-    assert!(informer.informer.is_synced());
+    assert!(informer.informer.health().is_ready());
     assert_eq!(informer.informer.synced().await, Ok(()));
     assert_eq!(informer.informer.wait_for_version(&"10".into()).await, Ok(()));
     assert!(handle.is_synced());

@@ -77,7 +77,7 @@ impl<T: Subject> World<T> {
 
     /// The first thing in the cache that is not as it should be.
     fn cache_difference(&self, truth: &Truth) -> Option<String> {
-        if !self.informer.is_synced() {
+        if !self.informer.health().is_ready() {
             return Some("not synced".to_owned());
         }
         let cache = self.informer.store().snapshot();

@@ -115,7 +115,7 @@ impl<T: Subject> World<T> {
     /// What must be true at any time.
     fn check(&mut self) {
         self.check_members();
-        self.rhythm.look(self.informer.is_synced(), &self.plan.server, self.plan.page_size);
+        self.rhythm.look(self.informer.health().is_ready(), &self.plan.server, self.plan.page_size);
         let health = self.informer.health();
         assert!(!health.stopped, "it has ended: {health:#?}");
         let restores = health.counts.lists.get(&ListReason::Restored).copied().unwrap_or_default();
@@ -276,7 +276,7 @@ impl<T: Subject> World<T> {
             // No call takes as long as this.
             self.informer.stop_within(Duration::from_secs(10)).await.unwrap();
         }
-        assert!(self.informer.health().stopped && self.informer.is_stopped());
+        assert!(self.informer.health().stopped);
         for member in self.members.drain(..) {
             member.witness.lock().unwrap().end();
         }
