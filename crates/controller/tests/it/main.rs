@@ -16,6 +16,7 @@ mod stress;
 mod cluster;
 mod controller;
 mod own_writes;
+mod reconcile_metrics;
 mod network;
 mod election;
 mod manager;

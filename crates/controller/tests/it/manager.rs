@@ -41,7 +41,7 @@ async fn without_an_election_it_begins_with_one_list_and_ends_with_nothing_runni
     };
     let (outcome, ()) = tokio::join!(manager.run(cancel.clone()), meanwhile);
     outcome.unwrap();
-    assert!(cluster.owners.is_stopped());
+    assert!(cluster.owners.health().stopped);
 }
 
 #[tokio::test(start_paused = true)]
@@ -57,7 +57,7 @@ async fn at_the_end_queues_drain_then_the_lease_is_given_back_then_informers_sto
             sleep(secs(2)).await;
             let lease = server.get("leases.coordination.k8s.io", Some("default"), "lead").unwrap();
             let holder = lease["spec"]["holderIdentity"].as_str().unwrap().to_owned();
-            notes.note(format!("{} led by {holder}, cache {}", request.key().name(), !owners.is_stopped()));
+            notes.note(format!("{} led by {holder}, cache {}", request.key().name(), !owners.health().stopped));
             Ok::<_, String>(Next::Done)
         }
     };
@@ -73,7 +73,7 @@ async fn at_the_end_queues_drain_then_the_lease_is_given_back_then_informers_sto
     assert_eq!(notes.take(), ["o0 led by me, cache true", "o1 led by me, cache true", "o2 led by me, cache true"]);
     let lease = cluster.server.get("leases.coordination.k8s.io", Some("default"), "lead").unwrap();
     assert_eq!(lease["spec"]["holderIdentity"], "");
-    assert!(cluster.owners.is_stopped());
+    assert!(cluster.owners.health().stopped);
 }
 
 #[tokio::test(start_paused = true)]
@@ -133,6 +133,30 @@ async fn a_controller_that_ends_by_itself_ends_the_program() {
         };
         let (outcome, ()) = tokio::join!(manager.run(CancellationToken::new()), meanwhile);
         assert!(matches!(outcome, Err(ManagerError::Controller(_))), "{elected}: {outcome:?}");
-        assert!(cluster.children.is_stopped());
+        assert!(cluster.children.health().stopped);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_looks_at_the_clock_before_each_key_since_nobody_may_come_to_say_that_the_term_is_over() {
+    let cluster = Cluster::new();
+    cluster.owner("a");
+    let (notes, cancel) = (Arc::new(Notes::default()), CancellationToken::new());
+    let elector = LeaderElector::new(cluster.client(), "default/lead", "me", ElectionSettings::default()).unwrap();
+    let controller = Controller::new(&cluster.owners);
+    let manager = Manager::new(cluster.factory.clone()).elect(elector).control(controller, note, notes.clone());
+    // Renewals and cancellation are part of this; workers and handlers have tasks of their own, and go on.
+    let mut run = std::pin::pin!(manager.run(cancel.clone()));
+    assert!(tokio::time::timeout(secs(5), &mut run).await.is_err());
+    assert_eq!(notes.take(), ["a"]);
+    sleep(secs(5)).await;
+    cluster.label("deployments.apps", "a", "1");
+    quiet().await;
+    assert_eq!(notes.take(), ["a"], "the term holds");
+    sleep(secs(6)).await;
+    cluster.label("deployments.apps", "a", "2");
+    quiet().await;
+    assert_eq!(notes.take(), Vec::<String>::new());
+    cancel.cancel();
+    run.await.unwrap();
 }
