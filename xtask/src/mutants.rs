@@ -22,7 +22,9 @@ pub(crate) fn run(only: Option<&str>) -> Result<(), String> {
     for patch in &patches {
         let name = patch.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         copy.git(&["apply", &patch.to_string_lossy()]).map_err(|error| format!("{name} does not apply: {error}"))?;
-        let found = copy.find(&name)?;
+        let text = std::fs::read_to_string(patch).map_err(|error| format!("{name}: {error}"))?;
+        let package = if text.contains("+++ b/crates/controller/") { "kube-controller" } else { "kube-informer" };
+        let found = copy.find(package, &name)?;
         copy.git(&["checkout", "--quiet", "."])?;
         match found {
             Some(tests) => println!("{name}: found by {}", tests.join(" ")),
@@ -72,22 +74,22 @@ impl Copy {
     }
 
     /// The first of the tests that turn red.
-    fn find(&self, name: &str) -> Result<Option<&'static [&'static str]>, String> {
+    fn find(&self, package: &str, name: &str) -> Result<Option<&'static [&'static str]>, String> {
         for tests in TESTS {
-            if !self.cargo_succeeds(SECONDS_TO_BUILD, &[tests, &["--no-run"]].concat()) {
+            if !self.cargo_succeeds(SECONDS_TO_BUILD, package, &[tests, &["--no-run"]].concat()) {
                 return Err(format!("{name} does not build"));
             }
-            if !self.cargo_succeeds(SECONDS, tests) {
+            if !self.cargo_succeeds(SECONDS, package, tests) {
                 return Ok(Some(tests));
             }
         }
         Ok(None)
     }
 
-    fn cargo_succeeds(&self, seconds: &str, tests: &[&str]) -> bool {
+    fn cargo_succeeds(&self, seconds: &str, package: &str, tests: &[&str]) -> bool {
         // `timeout` is part of every system that has a shell; a test that hangs has failed.
         let mut command = Command::new("timeout");
-        command.args([seconds, "cargo", "test", "--quiet", "-p", "kube-informer"]).args(tests);
+        command.args([seconds, "cargo", "test", "--quiet", "-p", package]).args(tests);
         command.current_dir(&self.folder).env("SIM_SEEDS", SEEDS).env("RUST_BACKTRACE", "0");
         command.env("CARGO_TARGET_DIR", self.folder.with_file_name("mutants-build")).env("PROPTEST_CASES", "64");
         command.stdout(Stdio::null()).stderr(Stdio::null());
