@@ -3,6 +3,7 @@
 mod board;
 mod error;
 mod metrics;
+mod work;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 pub(crate) use self::board::HealthBoard;
 pub use self::error::InformerError;
 pub(crate) use self::metrics::Metrics;
+pub use self::work::{AnyQueue, QueueHealth};
 use crate::object::{ObjectKey, Scope};
 use crate::processor::HandlerHealth;
 use crate::reflector::{ListReason, Phase, ReflectorError};

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use kube_informer::health::{AnyQueue, QueueHealth};
 use kube_informer::object::KeyRef;
 use kube_informer::{Object, ObjectKey, SharedInformer};
 
@@ -38,6 +39,17 @@ impl<T: Object> ControllerHandle<T> {
     /// How it does.
     pub fn status(&self) -> ControllerStatus {
         self.board.status(&self.name)
+    }
+}
+
+impl<T: Object> AnyQueue for ControllerHandle<T> {
+    fn health(&self) -> QueueHealth {
+        let status = self.status();
+        let mut health = status.queue.map(QueueHealth::from).unwrap_or_default();
+        health.name = status.name;
+        (health.parked, health.worked, health.failures) = (status.parked, status.reconciles, status.failures);
+        health.last_error = status.last_error.map(|last| format!("{}: {}", last.key, last.error));
+        health
     }
 }
 

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use kube_informer::health::{AnyQueue, QueueHealth};
+
+use super::{Key, Queue};
+
 /// How a queue is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueStatus {
@@ -30,4 +34,21 @@ pub enum QueuePhase {
     ShuttingDown,
     /// It does not, and all is done.
     Drained,
+}
+
+impl From<QueueStatus> for QueueHealth {
+    fn from(status: QueueStatus) -> Self {
+        let mut health = Self::default();
+        health.name = status.name.unwrap_or_default();
+        (health.waiting, health.processing, health.delayed) = (status.waiting, status.processing, status.delayed);
+        health.longest_running = status.longest_running;
+        health
+    }
+}
+
+/// For each layer: a queue that delays or limits has a [`Queue`] in it, and gives it by dereference.
+impl<T: Key> AnyQueue for Queue<T> {
+    fn health(&self) -> QueueHealth {
+        self.status().into()
+    }
 }

@@ -140,6 +140,9 @@ async fn what_fails_for_good_is_not_tried_again_and_is_told() {
     assert_eq!(run.notes.take(), ["called"]);
     let status = handle.status();
     assert_eq!((status.failures, status.last_error.unwrap().error), (1, "no such flavour".to_owned()));
+    let health = kube_informer::health::AnyQueue::health(&handle);
+    assert_eq!((health.worked, health.failures, health.waiting), (1, 1, 0));
+    assert_eq!(health.last_error.as_deref(), Some("web/a: no such flavour"));
     run.end().await;
 }
 

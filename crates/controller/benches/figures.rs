@@ -1,0 +1,424 @@
+//! Prints the figures of work queues and controllers: `cargo bench -p kube-controller --bench figures`.
+//!
+//! Each is the least over several rounds unless it says otherwise, one a line: name, value, unit. `cargo xtask bench` prints
+//! those of the queue beside client-go's, which `bench/go` takes in the same way, by the same names but for the type of the
+//! key. Nothing is asserted: machines differ, ratios tell more than numbers.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::disallowed_types,
+    missing_docs,
+    reason = "a benchmark prints"
+)]
+
+use std::convert::Infallible;
+use std::future::ready;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use kube_controller::queue::Key;
+use kube_controller::{Controller, ControllerHandle, Next, Request, WorkQueue};
+use kube_informer::object::{Id, KeyRef, Object};
+use kube_informer::source::{
+    Decoded, ListEnd, ListOptions, ListStream, ListWatchFns, WatchEvent, WatchOptions, WatchStream,
+};
+use kube_informer::{CancellationToken, ObjectKey, SharedInformer};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+const ITEMS: usize = 100_000;
+const QUEUED: usize = 1_000_000;
+const ROUNDS: usize = 7;
+/// How many keys change while it is measured how soon they are reconciled.
+const CHANGING: usize = 10_000;
+/// What a reconcile takes while it is measured how long a fresh change waits.
+const WORK: Duration = Duration::from_micros(20);
+/// How many fresh changes there are.
+const FRESH: usize = 40;
+/// As many as a controller has unless told otherwise.
+const WORKERS: usize = 4;
+/// An argument of ours: a process of its own measures memory, since what was freed before is used again.
+const MEMORY: &str = "memory-of";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    match arguments.iter().position(|argument| argument == MEMORY).and_then(|at| arguments.get(at + 1)) {
+        Some(key) if key == "ObjectKey" => return print_memory(object_key),
+        Some(_) => return print_memory(text),
+        None => {}
+    }
+    // `cargo test --benches` only wants to know that it builds.
+    if !arguments.iter().any(|argument| argument == "--bench") {
+        return;
+    }
+    // As many threads as there are cores, as Go has.
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        queue_figures("ObjectKey", object_key).await;
+        queue_figures("String", text).await;
+        empty_reconciles(1).await;
+        empty_reconciles(WORKERS).await;
+        event_to_reconcile().await;
+        println!(
+            "restart: how long a change waits while {ITEMS} objects are reconciled, {WORK:?} each, {WORKERS} workers"
+        );
+        restart_with_priorities("priorities", Body::Awaits).await;
+        restart_without().await;
+        restart_with_priorities("priorities, never awaits", Body::NeverAwaits).await;
+    });
+}
+
+fn figure(name: &str, value: f64, unit: &str) {
+    println!("{name:<44} {value:>10.0} {unit}");
+}
+
+fn least(steps: usize, rounds: &[Duration]) -> f64 {
+    rounds.iter().min().unwrap().as_nanos() as f64 / steps as f64
+}
+
+fn text(number: usize) -> String {
+    format!("default/thing-{number:07}")
+}
+
+fn object_key(number: usize) -> ObjectKey {
+    text(number).parse().unwrap()
+}
+
+/// Keys in an order that is not that of their names.
+fn keys<T>(key: fn(usize) -> T) -> Vec<T> {
+    (0..ITEMS).map(|number| key(number * 7919 % ITEMS)).collect()
+}
+
+async fn queue_figures<T: Key + Sync>(type_name: &str, key: fn(usize) -> T) {
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        rounds.push(in_turn(keys(key)).await);
+    }
+    figure(&format!("add, get, done in turn, {type_name}"), least(ITEMS, &rounds), "ns");
+    for workers in [1, 8] {
+        rounds.clear();
+        for _ in 0..ROUNDS {
+            rounds.push(throughput(keys(key), workers).await);
+        }
+        figure(&format!("add, get, done, workers: {workers}, {type_name}"), least(ITEMS, &rounds), "ns");
+    }
+    let rounds: Vec<_> = (0..ROUNDS).map(|_| insert(keys(key))).collect();
+    figure(&format!("delayed, insert, {type_name}"), least(ITEMS, &rounds), "ns");
+    let rounds: Vec<_> = (0..ROUNDS).map(|_| fire(keys(key))).collect();
+    figure(&format!("delayed, fire, {type_name}"), least(ITEMS, &rounds), "ns");
+    memory(type_name);
+}
+
+/// One task does everything, with a queue that is empty in between.
+async fn in_turn<T: Key>(keys: Vec<T>) -> Duration {
+    let queue = WorkQueue::default();
+    let start = Instant::now();
+    for key in keys {
+        queue.add(key);
+        queue.get().await.unwrap();
+    }
+    start.elapsed()
+}
+
+/// Workers take what another task adds meanwhile.
+async fn throughput<T: Key + Sync>(keys: Vec<T>, workers: usize) -> Duration {
+    let (queue, mut tasks) = (WorkQueue::default(), JoinSet::new());
+    let start = Instant::now();
+    for _ in 0..workers {
+        let queue = queue.clone();
+        tasks.spawn(async move { while queue.get().await.is_some() {} });
+    }
+    tasks.spawn(async move {
+        for key in keys {
+            queue.add(key);
+        }
+        queue.shut_down();
+    });
+    while tasks.join_next().await.is_some() {}
+    start.elapsed()
+}
+
+/// Puts items in for some time within an hour, none of which comes due.
+fn insert<T: Key>(keys: Vec<T>) -> Duration {
+    let queue = WorkQueue::default();
+    let start = Instant::now();
+    for (number, key) in keys.into_iter().enumerate() {
+        let shuffled = (number * 104_729 % ITEMS) as u64;
+        queue.add_after(key, Duration::from_secs(3600) + Duration::from_millis(shuffled));
+    }
+    start.elapsed()
+}
+
+/// Lets items in that are due at one moment. Nobody waits for them: whoever looks does it.
+fn fire<T: Key>(keys: Vec<T>) -> Duration {
+    let queue = WorkQueue::default();
+    let due = Instant::now() + Duration::from_millis(500);
+    for key in keys {
+        queue.add_after(key, due.saturating_duration_since(Instant::now()));
+    }
+    std::thread::sleep(due.saturating_duration_since(Instant::now()) + Duration::from_millis(1));
+    let start = Instant::now();
+    assert_eq!(queue.len(), ITEMS);
+    start.elapsed()
+}
+
+/// What an item that waits takes, with its key.
+fn memory(type_name: &str) {
+    let name = format!("queued, memory, {type_name}");
+    let measured = Command::new(std::env::current_exe().unwrap()).args([MEMORY, type_name]).output().unwrap();
+    match String::from_utf8_lossy(&measured.stdout).trim().parse() {
+        Ok(bytes) => figure(&name, bytes, "bytes"),
+        Err(_) => println!("{name:<44} {:>10} bytes", "unknown"),
+    }
+}
+
+/// Prints how many bytes an item takes, or nothing where that cannot be known.
+fn print_memory<T: Key>(key: fn(usize) -> T) {
+    let (before, queue) = (resident(), WorkQueue::default());
+    for number in 0..QUEUED {
+        queue.add(key(number));
+    }
+    if let (Some(before), Some(after)) = (before, resident()) {
+        println!("{}", after.saturating_sub(before) as f64 / QUEUED as f64);
+    }
+    drop(queue);
+}
+
+/// How many bytes of this process are in memory; only Linux says.
+fn resident() -> Option<u64> {
+    // Exact, unlike `statm`, which may lag behind by some pages for each thread.
+    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
+    let kilobytes = rollup.lines().find_map(|line| line.strip_prefix("Rss:"))?.split_whitespace().next()?;
+    Some(kilobytes.parse::<u64>().ok()? * 1024)
+}
+
+#[derive(Clone)]
+struct Thing {
+    name: String,
+    version: String,
+    /// When it was sent, if it came by a watch.
+    sent: Option<Instant>,
+}
+
+impl Object for Thing {
+    fn id(&self) -> Id<'_> {
+        Id { key: KeyRef::new("default", &self.name), uid: "", version: &self.version }
+    }
+}
+
+fn thing(number: usize, version: usize, sent: Option<Instant>) -> Thing {
+    Thing { name: format!("thing-{number:07}"), version: version.to_string(), sent }
+}
+
+/// An informer that lists so many things, and is told of others by a channel.
+fn informer(things: usize) -> (SharedInformer<Thing>, mpsc::UnboundedSender<Thing>) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let receiver = Mutex::new(Some(receiver));
+    let source = ListWatchFns::new(
+        move |_: ListOptions| async move {
+            let things: Vec<_> = (0..things).map(|number| thing(number, 1, None)).collect();
+            Ok(ListStream::complete(things, ListEnd { version: Some("1".into()), ..ListEnd::default() }))
+        },
+        move |_: WatchOptions| {
+            let receiver = receiver.lock().take();
+            async move {
+                let events = futures_util::stream::unfold(receiver, |receiver| async move {
+                    let Some(mut receiver) = receiver else { return std::future::pending().await };
+                    let thing: Thing = match receiver.recv().await {
+                        Some(thing) => thing,
+                        None => std::future::pending().await,
+                    };
+                    Some((Ok(WatchEvent::Modified(Decoded::Object(thing))), Some(receiver)))
+                });
+                Ok(WatchStream::new(events))
+            }
+        },
+    );
+    (SharedInformer::builder(source).build(), sender)
+}
+
+/// A controller that runs until it is dropped.
+struct Running {
+    handle: ControllerHandle<Thing>,
+    cancel: CancellationToken,
+    task: JoinSet<()>,
+}
+
+impl Running {
+    fn start<R: Future<Output = ()> + Send + 'static>(
+        informer: &SharedInformer<Thing>,
+        workers: usize,
+        reconcile: impl Fn(Request<Thing>) -> R + Send + Sync + 'static,
+    ) -> Self {
+        let controller = Controller::new(informer).workers(workers);
+        let (handle, cancel, mut task) = (controller.handle(), CancellationToken::new(), JoinSet::new());
+        let (term, reconcile) = (cancel.clone(), Arc::new(reconcile));
+        task.spawn(async move {
+            controller.run(term, call, reconcile).await.unwrap();
+        });
+        Self { handle, cancel, task }
+    }
+
+    async fn stop(mut self) {
+        self.cancel.cancel();
+        while self.task.join_next().await.is_some() {}
+    }
+}
+
+async fn call<F, R>(request: Request<Thing>, reconcile: Arc<F>) -> Result<Next, Infallible>
+where
+    F: Fn(Request<Thing>) -> R,
+    R: Future<Output = ()>,
+{
+    reconcile(request).await;
+    Ok(Next::Done)
+}
+
+/// Waits until as many things happened.
+async fn reaches(count: &AtomicUsize, expected: usize) {
+    while count.load(Ordering::Relaxed) < expected {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// What a controller adds to a reconcile: to have it queued, taken, called and settled.
+async fn empty_reconciles(workers: usize) {
+    let (informer, _sender) = informer(ITEMS);
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = count.clone();
+    let running = Running::start(&informer, workers, move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        ready(())
+    });
+    reaches(&count, ITEMS).await;
+    let mut rounds = Vec::new();
+    for round in 2..ROUNDS + 2 {
+        let start = Instant::now();
+        assert!(running.handle.reconcile_all());
+        reaches(&count, round * ITEMS).await;
+        rounds.push(start.elapsed());
+    }
+    figure(&format!("empty reconcile, workers: {workers}"), least(ITEMS, &rounds), "ns");
+    running.stop().await;
+    informer.stop().await;
+}
+
+/// How long after a watch sent an event the reconcile begins, for a cluster that changes steadily.
+async fn event_to_reconcile() {
+    let (informer, sender) = informer(CHANGING);
+    let (count, waits) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Histogram::<u64>::new(3).unwrap())));
+    let (counted, noted) = (count.clone(), waits.clone());
+    let running = Running::start(&informer, WORKERS, move |request| {
+        if let Some(sent) = request.object().and_then(|thing| thing.sent) {
+            noted.lock().record(sent.elapsed().as_nanos() as u64).unwrap();
+        }
+        counted.fetch_add(1, Ordering::Relaxed);
+        ready(())
+    });
+    reaches(&count, CHANGING).await;
+    // A thread of its own: it sleeps for less than a runtime can.
+    let feed = tokio::task::spawn_blocking(move || {
+        for number in 0..CHANGING {
+            sender.send(thing(number, number + 2, Some(Instant::now()))).unwrap();
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        sender
+    });
+    let _sender = feed.await.unwrap();
+    reaches(&count, 2 * CHANGING).await;
+    for (name, quantile) in [("p50", 0.5), ("p99", 0.99)] {
+        let wait = waits.lock().value_at_quantile(quantile);
+        figure(&format!("event to reconcile, {CHANGING} keys, {name}"), wait as f64 / 1e3, "us");
+    }
+    running.stop().await;
+    informer.stop().await;
+}
+
+/// What a reconcile does while it is measured how long fresh changes wait, and how long they did.
+#[derive(Clone)]
+struct Fresh {
+    begun: Arc<AtomicUsize>,
+    waits: Arc<Mutex<Vec<Duration>>>,
+    body: Body,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Body {
+    /// It lets others run, as one does that asks a server.
+    Awaits,
+    /// It keeps its thread, as one does that only computes.
+    NeverAwaits,
+}
+
+impl Fresh {
+    fn new(body: Body) -> Self {
+        Self { begun: Arc::default(), waits: Arc::default(), body }
+    }
+
+    async fn reconcile(self, thing: Option<Arc<Thing>>) {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        if let Some(sent) = thing.and_then(|thing| thing.sent) {
+            self.waits.lock().push(sent.elapsed());
+        }
+        let start = Instant::now();
+        while start.elapsed() < WORK {
+            std::hint::spin_loop();
+        }
+        if self.body == Body::Awaits {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Changes one object after the other while those of the first list are reconciled, and prints how long they waited.
+    async fn measure(&self, name: &str, sender: &mpsc::UnboundedSender<Thing>) {
+        reaches(&self.begun, 1).await;
+        for number in ITEMS..ITEMS + FRESH {
+            sender.send(thing(number, number, Some(Instant::now()))).unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        reaches(&self.begun, ITEMS + FRESH).await;
+        let mut waits = std::mem::take(&mut *self.waits.lock());
+        waits.sort_unstable();
+        assert_eq!(waits.len(), FRESH);
+        figure(&format!("restart, {name}, median"), waits[FRESH / 2].as_secs_f64() * 1e6, "us");
+        figure(&format!("restart, {name}, longest"), waits[FRESH - 1].as_secs_f64() * 1e6, "us");
+    }
+}
+
+/// How long a fresh change waits after a restart, when there is all of the first list to be reconciled: a controller.
+async fn restart_with_priorities(name: &str, body: Body) {
+    let ((informer, sender), fresh) = (informer(ITEMS), Fresh::new(body));
+    let reconciled = fresh.clone();
+    let running = Running::start(&informer, WORKERS, move |request| reconciled.clone().reconcile(request.object()));
+    fresh.measure(name, &sender).await;
+    running.stop().await;
+    informer.stop().await;
+}
+
+/// The same with a queue in which nothing goes first.
+async fn restart_without() {
+    let ((informer, sender), fresh) = (informer(ITEMS), Fresh::new(Body::Awaits));
+    informer.start().unwrap();
+    informer.synced().await.unwrap();
+    let (queue, mut workers) = (WorkQueue::default(), JoinSet::new());
+    let adds = queue.clone();
+    let handler = informer.on_event(move |event| _ = adds.add(ObjectKey::of(&**event.object()).unwrap()));
+    for _ in 0..WORKERS {
+        let (queue, store, fresh) = (queue.clone(), informer.store().clone(), fresh.clone());
+        workers.spawn(async move {
+            while let Some(key) = queue.get().await {
+                fresh.clone().reconcile(store.get(&*key)).await;
+            }
+        });
+    }
+    fresh.measure("no priorities", &sender).await;
+    queue.shut_down();
+    while workers.join_next().await.is_some() {}
+    drop(handler);
+    informer.stop().await;
+}
