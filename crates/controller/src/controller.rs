@@ -41,6 +41,7 @@ use tracing::{Instrument as _, info, info_span, warn};
 
 pub use self::error::RunError;
 pub use self::handle::ControllerHandle;
+use self::next::panic_message;
 pub use self::next::{BoxError, Next};
 use self::owner::{Owners, owners_of};
 use self::parking::{Keeper, Parking};
@@ -313,8 +314,14 @@ impl<T: Object> Controller<T> {
             () = term.ending() => Ok(()),
             lost = self.cache_lost() => Err(lost),
             () = self.look_after(&handlers, &queue) => Ok(()),
-            // They end by themselves only if they may not go on.
-            _ = workers.join_next() => Err(self.leadership_lost()),
+            // They end by themselves only if they may not go on, or if something that they were given panics.
+            ended = workers.join_next() => Err(match ended {
+                Some(Err(error)) if error.is_panic() => {
+                    let message = panic_message(&*error.into_panic());
+                    RunError::WorkerPanicked { name: self.name.to_string(), message }
+                }
+                _ => self.leadership_lost(),
+            }),
         };
         running.ends();
         drop(handlers);

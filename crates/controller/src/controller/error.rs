@@ -30,6 +30,14 @@ pub enum RunError {
         /// Which of them, and why.
         source: WaitError,
     },
+    /// Something that it was given panicked where no reconcile is to blame: a limiter, or an object's own methods.
+    #[error("a worker of controller {name:?} panicked: {message}")]
+    WorkerPanicked {
+        /// Which controller.
+        name: String,
+        /// What was said.
+        message: String,
+    },
     /// Its leadership was lost; all work was dropped.
     #[error("controller {0:?} has lost its leadership")]
     LeadershipLost(String),

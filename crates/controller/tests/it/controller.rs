@@ -318,3 +318,23 @@ async fn an_informer_that_stops_ends_it_and_one_without_a_kind_owns_nothing() {
     let run = Run::noting(Controller::new(&nameless).owns(&pods));
     assert!(matches!(run.task.await.unwrap(), Err(RunError::UnknownKind(_))));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_limiter_that_panics_ends_it_and_says_so() {
+    struct Panics;
+    impl kube_controller::RateLimiter<ObjectKey> for Panics {
+        fn when(&self, _: &ObjectKey) -> Duration {
+            panic!("no idea")
+        }
+        fn forget(&self, _: &ObjectKey) {}
+        fn num_requeues(&self, _: &ObjectKey) -> u32 {
+            0
+        }
+    }
+    let cluster = Cluster::new();
+    cluster.owner("a");
+    let reconcile = |_: Request<Deployment>, _: Arc<Notes>| async { Err::<Next, _>("again") };
+    let run = Run::of(Controller::new(&cluster.owners).limiter(Panics), reconcile);
+    let error = run.task.await.unwrap().unwrap_err();
+    assert!(matches!(&error, RunError::WorkerPanicked { message, .. } if message == "no idea"), "{error}");
+}
