@@ -18,7 +18,8 @@ fn every_example_runs_and_ends() {
     for (name, duration, lines) in expected {
         let program = programs().join(name).with_extension(std::env::consts::EXE_EXTENSION);
         let output = Command::new(&program).args(["--for", duration]).stdin(Stdio::null()).output();
-        let output = output.unwrap_or_else(|error| panic!("{error}: {program:?}, which `cargo build --examples` makes"));
+        let output =
+            output.unwrap_or_else(|error| panic!("{error}: {program:?}, which `cargo build --examples` makes"));
         let (said, complaints) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{name} ended with {}: {complaints}\n{said}", output.status);
         assert_eq!(complaints, "", "{name} complained");

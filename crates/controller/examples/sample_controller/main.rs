@@ -4,6 +4,7 @@
 //! `--kubeconfig ~/.kube/config` it looks after the Foos of a real cluster, as one of any number of copies of which one leads.
 
 #![allow(missing_docs, unreachable_pub, reason = "an example is read as a whole")]
+#![allow(clippy::disallowed_names, reason = "a Foo is what it is about")]
 
 #[macro_use]
 #[path = "../../../informer/examples/connect/mod.rs"]
@@ -57,7 +58,8 @@ async fn main() -> connect::Outcome {
     let settings = ElectionSettings::default();
     let elector = LeaderElector::new(client.clone(), &arguments.lease, arguments.identity.as_str(), settings)?
         .on_new_leader(|leader| say!("{leader} leads"));
-    let controller = Controller::new(&foos).owns(&deployments).workers(arguments.workers).timeout(Duration::from_secs(30));
+    let controller =
+        Controller::new(&foos).owns(&deployments).workers(arguments.workers).timeout(Duration::from_secs(30));
     let context = Arc::new(Context {
         client: client.clone(),
         foos: foos.clone(),
@@ -98,7 +100,9 @@ async fn define(client: &Client) -> Result<(), kube_client::Error> {
     let foos: Api<Foo> = Api::all(client.clone());
     while let Err(error) = foos.list(&ListParams::default().limit(1)).await {
         match error {
-            kube_client::Error::Api(status) if status.code == 404 => tokio::time::sleep(Duration::from_millis(100)).await,
+            kube_client::Error::Api(status) if status.code == 404 => {
+                tokio::time::sleep(Duration::from_millis(100)).await
+            }
             error => return Err(error),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
 use kube_client::api::PostParams;
 use kube_client::{Api, Client, Resource as _};
 use kube_controller::finalizer::FinalizerError;
@@ -59,11 +59,7 @@ pub async fn reconcile(request: Request<Foo>, context: Arc<Context>) -> Result<N
 }
 
 /// Creates the deployment, or corrects its replicas.
-async fn ensure_deployment(
-    request: &Request<Foo>,
-    context: &Context,
-    foo: &Foo,
-) -> Result<Arc<Deployment>, Error> {
+async fn ensure_deployment(request: &Request<Foo>, context: &Context, foo: &Foo) -> Result<Arc<Deployment>, Error> {
     let (name, namespace) = (&foo.spec.deployment_name, request.key().namespace().unwrap_or_default());
     let api: Api<Deployment> = Api::namespaced(context.client.clone(), namespace);
     let parameters = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
@@ -73,7 +69,8 @@ async fn ensure_deployment(
         return Ok(Arc::new(created));
     };
     if !is_controlled_by(&deployment, foo) {
-        tell(context, foo, EventType::Warning, "ErrResourceExists", "a deployment of that name belongs to another").await;
+        tell(context, foo, EventType::Warning, "ErrResourceExists", "a deployment of that name belongs to another")
+            .await;
         return Err(Error::Foreign(name.clone()));
     }
     if foo.spec.replicas.is_none() || foo.spec.replicas == deployment.spec.replicas {
@@ -129,7 +126,8 @@ async fn clean_up(
 /// Tells people who ask about a `Foo`. That it could not be told is no reason to do the work again.
 async fn tell(context: &Context, foo: &Foo, kind: EventType, reason: &str, note: &str) {
     if let Err(error) = context.recorder.publish(&foo.object_ref(&()), kind, reason, "Sync", note).await {
-        say!("! {error}");
+        let why = std::error::Error::source(&error).map(|why| format!(": {why}")).unwrap_or_default();
+        say!("! {error}{why}");
     }
 }
 
@@ -141,6 +139,8 @@ fn is_controlled_by(deployment: &Deployment, foo: &Foo) -> bool {
 /// The deployment that a `Foo` wants.
 fn wanted(foo: &Foo) -> Deployment {
     let own = foo.metadata.name.clone().unwrap_or_default();
+    // Who deletes the Foo and waits for what it owns waits for this one too.
+    let owner = foo.controller_owner_ref(&()).map(|owner| OwnerReference { block_owner_deletion: Some(true), ..owner });
     let labels = BTreeMap::from([("app".to_owned(), "nginx".to_owned()), ("controller".to_owned(), own)]);
     let container =
         Container { name: "nginx".to_owned(), image: Some("nginx:latest".to_owned()), ..Container::default() };
@@ -148,7 +148,7 @@ fn wanted(foo: &Foo) -> Deployment {
         metadata: ObjectMeta {
             name: Some(foo.spec.deployment_name.clone()),
             namespace: foo.metadata.namespace.clone(),
-            owner_references: Some(foo.controller_owner_ref(&()).into_iter().collect()),
+            owner_references: Some(owner.into_iter().collect()),
             ..ObjectMeta::default()
         },
         spec: DeploymentSpec {

@@ -36,7 +36,8 @@ pub async fn play(
     say!("2. two replicas come up");
     let status = Patch::Merge(json!({"status": {"replicas": 2, "availableReplicas": 2}}));
     owned.patch_status("shop-backend", &PatchParams::default(), &status).await?;
-    let available = |foo: Option<&Foo>| foo.and_then(|foo| foo.status.as_ref()).is_some_and(|it| it.available_replicas == 2);
+    let available =
+        |foo: Option<&Foo>| foo.and_then(|foo| foo.status.as_ref()).is_some_and(|it| it.available_replicas == 2);
     foos.wait_for("default/shop", available).within(SOON).await?;
     say!("the Foo says that two replicas are available");
 

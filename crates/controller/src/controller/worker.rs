@@ -44,6 +44,8 @@ impl<T: Object> Workers<T> {
             if !self.parking.defers(&item) {
                 self.attempt(item).await;
             }
+            // A reconcile may never wait: those who bring today's changes must get their turn all the same.
+            tokio::task::yield_now().await;
         }
     }
 

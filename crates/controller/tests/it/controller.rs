@@ -338,3 +338,26 @@ async fn a_limiter_that_panics_ends_it_and_says_so() {
     let error = run.task.await.unwrap().unwrap_err();
     assert!(matches!(&error, RunError::WorkerPanicked { message, .. } if message == "no idea"), "{error}");
 }
+
+#[tokio::test]
+async fn todays_change_does_not_wait_for_reconciles_that_never_wait() {
+    let cluster = Cluster::new();
+    (0..2000).for_each(|number| drop(cluster.owner(&format!("o{number:04}"))));
+    let reconcile = |request: Request<Deployment>, notes: Arc<Notes>| {
+        notes.note(request.key().name());
+        std::future::ready(Ok::<_, String>(Next::Done))
+    };
+    let controller = Controller::new(&cluster.owners).workers(1);
+    let handle = controller.handle();
+    let run = Run::of(controller, reconcile);
+    while handle.status().reconciles < 300 {
+        tokio::task::yield_now().await;
+    }
+    cluster.owner("fresh");
+    while !run.notes.take().contains(&"fresh".to_owned()) {
+        tokio::task::yield_now().await;
+    }
+    let done = handle.status().reconciles;
+    assert!(done < 1900, "it waited for {done} others");
+    run.end().await;
+}

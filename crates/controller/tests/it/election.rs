@@ -224,6 +224,21 @@ async fn a_leader_that_cannot_renew_stops_before_another_may_begin() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_renewal_that_is_never_answered_leaves_time_for_another() {
+    let server = ApiServer::builder().seed(1).build();
+    let a = Candidate::new(&server, "a", 1);
+    sleep(secs(1)).await;
+    // What is sent meanwhile is never answered, though the connection is soon there again.
+    a.network.set(Mode::Silent);
+    sleep(secs(5)).await;
+    a.network.set(Mode::Open);
+    sleep(secs(30)).await;
+    assert!(a.leads());
+    assert_eq!(a.terms.lock().len(), 1, "the same term");
+    a.task.abort();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_leader_that_stood_still_knows_by_the_clock_that_it_leads_no_more_le_6() {
     let server = ApiServer::builder().seed(1).build();
     let a = Candidate::new(&server, "a", 1);
