@@ -80,6 +80,8 @@ pub use processor::{
 };
 pub use queue::{Deleted, Delta, DeltaFifo, QueueOrder};
 pub use reflector::{Phase, Reflector};
+#[cfg(feature = "compact")]
+pub use representation::Compact;
 pub use representation::View;
 pub use settings::{InformerOptions, Selection};
 pub use source::ListWatch;

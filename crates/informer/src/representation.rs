@@ -1,8 +1,10 @@
 //! How objects are made from what a server sends, and what is kept of them.
 //!
 //! The type parameter of an informer chooses: `Pod` keeps the whole object, [`View`] keeps metadata and a few fields of the
-//! caller's choice, [`Identity`] keeps nothing but which object it is. All of them pass through one seam, [`Decode`].
+//! caller's choice, [`Compact`] keeps compressed bytes, [`Identity`] keeps nothing but which object it is. All of them pass through one seam, [`Decode`].
 
+#[cfg(feature = "compact")]
+mod compact;
 mod error;
 mod glimpse;
 mod identity;
@@ -11,6 +13,8 @@ mod raw;
 mod view;
 mod watched;
 
+#[cfg(feature = "compact")]
+pub use self::compact::{Compact, CompactDecoder};
 pub use self::error::DecodeError;
 #[cfg(feature = "kube")]
 pub(crate) use self::error::without_values;

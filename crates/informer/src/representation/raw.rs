@@ -70,6 +70,25 @@ impl<'a> Raw<'a> {
         self.json
     }
 
+    /// True if managed fields are wanted.
+    #[cfg(feature = "compact")]
+    pub(super) fn keeps_managed_fields(&self) -> bool {
+        self.managed_fields == ManagedFields::Keep
+    }
+
+    /// For who has looked at the kind without [`deserialize`](Self::deserialize): refuses another one. None is fine.
+    #[cfg(feature = "compact")]
+    pub(super) fn check_kind(&self, got: Option<&str>) -> Result<(), DecodeError> {
+        let Some(types) = self.types else { return Ok(()) };
+        if let Some(checked) = types.checked {
+            checked.set(true);
+        }
+        match got.filter(|got| !got.is_empty() && *got != types.kind) {
+            Some(got) => Err(DecodeError::WrongKind { expected: types.kind.to_owned(), got: got.to_owned() }),
+            None => Ok(()),
+        }
+    }
+
     /// Reads any type that serde can read.
     ///
     /// # Errors

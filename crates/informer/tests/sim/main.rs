@@ -26,12 +26,12 @@ mod world;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_informer::{View, seam};
+use kube_informer::{Compact, View, seam};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 
 use plan::Plan;
-use subject::{Data, Subject};
+use subject::{Data, Form, Subject};
 use world::World;
 
 /// So many seeds may fail before it is enough.
@@ -76,9 +76,10 @@ fn simulate(seed: u64) -> Report {
         let plan = Plan::draw(seed, &mut random);
         log::plan(format!("follows {:?} {:?}, {:?}", plan.namespaces, plan.label, plan.options));
         seam::set(plan.seam);
-        let report = match plan.view {
-            true => whole_life::<View<Data>>(plan, random).await,
-            false => whole_life::<ConfigMap>(plan, random).await,
+        let report = match plan.form {
+            Form::Whole => whole_life::<ConfigMap>(plan, random).await,
+            Form::View => whole_life::<View<Data>>(plan, random).await,
+            Form::Compact => whole_life::<Compact<ConfigMap>>(plan, random).await,
         };
         seam::set(None);
         // Tasks that were told to end get a chance to do so.

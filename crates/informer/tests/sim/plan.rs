@@ -6,9 +6,12 @@ use kube_embedded_apiserver::ApiServer;
 use kube_informer::{InformerOptions, QueueOrder, Selection};
 use rand::RngExt as _;
 use rand::rngs::StdRng;
+use rand::seq::IndexedRandom as _;
 use serde_json::json;
 
 use crate::log;
+
+use crate::subject::Form;
 
 pub(crate) const NAMESPACES: [&str; 3] = ["a", "a-b", "b"];
 
@@ -18,8 +21,8 @@ const LONGEST_LIST: Duration = Duration::from_secs(30);
 pub(crate) struct Plan {
     /// Where tasks give way to others; `None` for nowhere.
     pub(crate) seam: Option<u64>,
-    /// True if objects are kept as views of themselves.
-    pub(crate) view: bool,
+    /// How objects are kept.
+    pub(crate) form: Form,
     /// True if handlers may block. They run on threads of their own, so that nothing is repeated exactly.
     pub(crate) blocking: bool,
     /// True if others write to other collections of the server.
@@ -44,7 +47,7 @@ impl Plan {
     pub(crate) fn draw(seed: u64, random: &mut StdRng) -> Self {
         let blocking = random.random_bool(0.05);
         let seam = (!blocking && random.random_bool(0.7)).then_some(seed);
-        let view = random.random_bool(0.25);
+        let form = *[Form::Whole, Form::Whole, Form::View, Form::Compact].choose(random).unwrap();
         let busy = random.random_bool(0.8);
         let keys = random.random_range(12..120);
         let server = server(seed, keys, random);
@@ -61,7 +64,7 @@ impl Plan {
         let trouble = if random.random_bool(0.2) { 0.05 } else { 1.0 };
         Self {
             seam,
-            view,
+            form,
             blocking,
             busy,
             server,

@@ -3,18 +3,32 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_informer::View;
+use kube_informer::factory::InformerRequest;
 use kube_informer::representation::{Kind, Projection};
+use kube_informer::{Compact, View};
+
+/// Which of them a cache holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Whole,
+    View,
+    Compact,
+}
 
 /// A config map, in whatever representation.
 pub(crate) trait Subject: Kind {
     /// What it holds, as it is on the server.
-    fn data(&self) -> Option<&BTreeMap<String, String>>;
+    fn data(&self) -> Option<BTreeMap<String, String>>;
+
+    /// Asks for it in such a way that what cannot be read is told of when it comes.
+    fn request() -> InformerRequest<Self> {
+        InformerRequest::new()
+    }
 }
 
 impl Subject for ConfigMap {
-    fn data(&self) -> Option<&BTreeMap<String, String>> {
-        self.data.as_ref()
+    fn data(&self) -> Option<BTreeMap<String, String>> {
+        self.data.clone()
     }
 }
 
@@ -29,7 +43,19 @@ impl Projection for Data {
 }
 
 impl Subject for View<Data> {
-    fn data(&self) -> Option<&BTreeMap<String, String>> {
-        self.data.as_ref()
+    fn data(&self) -> Option<BTreeMap<String, String>> {
+        self.data.clone()
+    }
+}
+
+impl Subject for Compact<ConfigMap> {
+    fn data(&self) -> Option<BTreeMap<String, String>> {
+        let data = self.decode().unwrap().data.clone();
+        assert_eq!(self.get("/data").unwrap(), data, "both ways to read it say the same");
+        data
+    }
+
+    fn request() -> InformerRequest<Self> {
+        InformerRequest::new().transform("validated", Self::validate)
     }
 }

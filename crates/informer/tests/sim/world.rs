@@ -4,7 +4,6 @@ use std::hash::{Hash as _, Hasher as _};
 use std::time::Duration;
 
 use kube_embedded_apiserver::{History, Saved};
-use kube_informer::factory::InformerRequest;
 use kube_informer::informer::WaitError;
 use kube_informer::object::KeyRef;
 use kube_informer::reflector::ListReason;
@@ -407,7 +406,7 @@ impl<T: Subject> World<T> {
 }
 
 fn new_informer<T: Subject>(factory: &SharedInformerFactory, plan: &Plan) -> SharedInformer<T> {
-    let mut request = InformerRequest::new();
+    let mut request = T::request();
     if let Some(label) = plan.label {
         request = request.select(Selection::new().labels(format!("l={label}")).unwrap());
     }

@@ -1,0 +1,101 @@
+//! The bytes of an object, and how they are kept.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::super::DecodeError;
+use super::cut::Cut;
+use super::dictionary::{Dictionary, Training, decompress};
+
+/// The JSON of an object, without managed fields.
+#[derive(Clone)]
+pub(super) enum Body {
+    Raw(Box<[u8]>),
+    Packed { bytes: Box<[u8]>, length: u32, dictionary: Arc<Dictionary> },
+}
+
+/// What the bodies of one informer share.
+pub(super) struct Bodies {
+    /// `None` if nothing is compressed.
+    training: Option<Training>,
+    raw_bytes: AtomicU64,
+    stored_bytes: AtomicU64,
+}
+
+thread_local! {
+    /// Read into, and read from, in one call.
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A buffer that was needed once for something huge is given back.
+const KEPT_BUFFER: usize = 1024 * 1024;
+
+impl Bodies {
+    pub(super) fn new(compressed: bool) -> Self {
+        let (raw_bytes, stored_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { training: compressed.then(Training::default), raw_bytes, stored_bytes }
+    }
+
+    /// Keeps a body in as few bytes as is known how.
+    pub(super) fn keep(&self, cut: &Cut<'_>) -> Body {
+        let body = self.pack(cut);
+        self.raw_bytes.fetch_add(cut.len() as u64, Ordering::Relaxed);
+        self.stored_bytes.fetch_add(body.stored() as u64, Ordering::Relaxed);
+        body
+    }
+
+    fn pack(&self, cut: &Cut<'_>) -> Body {
+        let whole = cut.parts().concat();
+        let packed = self.training.as_ref().and_then(|training| training.compress(&whole));
+        match (packed, u32::try_from(whole.len())) {
+            (Some((bytes, dictionary)), Ok(length)) => Body::Packed { bytes, length, dictionary },
+            _ => Body::Raw(whole.into()),
+        }
+    }
+
+    pub(super) fn figures(&self) -> Vec<(&'static str, f64)> {
+        let (raw, stored) = (self.raw_bytes.load(Ordering::Relaxed), self.stored_bytes.load(Ordering::Relaxed));
+        let dictionaries = self.training.as_ref().map_or(0, Training::generations);
+        let ratio = if raw == 0 { 1.0 } else { stored as f64 / raw as f64 };
+        vec![("compact_ratio", ratio), ("compact_dictionaries", dictionaries as f64)]
+    }
+}
+
+impl Body {
+    /// Reads the JSON. `read` must not read another body.
+    pub(super) fn with<R>(&self, read: impl FnOnce(&[u8]) -> Result<R, DecodeError>) -> Result<R, DecodeError> {
+        let Self::Packed { bytes, length, dictionary } = self else {
+            let Self::Raw(json) = self else { return Err(broken()) };
+            return read(json);
+        };
+        // Whoever reads within a read gets a buffer of its own.
+        let mut buffer = BUFFER.take();
+        buffer.clear();
+        buffer.reserve(*length as usize);
+        let outcome = if decompress(bytes, dictionary, &mut buffer) { read(&buffer) } else { Err(broken()) };
+        if buffer.capacity() <= KEPT_BUFFER {
+            BUFFER.set(buffer);
+        }
+        outcome
+    }
+
+    /// How long the JSON is.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Raw(json) => json.len(),
+            Self::Packed { length, .. } => *length as usize,
+        }
+    }
+
+    /// How many bytes it takes.
+    pub(super) fn stored(&self) -> usize {
+        match self {
+            Self::Raw(bytes) | Self::Packed { bytes, .. } => bytes.len(),
+        }
+    }
+}
+
+fn broken() -> DecodeError {
+    DecodeError::Shape("its compressed bytes cannot be read".to_owned())
+}

@@ -1,0 +1,95 @@
+//! Objects that were decoded lately.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use foldhash::fast::RandomState;
+use parking_lot::Mutex;
+
+/// How many bytes they may take, as far as can be told.
+const BYTES: usize = 16 * 1024 * 1024;
+/// So much more does a decoded object take than its JSON, about.
+const LARGER: usize = 6;
+
+/// Objects that were decoded lately, by number: two halves. What is asked for moves to the young one; when that is full it
+/// becomes the old one, and what was old goes.
+pub(super) struct Decoded<K> {
+    numbers: AtomicU64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    halves: Mutex<Halves<K>>,
+}
+
+struct Halves<K> {
+    young: HashMap<u64, Entry<K>, RandomState>,
+    old: HashMap<u64, Entry<K>, RandomState>,
+    /// What the young ones take.
+    bytes: usize,
+}
+
+struct Entry<K> {
+    object: Arc<K>,
+    bytes: usize,
+}
+
+impl<K> Default for Decoded<K> {
+    fn default() -> Self {
+        let halves = Halves { young: HashMap::default(), old: HashMap::default(), bytes: 0 };
+        Self {
+            numbers: AtomicU64::new(0),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            halves: Mutex::new(halves),
+        }
+    }
+}
+
+impl<K> Decoded<K> {
+    /// A number that no other object has.
+    pub(super) fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn get(&self, number: u64) -> Option<Arc<K>> {
+        let mut halves = self.halves.lock();
+        if let Some(entry) = halves.young.get(&number) {
+            self.hits.fetch_add(1, Ordering::Relaxed);
+            return Some(entry.object.clone());
+        }
+        let Some(entry) = halves.old.remove(&number) else {
+            self.misses.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        let object = entry.object.clone();
+        let gone = halves.insert(number, entry);
+        drop(halves);
+        drop(gone); // Not under the lock: there may be many.
+        Some(object)
+    }
+
+    /// Keeps an object that was made from so many bytes.
+    pub(super) fn put(&self, number: u64, object: Arc<K>, json: usize) {
+        let gone = self.halves.lock().insert(number, Entry { object, bytes: json * LARGER });
+        drop(gone);
+    }
+
+    pub(super) fn figures(&self) -> Vec<(&'static str, f64)> {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64;
+        vec![("decoded_hits", count(&self.hits)), ("decoded_misses", count(&self.misses))]
+    }
+}
+
+impl<K> Halves<K> {
+    /// Gives what has to go.
+    fn insert(&mut self, number: u64, entry: Entry<K>) -> HashMap<u64, Entry<K>, RandomState> {
+        self.bytes += entry.bytes;
+        self.young.insert(number, entry);
+        if self.bytes <= BYTES / 2 {
+            return HashMap::default();
+        }
+        self.bytes = 0;
+        std::mem::replace(&mut self.old, std::mem::take(&mut self.young))
+    }
+}

@@ -1,0 +1,66 @@
+//! Texts and lists that many objects share.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use parking_lot::Mutex;
+
+use super::pack::OwnerReference;
+
+/// So many may have come since it was last looked which of them are still used.
+const SWEEP: usize = 4096;
+
+/// What many objects have in common: each is kept once, as long as anybody has it.
+#[derive(Default)]
+pub(super) struct Interner {
+    pub(super) namespaces: Shared<str>,
+    /// Sets of labels, one behind the other, each text ended by a zero.
+    pub(super) labels: Shared<str>,
+    pub(super) owners: Shared<[OwnerReference]>,
+}
+
+pub(super) struct Shared<V: ?Sized>(Mutex<Known<V>>);
+
+struct Known<V: ?Sized> {
+    all: HashSet<Arc<V>, RandomState>,
+    /// How many there may be before it is looked again.
+    sweep_at: usize,
+}
+
+impl<V: ?Sized> Default for Shared<V> {
+    fn default() -> Self {
+        Self(Mutex::new(Known { all: HashSet::default(), sweep_at: SWEEP }))
+    }
+}
+
+impl<V: ?Sized + Eq + Hash> Shared<V> {
+    /// The one that is equal; the first of its kind is kept.
+    pub(super) fn share<'v>(&self, value: &'v V) -> Arc<V>
+    where
+        Arc<V>: From<&'v V>,
+    {
+        let mut known = self.0.lock();
+        if let Some(known) = known.all.get(value) {
+            return known.clone();
+        }
+        if known.all.len() >= known.sweep_at {
+            known.all.retain(|value| Arc::strong_count(value) > 1);
+            known.sweep_at = known.all.len() * 2 + SWEEP;
+        }
+        let value = Arc::from(value);
+        known.all.insert(Arc::clone(&value));
+        value
+    }
+
+    fn len(&self) -> usize {
+        self.0.lock().all.len()
+    }
+}
+
+impl Interner {
+    pub(super) fn figures(&self) -> Vec<(&'static str, f64)> {
+        vec![("label_sets", self.labels.len() as f64), ("owner_sets", self.owners.len() as f64)]
+    }
+}
