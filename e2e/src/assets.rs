@@ -10,16 +10,20 @@ use std::process::Command;
 
 use tokio::time::Instant;
 
-/// The Go module that pins all versions.
+/// The Go module that pins the versions of servers and client-go.
 const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/go");
+/// The Go module that pins client-go's sample controller.
+const SAMPLE_MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/go-sample");
 
-/// `kube-apiserver`, `etcd` and `kubectl`, and a client-go program of ours.
+/// `kube-apiserver`, `etcd` and `kubectl`, and two programs with client-go: one of ours, and its own sample controller.
 #[derive(Debug, Clone)]
 pub struct Assets {
     /// Where the servers are: a folder of the cache, or what `KUBEBUILDER_ASSETS` says.
     servers: PathBuf,
     /// Where our client-go program is; `None` if there is no Go to build it with.
     follow: Option<PathBuf>,
+    /// Where client-go's sample controller is; `None` if there is no Go to build it with.
+    sample_controller: Option<PathBuf>,
 }
 
 /// Why there is nothing to test against.
@@ -63,7 +67,8 @@ impl Assets {
             }
         }
         let follow = if go { Some(pins.build_follow()?) } else { None };
-        Ok(Self { servers, follow })
+        let sample_controller = if go { Some(pins.build_sample_controller()?) } else { None };
+        Ok(Self { servers, follow, sample_controller })
     }
 
     /// The API server.
@@ -85,6 +90,11 @@ impl Assets {
     pub fn follow(&self) -> Option<&Path> {
         self.follow.as_deref()
     }
+
+    /// client-go's own sample controller, as it is; `None` if there is no Go to build it with.
+    pub fn sample_controller(&self) -> Option<&Path> {
+        self.sample_controller.as_deref()
+    }
 }
 
 /// One line: what will be run.
@@ -93,7 +103,7 @@ impl fmt::Display for Assets {
         write!(f, "servers from {}", self.servers.display())?;
         match &self.follow {
             Some(_) => Ok(()),
-            None => f.write_str("; no client-go program, since go is not installed"),
+            None => f.write_str("; no client-go programs, since go is not installed"),
         }
     }
 }
@@ -121,10 +131,10 @@ impl Pins {
 
     fn build_servers(&self) -> Result<PathBuf, AssetsError> {
         let folder = self.cache.join(format!("kubernetes-{}-etcd-{}", self.kubernetes, self.etcd));
-        build("etcd", "go.etcd.io/etcd/server/v3", "", &folder.join("etcd"))?;
+        build("etcd", MODULE, "go.etcd.io/etcd/server/v3", "", &folder.join("etcd"))?;
         let version = self.version_flags();
         for name in ["kube-apiserver", "kubectl"] {
-            build(name, &format!("k8s.io/kubernetes/cmd/{name}"), &version, &folder.join(name))?;
+            build(name, MODULE, &format!("k8s.io/kubernetes/cmd/{name}"), &version, &folder.join(name))?;
         }
         Ok(folder)
     }
@@ -137,22 +147,32 @@ impl Pins {
         version.map(|(name, value)| format!(" -X k8s.io/component-base/version.{name}={value}")).concat()
     }
 
-    /// Kept by what it is made of: it changes more often than the versions.
     fn build_follow(&self) -> Result<PathBuf, AssetsError> {
+        let path = self.path_by_content("follow", MODULE, &["follow/main.go", "go.mod", "go.sum"])?;
+        build("the client-go program", MODULE, "./follow", "", &path)?;
+        Ok(path)
+    }
+
+    fn build_sample_controller(&self) -> Result<PathBuf, AssetsError> {
+        let path = self.path_by_content("sample-controller", SAMPLE_MODULE, &["go.mod", "go.sum"])?;
+        build("client-go's sample controller", SAMPLE_MODULE, "k8s.io/sample-controller", "", &path)?;
+        Ok(path)
+    }
+
+    /// Kept by what it is made of, which changes more often than the versions of the servers.
+    fn path_by_content(&self, name: &str, module: &str, files: &[&str]) -> Result<PathBuf, AssetsError> {
         let mut content = DefaultHasher::new();
-        for file in ["follow/main.go", "go.mod", "go.sum"] {
-            let path = Path::new(MODULE).join(file);
+        for file in files {
+            let path = Path::new(module).join(file);
             content.write(&fs::read(&path).map_err(|error| AssetsError::File(path, error))?);
         }
-        let path = self.cache.join(format!("follow-{:016x}", content.finish()));
-        build("the client-go program", "./follow", "", &path)?;
-        Ok(path)
+        Ok(self.cache.join(format!("{name}-{:016x}", content.finish())))
     }
 }
 
-/// Builds one program, unless it is there.
+/// Builds one program of a module, unless it is there.
 #[allow(clippy::print_stderr, reason = "it takes minutes, and whoever waits wants to know what for")]
-fn build(name: &'static str, package: &str, link_flags: &str, path: &Path) -> Result<(), AssetsError> {
+fn build(name: &'static str, module: &str, package: &str, link_flags: &str, path: &Path) -> Result<(), AssetsError> {
     if path.exists() {
         return Ok(());
     }
@@ -167,7 +187,7 @@ fn build(name: &'static str, package: &str, link_flags: &str, path: &Path) -> Re
         .arg("-o")
         .arg(&partial)
         .arg(package)
-        .current_dir(MODULE)
+        .current_dir(module)
         .env("CGO_ENABLED", "0")
         .status()
         .map_err(|error| AssetsError::Build(name, error.to_string()))?;

@@ -21,6 +21,9 @@ use crate::{Assets, Process};
 const START: Duration = Duration::from_secs(90);
 /// The token of whoever writes. It is always accepted.
 const OPERATOR: &str = "operator-token";
+/// Who wrote what and what was answered, without the objects: one line each, before the answer is sent.
+const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- level: \
+                            Metadata\n  verbs: [create, update, patch, delete]\n";
 
 /// A `kube-apiserver` and an `etcd`, with TLS and tokens, that end with the test.
 ///
@@ -32,6 +35,8 @@ pub struct Cluster {
     /// Certificates, tokens, data and logs.
     home: PathBuf,
     ports: Ports,
+    /// Whether all writes are kept in [`audit_log`](Self::audit_log).
+    is_audited: bool,
     /// How often the reader's token expired.
     expired: u32,
     etcd: Option<Process>,
@@ -85,12 +90,27 @@ impl Cluster {
     ///
     /// [`ClusterError::NotStarted`] with the last words of what did not start.
     pub async fn start(assets: &Assets) -> Result<Self, ClusterError> {
+        Self::start_as(assets, false).await
+    }
+
+    /// The same, and keeps who wrote what in [`audit_log`](Self::audit_log).
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError::NotStarted`] with the last words of what did not start.
+    pub async fn start_audited(assets: &Assets) -> Result<Self, ClusterError> {
+        Self::start_as(assets, true).await
+    }
+
+    async fn start_as(assets: &Assets, is_audited: bool) -> Result<Self, ClusterError> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let home = std::env::temp_dir().join(format!("kube-informer-e2e-{}-{number}", std::process::id()));
         fs::create_dir_all(&home)?;
         let ports = Ports::free()?;
-        let mut cluster = Self { assets: assets.clone(), home, ports, expired: 0, etcd: None, apiserver: None };
+        let assets = assets.clone();
+        let mut cluster = Self { assets, home, ports, is_audited, expired: 0, etcd: None, apiserver: None };
+        fs::write(cluster.home.join("audit.yaml"), AUDIT_POLICY)?;
         cluster.write_certificates()?;
         cluster.write_tokens()?;
         cluster.hand_out_token()?;
@@ -109,6 +129,26 @@ impl Cluster {
     /// A kubeconfig of the operator.
     pub fn kubeconfig(&self) -> PathBuf {
         self.home.join("operator.kubeconfig")
+    }
+
+    /// A kubeconfig of the operator, who acts as somebody else: whom the audit log then names.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub fn kubeconfig_as(&self, user: &str) -> Result<PathBuf, ClusterError> {
+        let lines = format!("token: {OPERATOR}\n    as: {user}");
+        self.write_kubeconfig(&format!("as-{user}.kubeconfig"), self.ports.api, &lines)
+    }
+
+    /// Where what others say can be kept, beside the logs of the servers.
+    pub fn log(&self, name: &str) -> PathBuf {
+        self.home.join(format!("{name}.log"))
+    }
+
+    /// One `audit.k8s.io/v1` event a line for each write, if the cluster was started so.
+    pub fn audit_log(&self) -> PathBuf {
+        self.log("audit")
     }
 
     /// How the operator reaches the API server.
@@ -146,7 +186,7 @@ impl Cluster {
     /// [`ClusterError::NotStarted`] with its last words.
     pub async fn start_apiserver(&mut self) -> Result<(), ClusterError> {
         let file = |name: &str| self.home.join(name).display().to_string();
-        let arguments = [
+        let mut arguments = vec![
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={}", self.ports.api),
             format!("--etcd-servers=http://127.0.0.1:{}", self.ports.etcd),
@@ -169,6 +209,10 @@ impl Cluster {
             "--etcd-compaction-interval=0".to_owned(),
             "--profiling=false".to_owned(),
         ];
+        if self.is_audited {
+            arguments.push(format!("--audit-policy-file={}", file("audit.yaml")));
+            arguments.push(format!("--audit-log-path={}", file("audit.log")));
+        }
         let process =
             Process::start(&self.assets.kube_apiserver(), arguments, &self.home.join("apiserver.log")).await?;
         self.apiserver = Some(process);

@@ -11,7 +11,7 @@ const BUILD: Duration = Duration::from_secs(30 * 60);
 /// What is to be run.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only tests whose name contains this: conformance, convergence, side_by_side.
+    /// Only tests whose name contains this: conformance, convergence, side_by_side, sample_controller.
     name: Option<String>,
     /// Where chance comes from.
     #[arg(long, default_value_t = 1)]
@@ -56,6 +56,9 @@ fn servers() -> Result<(), String> {
 }
 
 fn tests(options: &Options) -> Result<(), String> {
+    // Which runs as a program of its own, and is found beside the tests.
+    let mut example = cargo(["build", "--package", "kube-controller", "--example", "sample_controller"]);
+    within(BUILD, "e2e example", &mut example)?;
     // Not by cargo, which would leave it alone when it is ended. One at a time: each has servers of its own, and time limits.
     let mut build = cargo(["test", "--package", "kube-informer-e2e", "--test", "e2e"]);
     let mut tests = Command::new(program("e2e build", &mut build)?);

@@ -220,7 +220,7 @@ impl<T: Object + Serialize> Follower for Watched<T> {
     }
 
     fn is_synced(&self) -> bool {
-        self.informer.is_synced()
+        self.informer.health().is_ready()
     }
 
     fn quick_difference(&self, objects: &Objects) -> Option<String> {

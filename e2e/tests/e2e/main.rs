@@ -10,6 +10,7 @@ mod conformance;
 mod convergence;
 mod follower;
 mod peers;
+mod sample_controller;
 mod server;
 mod side_by_side;
 #[allow(dead_code, unused_imports, reason = "the simulation asks for more")]

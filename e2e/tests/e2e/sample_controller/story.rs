@@ -1,0 +1,196 @@
+//! What happens to the Foos, and when a controller has made of it what it should.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kube_informer_e2e::Cluster;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::copies::Copies;
+use super::end_state::EndState;
+use crate::server::Server;
+
+pub(crate) const FOOS: &str = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos";
+pub(crate) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+pub(crate) const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.samplecontroller.k8s.io";
+/// An informer that met a server which was down waits up to a minute before it tries again, and a lease has to expire.
+const SETTLED: Duration = Duration::from_secs(120);
+
+/// What a Foo is, as the server is told.
+pub(crate) struct Definition(Value);
+
+/// A server with Foos that somebody looks after.
+pub(crate) struct Story {
+    server: Server,
+    /// What each Foo should have, by its name.
+    wanted: BTreeMap<&'static str, Wanted>,
+    /// The deployment that is nobody's, as it was created.
+    taken: Value,
+}
+
+#[derive(Debug)]
+struct Wanted {
+    replicas: i64,
+    available: i64,
+}
+
+impl Story {
+    /// Before the controller is there: a deployment that is nobody's, and what a Foo is, unless the controller says so itself.
+    pub(crate) async fn begin(cluster: &Cluster, definition: Option<&Definition>) -> Self {
+        let server = Server::connect(cluster.operator().await.unwrap());
+        let mut story = Self { server, wanted: BTreeMap::new(), taken: Value::Null };
+        if let Some(Definition(definition)) = definition {
+            story.send("POST", DEFINITIONS, definition).await;
+        }
+        let labels = json!({"app": "somebody-else"});
+        let container = json!({"name": "web", "image": "httpd:2"});
+        let taken = json!({"metadata": {"name": "taken", "labels": labels}, "spec": {
+            "replicas": 1, "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        }});
+        story.taken = story.send("POST", DEPLOYMENTS, &taken).await;
+        story
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// What a Foo is on this server.
+    pub(crate) async fn definition(&self) -> Definition {
+        let found = self.send("GET", DEFINITION, &Value::Null).await;
+        let metadata = json!({"name": found["metadata"]["name"], "annotations": found["metadata"]["annotations"]});
+        let fields = ["apiVersion", "kind", "spec"].map(|field| (field.to_owned(), found[field].clone()));
+        Definition(Value::Object(fields.into_iter().chain([("metadata".to_owned(), metadata)]).collect()))
+    }
+
+    /// Plays it from beginning to end.
+    pub(crate) async fn play(&mut self, cluster: &mut Cluster, copies: &mut Copies) {
+        self.served().await;
+        for (name, replicas) in [("plain", 2), ("resized", 1), ("scaled", 2), ("deleted", 3), ("available", 2)] {
+            self.create(name, json!({"deploymentName": deployment(name), "replicas": replicas})).await;
+            self.wanted.insert(name, Wanted { replicas, available: 0 });
+        }
+        // The server's default is one.
+        self.create("unsized", json!({"deploymentName": deployment("unsized")})).await;
+        self.wanted.insert("unsized", Wanted { replicas: 1, available: 0 });
+        self.create("thief", json!({"deploymentName": "taken", "replicas": 5})).await;
+        self.create("nameless", json!({"deploymentName": "", "replicas": 1})).await;
+        self.settled("Foos were created", copies).await;
+
+        self.meddle(4, 9, 2).await;
+        self.settled("others meddled", copies).await;
+
+        cluster.kill_apiserver().await.unwrap();
+        cluster.start_apiserver().await.unwrap();
+        self.served().await;
+        self.meddle(5, 8, 1).await;
+        self.create("late", json!({"deploymentName": deployment("late"), "replicas": 1})).await;
+        self.wanted.insert("late", Wanted { replicas: 1, available: 0 });
+        self.settled("the server was started again", copies).await;
+
+        let killed = copies.kill_acting().await;
+        self.meddle(6, 7, 2).await;
+        self.create("orphan", json!({"deploymentName": deployment("orphan"), "replicas": 2})).await;
+        self.wanted.insert("orphan", Wanted { replicas: 2, available: 0 });
+        if copies.has_standby() {
+            self.settled("a standby took over", copies).await;
+            copies.start_copy(&killed, cluster).await;
+            copies.knows_leader(&killed).await;
+        } else {
+            copies.start_copy(&killed, cluster).await;
+            self.settled("it was killed and started again", copies).await;
+        }
+
+        self.meddle(3, 1, 0).await;
+        self.settled("others meddled again", copies).await;
+        self.quiet().await;
+        let taken = self.send("GET", &format!("{DEPLOYMENTS}/taken"), &Value::Null).await;
+        assert_eq!(taken, self.taken, "what belongs to nobody was touched");
+    }
+
+    /// A Foo wants another number, a deployment is scaled behind its Foo's back, one is deleted, and pods come and go.
+    async fn meddle(&mut self, resized: i64, scaled: i64, available: i64) {
+        self.send("PATCH", &format!("{FOOS}/resized"), &json!({"spec": {"replicas": resized}})).await;
+        self.wanted.get_mut("resized").unwrap().replicas = resized;
+        let deployment = |name| format!("{DEPLOYMENTS}/{}", deployment(name));
+        self.send("PATCH", &deployment("scaled"), &json!({"spec": {"replicas": scaled}})).await;
+        self.send("DELETE", &deployment("deleted"), &Value::Null).await;
+        let status = json!({"replicas": available, "readyReplicas": available, "availableReplicas": available});
+        self.send("PATCH", &format!("{}/status", deployment("available")), &json!({"status": status})).await;
+        self.wanted.get_mut("available").unwrap().available = available;
+    }
+
+    async fn create(&self, name: &str, spec: Value) {
+        let (api_version, metadata) = ("samplecontroller.k8s.io/v1alpha1", json!({"name": name}));
+        let foo = json!({"apiVersion": api_version, "kind": "Foo", "metadata": metadata, "spec": spec});
+        self.send("POST", FOOS, &foo).await;
+    }
+
+    /// Waits until every Foo has what it should.
+    async fn settled(&self, after: &str, copies: &Copies) {
+        let start = Instant::now();
+        while let Some(missing) = self.missing().await {
+            assert!(start.elapsed() < SETTLED, "after {after}: {missing}\n{}", copies.last_words());
+            copies.all_alive().await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        println!("sample controller: settled after {after}, in {:.1} s", start.elapsed().as_secs_f64());
+    }
+
+    /// The first thing that is not yet as it should be.
+    async fn missing(&self) -> Option<String> {
+        for (name, wanted) in &self.wanted {
+            let (_, foo) = self.server.send("GET", &format!("{FOOS}/{name}"), &Value::Null).await;
+            let path = format!("{DEPLOYMENTS}/{}", deployment(name));
+            let (_, deployment) = self.server.send("GET", &path, &Value::Null).await;
+            let is_owned = deployment["metadata"]["ownerReferences"][0]["uid"] == foo["metadata"]["uid"];
+            let is_sized = deployment["spec"]["replicas"] == wanted.replicas;
+            if !is_owned || !is_sized || foo["status"]["availableReplicas"] != wanted.available {
+                return Some(format!("{name} should have {wanted:?}: {foo} {deployment}"));
+            }
+        }
+        let (_, events) = self.server.send("GET", EVENTS, &Value::Null).await;
+        let events = events["items"].as_array().into_iter().flatten();
+        let told: Vec<_> = events.map(|event| (&event["regarding"]["name"], &event["reason"])).collect();
+        let mut expected = self.wanted.keys().map(|name| (*name, "Synced")).chain([("thief", "ErrResourceExists")]);
+        let missing = expected.find(|(name, reason)| !told.iter().any(|told| told.0 == name && told.1 == reason));
+        missing.map(|(name, reason)| format!("no event {reason} about {name}"))
+    }
+
+    /// Waits until nothing changes any more: what was done too much or too late shows then.
+    async fn quiet(&self) {
+        let mut before = EndState::of(&self.server).await;
+        loop {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            let now = EndState::of(&self.server).await;
+            if now == before {
+                return;
+            }
+            before = now;
+        }
+    }
+
+    /// Waits until Foos are served: a server that has just started, or has a new definition, needs a moment.
+    async fn served(&self) {
+        while self.server.send("GET", "/apis/samplecontroller.k8s.io/v1alpha1", &Value::Null).await.0 != 200
+            || self.server.send("GET", FOOS, &Value::Null).await.0 != 200
+        {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Sends what must work.
+    async fn send(&self, method: &str, path: &str, body: &Value) -> Value {
+        let (code, answer) = self.server.send(method, path, body).await;
+        assert!(code < 300, "{method} {path}: {code} {answer}");
+        answer
+    }
+}
+
+fn deployment(foo: &str) -> String {
+    format!("{foo}-deployment")
+}
