@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stdout, clippy::disallowed_types, reason = "a command for people, on a real clock")]
 
+mod bench;
 mod e2e;
 mod fuzz;
 mod instructions;
@@ -42,7 +43,7 @@ enum Habit {
     },
     /// Holds informers and the embedded server against a real API server, which is built the first time.
     E2e(e2e::Options),
-    /// Prints the figures of the cache and the handlers, and of the embedded server.
+    /// Prints the figures of the cache and the handlers, of the embedded server, and of queues and controllers beside client-go.
     Bench,
     /// Counts the instructions of decoding, applying, reading and telling. Needs valgrind.
     Instructions,
@@ -116,12 +117,18 @@ fn stress(duration: Duration) -> Result<(), String> {
 
 fn sim(first: u64, seeds: u64) -> Result<(), String> {
     let mut command = cargo(["test", "-p", "kube-informer", "--test", "sim", "--", "--nocapture", "every_seed"]);
-    run("sim", command.env("SIM_FIRST", first.to_string()).env("SIM_SEEDS", seeds.to_string()))
+    run("sim", command.env("SIM_FIRST", first.to_string()).env("SIM_SEEDS", seeds.to_string()))?;
+    let mut command = cargo(["test", "-p", "kube-controller", "--test", "sim", "--", "--nocapture", "every_seed"]);
+    run(
+        "sim of controllers",
+        command.env("SIM_FIRST", first.to_string()).env("SIM_SEEDS", (seeds / 2).max(1).to_string()),
+    )
 }
 
 fn bench() -> Result<(), String> {
     run("figures", &mut cargo(["bench", "-p", "kube-informer", "--bench", "figures"]))?;
     run("server figures", &mut cargo(["run", "--release", "-p", "kube-embedded-apiserver", "--example", "figures"]))?;
+    bench::controller()?;
     println!("`cargo xtask instructions` counts what does not depend on the machine");
     Ok(())
 }

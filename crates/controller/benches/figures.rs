@@ -158,10 +158,14 @@ fn insert<T: Key>(keys: Vec<T>) -> Duration {
 fn fire<T: Key>(keys: Vec<T>) -> Duration {
     let queue = WorkQueue::default();
     let due = Instant::now() + Duration::from_millis(500);
+    let mut last = due;
     for key in keys {
-        queue.add_after(key, due.saturating_duration_since(Instant::now()));
+        let delay = due.saturating_duration_since(Instant::now());
+        queue.add_after(key, delay);
+        // Later than `due` if something else ran in between.
+        last = last.max(Instant::now() + delay);
     }
-    std::thread::sleep(due.saturating_duration_since(Instant::now()) + Duration::from_millis(1));
+    std::thread::sleep(last.saturating_duration_since(Instant::now()));
     let start = Instant::now();
     assert_eq!(queue.len(), ITEMS);
     start.elapsed()
