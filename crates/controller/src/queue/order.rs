@@ -1,7 +1,7 @@
 //! In which order items are taken.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use tokio::time::Instant;
 
@@ -12,13 +12,23 @@ const OLDEST_EVERY: u64 = 10;
 
 /// Items by priority, and by age within.
 pub(super) struct Order<T> {
-    /// The highest priority first; each holds its items by number. At most one of them is empty.
-    lanes: BTreeMap<Reverse<Priority>, BTreeMap<u64, Waiting<T>>>,
+    /// The highest priority first. At most one of them is empty.
+    lanes: BTreeMap<Reverse<Priority>, Lane<T>>,
     len: usize,
     /// The number of the next item: what came first has the lower one.
     next: u64,
     /// How many were ever taken.
     taken: u64,
+}
+
+/// The items of one priority, by number.
+struct Lane<T> {
+    /// Those that came with this priority. Those that left it for a higher one leave a gap; there is none in front.
+    came: VecDeque<(u64, Option<Waiting<T>>)>,
+    /// How many gaps there are.
+    gaps: usize,
+    /// Those that came with a lower one. There are few.
+    raised: BTreeMap<u64, Waiting<T>>,
 }
 
 /// An item that can be taken.
@@ -50,20 +60,20 @@ impl<T> Order<T> {
         let number = self.next;
         self.next += 1;
         self.len += 1;
-        self.lanes.entry(Reverse(priority)).or_default().insert(number, waiting);
+        self.lanes.entry(Reverse(priority)).or_default().came.push_back((number, Some(waiting)));
         number
     }
 
-    /// Moves an item to another priority. It keeps its age.
+    /// Moves an item to a higher priority. It keeps its age.
     pub(super) fn move_to(&mut self, priority: Priority, from: Priority, number: u64) {
-        let Some(waiting) = self.lanes.get_mut(&Reverse(from)).and_then(|lane| lane.remove(&number)) else { return };
-        self.lanes.entry(Reverse(priority)).or_default().insert(number, waiting);
+        let Some(waiting) = self.lanes.get_mut(&Reverse(from)).and_then(|lane| lane.take(number)) else { return };
+        self.lanes.entry(Reverse(priority)).or_default().raised.insert(number, waiting);
         self.tidy(from);
     }
 
     pub(super) fn pop(&mut self) -> Option<Popped<T>> {
         let priority = if (self.taken + 1).is_multiple_of(OLDEST_EVERY) { self.oldest() } else { self.highest() }?;
-        let (_, waiting) = self.lanes.get_mut(&Reverse(priority))?.pop_first()?;
+        let waiting = self.lanes.get_mut(&Reverse(priority))?.pop()?;
         self.tidy(priority);
         self.len -= 1;
         self.taken += 1;
@@ -76,17 +86,71 @@ impl<T> Order<T> {
 
     /// The priority that the oldest item of all has.
     fn oldest(&self) -> Option<Priority> {
-        let first = |(priority, lane): (&Reverse<Priority>, &BTreeMap<u64, Waiting<T>>)| {
-            lane.first_key_value().map(|(number, _)| (*number, priority.0))
-        };
+        let first = |(priority, lane): (&Reverse<Priority>, &Lane<T>)| lane.first().map(|number| (number, priority.0));
         self.lanes.iter().filter_map(first).min().map(|(_, priority)| priority)
     }
 
     /// Removes a priority that has no more items, unless it is the last: a queue that is emptied over and over need not
     /// allocate each time.
     fn tidy(&mut self, priority: Priority) {
-        if self.lanes.len() > 1 && self.lanes.get(&Reverse(priority)).is_some_and(BTreeMap::is_empty) {
+        if self.lanes.len() > 1 && self.lanes.get(&Reverse(priority)).is_some_and(Lane::is_empty) {
             self.lanes.remove(&Reverse(priority));
+        }
+    }
+}
+
+impl<T> Default for Lane<T> {
+    fn default() -> Self {
+        Self { came: VecDeque::new(), gaps: 0, raised: BTreeMap::new() }
+    }
+}
+
+impl<T> Lane<T> {
+    fn is_empty(&self) -> bool {
+        self.came.is_empty() && self.raised.is_empty()
+    }
+
+    /// The number of its oldest item.
+    fn first(&self) -> Option<u64> {
+        let (came, raised) = (self.came.front(), self.raised.first_key_value());
+        came.map(|(number, _)| *number).into_iter().chain(raised.map(|(number, _)| *number)).min()
+    }
+
+    fn pop(&mut self) -> Option<Waiting<T>> {
+        let first = self.first()?;
+        if self.raised.first_key_value().is_some_and(|(number, _)| *number == first) {
+            return self.raised.pop_first().map(|(_, waiting)| waiting);
+        }
+        let (_, waiting) = self.came.pop_front()?;
+        self.close_gaps();
+        waiting
+    }
+
+    /// Takes an item out of the middle.
+    fn take(&mut self, number: u64) -> Option<Waiting<T>> {
+        if let Some(raised) = self.raised.remove(&number) {
+            return Some(raised);
+        }
+        let at = self.came.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+        let waiting = self.came[at].1.take()?;
+        self.gaps += 1;
+        self.close_gaps();
+        Some(waiting)
+    }
+
+    /// No gap stays in front, and they never are the most of a lane.
+    fn close_gaps(&mut self) {
+        while self.came.front().is_some_and(|(_, waiting)| waiting.is_none()) {
+            self.came.pop_front();
+            self.gaps -= 1;
+        }
+        if self.gaps > self.came.len() / 2 {
+            self.came.retain(|(_, waiting)| waiting.is_some());
+            self.gaps = 0;
+        }
+        // What was once a long queue gives its memory back.
+        if self.came.capacity() > 1024 && self.came.len() < self.came.capacity() / 8 {
+            self.came.shrink_to(self.came.len() * 2);
         }
     }
 }
@@ -106,5 +170,21 @@ mod tests {
             assert_eq!(order.pop().map(|popped| popped.waiting.item), Some(-1));
             assert_eq!((order.len(), order.lanes.len()), (0, 1));
         }
+    }
+
+    #[test]
+    fn items_that_leave_a_lane_leave_nothing_behind() {
+        let mut order = Order::new();
+        let numbers: Vec<u64> =
+            (0..10_000).map(|item| order.push(Waiting { item, since: Instant::now() }, Priority::LOW)).collect();
+        for number in numbers.iter().skip(1).step_by(2) {
+            order.move_to(Priority::NORMAL, Priority::LOW, *number);
+        }
+        let lane = &order.lanes[&Reverse(Priority::LOW)];
+        assert!(lane.came.len() <= 10_000 && lane.gaps <= lane.came.len() / 2);
+        let mut taken: Vec<i32> = std::iter::from_fn(|| order.pop()).map(|popped| popped.waiting.item).collect();
+        taken.sort_unstable();
+        assert_eq!(taken, (0..10_000).collect::<Vec<_>>());
+        assert!(order.lanes.values().all(|lane| lane.came.capacity() <= 1024));
     }
 }

@@ -17,8 +17,8 @@ pub(super) struct Ready<T> {
     places: HashMap<T, Place, RandomState>,
     order: Order<T>,
     running: Running,
-    /// How many of those that workers have are to be done once more.
-    again: usize,
+    /// Since when those that workers have are wanted once more, by ticket.
+    wanted: HashMap<u64, Instant, RandomState>,
 }
 
 #[derive(Clone, Copy)]
@@ -27,9 +27,11 @@ enum Place {
         priority: Priority,
         number: u64,
     },
-    /// With a worker; and since when it is wanted once more, if it is.
+    /// With a worker. If it is wanted once more, `wanted` knows since when.
     Processing {
-        again: Option<(Priority, Instant)>,
+        ticket: u64,
+        again: bool,
+        priority: Priority,
     },
 }
 
@@ -62,7 +64,7 @@ pub(super) struct Done {
 
 impl<T: Key> Ready<T> {
     pub(super) fn new() -> Self {
-        Self { places: HashMap::default(), order: Order::new(), running: Running::new(), again: 0 }
+        Self { places: HashMap::default(), order: Order::new(), running: Running::new(), wanted: HashMap::default() }
     }
 
     /// How many can be taken.
@@ -72,7 +74,7 @@ impl<T: Key> Ready<T> {
 
     /// How many are to be done: those that can be taken, and those that wait for their worker.
     pub(super) fn depth(&self) -> usize {
-        self.order.len() + self.again
+        self.order.len() + self.wanted.len()
     }
 
     /// True if nothing waits and no worker has anything.
@@ -101,13 +103,13 @@ impl<T: Key> Ready<T> {
                 }
                 Added::Known
             }
-            Place::Processing { again: Some((known, _)) } => {
+            Place::Processing { again: true, priority: known, .. } => {
                 *known = priority.max(*known);
                 Added::Known
             }
-            Place::Processing { again } => {
-                *again = Some((priority, since));
-                self.again += 1;
+            Place::Processing { ticket, again, priority: known } => {
+                (*again, *known) = (true, priority);
+                self.wanted.insert(*ticket, since);
                 Added::Again
             }
         }
@@ -117,7 +119,7 @@ impl<T: Key> Ready<T> {
         let popped = self.order.pop()?;
         let Waiting { item, since } = popped.waiting;
         if let Some(place) = self.places.get_mut(&item) {
-            *place = Place::Processing { again: None };
+            *place = Place::Processing { ticket: popped.ticket, again: false, priority: popped.priority };
         }
         self.running.begin(popped.ticket, now);
         let waited = now.saturating_duration_since(since);
@@ -126,17 +128,20 @@ impl<T: Key> Ready<T> {
 
     pub(super) fn done(&mut self, item: &T, ticket: u64, now: Instant) -> Done {
         let worked = self.running.end(ticket, now);
-        let waits = match self.places.get_mut(item) {
-            Some(place @ Place::Processing { again: Some(_) }) => {
-                if let Place::Processing { again: Some((priority, since)) } = *place {
-                    let number = self.order.push(Waiting { item: item.clone(), since }, priority);
-                    *place = Place::Waiting { priority, number };
-                }
-                self.again -= 1;
+        let Entry::Occupied(mut entry) = self.places.entry(item.clone()) else { return Done { worked, waits: false } };
+        let waits = match *entry.get() {
+            Place::Processing { again: true, priority, .. } => {
+                let since = self.wanted.remove(&ticket).unwrap_or(now);
+                let number = self.order.push(Waiting { item: item.clone(), since }, priority);
+                entry.insert(Place::Waiting { priority, number });
                 true
             }
             _ => {
-                self.places.remove(item);
+                entry.remove();
+                // What was once a long queue gives its memory back.
+                if self.places.capacity() > 4096 && self.places.len() < self.places.capacity() / 8 {
+                    self.places.shrink_to(self.places.len() * 2);
+                }
                 false
             }
         };

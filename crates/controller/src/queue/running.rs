@@ -1,14 +1,14 @@
 //! How long workers have been busy.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 /// What is being worked on, and since when. All but the end of a work is answered without looking at each.
 pub(super) struct Running {
-    /// By the number of the work, which rises with time: the first has been going on for longest.
-    since: BTreeMap<u64, Instant>,
+    /// By the number of the work, which rises with time: the first has been going on for longest. As many as there are
+    /// workers.
+    since: Vec<(u64, Instant)>,
     epoch: Instant,
     /// The sum of the times from `epoch` to each start.
     starts: Duration,
@@ -16,7 +16,7 @@ pub(super) struct Running {
 
 impl Running {
     pub(super) fn new() -> Self {
-        Self { since: BTreeMap::new(), epoch: Instant::now(), starts: Duration::ZERO }
+        Self { since: Vec::new(), epoch: Instant::now(), starts: Duration::ZERO }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -24,13 +24,14 @@ impl Running {
     }
 
     pub(super) fn begin(&mut self, ticket: u64, now: Instant) {
-        self.since.insert(ticket, now);
+        self.since.push((ticket, now));
         self.starts = self.starts.saturating_add(now.saturating_duration_since(self.epoch));
     }
 
     /// Ends a work, and says how long it took.
     pub(super) fn end(&mut self, ticket: u64, now: Instant) -> Duration {
-        let Some(since) = self.since.remove(&ticket) else { return Duration::ZERO };
+        let Ok(at) = self.since.binary_search_by_key(&ticket, |(ticket, _)| *ticket) else { return Duration::ZERO };
+        let (_, since) = self.since.remove(at);
         self.starts = self.starts.saturating_sub(since.saturating_duration_since(self.epoch));
         now.saturating_duration_since(since)
     }
@@ -43,6 +44,6 @@ impl Running {
 
     /// How long the longest of them has been going on.
     pub(super) fn longest(&self, now: Instant) -> Duration {
-        self.since.first_key_value().map_or(Duration::ZERO, |(_, since)| now.saturating_duration_since(*since))
+        self.since.first().map_or(Duration::ZERO, |(_, since)| now.saturating_duration_since(*since))
     }
 }

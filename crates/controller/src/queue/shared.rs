@@ -16,6 +16,7 @@ use crate::time::after;
 pub(super) struct Shared<T> {
     name: Option<String>,
     metrics: Option<QueueMetrics>,
+    began: Instant,
     state: Mutex<State<T>>,
     /// Something can be taken, or somebody has to look at the time; when all are told, nothing more comes.
     arrived: Notify,
@@ -41,6 +42,7 @@ impl<T: Key> Shared<T> {
         Arc::new(Self {
             metrics: name.as_deref().map(QueueMetrics::new),
             name,
+            began: Instant::now(),
             state: Mutex::new(state),
             arrived: Notify::new(),
             earlier: Notify::new(),
@@ -56,7 +58,9 @@ impl<T: Key> Shared<T> {
     pub(super) fn add(&self, item: T, priority: Priority) -> bool {
         let mut state = self.look();
         if !state.closed {
-            self.put(&mut state, item, priority, Instant::now());
+            // Only metrics ask how long an item waited.
+            let now = self.metrics.as_ref().map_or(self.began, |_| Instant::now());
+            self.put(&mut state, item, priority, now);
         }
         !state.closed
     }
@@ -229,7 +233,8 @@ impl<T: Key> Shared<T> {
 
     fn done(&self, item: &T, ticket: u64) {
         let mut state = self.look();
-        let now = Instant::now();
+        // Only metrics ask how long it took.
+        let now = self.metrics.as_ref().map_or(self.began, |_| Instant::now());
         let done = state.ready.done(item, ticket, now);
         if let Some(metrics) = &self.metrics {
             metrics.done(done.worked);
