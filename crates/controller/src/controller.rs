@@ -36,7 +36,7 @@ use kube_informer::informer::{StartError, WaitError, Waiting};
 use kube_informer::object::ResourceType;
 use kube_informer::processor::HandlerGuard;
 use kube_informer::{Object, ObjectKey, SharedInformer};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tracing::{Instrument as _, info, info_span, warn};
 
 pub use self::error::RunError;
@@ -46,7 +46,7 @@ pub use self::next::{BoxError, Next};
 use self::owner::{Owners, owners_of};
 use self::parking::{Keeper, Parking};
 pub use self::request::Request;
-use self::status::{Board, Running};
+use self::status::{Board, PLACES, Running};
 pub use self::status::{ControllerPhase, ControllerStatus, ReconcileError};
 pub use self::watched::Watched;
 use self::watched::{Source, source};
@@ -190,7 +190,7 @@ impl<T: Object> Controller<T> {
     /// How many objects are reconciled at a time: 4 unless given, and at least one.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
-        self.workers = workers.max(1);
+        self.workers = workers.clamp(1, PLACES as usize);
         self
     }
 
@@ -245,7 +245,8 @@ impl<T: Object> Controller<T> {
     ///
     /// # Cancel safety
     ///
-    /// Dropping it drops all work at once. Nothing is left behind, and it can run again.
+    /// Dropping it drops all work at once: what is in the middle of a step on another thread ends behind that step. It can run
+    /// again, and then waits for those.
     pub async fn run<C, F, R, E>(&self, term: impl Into<Term>, reconcile: F, context: Arc<C>) -> Result<(), RunError>
     where
         C: Send + Sync + 'static,
@@ -269,7 +270,10 @@ impl<T: Object> Controller<T> {
             biased;
             () = term.lost() => return Err(self.leadership_lost()),
             () = term.ending() => return Ok(()),
-            ready = self.caught_up() => ready?,
+            ready = async {
+                self.board.no_workers().await;
+                self.caught_up().await
+            } => ready?,
         }
         info!(controller = &*self.name, workers = self.workers, "controller started");
         let outcome = self.work(&running, term, reconcile).await;
@@ -305,29 +309,30 @@ impl<T: Object> Controller<T> {
         // Both abort what is left if this is dropped.
         let (mut workers, mut others) = (JoinSet::new(), JoinSet::new());
         for _ in 0..self.workers {
-            workers.spawn(shared.clone().work().in_current_span());
+            let (place, work) = (self.board.place(), shared.clone().work());
+            workers.spawn(async move { (work.await, place).0 }.in_current_span());
         }
         others.spawn(self.keep(keeper, parking.clone(), queue.clone()).in_current_span());
-        let ended = tokio::select! {
+        let mut ended = tokio::select! {
             biased;
             () = term.lost() => Err(self.leadership_lost()),
             () = term.ending() => Ok(()),
             lost = self.cache_lost() => Err(lost),
             () = self.look_after(&handlers, &queue) => Ok(()),
             // They end by themselves only if they may not go on, or if something that they were given panics.
-            ended = workers.join_next() => Err(match ended {
-                Some(Err(error)) if error.is_panic() => {
-                    let message = panic_message(&*error.into_panic());
-                    RunError::WorkerPanicked { name: self.name.to_string(), message }
-                }
-                _ => self.leadership_lost(),
-            }),
+            ended = workers.join_next() => Err(self.panicked(ended).unwrap_or_else(|| self.leadership_lost())),
+            // It ends only if something that it was given panics.
+            ended = others.join_next() => Err(self.panicked(ended).unwrap_or_else(|| self.leadership_lost())),
         };
         running.ends();
         drop(handlers);
         let late = queue.shut_down().len();
         if ended.is_ok() {
-            let drained = async { while workers.join_next().await.is_some() {} };
+            let drained = async {
+                while let Some(worker) = workers.join_next().await {
+                    ended = self.panicked(Some(worker)).map_or(Ok(()), Err).and(std::mem::replace(&mut ended, Ok(())));
+                }
+            };
             tokio::select! {
                 biased;
                 () = term.lost() => return Err(self.leadership_lost()),
@@ -391,6 +396,13 @@ impl<T: Object> Controller<T> {
             None => self.unknown_kind = true,
         }
         self
+    }
+
+    /// What a task said that panicked.
+    fn panicked(&self, ended: Option<Result<(), JoinError>>) -> Option<RunError> {
+        let error = ended?.err().filter(JoinError::is_panic)?;
+        let message = panic_message(&*error.into_panic());
+        Some(RunError::WorkerPanicked { name: self.name.to_string(), message })
     }
 
     fn leadership_lost(&self) -> RunError {

@@ -54,6 +54,8 @@ pub struct LeaderElector {
     settings: ElectionSettings,
     leader: watch::Sender<Option<String>>,
     state: Mutex<State>,
+    /// There is one run at a time: two would have the same identity.
+    turn: tokio::sync::Mutex<()>,
     on_new_leader: Mutex<Option<Arc<NewLeader>>>,
 }
 
@@ -90,6 +92,7 @@ impl LeaderElector {
             settings,
             leader: watch::Sender::new(None),
             state: Mutex::new(state),
+            turn: tokio::sync::Mutex::new(()),
             on_new_leader: Mutex::new(None),
         })
     }
@@ -133,7 +136,8 @@ impl LeaderElector {
     /// Stands by until it leads, then does what `lead` says for that term, and again, until it is told to end.
     ///
     /// A term is lost when the lease could not be renewed in time: then `lead` is dropped at once, and it stands by again. Told
-    /// to end, it tells the term so, goes on renewing until `lead` has finished, and gives the lease back.
+    /// to end, it tells the term so, goes on renewing until `lead` has finished, and gives the lease back. A second run waits
+    /// until the first has ended.
     ///
     /// # Cancel safety
     ///
@@ -143,6 +147,7 @@ impl LeaderElector {
         F: FnMut(Term) -> R,
         R: Future<Output = ()>,
     {
+        let Some(_turn) = cancel.run_until_cancelled(self.turn.lock()).await else { return };
         let mut lock = Lock::new(&self.client, &self.lease, &self.identity, &self.settings);
         while let Some(renewed) = self.acquire(&mut lock, &cancel).await {
             let finished = self.lead(&mut lock, renewed, &cancel, &mut lead).await;
@@ -168,7 +173,12 @@ impl LeaderElector {
             let deadline = after(began, self.settings.renew_deadline);
             let attempt = tokio::select! {
                 biased;
-                () = cancel.cancelled() => return None,
+                () = cancel.cancelled() => {
+                    // What is under way may have worked.
+                    let limit = after(Instant::now(), self.settings.attempt_timeout());
+                    let _ = timeout_at(limit, lock.try_release()).await;
+                    return None;
+                }
                 attempt = timeout_at(deadline, lock.try_acquire()) => attempt,
             };
             self.tell_leader(lock);
@@ -199,8 +209,7 @@ impl LeaderElector {
         if !term.is_valid() {
             return false;
         }
-        self.state.lock().renewed = Some(renewed);
-        crate::metrics::leads(self.lease.as_str(), true);
+        let leading = Leading::begin(self, renewed);
         info!(lease = %self.lease, identity = %self.identity, "leading");
         let renewing = async {
             loop {
@@ -217,8 +226,7 @@ impl LeaderElector {
             () = renewing => false,
             () = lead(term.clone()) => term.is_valid(),
         };
-        self.state.lock().renewed = None;
-        crate::metrics::leads(self.lease.as_str(), false);
+        drop(leading);
         self.tell_leader(lock);
         match finished {
             true => info!(lease = %self.lease, identity = %self.identity, "done leading"),
@@ -284,6 +292,24 @@ impl LeaderElector {
         if let (true, Some(leader), Some(hook)) = (changed, now, hook) {
             hook(&leader);
         }
+    }
+}
+
+/// While this lives it leads, as others are told. However a term ends, this ends with it.
+struct Leading<'e>(&'e LeaderElector);
+
+impl<'e> Leading<'e> {
+    fn begin(elector: &'e LeaderElector, renewed: Instant) -> Self {
+        elector.state.lock().renewed = Some(renewed);
+        crate::metrics::leads(elector.lease.as_str(), true);
+        Self(elector)
+    }
+}
+
+impl Drop for Leading<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().renewed = None;
+        crate::metrics::leads(self.0.lease.as_str(), false);
     }
 }
 

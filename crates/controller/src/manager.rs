@@ -68,6 +68,9 @@ pub enum ManagerError {
     /// A controller ended by itself.
     #[error("a controller has ended")]
     Controller(#[from] RunError),
+    /// A second signal came before everything had finished.
+    #[error("told to end at once: what was under way was cut off")]
+    CutOff,
     /// Signals cannot be waited for.
     #[error("cannot listen for signals")]
     Signals(#[source] std::io::Error),
@@ -154,7 +157,7 @@ impl Manager {
     ///
     /// # Errors
     ///
-    /// As [`Manager::run`].
+    /// As [`Manager::run`], and [`ManagerError::CutOff`] after a second signal.
     pub async fn run_until_signal(self) -> Result<(), ManagerError> {
         let cancel = CancellationToken::new();
         let mut signals = signals::Signals::new().map_err(ManagerError::Signals)?;
@@ -166,37 +169,40 @@ impl Manager {
                 info!("told to end");
                 told.cancel();
                 signals.next().await;
-                info!("told to end at once");
-            } => Ok(()),
+            } => Err(ManagerError::CutOff),
             outcome = self.run(cancel) => outcome,
         }
     }
 
-    /// Runs all controllers for one term. The first that fails ends the others.
+    /// Runs all controllers for one term. The first that fails ends the others, and they are waited for: nobody acts any more
+    /// when the lease is given back.
     async fn lead(&self, term: Term) -> Result<(), ManagerError> {
-        let mut running = Vec::new();
+        let (term, lose) = term.child();
+        let (mut running, mut failed) = (FuturesUnordered::new(), Ok(()));
+        let note = |failed: &mut Result<(), ManagerError>, outcome: Result<(), RunError>| match outcome {
+            // It stands by again.
+            Ok(()) | Err(RunError::LeadershipLost(_)) => {}
+            Err(error) => {
+                lose.cancel();
+                *failed = std::mem::replace(failed, Ok(())).and(Err(error.into()));
+            }
+        };
         for controller in &self.controllers {
             let mut run = (controller.run)(term.clone());
             // It asks for the most recent state before the factory starts its informers.
-            let ended = futures_util::poll!(&mut run);
-            match ended {
-                std::task::Poll::Ready(outcome) => outcome?,
+            match futures_util::poll!(&mut run) {
+                std::task::Poll::Ready(outcome) => note(&mut failed, outcome),
                 std::task::Poll::Pending => running.push(run),
             }
         }
         self.factory.start()?;
-        let mut running: FuturesUnordered<_> = running.into_iter().collect();
         while let Some(outcome) = running.next().await {
-            match outcome {
-                // It stands by again.
-                Err(RunError::LeadershipLost(_)) => return Ok(()),
-                outcome => outcome?,
-            }
+            note(&mut failed, outcome);
         }
         if self.controllers.is_empty() {
             term.ending().await;
         }
-        Ok(())
+        failed
     }
 }
 

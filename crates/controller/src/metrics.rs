@@ -98,6 +98,14 @@ impl QueueMetrics {
     }
 }
 
+/// A queue that is gone has nothing to do.
+impl Drop for QueueMetrics {
+    fn drop(&mut self) {
+        self.depth.set(0.0);
+        self.running(Duration::ZERO, Duration::ZERO);
+    }
+}
+
 /// How a reconcile ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {

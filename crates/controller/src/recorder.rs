@@ -33,7 +33,7 @@ pub enum EventType {
 
 /// Writes events (`events.k8s.io/v1`) about objects. The same news about the same object is one event that is counted, and
 /// about one object there are 25 at first, and then one in five minutes: what exceeds that is counted too, and goes with the
-/// next one, or with [`flush`](Self::flush).
+/// next of the same, or with [`flush`](Self::flush).
 ///
 /// Each call says what became of its event, so nothing is lost unheard. What differs from client-go's: there is no task.
 ///
@@ -130,6 +130,11 @@ impl EventRecorder {
             }
         }
         outcome
+    }
+
+    /// How many events were let go of unwritten: there is room for some thousand different news.
+    pub fn dropped(&self) -> u64 {
+        self.series.lock().dropped
     }
 
     /// How many events were counted and not written yet.

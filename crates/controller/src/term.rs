@@ -24,6 +24,12 @@ impl Term {
         Self { ending, lost, until: Some(until) }
     }
 
+    /// The same term, and a way to have it lost before its time.
+    pub(crate) fn child(&self) -> (Self, CancellationToken) {
+        let lost = self.lost.child_token();
+        (Self { lost: lost.clone(), ..self.clone() }, lost)
+    }
+
     /// True as long as it may be acted: look again before each step that others would see.
     pub fn is_valid(&self) -> bool {
         !self.lost.is_cancelled() && self.until.as_ref().is_none_or(|until| Instant::now() < *until.borrow())

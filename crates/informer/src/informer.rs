@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span, info, info_span};
 
@@ -82,6 +83,8 @@ struct Core<T> {
     progress: watch::Receiver<Progress>,
     /// How often a relist was asked for: one for each reflector, so that they are woken in their order.
     relists: Vec<watch::Sender<u64>>,
+    /// When everything was last asked for because the cache did not catch up by itself.
+    caught_up: Mutex<Option<Instant>>,
     /// What can be asked of the sources; nothing once stopped.
     questions: Mutex<Vec<Questions>>,
     resync_period: Option<Duration>,
@@ -271,7 +274,7 @@ impl<T: Object> SharedInformer<T> {
     /// a program acts for the first time, or after a write whose answer was lost.
     ///
     /// The server is asked how far it is. If the cache does not get there at once, as on a collection where nothing changes,
-    /// everything is asked for again.
+    /// everything is asked for again, though not for this reason more than twice a minute.
     pub fn caught_up(&self) -> Waiting<'static, ()> {
         let (informer, seen) = (self.clone(), self.clone());
         let wait = async move {

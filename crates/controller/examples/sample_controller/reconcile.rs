@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
-use kube_client::api::PostParams;
+use kube_client::api::{DeleteParams, PostParams};
 use kube_client::{Api, Client, Resource as _};
 use kube_controller::finalizer::FinalizerError;
 use kube_controller::{EventRecorder, EventType, Finalizer, Next, Request};
@@ -48,7 +48,7 @@ pub async fn reconcile(request: Request<Foo>, context: Arc<Context>) -> Result<N
     if foo.spec.deployment_name.is_empty() {
         return Ok(Next::failed("spec.deploymentName is empty")); // Nothing helps but another spec.
     }
-    if let Some(foo) = finalizer.add(&foo).await? {
+    if let Some(foo) = request.attempt(&context.foos, finalizer.add(&foo)).await? {
         request.wrote(&context.foos, &foo);
         return Ok(Next::Done); // It comes again with the finalizer.
     }
@@ -112,14 +112,15 @@ async fn clean_up(
     let deployment = context.deployments.store().get((namespace, &*foo.spec.deployment_name));
     if let Some(deployment) = deployment.filter(|deployment| is_controlled_by(deployment, foo)) {
         let api: Api<Deployment> = Api::namespaced(context.client.clone(), namespace);
-        match api.delete(&foo.spec.deployment_name, &Default::default()).await {
+        let parameters = DeleteParams::default();
+        let deleted = api.delete(&foo.spec.deployment_name, &parameters);
+        match request.delete(&context.deployments, &*deployment, deleted).await {
             Err(kube_client::Error::Api(status)) if status.code == 404 => {}
             outcome => drop(outcome?),
         }
-        request.deleted(&context.deployments, &*deployment);
         say!("deleted deployment {namespace}/{}", foo.spec.deployment_name);
     }
-    finalizer.remove(foo).await?;
+    request.attempt(&context.foos, finalizer.remove(foo)).await?;
     Ok(Next::Done)
 }
 

@@ -12,7 +12,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 pub enum Next {
     /// Nothing, until something changes.
     Done,
-    /// Once more, so much later, or when something changes.
+    /// Once more, so much later, or when something changes. The limiter is not asked: zero is at once, again and again.
     After(Duration),
     /// It failed, and trying again would not help: counted and told, but not tried again until something changes.
     Failed(BoxError),

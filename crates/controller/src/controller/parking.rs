@@ -24,6 +24,8 @@ struct Parked {
     priority: Priority,
     /// Somebody wanted it meanwhile.
     wanted: Option<Priority>,
+    /// All went well, and nobody has it tried again.
+    settled: bool,
 }
 
 type Arrival = (ObjectKey, BoxFuture<'static, Seen>);
@@ -40,10 +42,10 @@ impl Parking {
         (Self { keys: Mutex::default(), arrivals: sender }, Keeper { arrivals })
     }
 
-    /// Keeps a key until this future ends.
-    pub(super) fn park(&self, item: &Item<ObjectKey>, until: BoxFuture<'static, Seen>) {
+    /// Keeps a key until this future ends. If all went well, what is remembered of its failures goes when it is let go.
+    pub(super) fn park(&self, item: &Item<ObjectKey>, settled: bool, until: BoxFuture<'static, Seen>) {
         let key = ObjectKey::clone(item);
-        self.keys.lock().insert(key.clone(), Parked { priority: item.priority(), wanted: None });
+        self.keys.lock().insert(key.clone(), Parked { priority: item.priority(), wanted: None, settled });
         // Without a keeper nothing is handed out any more.
         let _ = self.arrivals.send((key, until));
     }
@@ -60,10 +62,8 @@ impl Parking {
         self.keys.lock().len()
     }
 
-    /// Lets a key go; with what priority it comes again, if it does.
-    fn leave(&self, key: &ObjectKey, again: bool) -> Option<Priority> {
-        let parked = self.keys.lock().remove(key)?;
-        parked.wanted.max(again.then_some(parked.priority))
+    fn leave(&self, key: &ObjectKey) -> Option<Parked> {
+        self.keys.lock().remove(key)
     }
 }
 
@@ -88,8 +88,16 @@ impl Keeper {
                     if seen.is_err() {
                         not_seen(&key);
                     }
-                    if let Some(priority) = parking.leave(&key, seen != Ok(Seen::AsWritten)) {
-                        queue.add_with(key, priority);
+                    let as_written = seen == Ok(Seen::AsWritten);
+                    let Some(Parked { priority, wanted, settled }) = parking.leave(&key) else { continue };
+                    if as_written && settled {
+                        queue.forget(&key);
+                    }
+                    if let Some(wanted) = wanted {
+                        queue.add_with(key, wanted);
+                    } else if !as_written && settled {
+                        // Not at once: a cache may never show what was written, say because it selects something else.
+                        queue.add_rate_limited_with(key, priority);
                     }
                 }
             }

@@ -56,7 +56,11 @@ impl<T: Object> Request<T> {
     }
 
     /// Makes a write, and notes what came of it: the best way to write. If the answer is lost, or this is dropped before it
-    /// came, the key waits until the cache has seen whatever the server has now.
+    /// came, the key waits until the cache has seen whatever the server has now. (A request that is still on its way then, and
+    /// is carried out later, nobody can wait for: a name, or a version that the write is made from, guards against that.)
+    ///
+    /// The informer is the one in whose cache the object will be: with a selector that it does not match it never is, and the key
+    /// comes again and again, later each time.
     ///
     /// # Errors
     ///
@@ -76,6 +80,49 @@ impl<T: Object> Request<T> {
             // The server has said no, and so nothing was written.
             Err(kube_client::Error::Api(status)) if (400..500).contains(&status.code) => std::mem::forget(unanswered),
             Err(_) => drop(unanswered),
+        }
+        outcome
+    }
+
+    /// Deletes an object, and notes what came of it, as [`write`](Self::write) does.
+    ///
+    /// # Errors
+    ///
+    /// What the deletion itself says. That the object is gone already is an error too, and nothing is waited for.
+    pub async fn delete<C: Object, W: Object, R>(
+        &self,
+        informer: &SharedInformer<C>,
+        object: &W,
+        delete: impl Future<Output = Result<R, kube_client::Error>>,
+    ) -> Result<R, kube_client::Error> {
+        let unanswered = Unanswered { writes: &self.writes, informer };
+        let outcome = delete.await;
+        match &outcome {
+            Ok(_) => {
+                std::mem::forget(unanswered);
+                self.deleted(informer, object);
+            }
+            Err(kube_client::Error::Api(status)) if (400..500).contains(&status.code) => std::mem::forget(unanswered),
+            Err(_) => drop(unanswered),
+        }
+        outcome
+    }
+
+    /// Does something that writes and has its own way to say so, such as a [`Finalizer`](crate::Finalizer): unless it succeeds,
+    /// the key waits as after a write whose answer was lost. What was written is for the caller to [say](Self::wrote).
+    ///
+    /// # Errors
+    ///
+    /// What it says itself.
+    pub async fn attempt<C: Object, R, E>(
+        &self,
+        informer: &SharedInformer<C>,
+        attempt: impl Future<Output = Result<R, E>>,
+    ) -> Result<R, E> {
+        let unanswered = Unanswered { writes: &self.writes, informer };
+        let outcome = attempt.await;
+        if outcome.is_ok() {
+            std::mem::forget(unanswered);
         }
         outcome
     }

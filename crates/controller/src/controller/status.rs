@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kube_informer::ObjectKey;
 use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use super::RunError;
@@ -63,7 +64,12 @@ pub struct ReconcileError {
 /// What a controller, its handles and its workers know of each other.
 pub(super) struct Board {
     state: Mutex<State>,
+    /// Each worker has one place. A run that was dropped cannot wait for its workers; the next one does.
+    places: Arc<Semaphore>,
 }
+
+/// More workers than anybody has.
+pub(super) const PLACES: u32 = 1 << 20;
 
 struct State {
     phase: ControllerPhase,
@@ -91,7 +97,7 @@ impl Board {
             unseen_writes: 0,
             last_error: None,
         };
-        Self { state: Mutex::new(state) }
+        Self { state: Mutex::new(state), places: Arc::new(Semaphore::new(PLACES as usize)) }
     }
 
     /// There is one run at a time.
@@ -102,6 +108,17 @@ impl Board {
         }
         state.phase = ControllerPhase::Starting;
         Ok(Running { board: self })
+    }
+
+    /// Waits until no worker of an earlier run is left.
+    pub(super) async fn no_workers(&self) {
+        // It is never closed.
+        drop(self.places.acquire_many(PLACES).await);
+    }
+
+    /// A place for a worker, which gives it back when it ends, however that happens.
+    pub(super) fn place(&self) -> Option<OwnedSemaphorePermit> {
+        self.places.clone().try_acquire_owned().ok()
     }
 
     pub(super) fn queue(&self) -> Option<WorkQueue<ObjectKey>> {

@@ -58,21 +58,24 @@ impl<T: Object> Workers<T> {
         let active = self.metrics.begins();
         let outcome = self.call(request).await;
         drop(active);
+        // What failed is tried again in any case.
+        let settled = !matches!(outcome, Err(Failure::Error(_) | Failure::Panicked(_) | Failure::TimedOut(_)));
         // Before the key is done: it may be wanted again already.
-        // What failed comes again when the limiter says, and no sooner.
-        let retried = matches!(outcome, Err(Failure::Error(_) | Failure::Panicked(_) | Failure::TimedOut(_)));
-        match writes.take() {
-            Either::Left(Seen::Otherwise) if !retried => _ = self.queue.add_with(item.clone(), item.priority()),
-            Either::Left(_) => {}
-            Either::Right(unseen) if retried => {
-                let unseen = unseen.map(|_| Seen::AsWritten).boxed();
-                self.parking.park(&item, self.for_this_owner(&item, uid, unseen));
+        let seen = match writes.take() {
+            Either::Left(seen) => {
+                if settled && seen == Seen::Otherwise {
+                    self.queue.add_rate_limited_with(item.clone(), item.priority());
+                }
+                seen == Seen::AsWritten
             }
-            Either::Right(unseen) => self.parking.park(&item, self.for_this_owner(&item, uid, unseen)),
-        }
+            Either::Right(unseen) => {
+                self.parking.park(&item, settled, self.for_this_owner(&item, uid, unseen));
+                false
+            }
+        };
         self.metrics.ended(began.elapsed(), outcome_of(&outcome));
         self.board.attempt_ends(&item, outcome.as_ref().err().map(ToString::to_string));
-        self.settle(item, outcome);
+        self.settle(item, outcome, seen);
     }
 
     async fn call(&self, request: Request<T>) -> Result<Next, Failure> {
@@ -108,14 +111,18 @@ impl<T: Object> Workers<T> {
         .boxed()
     }
 
-    fn settle(&self, item: Item<ObjectKey>, outcome: Result<Next, Failure>) {
+    /// What comes next. Its failures are forgotten if the caches show what was written; who is parked forgets later.
+    fn settle(&self, item: Item<ObjectKey>, outcome: Result<Next, Failure>, seen: bool) {
         let (controller, key) = (&*self.name, item.clone());
         match outcome {
             Ok(Next::After(delay)) => {
-                item.forget();
+                if seen {
+                    item.forget();
+                }
                 item.retry_after(delay);
             }
-            Ok(_) => item.forget(),
+            Ok(_) if seen => item.forget(),
+            Ok(_) => {}
             Err(error @ Failure::Final(_)) => {
                 item.forget();
                 warn!(controller, %key, %error, "reconcile failed for good");

@@ -62,7 +62,13 @@ impl PendingWrite {
                 there = informer.wait_for(&key, there).into_future() => if there.is_ok() { return Seen::AsWritten },
                 _ = informer.wait_for_version(&version).into_future() => {}
             }
-            if there(informer.store().get(&key).as_deref()) { Seen::AsWritten } else { Seen::Otherwise }
+            let shown = || there(informer.store().get(&key).as_deref());
+            if shown() {
+                return Seen::AsWritten;
+            }
+            // It has passed, and is not there. A server that was restored to an older state counts lower: ask how far it is.
+            let _ = informer.caught_up().await;
+            if shown() { Seen::AsWritten } else { Seen::Otherwise }
         };
         Self { seen: seen.boxed() }
     }

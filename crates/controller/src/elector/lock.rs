@@ -49,18 +49,19 @@ impl<'e> Lock<'e> {
 
     /// Takes it if nobody has it, or if it has expired.
     pub(super) async fn try_acquire(&mut self) -> Result<Attempt, Error> {
-        let Some(lease) = self.api.get_opt(self.key.name()).await? else {
-            let first = record::first(self.key, self.identity, self.duration, &self.clock);
-            let lease = self.api.create(&PostParams::default(), &first).await?;
-            return Ok(self.ours(lease));
-        };
-        self.see(lease);
-        let Some(seen) = &self.seen else { return Ok(Attempt::Theirs) };
-        let theirs = record::holder(&seen.lease).is_some_and(|holder| holder != self.identity);
-        if theirs && Instant::now() < after(seen.since, record::duration(&seen.lease)) {
+        let there = self.api.get_opt(self.key.name()).await?;
+        let gone = there.is_none();
+        there.into_iter().for_each(|lease| self.see(lease));
+        // Also of one that somebody has deleted: who had it may not know yet.
+        if self.seen.as_ref().is_some_and(|seen| self.is_theirs(seen)) {
             return Ok(Attempt::Theirs);
         }
-        self.write().await
+        if !gone {
+            return self.write().await;
+        }
+        let first = record::first(self.key, self.identity, self.duration, &self.clock);
+        let lease = self.api.create(&PostParams::default(), &first).await?;
+        Ok(self.ours(lease))
     }
 
     /// Renews what we have: with what is known of it at first, and if that is not up to date, with what there is now.
@@ -108,6 +109,12 @@ impl<'e> Lock<'e> {
         let lease = self.api.replace(self.key.name(), &PostParams::default(), &released).await?;
         self.see(lease);
         Ok(())
+    }
+
+    /// True if another has it, and it has not expired.
+    fn is_theirs(&self, seen: &Seen) -> bool {
+        let theirs = record::holder(&seen.lease).is_some_and(|holder| holder != self.identity);
+        theirs && Instant::now() < after(seen.since, record::duration(&seen.lease))
     }
 
     async fn write(&mut self) -> Result<Attempt, Error> {

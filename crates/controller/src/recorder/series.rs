@@ -53,6 +53,8 @@ pub(super) enum Step {
 pub(super) struct Series {
     told: HashMap<String, Told, RandomState>,
     allowances: HashMap<String, Allowance, RandomState>,
+    /// How many were let go of before they were written.
+    pub(super) dropped: u64,
 }
 
 struct Told {
@@ -89,24 +91,24 @@ impl Series {
         let now = Instant::now();
         self.make_room(now);
         let told = self.told.entry(about.id()).or_insert_with(|| Told::new(about, now));
-        if now.duration_since(told.last) > SERIES && told.written == told.count {
+        if now.duration_since(told.last) > SERIES && told.owed() == 0 {
             *told = Told::new(about, now);
         }
         told.count += 1;
         told.last = now;
         let allowance = self.allowances.entry(about.object_id()).or_insert(Allowance { left: BURST, since: now });
-        if allowance.take(now) { told.step() } else { Step::Held(told.count - told.written) }
+        if allowance.take(now) { told.step() } else { Step::Held(told.owed()) }
     }
 
     /// What was counted and not written, whatever is allowed.
     pub(super) fn owed(&self) -> Vec<(About, Step)> {
-        let mut owed: Vec<_> = self.told.values().filter(|told| told.written < told.count).collect();
+        let mut owed: Vec<_> = self.told.values().filter(|told| told.owed() > 0).collect();
         owed.sort_by_key(|told| told.last);
         owed.into_iter().map(|told| (told.about.clone(), told.step())).collect()
     }
 
     pub(super) fn unwritten(&self) -> u64 {
-        self.told.values().map(|told| told.count - told.written).sum()
+        self.told.values().map(Told::owed).sum()
     }
 
     pub(super) fn written(&mut self, about: &About, step: &Step, name: String) -> Published {
@@ -129,30 +131,41 @@ impl Series {
     pub(super) fn not_written(&mut self, about: &About, step: &Step, gone: bool) {
         if let (Some(told), Step::Count { .. }, true) = (self.told.get_mut(&about.id()), step, gone) {
             told.name = None;
-            told.count -= told.written;
+            told.count = told.owed();
             told.written = 0;
         }
     }
 
-    /// Lets go of what is over and written, and if that is not enough, of what is oldest and written.
+    /// Lets go of what is over and written; and if that is not enough, of what is oldest: what is written first.
     fn make_room(&mut self, now: Instant) {
         if self.told.len() < MOST {
             return;
         }
-        self.told.retain(|_, told| told.written < told.count || now.duration_since(told.last) <= SERIES);
+        self.told.retain(|_, told| told.owed() > 0 || now.duration_since(told.last) <= SERIES);
         self.allowances.retain(|_, allowance| !allowance.is_full(now));
-        if self.told.len() >= MOST {
-            // What is owed is not let go: it is as much as was ever told of objects that exceed their allowance.
-            let mut written: Vec<Instant> =
-                self.told.values().filter(|told| told.written >= told.count).map(|told| told.last).collect();
-            written.sort_unstable();
-            let Some(latest) = written.get(written.len() / 4).copied() else { return };
-            self.told.retain(|_, told| told.written < told.count || told.last > latest);
+        if self.told.len() < MOST {
+            return;
+        }
+        let mut ages: Vec<_> = self.told.values().map(Told::age).collect();
+        ages.sort_unstable();
+        let latest = ages[ages.len() / 4];
+        for (_, told) in self.told.extract_if(|_, told| told.age() <= latest) {
+            self.dropped += told.owed();
         }
     }
 }
 
 impl Told {
+    /// How many the server does not know of.
+    fn owed(&self) -> u64 {
+        self.count.saturating_sub(self.written)
+    }
+
+    /// What goes first: what is written before what is owed, and the older before the younger.
+    fn age(&self) -> (bool, Instant) {
+        (self.owed() > 0, self.last)
+    }
+
     fn new(about: &About, now: Instant) -> Self {
         Self { about: about.clone(), name: None, written: 0, count: 0, last: now }
     }

@@ -57,6 +57,12 @@ impl Cluster {
         self.server.patch(resource, Some("web"), name, labels).unwrap();
     }
 
+    /// Moves the server on by one version.
+    pub(crate) fn label_new(&self, number: u32) {
+        let object = json!({"metadata": {"name": format!("m{number}")}});
+        self.server.create("configmaps", Some("elsewhere"), object).unwrap();
+    }
+
     pub(crate) fn names(&self, resource: &str) -> Vec<String> {
         let (_, objects) = self.server.list(resource).unwrap();
         objects.iter().map(|object| object["metadata"]["name"].as_str().unwrap().to_owned()).collect()

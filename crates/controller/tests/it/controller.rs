@@ -361,3 +361,37 @@ async fn todays_change_does_not_wait_for_reconciles_that_never_wait() {
     assert!(done < 1900, "it waited for {done} others");
     run.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_run_that_was_dropped_leaves_no_worker_beside_the_next() {
+    let cluster = Cluster::new();
+    cluster.owner("a");
+    let controller = Controller::new(&cluster.owners);
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (busy, peak) = (now.clone(), most.clone());
+    let reconcile = Arc::new(move |_: Request<Deployment>, _: Arc<Notes>| {
+        let (busy, peak) = (busy.clone(), peak.clone());
+        async move {
+            peak.fetch_max(busy.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(300)); // It does not give way.
+            busy.fetch_sub(1, Ordering::SeqCst);
+            Ok::<_, String>(Next::Done)
+        }
+    });
+    for _ in 0..2 {
+        let (reconcile, cancel) = (reconcile.clone(), CancellationToken::new());
+        let run = controller.run(cancel, move |request, notes| reconcile(request, notes), Arc::new(Notes::default()));
+        let begun = async {
+            while now.load(Ordering::SeqCst) == 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::select! {
+            ended = run => panic!("{ended:?}"),
+            () = begun => {}
+        }
+        // A change, so that the next run has something to do at once.
+        cluster.label("deployments.apps", "a", "1");
+    }
+    assert_eq!(most.load(Ordering::SeqCst), 1);
+}

@@ -260,6 +260,64 @@ async fn a_leader_that_stood_still_knows_by_the_clock_that_it_leads_no_more_le_6
     a.task.abort();
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_somebody_deletes_makes_no_two_leaders_of_those_who_knew_it() {
+    let server = ApiServer::builder().seed(1).build();
+    let candidates =
+        [Candidate::new(&server, "a", 1), Candidate::new(&server, "b", 2), Candidate::new(&server, "c", 3)];
+    for _ in 0..100 {
+        sleep(secs(9)).await;
+        let _ = server.delete("leases.coordination.k8s.io", Some("default"), "lead");
+        for _ in 0..30 {
+            sleep(Duration::from_millis(100)).await;
+            assert!(candidates.iter().filter(|candidate| candidate.leads()).count() <= 1);
+        }
+    }
+    candidates.iter().for_each(|candidate| candidate.task.abort());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_run_waits_for_its_turn_and_a_dropped_one_leads_no_more() {
+    let server = ApiServer::builder().seed(1).build();
+    let elector = LeaderElector::new(server.client(), LEASE, "me", settings()).unwrap();
+    let (leads, most) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
+    let lead = |_: Term| async {
+        leads.set(leads.get() + 1);
+        most.set(most.get().max(leads.get()));
+        std::future::pending::<()>().await;
+    };
+    let (first, second) = (elector.run(CancellationToken::new(), lead), elector.run(CancellationToken::new(), lead));
+    let both = async { tokio::join!(first, second) };
+    assert!(tokio::time::timeout(secs(60), both).await.is_err());
+    assert_eq!(most.get(), 1);
+    assert!(!elector.is_leader(), "its run was dropped");
+    sleep(secs(60)).await;
+    elector.check(secs(5)).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_was_got_while_being_told_to_end_is_given_back() {
+    let server = ApiServer::builder().seed(1).build();
+    let a = Candidate::new(&server, "a", 1);
+    a.network.set(Mode::Deaf);
+    sleep(secs(5)).await;
+    a.network.set(Mode::Open);
+    assert_eq!(lease_holder(&server).as_deref(), None, "it has only looked so far");
+    a.task.abort();
+
+    // All arrives, and no answer comes back before it is told to end.
+    let late = Candidate::new(&server, "b", 2);
+    sleep(Duration::from_millis(1)).await;
+    late.cancel.cancel();
+    sleep(secs(5)).await;
+    assert_eq!(lease_holder(&server).as_deref().unwrap_or_default(), "");
+}
+
+fn lease_holder(server: &ApiServer) -> Option<String> {
+    let lease = server.get("leases.coordination.k8s.io", Some("default"), "lead").ok()?;
+    lease["spec"]["holderIdentity"].as_str().map(str::to_owned)
+}
+
 /// Two or three candidates; leaders are stopped, stand still, and are cut off, at random.
 #[tokio::test(start_paused = true)]
 async fn there_are_never_two_leaders_by_any_clock() {

@@ -101,3 +101,16 @@ async fn a_note_is_as_long_as_a_server_takes_it_and_memory_is_bounded() {
     assert_eq!(publish(&recorder, "o0", "no").await, Ok(Published::Created), "it was let go of");
     assert_eq!(publish(&recorder, "o4999", "no").await, Ok(Published::Counted(2)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_takes_is_let_go_of_and_counted() {
+    let server = ApiServer::builder().seed(1).build();
+    let recorder = EventRecorder::new(server.client(), "example.com/controller", "me");
+    server.faults().add(Fault::status(403).verb(Verb::Create));
+    for number in 0..10_000 {
+        assert!(publish(&recorder, &format!("o{number}"), "no").await.is_err());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(recorder.unwritten() <= 4096);
+    assert_eq!(recorder.unwritten() + recorder.dropped(), 10_000);
+}

@@ -127,6 +127,25 @@ async fn a_controller_that_ends_by_itself_ends_the_program() {
             let elector = LeaderElector::new(cluster.client(), "default/lead", "me", ElectionSettings::default());
             manager = manager.elect(elector.unwrap());
         }
+        // Another one is ended with it, and nothing of it runs any more when the lease is given back.
+        let server = cluster.server.clone();
+        struct Last(kube_embedded_apiserver::ApiServer, bool);
+        impl Drop for Last {
+            fn drop(&mut self) {
+                let lease = self.0.get("leases.coordination.k8s.io", Some("default"), "lead");
+                assert!(lease.is_ok_and(|lease| lease["spec"]["holderIdentity"] == "me") || !self.1);
+            }
+        }
+        cluster.child("child", &cluster.owner("a"), true);
+        let stuck = move |_: Request<k8s_openapi::api::core::v1::ConfigMap>, _: Arc<()>| {
+            let last = Last(server.clone(), elected);
+            async move {
+                std::future::pending::<()>().await;
+                drop(last);
+                Ok::<_, String>(Next::Done)
+            }
+        };
+        manager = manager.control(Controller::new(&cluster.children), stuck, Arc::new(()));
         let meanwhile = async {
             sleep(secs(5)).await;
             cluster.owners.stop().await;

@@ -241,3 +241,46 @@ async fn a_write_that_fails_again_and_again_is_tried_as_seldom_as_the_limiter_sa
     assert_eq!(run.notes.take().len(), 7);
     run.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_restored_unnoticed_is_not_filled_with_children() {
+    let cluster = Cluster::new();
+    let saved = cluster.server.save();
+    let run = Run::of(
+        Controller::new(&cluster.owners).owns(&cluster.children),
+        creating(cluster.client(), cluster.children.clone()),
+    );
+    quiet().await;
+    for number in 0..500 {
+        cluster.label_new(number);
+    }
+    quiet().await;
+    behind(&cluster, Duration::from_secs(1000)).await;
+    // The cache of children is at a version that the server has yet to reach again.
+    cluster.server.restore(&saved);
+    cluster.owner("a");
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let created = run.notes.take().iter().filter(|note| *note == "created").count();
+    assert!(created <= 2, "{created} were created, {:?} are there", cluster.names("configmaps").len());
+    run.task.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_cache_never_shows_is_written_ever_more_seldom() {
+    let cluster = Cluster::new();
+    let selection = kube_informer::Selection::new().labels("app=x").unwrap();
+    let some: SharedInformer<ConfigMap> =
+        cluster.factory.informer_with(kube_informer::InformerRequest::new().select(selection)).unwrap();
+    let limiter = kube_controller::limiter::ItemExponential::new(Duration::from_secs(1), Duration::from_secs(1000));
+    let controller = Controller::new(&cluster.owners).owns(&some).limiter(limiter);
+    let run = Run::of(controller, creating(cluster.client(), some.clone()));
+    cluster.owner("a");
+    for number in 0..600 {
+        let object = serde_json::json!({"metadata": {"name": format!("m{number}"), "labels": {"app": "x"}}});
+        cluster.server.create("configmaps", Some("web"), object).unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let created = run.notes.take().iter().filter(|note| *note == "created").count();
+    assert!((2..=12).contains(&created), "{created}");
+    run.end().await;
+}

@@ -142,6 +142,7 @@ impl<T: Object> InformerBuilder<T> {
             health: health.clone(),
             progress: progress.subscribe(),
             relists,
+            caught_up: Mutex::new(None),
             questions: Mutex::new(all_questions),
             resync_period,
             figures,

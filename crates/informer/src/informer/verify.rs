@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use tokio::time::Instant;
 
 use super::SharedInformer;
-use super::error::VerifyError;
+use super::error::{VerifyError, WaitError};
 use crate::object::{Id, Object, ObjectKey, ResourceVersion, Scope, compare_versions, in_scope};
 use crate::reflector::{answered, read_page};
 use crate::representation::Identity;
 use crate::source::{Decoded, ListOptions, ListWatch, SourceError};
 use crate::store::Snapshot;
+use crate::time::after;
 
 /// How long a cache that differs may take to catch up with the list it is compared with.
 const CATCH_UP: Duration = Duration::from_secs(5);
@@ -21,6 +23,8 @@ const CATCH_UP: Duration = Duration::from_secs(5);
 pub(super) const DOUBT: Duration = Duration::from_secs(10);
 /// How long a cache may take to get to where the server is, before everything is asked for again.
 const SOON: Duration = Duration::from_secs(1);
+/// How long after one list of everything for this reason the next one may come, if a cache does not get there by itself.
+const SELDOM: Duration = Duration::from_secs(30);
 /// How many identities are asked for at a time.
 const PAGE: usize = 5000;
 
@@ -130,19 +134,47 @@ pub(super) async fn newest_version<T: Object>(informer: &SharedInformer<T>) -> O
     (questions.newest_version)().await.ok().flatten()
 }
 
-/// True once the cache has got to where the server is now; false if it does not get there soon, or nobody can tell.
+/// True once the cache has got to where the server is now; false if everything has to be asked for, since it does not get
+/// there, or nobody can tell.
 pub(super) async fn is_up_to_date<T: Object>(informer: &SharedInformer<T>) -> bool {
     let all = informer.shared.core.questions.lock().clone();
-    for questions in all {
+    for questions in &all {
         let before = informer.store().version();
         let Ok(Some(newest)) = (questions.newest_version)().await else { return false };
         // No server is behind what it has told before, unless it was restored to an older state.
         let restored = before.is_none_or(|before| newest.is_older_than(&before));
-        if restored || informer.wait_for_version(&newest).within(SOON).await.is_err() {
+        if restored || !gets_to(informer, &newest).await {
             return false;
         }
     }
-    true
+    // Nobody can be asked of an informer that has stopped.
+    !all.is_empty()
+}
+
+/// True once the cache has got to a version; false if it does not soon, and everything has not been asked for lately: a server
+/// that fails on writes must not be asked for everything with each of them.
+async fn gets_to<T: Object>(informer: &SharedInformer<T>, version: &ResourceVersion) -> bool {
+    match informer.wait_for_version(version).within(SOON).await {
+        Ok(()) => return true,
+        Err(WaitError::TimedOut { .. }) => {}
+        Err(_) => return false,
+    }
+    loop {
+        let listed = *informer.shared.core.caught_up.lock();
+        let Some(wait) = listed.and_then(|listed| after(listed, SELDOM).checked_duration_since(Instant::now())) else {
+            break;
+        };
+        if wait.is_zero() {
+            break;
+        }
+        match informer.wait_for_version(version).within(wait).await {
+            Ok(()) => return true,
+            Err(WaitError::TimedOut { .. }) => {}
+            Err(_) => return false,
+        }
+    }
+    *informer.shared.core.caught_up.lock() = Some(Instant::now());
+    false
 }
 
 async fn differences<T: Object>(informer: &SharedInformer<T>) -> Result<Vec<Difference>, VerifyError> {

@@ -64,8 +64,8 @@ fn apply<T: Object>(transform: &Transform<T>, item: Decoded<T>) -> Decoded<T> {
     match outcome {
         Ok(object) => Decoded::Object(object),
         Err(message) => Decoded::Bad(BadObject {
+            version: before.id().known_version(),
             key: Some(before.key),
-            version: Some(before.version.into()),
             error: DecodeError::Transform(message),
         }),
     }

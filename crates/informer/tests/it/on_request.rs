@@ -107,6 +107,34 @@ async fn a_cache_that_does_not_get_to_where_the_server_is_asks_for_everything() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cache_that_is_asked_to_catch_up_again_and_again_asks_for_everything_seldom() {
+    let script = Script::new().list("10", ["web/a@1"]).watch([StayOpen]);
+    // The question each time, and everything the first time; later only when half a minute has passed.
+    let script = script.list("12", []).list("12", ["web/b@11"]).watch([StayOpen]);
+    let script = script.list("13", []).list("13", ["web/b@13"]).watch([StayOpen]);
+    let informer = TestInformer::start(script);
+    informer.synced().await;
+    informer.script.asks(2).await;
+    let start = Instant::now();
+    within("the first list", informer.informer.caught_up()).await.unwrap();
+    assert!(start.elapsed() < Duration::from_secs(2));
+    informer.script.asks(5).await;
+    informer.informer.caught_up().await.unwrap();
+    assert!((29..33).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+    assert_eq!(informer.contents(), ["web/b@13"]);
+    informer.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_informer_that_has_stopped_does_not_catch_up() {
+    let informer = TestInformer::start(Script::new().list("10", []).watch([StayOpen]));
+    informer.synced().await;
+    let handle = informer.informer.clone();
+    informer.stop().await;
+    assert!(matches!(handle.caught_up().await, Err(WaitError::Stopped(_))));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_relist_that_fails_at_first_is_waited_for() {
     let script = Script::new()
         .list("10", ["web/a@1"])

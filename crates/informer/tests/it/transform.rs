@@ -172,3 +172,16 @@ async fn an_object_of_a_list_that_a_transform_fails_on_leaves_the_others_alone()
     assert_eq!(informer.told("web/b"), ["add 12"]);
     informer.stop().await;
 }
+
+// Found by the simulation with compact objects.
+#[tokio::test(start_paused = true)]
+async fn an_object_without_a_version_that_a_transform_refuses_leaves_the_versions_alone() {
+    let script = Script::new().list("10", ["web/a@1"]).watch([added("web/b"), StayOpen]);
+    let refuse = |thing: Thing| if thing.id().key.name() == "b" { Err("no") } else { Ok(thing) };
+    let informer = TestInformer::start_transformed(script, |options| options, refuse);
+    informer.synced().await;
+    quiet().await;
+    assert!(informer.informer.health().undecodable.contains_key(&"web/b".parse().unwrap()));
+    assert_eq!(informer.version().as_deref(), Some("10"));
+    informer.stop().await;
+}
