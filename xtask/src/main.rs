@@ -127,6 +127,7 @@ fn sim(first: u64, seeds: u64) -> Result<(), String> {
 
 fn bench() -> Result<(), String> {
     run("figures", &mut cargo(["bench", "-p", "kube-informer", "--bench", "figures"]))?;
+    run("representations", &mut cargo(["bench", "-p", "kube-informer", "--bench", "representations"]))?;
     run("server figures", &mut cargo(["run", "--release", "-p", "kube-embedded-apiserver", "--example", "figures"]))?;
     bench::controller()?;
     println!("`cargo xtask instructions` counts what does not depend on the machine");
