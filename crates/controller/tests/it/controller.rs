@@ -367,22 +367,23 @@ async fn a_run_that_was_dropped_leaves_no_worker_beside_the_next() {
     let cluster = Cluster::new();
     cluster.owner("a");
     let controller = Controller::new(&cluster.owners);
-    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let (busy, peak) = (now.clone(), most.clone());
+    let [now, most, calls] = [(); 3].map(|()| Arc::new(AtomicUsize::new(0)));
+    let (busy, peak, called) = (now.clone(), most.clone(), calls.clone());
     let reconcile = Arc::new(move |_: Request<Deployment>, _: Arc<Notes>| {
-        let (busy, peak) = (busy.clone(), peak.clone());
+        let (busy, peak, called) = (busy.clone(), peak.clone(), called.clone());
         async move {
+            called.fetch_add(1, Ordering::SeqCst);
             peak.fetch_max(busy.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            std::thread::sleep(Duration::from_millis(300)); // It does not give way.
+            std::thread::sleep(Duration::from_secs(2)); // It does not give way.
             busy.fetch_sub(1, Ordering::SeqCst);
             Ok::<_, String>(Next::Done)
         }
     });
-    for _ in 0..2 {
+    for round in 0..2 {
         let (reconcile, cancel) = (reconcile.clone(), CancellationToken::new());
         let run = controller.run(cancel, move |request, notes| reconcile(request, notes), Arc::new(Notes::default()));
         let begun = async {
-            while now.load(Ordering::SeqCst) == 0 {
+            while calls.load(Ordering::SeqCst) <= round {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
