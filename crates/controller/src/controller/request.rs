@@ -70,18 +70,9 @@ impl<T: Object> Request<T> {
         informer: &SharedInformer<C>,
         write: impl Future<Output = Result<W, kube_client::Error>>,
     ) -> Result<W, kube_client::Error> {
-        let unanswered = Unanswered { writes: &self.writes, informer };
-        let outcome = write.await;
-        match &outcome {
-            Ok(written) => {
-                std::mem::forget(unanswered);
-                self.wrote(informer, written);
-            }
-            // The server has said no, and so nothing was written.
-            Err(kube_client::Error::Api(status)) if (400..500).contains(&status.code) => std::mem::forget(unanswered),
-            Err(_) => drop(unanswered),
-        }
-        outcome
+        let written = self.answered(informer, write).await?;
+        self.wrote(informer, &written);
+        Ok(written)
     }
 
     /// Deletes an object, and notes what came of it, as [`write`](Self::write) does.
@@ -95,15 +86,27 @@ impl<T: Object> Request<T> {
         object: &W,
         delete: impl Future<Output = Result<R, kube_client::Error>>,
     ) -> Result<R, kube_client::Error> {
+        let answer = self.answered(informer, delete).await?;
+        self.deleted(informer, object);
+        Ok(answer)
+    }
+
+    /// Waits for an answer. Without one, or with one that leaves it open, nobody knows what was written.
+    async fn answered<C: Object, R>(
+        &self,
+        informer: &SharedInformer<C>,
+        write: impl Future<Output = Result<R, kube_client::Error>>,
+    ) -> Result<R, kube_client::Error> {
         let unanswered = Unanswered { writes: &self.writes, informer };
-        let outcome = delete.await;
-        match &outcome {
-            Ok(_) => {
-                std::mem::forget(unanswered);
-                self.deleted(informer, object);
-            }
-            Err(kube_client::Error::Api(status)) if (400..500).contains(&status.code) => std::mem::forget(unanswered),
-            Err(_) => drop(unanswered),
+        let outcome = write.await;
+        // The server has done it, or has said no, and so nothing was written.
+        let certain = match &outcome {
+            Ok(_) => true,
+            Err(kube_client::Error::Api(status)) => (400..500).contains(&status.code),
+            Err(_) => false,
+        };
+        if certain {
+            std::mem::forget(unanswered);
         }
         outcome
     }

@@ -19,6 +19,8 @@ pub(crate) enum Mode {
     Refused,
     /// All arrives, and no answer comes back.
     Deaf,
+    /// All arrives, and no answer to what changes something comes back.
+    DeafToWrites,
     /// All arrives, but only when the connection is open again.
     Late,
 }
@@ -60,9 +62,10 @@ impl Network {
             Mode::Silent => return std::future::pending().await,
             Mode::Refused => return Err(std::io::Error::other("refused")),
             Mode::Late => _ = self.mode.subscribe().wait_for(|mode| *mode != Mode::Late).await,
-            Mode::Open | Mode::Deaf => {}
+            Mode::Open | Mode::Deaf | Mode::DeafToWrites => {}
         }
+        let write = request.method() != http::Method::GET;
         let answer = inner.send(request).await.map_err(std::io::Error::other);
-        if mode == Mode::Deaf { std::future::pending().await } else { answer }
+        if mode == Mode::Deaf || mode == Mode::DeafToWrites && write { std::future::pending().await } else { answer }
     }
 }
