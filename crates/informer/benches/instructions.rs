@@ -20,12 +20,13 @@ use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube_client::Client;
 use kube_client::client::Body;
 use kube_informer::object::Id;
+use kube_informer::representation::{Kind, Projection};
 use kube_informer::source::kube::KubeSource;
 use kube_informer::source::{
     Decoded, ListEnd, ListOptions, ListPart, ListStream, ListWatch as _, ListWatchFns, WatchEvent, WatchOptions,
     WatchStream,
 };
-use kube_informer::{InformerOptions, Object, SharedInformer, Store};
+use kube_informer::{Compact, InformerOptions, Object, SharedInformer, Store, View};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -43,7 +44,9 @@ fn main() {
     let (repetitions, burst) = (number(1).unwrap_or(0), number(2).unwrap_or(EVENTS));
     match part.as_str() {
         "decode-list" => decode_list(repetitions),
-        "decode-watch" => decode_watch(repetitions),
+        "decode-watch" => decode_watch::<Pod>(repetitions),
+        "decode-view" => decode_watch::<View<PodView>>(repetitions),
+        "decode-compact" => decode_watch::<Compact<Pod>>(repetitions),
         "apply" => apply(repetitions, burst, 0),
         "fanout" => apply(repetitions, burst, 10),
         "get" => get(repetitions),
@@ -67,7 +70,7 @@ fn decode_list(repetitions: usize) {
     // Without the comma behind the last item.
     let body = whole.slice(..ends[repetitions] - usize::from(repetitions > 0));
     runtime().block_on(async {
-        let mut items = serve(body, "]}").list(ListOptions::default()).await.unwrap();
+        let mut items = serve::<Pod>(body, "]}").list(ListOptions::default()).await.unwrap();
         let mut kept = Vec::with_capacity(DECODED);
         while let ListPart::Item(Decoded::Object(pod)) = items.next().await.unwrap().unwrap() {
             kept.push(pod);
@@ -77,7 +80,25 @@ fn decode_list(repetitions: usize) {
     });
 }
 
-fn decode_watch(repetitions: usize) {
+/// What a controller of pods might look at.
+#[derive(serde::Deserialize)]
+#[allow(dead_code, reason = "only what it costs to make counts")]
+struct PodView {
+    spec: SpecView,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code, reason = "only what it costs to make counts")]
+struct SpecView {
+    node_name: Option<Box<str>>,
+}
+
+impl Projection for PodView {
+    type Of = Pod;
+}
+
+fn decode_watch<T: Kind>(repetitions: usize) {
     let line = |number| {
         let mut pod = pod_json(number);
         (pod["apiVersion"], pod["kind"]) = ("v1".into(), "Pod".into());
@@ -86,7 +107,7 @@ fn decode_watch(repetitions: usize) {
     let (whole, ends) = body("", line, "\n");
     let body = whole.slice(..ends[repetitions]);
     runtime().block_on(async {
-        let mut events = serve(body, "").watch(WatchOptions::default()).await.unwrap();
+        let mut events = serve::<T>(body, "").watch(WatchOptions::default()).await.unwrap();
         let mut kept = Vec::with_capacity(DECODED);
         while let Some(Ok(WatchEvent::Modified(Decoded::Object(pod)))) = events.next().await {
             kept.push(pod);
@@ -109,7 +130,7 @@ fn body(start: &str, object: impl Fn(usize) -> String, behind: &str) -> (Bytes, 
 }
 
 /// A source whose server answers everything with this, in chunks.
-fn serve(body: Bytes, end: &'static str) -> KubeSource<Pod> {
+fn serve<T: Kind>(body: Bytes, end: &'static str) -> KubeSource<T> {
     let service = tower::service_fn(move |_: http::Request<Body>| {
         let body = body.clone();
         let chunks = (0..body.len()).step_by(CHUNK).map(move |at| body.slice(at..body.len().min(at + CHUNK)));

@@ -20,7 +20,9 @@ use tokio::sync::Semaphore;
 pub use self::builder::FactoryBuilder;
 pub use self::client::{client, client_from};
 pub use self::request::InformerRequest;
-use crate::informer::{AnyInformer, InformerBuilder, SharedInformer, StartError, StillRunning, Waiting};
+use crate::informer::{
+    AnyInformer, Ended, InformerBuilder, SharedInformer, StartError, StillRunning, WaitError, Waiting,
+};
 use crate::object::{Object, ResourceType};
 use crate::representation::{Decode, Kind};
 use crate::settings::{InformerOptions, Selection, SelectionError};
@@ -67,6 +69,9 @@ struct Shared {
 struct State {
     started: bool,
     informers: HashMap<InformerKey, Known>,
+    /// Those that ended though nobody stopped them, until they are asked for again: what is missing must not look well. They hold
+    /// no objects.
+    ended: HashMap<InformerKey, AnyInformer>,
 }
 
 struct Known {
@@ -267,16 +272,20 @@ impl SharedInformerFactory {
             SharedInformer::start(&informer)?;
         }
         let (factory, stopped) = (Arc::downgrade(&self.shared), key.clone());
-        informer.on_stop(move || {
+        informer.on_stop(move |how| {
             let Some(factory) = factory.upgrade() else { return };
             let mut state = factory.state.lock();
             if state.informers.get(&stopped).is_some_and(|known| known.informer.is_stopped()) {
                 // Dropped with the lock released: it may be the last handle.
                 let known = state.informers.remove(&stopped);
+                if let Some(known) = known.as_ref().filter(|_| how == Ended::ByItself) {
+                    state.ended.insert(stopped, known.informer.any());
+                }
                 drop(state);
                 drop(known);
             }
         });
+        state.ended.remove(&key);
         state.informers.insert(key, Known { options, name, informer: Box::new(informer.clone()) });
         Ok(informer)
     }
@@ -307,10 +316,16 @@ impl SharedInformerFactory {
     }
 
     /// Waits until every informer there is now has synced: for ever, unless it is given a limit with [`Waiting::within`],
-    /// which names what is missing, and why.
+    /// which names what is missing, and why. It fails at once if one has ended by itself and was not asked for again.
     pub fn synced(&self) -> Waiting<'static, ()> {
-        let waits: Vec<_> = self.shared.state.lock().informers.values().map(|known| known.informer.synced()).collect();
+        let state = self.shared.state.lock();
+        let waits: Vec<_> = state.informers.values().map(|known| known.informer.synced()).collect();
+        let ended = state.ended.values().map(|informer| informer.name().to_owned()).min();
+        drop(state);
         let wait = async move {
+            if let Some(ended) = ended {
+                return Err(WaitError::Stopped(ended));
+            }
             let outcomes = join_all(waits.into_iter().map(IntoFuture::into_future)).await;
             outcomes.into_iter().collect::<Result<(), _>>()
         };
@@ -326,12 +341,36 @@ impl SharedInformerFactory {
         })
     }
 
-    /// Every informer there is now, without its type, by name.
+    /// Every informer there is now, without its type: by name, and those of one name as they were made.
+    ///
+    /// One that ended though nobody stopped it, as it panicked or its runtime went, is among them until it is asked for again.
     pub fn informers(&self) -> Vec<AnyInformer> {
-        let mut all: Vec<AnyInformer> =
-            self.shared.state.lock().informers.values().map(|known| known.informer.any()).collect();
-        all.sort_by(|left, right| left.name().cmp(right.name()));
+        let state = self.shared.state.lock();
+        let running = state.informers.values().map(|known| known.informer.any());
+        let mut all: Vec<AnyInformer> = running.chain(state.ended.values().cloned()).collect();
+        drop(state);
+        all.sort_by(|left, right| (left.name(), left.number()).cmp(&(right.name(), right.number())));
         all
+    }
+
+    /// Says, whenever it is asked, which informers there are; none once the factory is gone. It keeps nothing running, unlike a
+    /// clone of the factory, and so suits what only looks on.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformerFactory;
+    /// # doc_server::with(async |server| {
+    /// let factory = SharedInformerFactory::new(server.client());
+    /// let roster = factory.roster();
+    /// let maps = factory.informer::<ConfigMap>()?;
+    /// assert_eq!(roster()[0].name(), "configmaps");
+    /// drop((factory, maps));
+    /// assert!(roster().is_empty());
+    /// # Ok(()) });
+    /// ```
+    pub fn roster(&self) -> impl Fn() -> Vec<AnyInformer> + Clone + Send + Sync + 'static {
+        let shared = Arc::downgrade(&self.shared);
+        move || shared.upgrade().map_or_else(Vec::new, |shared| Self { shared }.informers())
     }
 
     /// Stops every informer, and waits until nothing of them runs any more.
@@ -349,7 +388,11 @@ impl SharedInformerFactory {
     }
 
     async fn stop_all(&self, limit: Option<Duration>) -> Result<(), StillRunning> {
-        let informers = std::mem::take(&mut self.shared.state.lock().informers);
+        let informers = {
+            let mut state = self.shared.state.lock();
+            state.ended.clear();
+            std::mem::take(&mut state.informers)
+        };
         let stops: Vec<_> = informers.values().map(|known| known.informer.stop_within(limit)).collect();
         join_all(stops).await.into_iter().collect()
     }

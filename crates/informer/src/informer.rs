@@ -74,6 +74,8 @@ struct Shared<T> {
 /// What the tasks of an informer share. It does not keep them running.
 struct Core<T> {
     name: String,
+    /// How many informers this program had made before.
+    number: u64,
     resource: Option<ResourceType>,
     store: Store<T>,
     sink: ChangesSink<T>,
@@ -95,7 +97,16 @@ struct Core<T> {
 
 /// What the representation has to say.
 type Figures = Box<dyn Fn() -> Vec<(&'static str, f64)> + Send + Sync>;
-type OnStop = Box<dyn FnOnce() + Send>;
+type OnStop = Box<dyn FnOnce(Ended) + Send>;
+
+/// How an informer came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Somebody stopped it.
+    Asked,
+    /// A part of it panicked, or its runtime went.
+    ByItself,
+}
 
 enum Lifecycle<T> {
     New { reflectors: Vec<ReflectorStart<T>>, applier: Applier<T>, changes: Changes<T>, handlers: Vec<Waiter<T>> },
@@ -158,7 +169,7 @@ impl<T: Object> SharedInformer<T> {
     /// From inside a handler it ends the informer and does not wait.
     pub async fn stop(&self) {
         let Shared { core, cancel, lifecycle, ending } = &*self.shared;
-        core.end(cancel);
+        core.end(cancel, Ended::Asked);
         if core.writing.lock().processor.is_called_from_one() {
             return;
         }
@@ -317,7 +328,7 @@ impl<T: Object> SharedInformer<T> {
 
     /// Calls a function once it has stopped, however that happens.
     #[cfg(feature = "kube")]
-    pub(crate) fn on_stop(&self, call: impl FnOnce() + Send + 'static) {
+    pub(crate) fn on_stop(&self, call: impl FnOnce(Ended) + Send + 'static) {
         *self.shared.core.on_stop.lock() = Some(Box::new(call));
     }
 
@@ -387,14 +398,14 @@ impl<T: Object> Core<T> {
     }
 
     /// Nothing more is learnt, applied or told, and everybody who asks hears so. Again does nothing.
-    fn end(&self, cancel: &CancellationToken) {
+    fn end(&self, cancel: &CancellationToken, how: Ended) {
         cancel.cancel();
         self.writing.lock().processor.close();
         self.questions.lock().clear();
         self.health.stopped();
         let on_stop = self.on_stop.lock().take();
         if let Some(on_stop) = on_stop {
-            on_stop();
+            on_stop(how);
         }
     }
 }

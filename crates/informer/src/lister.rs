@@ -70,12 +70,13 @@ impl<T: Object> Lister<T> {
 
     /// Every object that matches, in no particular order.
     pub fn list(&self, selector: &Selector) -> Vec<Arc<T>> {
-        self.store.snapshot().iter().filter(|object| selector.matches(&***object)).cloned().collect()
+        let (snapshot, mut matching) = (self.store.snapshot(), selector.matching());
+        snapshot.iter().filter(|object| matching(&***object)).cloned().collect()
     }
 
     /// Every object that has the value in the named index, in no particular order; none if there is no such index.
     ///
-    /// Every informer has an index by namespace:
+    /// Every informer has an index by namespace, under the name `namespace`: it is what [`Lister::namespace`] lists by.
     pub fn by_index(&self, index: &str, value: &str) -> Vec<Arc<T>> {
         self.store.snapshot().by_index(index, value).cloned().collect()
     }
@@ -94,8 +95,8 @@ impl<T: Object> NamespaceLister<'_, T> {
 
     /// Every object of the namespace that matches, in no particular order.
     pub fn list(&self, selector: &Selector) -> Vec<Arc<T>> {
-        let snapshot = self.store.snapshot();
-        let matching = |object: &&Arc<T>| selector.matches(&***object);
+        let (snapshot, mut matching) = (self.store.snapshot(), selector.matching());
+        let matching = |object: &&Arc<T>| matching(&***object);
         if snapshot.has_index(NAMESPACE_INDEX) {
             return snapshot.by_index(NAMESPACE_INDEX, self.namespace).filter(matching).cloned().collect();
         }

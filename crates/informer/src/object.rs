@@ -39,6 +39,12 @@ pub trait Object: Send + Sync + 'static {
         None
     }
 
+    /// A number that stands for all its labels, where objects that have the same share them: while both exist, two objects with
+    /// the same number have the same labels. A selector is then worked out once for all of them.
+    fn label_set(&self) -> Option<usize> {
+        None
+    }
+
     /// The value of one annotation.
     fn annotation(&self, key: &str) -> Option<&str> {
         let _ = key;

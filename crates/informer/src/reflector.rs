@@ -50,7 +50,7 @@ use crate::time::after;
 /// A watch that ends sooner has not worked.
 const VERY_SHORT: Duration = Duration::from_secs(1);
 /// Watches are asked to last at least so long.
-const SHORTEST_WATCH: Duration = Duration::from_secs(300);
+pub(crate) const SHORTEST_WATCH: Duration = Duration::from_secs(300);
 /// What a server may be late by.
 const GRACE: Duration = Duration::from_secs(30);
 /// A list of which not everything could be read is asked for again after so long, and then twice that, and so on.

@@ -5,13 +5,14 @@
 
 #[cfg(feature = "compact")]
 mod compact;
+mod cut;
 mod error;
 mod glimpse;
 mod identity;
 mod metadata;
 mod raw;
+mod scan;
 mod view;
-mod watched;
 
 #[cfg(feature = "compact")]
 pub use self::compact::{Compact, CompactDecoder};
@@ -22,9 +23,17 @@ pub(crate) use self::error::without_values;
 pub(crate) use self::glimpse::Glimpse;
 pub use self::identity::Identity;
 pub use self::metadata::Metadata;
+#[cfg(feature = "kube")]
+pub(crate) use self::raw::Types;
 pub use self::raw::{ManagedFields, Raw};
+#[cfg(feature = "kube")]
+pub(crate) use self::scan::{Passing, is_blank};
 pub use self::view::{Projection, View};
 use crate::object::{Object, ResourceType};
+
+/// A buffer that was needed once for something huge is given back.
+#[cfg(feature = "kube")]
+pub(crate) const KEPT_BUFFER: usize = 1024 * 1024;
 
 /// An [`Object`] that can be made from the JSON of an API server.
 ///
@@ -47,10 +56,10 @@ use crate::object::{Object, ResourceType};
 /// impl Decode for Wire {
 ///     type Decoder = ();
 ///     fn decoder(_: &ResourceType) {}
-///     fn decode(_: &(), raw: Raw<'_>) -> Result<Self, DecodeError> { raw.deserialize().map(Self) }
+///     fn decode(_: &(), raw: &Raw<'_>) -> Result<Self, DecodeError> { raw.deserialize().map(Self) }
 /// }
 ///
-/// let wire = Wire::decode(&(), Raw::new(br#"{"metadata":{"name":"a"}}"#))?;
+/// let wire = Wire::decode(&(), &Raw::new(br#"{"metadata":{"name":"a"}}"#)?)?;
 /// assert_eq!(wire.id().key.name(), "a");
 /// # Ok::<(), DecodeError>(())
 /// ```
@@ -66,7 +75,7 @@ pub trait Decode: Object + Sized {
     /// # Errors
     ///
     /// [`DecodeError`] when the bytes are not such an object. The cache then keeps the last good copy and says so.
-    fn decode(decoder: &Self::Decoder, raw: Raw<'_>) -> Result<Self, DecodeError>;
+    fn decode(decoder: &Self::Decoder, raw: &Raw<'_>) -> Result<Self, DecodeError>;
 
     /// What the decoder has to say in [`Health::figures`](crate::Health), by name.
     fn figures(decoder: &Self::Decoder) -> Vec<(&'static str, f64)> {
@@ -86,11 +95,9 @@ pub trait Kind: Decode {
     fn resource_type() -> ResourceType;
 }
 
-/// Decodes, and checks what everything behind relies on: the kind, and that the object has a name.
+/// Decodes, and checks what everything behind relies on: that the object has a name.
 #[cfg(feature = "kube")]
-pub(crate) fn decode<T: Decode>(decoder: &T::Decoder, raw: Raw<'_>) -> Result<T, DecodeError> {
-    let checking = raw::Checking::new(raw);
-    let object = T::decode(decoder, checking.raw())?;
-    checking.finish()?;
+pub(crate) fn decode<T: Decode>(decoder: &T::Decoder, raw: &Raw<'_>) -> Result<T, DecodeError> {
+    let object = T::decode(decoder, raw)?;
     if object.id().key.name().is_empty() { Err(DecodeError::NoName) } else { Ok(object) }
 }

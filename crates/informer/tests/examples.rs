@@ -42,6 +42,7 @@ fn every_example_runs_and_ends() {
         ("nodes", "the handler has been told of all of them"),
         ("pods", "synced: "),
         ("raw_watch", "listed "),
+        ("representations", "one of "),
     ];
     assert_eq!(names(), expected.map(|(name, _)| name));
     // All at once: one after the other would take a second each.

@@ -2,7 +2,7 @@
 //!
 //! Names are client-go's where it has them: `informer_queued_items`, `informer_processing_latency_seconds`,
 //! `informer_store_resource_version`. Ours beside them count lists and watches by reason, failures, objects that could not
-//! be read, and what waits for each handler.
+//! be read, what waits for each handler, and what a representation has to say (`informer_representation`, by `figure`).
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -25,6 +25,8 @@ pub(crate) struct Metrics {
     failures: Counter,
     /// What waits for each handler, and how often it was folded, by the handler's name.
     handlers: Mutex<HashMap<String, (Gauge, Counter)>>,
+    /// What the representation has to say, by its name.
+    figures: Mutex<HashMap<&'static str, Gauge>>,
 }
 
 impl Metrics {
@@ -44,6 +46,7 @@ impl Metrics {
             undecodable: counter!("informer_undecodable_objects_total", labels.clone()),
             failures: counter!("informer_failures_total", labels.clone()),
             handlers: Mutex::default(),
+            figures: Mutex::default(),
             labels,
         }
     }
@@ -83,6 +86,19 @@ impl Metrics {
         self.last_contact.set(age.as_secs_f64());
     }
 
+    /// What the representation has to say, each by its name.
+    pub(crate) fn figures(&self, figures: &[(&'static str, f64)]) {
+        let mut known = self.figures.lock();
+        for (name, value) in figures {
+            let gauge = known.entry(name).or_insert_with(|| {
+                let mut labels = self.labels.clone();
+                labels.push(Label::new("figure", *name));
+                gauge!("informer_representation", labels)
+            });
+            gauge.set(*value);
+        }
+    }
+
     /// Where the time that a handler's calls take is recorded.
     pub(crate) fn handler_latency(&self, handler: &str) -> Histogram {
         let mut labels = self.labels.clone();
@@ -114,5 +130,6 @@ impl Metrics {
         self.store_version.set(0.0);
         self.last_contact.set(0.0);
         self.handlers.lock().values().for_each(|(backlog, _)| backlog.set(0.0));
+        self.figures.lock().values().for_each(|figure| figure.set(0.0));
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Shared, SharedInformer};
 use crate::health::Health;
-use crate::object::{KeyRef, Object, ObjectKey, ResourceType};
+use crate::object::{KeyRef, Object, ObjectKey, ResourceType, ResourceVersion};
 use crate::processor::Event;
 
 /// Where a well-known tool keeps a copy of the whole object.
@@ -18,7 +18,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What can be said of an informer without its type. It does not keep the informer running; cloning gives another handle.
 ///
-/// Of Secrets no data is shown.
+/// Of Secrets no data is shown; nor of objects of which neither the informer nor they themselves say what they are.
 ///
 /// ```
 /// # use k8s_openapi::api::core::v1::Secret;
@@ -39,6 +39,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 #[derive(Clone)]
 pub struct AnyInformer {
     name: Arc<str>,
+    number: u64,
     resource: Option<Arc<ResourceType>>,
     /// What it was like when it was looked at while it lived.
     inner: Arc<dyn Erased>,
@@ -76,19 +77,31 @@ pub enum EventKind {
 trait Erased: Send + Sync {
     fn health(&self) -> Health;
     fn is_running(&self) -> bool;
+    fn version(&self) -> Option<ResourceVersion>;
+    fn contains(&self, key: KeyRef<'_>) -> bool;
     fn keys(&self) -> Vec<ObjectKey>;
     fn index_names(&self) -> Vec<Arc<str>>;
     fn index_values(&self, index: &str) -> Vec<String>;
     fn keys_by_index(&self, index: &str, value: &str) -> Vec<ObjectKey>;
     fn object(&self, key: KeyRef<'_>) -> Option<Value>;
     fn events(&self) -> BoxStream<'static, AnyEvent>;
+    fn changes(&self) -> BoxStream<'static, AnyEvent>;
     fn stop(&self) -> BoxFuture<'static, ()>;
 }
 
 struct Of<T> {
     shared: Weak<Shared<T>>,
     last: Health,
-    secret: bool,
+    secret: Secret,
+}
+
+/// Whether an informer follows Secrets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Secret {
+    Yes,
+    No,
+    /// Who made it by hand did not say what it follows.
+    Unknown,
 }
 
 impl<T: Object> Of<T> {
@@ -105,6 +118,14 @@ impl<T: Object> Erased for Of<T> {
 
     fn is_running(&self) -> bool {
         self.informer().is_some_and(|informer| !informer.is_stopped())
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.informer()?.store().version()
+    }
+
+    fn contains(&self, key: KeyRef<'_>) -> bool {
+        self.informer().is_some_and(|informer| informer.store().contains(key))
     }
 
     fn keys(&self) -> Vec<ObjectKey> {
@@ -142,6 +163,18 @@ impl<T: Object> Erased for Of<T> {
         informer.register().name("tail").events_without_informer().map(move |event| any_event(&event, secret)).boxed()
     }
 
+    fn changes(&self) -> BoxStream<'static, AnyEvent> {
+        let Some(informer) = self.informer() else { return stream::empty().boxed() };
+        let secret = self.secret;
+        // What was there is passed over before it is written as JSON, which is what costs.
+        let events = informer.register().name("changes").events_without_informer();
+        let change = move |event: Event<T>| {
+            let known = matches!(event, Event::Added { initial: true, .. });
+            std::future::ready((!known).then(|| any_event(&event, secret)))
+        };
+        events.filter_map(change).boxed()
+    }
+
     fn stop(&self) -> BoxFuture<'static, ()> {
         let informer = self.informer();
         Box::pin(async move {
@@ -152,7 +185,7 @@ impl<T: Object> Erased for Of<T> {
     }
 }
 
-fn any_event<T: Object>(event: &Event<T>, secret: bool) -> AnyEvent {
+fn any_event<T: Object>(event: &Event<T>, secret: Secret) -> AnyEvent {
     let (kind, old) = match event {
         Event::Added { .. } => (EventKind::Added, None),
         Event::Updated { old, .. } => (EventKind::Updated, shown(&**old, secret)),
@@ -164,11 +197,14 @@ fn any_event<T: Object>(event: &Event<T>, secret: bool) -> AnyEvent {
 }
 
 /// An object as JSON, without what is nobody's business.
-fn shown<T: Object>(object: &T, secret: bool) -> Option<Value> {
+fn shown<T: Object>(object: &T, secret: Secret) -> Option<Value> {
     let mut value = object.to_json()?;
-    // Who made the informer by hand may not have said what it follows; and metadata alone may be that of a secret.
-    let may_be_secret = value["kind"] == "Secret" || value["kind"] == "PartialObjectMetadata";
-    if (secret || may_be_secret)
+    let may_be_secret = match value["kind"].as_str() {
+        // Metadata alone may be that of a secret.
+        Some(kind) => kind == "Secret" || kind == "PartialObjectMetadata",
+        None => secret == Secret::Unknown,
+    };
+    if (secret == Secret::Yes || may_be_secret)
         && let Some(fields) = value.as_object_mut()
     {
         fields.remove("data");
@@ -184,14 +220,28 @@ fn shown<T: Object>(object: &T, secret: bool) -> Option<Value> {
 impl AnyInformer {
     pub(super) fn new<T: Object>(shared: &Arc<Shared<T>>) -> Self {
         let core = &shared.core;
-        let secret = core.resource.as_ref().is_some_and(ResourceType::is_secret);
+        let secret = match core.resource.as_ref().map(ResourceType::is_secret) {
+            Some(true) => Secret::Yes,
+            Some(false) => Secret::No,
+            None => Secret::Unknown,
+        };
         let of = Of { shared: Arc::downgrade(shared), last: core.health.health(), secret };
-        Self { name: core.name.as_str().into(), resource: core.resource.clone().map(Arc::new), inner: Arc::new(of) }
+        Self {
+            name: core.name.as_str().into(),
+            number: core.number,
+            resource: core.resource.clone().map(Arc::new),
+            inner: Arc::new(of),
+        }
     }
 
     /// The name that logs, messages and metrics use.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Which of the informers of this program it is, counted as they were made. Several may have one name; none have one number.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// Which collection it follows, if that is known.
@@ -207,6 +257,16 @@ impl AnyInformer {
     /// False once it has stopped, or nobody holds it any more.
     pub fn is_running(&self) -> bool {
         self.inner.is_running()
+    }
+
+    /// The version up to which the cache reflects every change; `None` before the first list, and once it is gone.
+    pub fn version(&self) -> Option<ResourceVersion> {
+        self.inner.version()
+    }
+
+    /// True if the cache holds an object of this key.
+    pub fn contains<'k>(&self, key: impl Into<KeyRef<'k>>) -> bool {
+        self.inner.contains(key.into())
     }
 
     /// The keys of everything in the cache, sorted.
@@ -237,6 +297,11 @@ impl AnyInformer {
     /// Everything there is, and then what happens, until the informer ends.
     pub fn events(&self) -> BoxStream<'static, AnyEvent> {
         self.inner.events()
+    }
+
+    /// What happens from now on, until the informer ends: the first list, or what is there already, is left out.
+    pub fn changes(&self) -> BoxStream<'static, AnyEvent> {
+        self.inner.changes()
     }
 
     /// Ends it, for everybody who holds it.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -21,6 +22,9 @@ use crate::settings::InformerOptions;
 use crate::source::ListWatch;
 use crate::source::transform::{Transform, Transformed};
 use crate::store::Store;
+
+/// How many informers this program has made.
+static MADE: AtomicU64 = AtomicU64::new(0);
 
 /// Configures a [`SharedInformer`]; see [`SharedInformer::builder`].
 pub struct InformerBuilder<T> {
@@ -134,6 +138,7 @@ impl<T: Object> InformerBuilder<T> {
         let outdated = Outdated::default();
         let core = Core {
             name,
+            number: MADE.fetch_add(1, Ordering::Relaxed),
             resource,
             store,
             sink,

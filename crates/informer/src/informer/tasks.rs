@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Core;
+use super::{Core, Ended};
 use crate::apply::{Applier, Changes};
 use crate::health::InformerError;
 use crate::object::{Object, Scope};
@@ -47,7 +47,7 @@ struct EndsOnDrop<T: Object> {
 
 impl<T: Object> Drop for EndsOnDrop<T> {
     fn drop(&mut self) {
-        self.core.end(&self.cancel);
+        self.core.end(&self.cancel, Ended::ByItself);
     }
 }
 
@@ -105,6 +105,7 @@ pub(super) async fn keep_time<T: Object>(
             if let Some(age) = core.health.health().age() {
                 metrics.last_contact(age);
             }
+            metrics.figures(&(core.figures)());
         }
     };
     let forever = async { tokio::join!(resyncs, measuring) };

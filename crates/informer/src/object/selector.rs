@@ -1,6 +1,6 @@
 //! Label selectors, as the server reads them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::str::FromStr;
 
@@ -72,6 +72,15 @@ impl Selector {
     /// True if the object has the labels.
     pub fn matches(&self, object: &impl Object) -> bool {
         self.requirements.iter().all(|(key, requirement)| requirement.holds(object.label(key)))
+    }
+
+    /// The same for many objects that exist as long: worked out once for each set of labels, where sets are shared.
+    pub(crate) fn matching<'s, T: Object>(&'s self) -> impl FnMut(&T) -> bool + use<'s, T> {
+        let mut known: HashMap<usize, bool, foldhash::fast::RandomState> = HashMap::default();
+        move |object| match object.label_set().filter(|_| !self.matches_everything()) {
+            Some(set) => *known.entry(set).or_insert_with(|| self.matches(object)),
+            None => self.matches(object),
+        }
     }
 }
 

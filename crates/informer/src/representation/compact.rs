@@ -1,7 +1,6 @@
 //! An object as the bytes it came in, compressed, with its metadata at hand.
 
 mod body;
-mod cut;
 mod decoded;
 mod dictionary;
 mod interner;
@@ -17,16 +16,17 @@ use self::body::{Bodies, Body};
 use self::decoded::Decoded;
 use self::interner::Interner;
 use self::pack::Pack;
-use super::{Decode, DecodeError, Kind, Raw};
+use super::metadata::Fields;
+use super::{Decode, DecodeError, Kind, ManagedFields, Raw};
 use crate::object::{Id, Object, Owner, ResourceType};
 
 /// An object as the bytes it came in, compressed against a dictionary of its own kind: metadata ready, the rest decoded when
-/// somebody reads it. A whole pod takes about a kilobyte.
+/// somebody reads it. A whole pod takes less than two kilobytes.
 ///
 /// What it is good for: large caches of which programs read metadata, a few fields, or few objects. An event decodes nothing
 /// that nobody reads. What it costs: a field is read in some microseconds and a whole object in some tens, unless it was read
-/// lately. That an object is JSON is checked when it comes, but not that its fields are of the right type; [`Compact::validate`]
-/// does that, as a transform if it is to be done when objects come. Bodies of Secrets are kept as they are, and never train a dictionary.
+/// lately. When an object comes its metadata is read, and of the rest that brackets and quotes fit together; whether it is what it
+/// should be turns out when it is read. [`Compact::validate`] looks at all of it, as a transform if that is to be done when objects come. Bodies of Secrets are kept as they are, and never train a dictionary.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -54,16 +54,18 @@ pub struct CompactDecoder<K> {
     shared: Arc<Shared<K>>,
 }
 
+type Reader<K> = Box<dyn Fn(&Raw<'_>) -> Result<K, DecodeError> + Send + Sync>;
+
 struct Shared<K> {
-    resource: ResourceType,
-    api_version: String,
+    /// Makes a whole object of its JSON.
+    read: Reader<K>,
     interner: Interner,
     bodies: Bodies,
     decoded: Decoded<K>,
 }
 
 impl<K: Decode> Compact<K> {
-    /// The whole object. What was read lately is kept, up to 16 MiB for an informer: reading it again costs nothing.
+    /// The whole object. What was read lately is kept, up to about 16 MiB for an informer: reading it again costs nothing.
     ///
     /// # Errors
     ///
@@ -90,13 +92,8 @@ impl<K: Decode> Compact<K> {
     }
 
     fn read(&self) -> Result<K, DecodeError> {
-        let Shared { resource, api_version, .. } = &*self.shared;
-        self.body.with(|json| {
-            let decoder = K::decoder(resource);
-            // What is kept is kept on purpose.
-            let raw = Raw::new(json).managed_fields(super::ManagedFields::Keep).of_kind(api_version, &resource.kind);
-            K::decode(&decoder, raw)
-        })
+        // What is kept is kept on purpose, and says its kind.
+        self.body.with(|json| (self.shared.read)(&Raw::read(json, ManagedFields::Keep, None, String::new())?))
     }
 }
 
@@ -130,6 +127,10 @@ impl<K: Send + Sync + 'static> Object for Compact<K> {
         self.metadata.label(key)
     }
 
+    fn label_set(&self) -> Option<usize> {
+        Some(self.metadata.label_set())
+    }
+
     fn annotation(&self, key: &str) -> Option<&str> {
         self.metadata.annotation(key)
     }
@@ -155,9 +156,9 @@ impl<K: Decode> Decode for Compact<K> {
     type Decoder = CompactDecoder<K>;
 
     fn decoder(resource: &ResourceType) -> CompactDecoder<K> {
+        let of_whole = K::decoder(resource);
         let shared = Shared {
-            api_version: resource.api_version(),
-            resource: resource.clone(),
+            read: Box::new(move |raw| K::decode(&of_whole, raw)),
             interner: Interner::default(),
             bodies: Bodies::new(!resource.is_secret()),
             decoded: Decoded::default(),
@@ -165,10 +166,9 @@ impl<K: Decode> Decode for Compact<K> {
         CompactDecoder { shared: Arc::new(shared) }
     }
 
-    fn decode(CompactDecoder { shared }: &CompactDecoder<K>, raw: Raw<'_>) -> Result<Self, DecodeError> {
-        let cut = cut::cut(raw)?;
-        let metadata = Pack::new(&cut.metadata, &shared.interner)?;
-        let body = shared.bodies.keep(&cut);
+    fn decode(CompactDecoder { shared }: &CompactDecoder<K>, raw: &Raw<'_>) -> Result<Self, DecodeError> {
+        let metadata = Pack::new(&Fields::read(raw.metadata_json())?, &shared.interner)?;
+        let body = shared.bodies.keep(raw.json());
         Ok(Self { metadata, body, number: shared.decoded.next_number(), shared: shared.clone() })
     }
 

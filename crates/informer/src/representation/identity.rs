@@ -36,12 +36,8 @@ impl Decode for Identity {
 
     fn decoder(_: &ResourceType) {}
 
-    fn decode((): &(), raw: Raw<'_>) -> Result<Self, DecodeError> {
-        #[derive(serde::Deserialize)]
-        struct Named {
-            metadata: super::Metadata,
-        }
-        let Named { metadata } = raw.deserialize()?;
+    fn decode((): &(), raw: &Raw<'_>) -> Result<Self, DecodeError> {
+        let metadata = raw.metadata()?;
         if metadata.name().is_empty() { Err(DecodeError::NoName) } else { Ok(Self::of(&metadata)) }
     }
 }

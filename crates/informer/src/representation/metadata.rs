@@ -1,49 +1,62 @@
 //! Metadata in little memory: kube's own type takes kilobytes.
 
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+
+use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::DecodeError;
 use crate::object::{Id, KeyRef, Object, Owner};
 
 /// What a copy of the whole object is written to by a well-known tool: nobody wants to keep it twice.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The metadata of an object, without managed fields, finalizers and the copy that `kubectl apply` leaves in an annotation.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Metadata {
-    #[serde(deserialize_with = "text")]
     namespace: Box<str>,
-    #[serde(deserialize_with = "text")]
     name: Box<str>,
-    #[serde(deserialize_with = "text")]
     uid: Box<str>,
-    #[serde(deserialize_with = "text", rename = "resourceVersion")]
     version: Box<str>,
     generation: Option<i64>,
-    #[serde(deserialize_with = "is_there", rename = "deletionTimestamp")]
     being_deleted: bool,
-    #[serde(deserialize_with = "pairs")]
     labels: Pairs,
-    #[serde(deserialize_with = "pairs")]
     annotations: Pairs,
-    #[serde(deserialize_with = "or_default", rename = "ownerReferences")]
     owners: Box<[OwnerReference]>,
 }
 
 /// Sorted by key.
 type Pairs = Box<[(Box<str>, Box<str>)]>;
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct OwnerReference {
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct OwnerReference {
     api_version: Box<str>,
     kind: Box<str>,
     name: Box<str>,
     uid: Box<str>,
-    controller: Option<bool>,
+    controller: bool,
 }
 
 impl Metadata {
+    /// Reads JSON; nothing, and null, is the default.
+    pub(super) fn read(json: &str) -> Result<Self, DecodeError> {
+        let owned = |pairs: &Listed<'_>| pairs.iter().map(|(key, value)| (key.boxed(), value.boxed())).collect();
+        let fields = Fields::read(json)?;
+        Ok(Self {
+            namespace: fields.namespace.boxed(),
+            name: fields.name.boxed(),
+            uid: fields.uid.boxed(),
+            version: fields.resource_version.boxed(),
+            generation: fields.generation,
+            being_deleted: fields.deletion_timestamp.is_some(),
+            labels: owned(&fields.labels),
+            annotations: owned(&fields.annotations),
+            owners: fields.owners(),
+        })
+    }
+
     /// The name.
     pub fn name(&self) -> &str {
         &self.name
@@ -79,9 +92,7 @@ impl Object for Metadata {
     }
 
     fn each_owner(&self, f: &mut dyn FnMut(Owner<'_>)) {
-        for OwnerReference { api_version, kind, name, uid, controller } in &self.owners {
-            f(Owner { api_version, kind, name, uid, controller: controller.unwrap_or_default() });
-        }
+        self.owners.iter().for_each(|owner| f(owner.lend()));
     }
 
     fn generation(&self) -> Option<i64> {
@@ -98,19 +109,210 @@ fn find<'p>(pairs: &'p Pairs, key: &str) -> Option<&'p str> {
     Some(&pairs[at].1)
 }
 
-fn or_default<'de, D: Deserializer<'de>, V: Deserialize<'de> + Default>(deserializer: D) -> Result<V, D::Error> {
-    Ok(Option::<V>::deserialize(deserializer)?.unwrap_or_default())
+/// Metadata as it stands in JSON, nothing copied that need not be. Of a key that comes twice, the last counts, as everywhere.
+#[derive(Default)]
+pub(super) struct Fields<'a> {
+    pub(super) namespace: Text<'a>,
+    pub(super) name: Text<'a>,
+    pub(super) uid: Text<'a>,
+    pub(super) resource_version: Text<'a>,
+    pub(super) generation: Option<i64>,
+    pub(super) deletion_timestamp: Option<IgnoredAny>,
+    pub(super) labels: Listed<'a>,
+    pub(super) annotations: Listed<'a>,
+    owner_references: Option<Vec<OwnerFields<'a>>>,
 }
 
-fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<str>, D::Error> {
-    or_default(deserializer)
+#[derive(Default)]
+struct OwnerFields<'a> {
+    api_version: Text<'a>,
+    kind: Text<'a>,
+    name: Text<'a>,
+    uid: Text<'a>,
+    controller: Option<bool>,
 }
 
-fn is_there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    Ok(Option::<serde::de::IgnoredAny>::deserialize(deserializer)?.is_some())
+impl<'a> Members<'a> for Fields<'a> {
+    fn member<A: MapAccess<'a>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "namespace" => self.namespace = map.next_value()?,
+            "name" => self.name = map.next_value()?,
+            "uid" => self.uid = map.next_value()?,
+            "resourceVersion" => self.resource_version = map.next_value()?,
+            "generation" => self.generation = map.next_value()?,
+            "deletionTimestamp" => self.deletion_timestamp = map.next_value()?,
+            "labels" => self.labels = map.next_value()?,
+            "annotations" => self.annotations = map.next_value()?,
+            "ownerReferences" => {
+                self.owner_references = map
+                    .next_value::<Option<Vec<Read<OwnerFields<'a>>>>>()?
+                    .map(|owners| owners.into_iter().map(|Read(owner)| owner).collect());
+            }
+            _ => _ = map.next_value::<IgnoredAny>()?,
+        }
+        Ok(())
+    }
 }
 
-fn pairs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pairs, D::Error> {
-    let map: std::collections::BTreeMap<Box<str>, Box<str>> = or_default(deserializer)?;
-    Ok(map.into_iter().filter(|(key, _)| &**key != LAST_APPLIED).collect())
+impl<'a> Members<'a> for OwnerFields<'a> {
+    fn member<A: MapAccess<'a>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "apiVersion" => self.api_version = map.next_value()?,
+            "kind" => self.kind = map.next_value()?,
+            "name" => self.name = map.next_value()?,
+            "uid" => self.uid = map.next_value()?,
+            "controller" => self.controller = map.next_value()?,
+            _ => _ = map.next_value::<IgnoredAny>()?,
+        }
+        Ok(())
+    }
+}
+
+/// Something with members: what derives make of a struct refuses those that come twice.
+trait Members<'a>: Default {
+    /// Takes the value of a key.
+    fn member<A: MapAccess<'a>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error>;
+}
+
+/// An object that is read member by member.
+struct Read<M>(M);
+
+impl<'de, M: Members<'de>> Deserialize<'de> for Read<M> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader<M>(M);
+        impl<'de, M: Members<'de>> Visitor<'de> for Reader<M> {
+            type Value = Read<M>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Read<M>, A::Error> {
+                while let Some(key) = map.next_key::<Text<'de>>()? {
+                    self.0.member(&key, &mut map)?;
+                }
+                Ok(Read(self.0))
+            }
+        }
+        deserializer.deserialize_map(Reader(M::default()))
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// Reads JSON; nothing, and null, is the default.
+    pub(super) fn read(json: &'a str) -> Result<Self, DecodeError> {
+        if json.is_empty() {
+            return Ok(Self::default());
+        }
+        let read = serde_json::from_str::<Option<Read<Self>>>(json)?;
+        let mut fields = read.map(|Read(fields)| fields).unwrap_or_default();
+        fields.annotations.0.retain(|(key, _)| &**key != LAST_APPLIED);
+        Ok(fields)
+    }
+
+    pub(super) fn owners(&self) -> Box<[OwnerReference]> {
+        let owned = |owner: &OwnerFields<'_>| OwnerReference {
+            api_version: owner.api_version.boxed(),
+            kind: owner.kind.boxed(),
+            name: owner.name.boxed(),
+            uid: owner.uid.boxed(),
+            controller: owner.controller.unwrap_or_default(),
+        };
+        self.owner_references.iter().flatten().map(owned).collect()
+    }
+}
+
+impl OwnerReference {
+    pub(super) fn lend(&self) -> Owner<'_> {
+        let Self { api_version, kind, name, uid, controller } = self;
+        Owner { api_version, kind, name, uid, controller: *controller }
+    }
+}
+
+/// A text; null is none, as with every field of Kubernetes.
+#[derive(Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Text<'a>(Cow<'a, str>);
+
+impl Text<'_> {
+    fn boxed(&self) -> Box<str> {
+        Box::from(&*self.0)
+    }
+}
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Text<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+
+            fn visit_unit<E>(self) -> Result<Text<'de>, E> {
+                Ok(Text::default())
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+/// Labels or annotations, sorted by key; of a key that comes twice, the last.
+#[derive(Default)]
+pub(super) struct Listed<'a>(Vec<(Text<'a>, Text<'a>)>);
+
+impl<'a> Deref for Listed<'a> {
+    type Target = [(Text<'a>, Text<'a>)];
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Listed<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Listed<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of texts")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Listed<'de>, A::Error> {
+                let mut pairs: Vec<(Text<'de>, Text<'de>)> = Vec::with_capacity(8);
+                while let Some((key, value)) = map.next_entry::<Text<'de>, Text<'de>>()? {
+                    pairs.push((key, value));
+                }
+                if !pairs.is_sorted_by(|(one, _), (next, _)| one < next) {
+                    // The later ones first, so that they are what stays.
+                    pairs.reverse();
+                    pairs.sort_by(|(one, _), (other, _)| one.cmp(other));
+                    pairs.dedup_by(|(later, _), (kept, _)| later == kept);
+                }
+                Ok(Listed(pairs))
+            }
+
+            fn visit_unit<E>(self) -> Result<Listed<'de>, E> {
+                Ok(Listed::default())
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
 }

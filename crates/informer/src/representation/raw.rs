@@ -1,141 +1,207 @@
-//! The JSON of one object, and how it is read.
+//! The JSON of one object, ready to be read.
 
-use std::cell::Cell;
+use std::borrow::Cow;
+use std::ops::Range;
 
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
-use super::DecodeError;
-use super::watched::{Watched, watched};
+use super::cut::{Parts, parts};
+use super::scan::is_blank;
+use super::{DecodeError, Metadata};
 
-/// The JSON of one object, and how to read it.
+/// The JSON of one object as a server sent it, but for managed fields, and of the kind it should be.
 ///
 /// ```
-/// use kube_informer::representation::{ManagedFields, Raw};
-/// use serde_json::Value;
+/// use kube_informer::representation::Raw;
+/// use serde_json::{Value, json};
 ///
-/// let json = br#"{"metadata": {"name": "a", "managedFields": [{"manager": "kubectl"}]}}"#;
-/// let object: Value = Raw::new(json).deserialize()?;
-/// assert!(object["metadata"]["managedFields"].is_null());
-///
-/// let whole: Value = Raw::new(json).managed_fields(ManagedFields::Keep).deserialize()?;
-/// assert_eq!(whole["metadata"]["managedFields"][0]["manager"], "kubectl");
+/// let raw = Raw::new(br#"{"metadata": {"name": "a", "managedFields": [{"manager": "kubectl"}]}}"#)?;
+/// assert_eq!(raw.deserialize::<Value>()?, json!({"metadata": {"name": "a"}}));
+/// assert_eq!(raw.metadata()?.name(), "a");
 /// # Ok::<(), kube_informer::representation::DecodeError>(())
 /// ```
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub struct Raw<'a> {
-    json: &'a [u8],
-    managed_fields: ManagedFields,
-    types: Option<Types<'a>>,
+    json: Cow<'a, str>,
+    metadata: Range<usize>,
 }
 
 /// Whether `metadata.managedFields` is read at all. It is half of a Pod's memory and few programs look at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ManagedFields {
-    /// Skipped while decoding.
+    /// Cut out before anything is decoded.
     #[default]
     Skip,
     /// Decoded and kept.
     Keep,
 }
 
-/// What kind of object it must be, and whether that has been looked at.
-#[derive(Debug, Clone, Copy)]
-struct Types<'a> {
-    api_version: &'a str,
-    kind: &'a str,
-    checked: Option<&'a Cell<bool>>,
+/// What the objects of a collection are: another kind is refused, and an object that does not say what it is, as items of a
+/// list do not, is read as if it did.
+#[derive(Debug, Clone)]
+pub(crate) struct Types {
+    api_version: String,
+    pub(crate) kind: String,
+    /// Both as the first members of an object.
+    members: String,
 }
 
 impl<'a> Raw<'a> {
-    /// The object in `json`, its managed fields to be skipped.
-    pub fn new(json: &'a [u8]) -> Self {
-        Self { json, managed_fields: ManagedFields::Skip, types: None }
+    /// An object of whatever kind, without managed fields.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when the bytes are no UTF-8, or no object. Of most of it only brackets and quotes are looked at:
+    /// whether all of it is JSON turns out when it is read.
+    pub fn new(json: &'a [u8]) -> Result<Self, DecodeError> {
+        Self::read(json, ManagedFields::Skip, None, String::new())
     }
 
-    /// The same bytes, read with or without managed fields.
-    #[must_use]
-    pub fn managed_fields(self, managed_fields: ManagedFields) -> Self {
-        Self { managed_fields, ..self }
-    }
-
-    /// The same bytes, of which it is known what kind of object they are: another kind is refused, and an object that does
-    /// not say what it is, as items of a list do not, is read as if it did.
-    #[must_use]
-    pub fn of_kind(self, api_version: &'a str, kind: &'a str) -> Self {
-        Self { types: Some(Types { api_version, kind, checked: None }), ..self }
-    }
-
-    /// The bytes as the server sent them.
-    pub fn json(&self) -> &'a [u8] {
-        self.json
-    }
-
-    /// True if managed fields are wanted.
-    #[cfg(feature = "compact")]
-    pub(super) fn keeps_managed_fields(&self) -> bool {
-        self.managed_fields == ManagedFields::Keep
-    }
-
-    /// For who has looked at the kind without [`deserialize`](Self::deserialize): refuses another one. None is fine.
-    #[cfg(feature = "compact")]
-    pub(super) fn check_kind(&self, got: Option<&str>) -> Result<(), DecodeError> {
-        let Some(types) = self.types else { return Ok(()) };
-        if let Some(checked) = types.checked {
-            checked.set(true);
+    /// An object of a collection. What has to be written anew goes into the buffer, which [`into_buffer`](Self::into_buffer) gives
+    /// back: pieces of memory this large, taken and given back for each object, leave holes between what is kept.
+    pub(crate) fn read(
+        json: &'a [u8],
+        managed_fields: ManagedFields,
+        types: Option<&Types>,
+        buffer: String,
+    ) -> Result<Self, DecodeError> {
+        // One check up front is cheaper than one for every text.
+        let json = std::str::from_utf8(json).map_err(|_| DecodeError::NotUtf8)?;
+        let found = if has_control_characters(json) { None } else { parts(json) };
+        let Some(mut found) = found else { return Self::read_slowly(json, managed_fields, types) };
+        found.managed_fields = found.managed_fields.filter(|_| managed_fields == ManagedFields::Skip);
+        let Some(types) = types else { return Ok(Self::spliced(json, found, "", buffer)) };
+        if found.kind.as_ref().is_some_and(|kind| !types.is_kind(&json[kind.clone()])) {
+            return Self::read_slowly(json, managed_fields, Some(types));
         }
-        match got.filter(|got| !got.is_empty() && *got != types.kind) {
-            Some(got) => Err(DecodeError::WrongKind { expected: types.kind.to_owned(), got: got.to_owned() }),
-            None => Ok(()),
+        let is_text = |json: &str| json.starts_with('"') && json != r#""""#;
+        let says_its_api = found.api_version.as_ref().is_some_and(|at| is_text(&json[at.clone()]));
+        match (says_its_api, found.kind.is_some()) {
+            (true, true) => Ok(Self::spliced(json, found, "", buffer)),
+            (false, false) if found.api_version.is_none() && !found.is_empty(json) => {
+                Ok(Self::spliced(json, found, &types.members, buffer))
+            }
+            _ => Self::read_slowly(json, managed_fields, Some(types)),
         }
+    }
+
+    /// The same text without managed fields, and with something more before its first member.
+    fn spliced(json: &'a str, parts: Parts, more: &str, mut text: String) -> Self {
+        let Parts { members, metadata, managed_fields, .. } = parts;
+        let metadata = metadata.unwrap_or_default();
+        if more.is_empty() && managed_fields.is_none() {
+            return Self { json: Cow::Borrowed(json), metadata };
+        }
+        let cut = managed_fields.unwrap_or(members..members);
+        text.clear();
+        text.reserve(json.len() + more.len() - cut.len());
+        for part in [&json[..members], more, &json[members..cut.start], &json[cut.end..]] {
+            text.push_str(part);
+        }
+        let metadata = match metadata.is_empty() {
+            true => 0..0,
+            false => metadata.start + more.len()..metadata.end + more.len() - cut.len(),
+        };
+        Self { json: Cow::Owned(text), metadata }
+    }
+
+    /// Something unusual: bytes that no JSON has, keys twice or with escapes, another kind, or no object at all. It is read properly, and written
+    /// again.
+    fn read_slowly(json: &str, managed_fields: ManagedFields, types: Option<&Types>) -> Result<Self, DecodeError> {
+        let mut object: Map<String, Value> = serde_json::from_str(json)?;
+        if let (ManagedFields::Skip, Some(Value::Object(metadata))) = (managed_fields, object.get_mut("metadata")) {
+            metadata.remove("managedFields");
+        }
+        if let Some(Types { api_version, kind, .. }) = types {
+            for (name, expected) in [("apiVersion", api_version), ("kind", kind)] {
+                match object.get(name) {
+                    Some(Value::String(said)) if name == "kind" && !said.is_empty() && said != expected => {
+                        return Err(DecodeError::WrongKind { expected: expected.clone(), got: said.clone() });
+                    }
+                    Some(Value::String(said)) if !said.is_empty() => {}
+                    None | Some(Value::Null | Value::String(_)) => {
+                        object.insert(name.to_owned(), expected.clone().into());
+                    }
+                    Some(_) => return Err(DecodeError::Shape(format!("its {name} is no text"))),
+                }
+            }
+        }
+        // Metadata first, so that it is known where it is.
+        let start = r#"{"metadata":"#;
+        let Some(metadata) = object.remove("metadata") else {
+            return Ok(Self { json: Cow::Owned(serde_json::to_string(&object)?), metadata: 0..0 });
+        };
+        let (metadata, rest) = (serde_json::to_string(&metadata)?, serde_json::to_string(&object)?);
+        let comma = if object.is_empty() { "" } else { "," };
+        let json = Cow::Owned([start, &metadata, comma, &rest[1..]].concat());
+        Ok(Self { json, metadata: start.len()..start.len() + metadata.len() })
+    }
+
+    /// A buffer to read the next object with.
+    #[cfg(feature = "kube")]
+    pub(crate) fn into_buffer(self) -> String {
+        match self.json {
+            Cow::Owned(buffer) if buffer.capacity() <= super::KEPT_BUFFER => buffer,
+            _ => String::new(),
+        }
+    }
+
+    /// The object.
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+
+    /// Reads metadata; an object without any has the default.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] when it is no JSON, or not of this shape.
+    pub fn metadata(&self) -> Result<Metadata, DecodeError> {
+        Metadata::read(self.metadata_json())
+    }
+
+    /// The metadata; empty if there is none.
+    pub(super) fn metadata_json(&self) -> &str {
+        &self.json[self.metadata.clone()]
     }
 
     /// Reads any type that serde can read.
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] when the bytes are no UTF-8, no JSON, of another kind, or not of this shape.
-    pub fn deserialize<D: DeserializeOwned>(self) -> Result<D, DecodeError> {
-        // One UTF-8 check up front is cheaper than one for every string.
-        let text = std::str::from_utf8(self.json).map_err(|_| DecodeError::NotUtf8)?;
-        let mut json = serde_json::Deserializer::from_str(text);
-        let looked = Watched::new(self.types.map(|types| (types.api_version, types.kind)), self.managed_fields);
-        let value = D::deserialize(watched(&mut json, &looked)).and_then(|value| {
-            json.end()?;
-            Ok(value)
-        });
-        if let Some(types) = self.types {
-            if let Some(got) = looked.other_kind() {
-                return Err(DecodeError::WrongKind { expected: types.kind.to_owned(), got });
-            }
-            if let Some(checked) = types.checked {
-                checked.set(true);
-            }
-        }
-        Ok(value?)
+    /// [`DecodeError`] when it is no JSON, or not of this shape.
+    pub fn deserialize<D: DeserializeOwned>(&self) -> Result<D, DecodeError> {
+        Ok(serde_json::from_str(&self.json)?)
     }
 }
 
-/// The bytes, and whether whoever decodes them has looked at their kind.
-#[cfg(feature = "kube")]
-pub(super) struct Checking<'a> {
-    raw: Raw<'a>,
-    checked: Cell<bool>,
-}
-
-#[cfg(feature = "kube")]
-impl<'a> Checking<'a> {
-    pub(super) fn new(raw: Raw<'a>) -> Self {
-        Self { raw, checked: Cell::new(raw.types.is_none()) }
-    }
-
-    pub(super) fn raw(&self) -> Raw<'_> {
-        Raw { types: self.raw.types.map(|types| Types { checked: Some(&self.checked), ..types }), ..self.raw }
-    }
-
-    /// Looks at the kind if nobody did.
-    pub(super) fn finish(&self) -> Result<(), DecodeError> {
-        #[derive(serde::Deserialize)]
-        struct Anything {}
-        if self.checked.get() { Ok(()) } else { self.raw.deserialize::<Anything>().map(drop) }
+/// It may be a Secret: nothing of it is shown.
+impl std::fmt::Debug for Raw<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Raw").field("bytes", &self.json.len()).finish_non_exhaustive()
     }
 }
+
+impl Types {
+    #[cfg(feature = "kube")]
+    pub(crate) fn new(api_version: String, kind: String) -> Self {
+        let [as_api_version, as_kind] = [&api_version, &kind].map(|text| Value::from(text.as_str()));
+        let members = format!(r#""apiVersion":{as_api_version},"kind":{as_kind},"#);
+        Self { api_version, kind, members }
+    }
+
+    /// True if a JSON text is this kind, as most objects say it.
+    fn is_kind(&self, json: &str) -> bool {
+        json.strip_prefix('"').and_then(|kind| kind.strip_suffix('"')) == Some(&self.kind)
+    }
+}
+
+/// True if there is a byte that no JSON has, wherever it stands. Cheap, and what a line gone bad on the way often has.
+fn has_control_characters(json: &str) -> bool {
+    // Without a way out, so that many bytes are looked at in one step.
+    json.bytes().fold(false, |found, byte| found | (byte < b' ' && !is_blank(byte)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -89,14 +89,8 @@ impl<P: DeserializeOwned + Send + Sync + 'static> Decode for View<P> {
 
     fn decoder(_: &ResourceType) {}
 
-    fn decode((): &(), raw: Raw<'_>) -> Result<Self, DecodeError> {
-        #[derive(serde::Deserialize)]
-        struct Named {
-            #[serde(default)]
-            metadata: Metadata,
-        }
-        let Named { metadata } = raw.deserialize()?;
-        Ok(Self { metadata, value: raw.deserialize()? })
+    fn decode((): &(), raw: &Raw<'_>) -> Result<Self, DecodeError> {
+        Ok(Self { metadata: raw.metadata()?, value: raw.deserialize()? })
     }
 }
 

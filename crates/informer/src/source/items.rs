@@ -1,22 +1,23 @@
 //! Cuts the items of a list out of its body as it arrives, so that the body is never held as a whole.
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
+use super::lines::whole;
 use super::{ListEnd, SourceError};
 use crate::object::ResourceVersion;
-use crate::representation::without_values;
+use crate::representation::{Passing, is_blank, without_values};
 
 /// Collects bytes and hands out the items of a list, and in the end what the list says of itself.
 ///
-/// State is kept across chunks: each byte is looked at once, however the body is cut. Holds at most one item, and that
-/// no larger than the limit.
+/// State is kept across chunks: each byte is looked at once, however the body is cut. An item inside one chunk is a slice of
+/// it; only what straddles chunks is copied. Holds at most one unfinished item, and that no larger than the limit.
 pub(crate) struct ItemSplitter {
     limit: usize,
-    /// Bytes that are not handed out yet, from the start of the value being read.
-    pending: BytesMut,
-    /// How much of `pending` has been looked at.
-    seen: usize,
+    /// The start of a value whose end has not come yet.
+    partial: BytesMut,
+    /// What has come and is not looked at yet.
+    chunk: Bytes,
     place: Place,
     /// The key whose value is read now, if the place is inside the list object.
     key: String,
@@ -58,8 +59,7 @@ enum Place {
     /// In a value that is kept until its end.
     Value {
         of: Of,
-        depth: usize,
-        text: Text,
+        passing: Passing,
     },
     /// Behind the closing brace.
     Done,
@@ -70,13 +70,6 @@ enum Of {
     Key,
     Field,
     Item,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Text {
-    Outside,
-    Inside,
-    Escaped,
 }
 
 /// What a list says of itself.
@@ -100,17 +93,18 @@ impl ItemSplitter {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
-            pending: BytesMut::new(),
-            seen: 0,
+            partial: BytesMut::new(),
+            chunk: Bytes::new(),
             place: Place::Start,
             key: String::new(),
             envelope: Envelope::default(),
         }
     }
 
-    /// Takes the next chunk of the body.
-    pub(crate) fn push(&mut self, chunk: &Bytes) {
-        self.pending.extend_from_slice(chunk);
+    /// Takes the next chunk of the body. The items of the one before must have been taken out.
+    pub(crate) fn push(&mut self, chunk: Bytes) {
+        debug_assert!(self.chunk.is_empty(), "items are taken out before more bytes come");
+        self.chunk = chunk;
     }
 
     /// The next whole item, or `None` until more bytes come.
@@ -120,8 +114,8 @@ impl ItemSplitter {
     /// [`SourceError::NotAList`] if the body is something else, [`SourceError::TooLarge`] if an item is over the limit.
     pub(crate) fn next(&mut self) -> Result<Option<Bytes>, SourceError> {
         loop {
-            if let Place::Value { of, depth, text } = self.place {
-                let Some(value) = self.rest_of_value(depth, text, of)? else { return Ok(None) };
+            if let Place::Value { of, passing } = self.place {
+                let Some(value) = self.rest_of_value(of, passing)? else { return Ok(None) };
                 match of {
                     Of::Item => {
                         self.place = Place::AfterItem;
@@ -138,9 +132,9 @@ impl ItemSplitter {
                 }
                 continue;
             }
-            let blank = self.pending.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-            self.pending.advance(blank);
-            let Some(&byte) = self.pending.first() else { return Ok(None) };
+            let blank = self.chunk.iter().take_while(|byte| is_blank(**byte)).count();
+            self.chunk.advance(blank);
+            let Some(&byte) = self.chunk.first() else { return Ok(None) };
             self.step(byte)?;
         }
     }
@@ -175,7 +169,7 @@ impl ItemSplitter {
 
     /// One byte between values.
     fn step(&mut self, byte: u8) -> Result<(), SourceError> {
-        let value = |of| Place::Value { of, depth: 0, text: Text::Outside };
+        let value = |of| Place::Value { of, passing: Passing::from(byte) };
         let (place, consumed) = match (self.place, byte) {
             (Place::Start, b'{') => (Place::FirstKey, true),
             (Place::FirstKey | Place::Key, b'"') => (value(Of::Key), false),
@@ -194,60 +188,35 @@ impl ItemSplitter {
         };
         self.place = place;
         if consumed {
-            self.pending.advance(1);
+            self.chunk.advance(1);
         }
         Ok(())
     }
 
-    /// Looks for the end of the value at the start of `pending`, going on where the last look ended.
-    fn rest_of_value(&mut self, mut depth: usize, mut text: Text, of: Of) -> Result<Option<Bytes>, SourceError> {
-        let mut at = self.seen;
-        let mut end = None;
-        while at < self.pending.len() && end.is_none() {
-            let byte = self.pending[at];
-            match text {
-                Text::Escaped => text = Text::Inside,
-                Text::Inside => {
-                    // Most bytes are inside strings, and most of those can be passed over at once.
-                    let Some(skip) = memchr::memchr2(b'"', b'\\', &self.pending[at..]) else {
-                        at = self.pending.len();
-                        break;
-                    };
-                    at += skip;
-                    text = if self.pending[at] == b'"' { Text::Outside } else { Text::Escaped };
-                    if text == Text::Outside && depth == 0 {
-                        end = Some(at + 1);
-                    }
-                }
-                Text::Outside => match byte {
-                    b'"' => text = Text::Inside,
-                    b'{' | b'[' => depth += 1,
-                    b'}' | b']' if depth == 1 => end = Some(at + 1),
-                    // A bare word or number ends where something else begins.
-                    b'}' | b']' | b',' if depth == 0 => end = Some(at),
-                    b'}' | b']' => depth -= 1,
-                    byte if depth == 0 && byte.is_ascii_whitespace() => end = Some(at),
-                    _ => {}
-                },
-            }
-            at += 1;
-        }
-        if end.unwrap_or(at) > self.limit {
+    /// The value that is being passed over, once its end has come.
+    fn rest_of_value(&mut self, of: Of, mut passing: Passing) -> Result<Option<Bytes>, SourceError> {
+        let end = passing.end_in(&self.chunk);
+        if self.partial.len() + end.unwrap_or(self.chunk.len()) > self.limit {
             return Err(SourceError::TooLarge { limit: self.limit });
         }
         let Some(end) = end else {
-            self.seen = at;
-            self.place = Place::Value { of, depth, text };
+            self.partial.extend_from_slice(&self.chunk);
+            self.chunk.clear();
+            self.place = Place::Value { of, passing };
             return Ok(None);
         };
-        self.seen = 0;
-        Ok(Some(self.pending.split_to(end).freeze()))
+        let value = self.chunk.split_to(end);
+        if self.partial.is_empty() {
+            return Ok(Some(value));
+        }
+        self.partial.extend_from_slice(&value);
+        Ok(Some(whole(&mut self.partial)))
     }
 
     fn field(&mut self, value: &[u8]) -> Result<(), SourceError> {
         match self.key.as_str() {
-            "kind" => self.envelope.kind = serde_json::from_slice(value).map_err(|error| not_a_list(&error))?,
-            "metadata" => self.envelope.metadata = serde_json::from_slice(value).map_err(|error| not_a_list(&error))?,
+            "kind" => self.envelope.kind = read::<Option<String>>(value)?.unwrap_or_default(),
+            "metadata" => self.envelope.metadata = read(value)?,
             // An empty list may say `null`.
             "items" if value == b"null" => self.has_items()?,
             "items" => return Err(SourceError::NotAList("its items are not an array".to_owned())),
@@ -266,6 +235,12 @@ impl ItemSplitter {
     }
 }
 
+/// Of a key that comes twice, the last counts, as everywhere.
+fn read<T: DeserializeOwned>(value: &[u8]) -> Result<T, SourceError> {
+    let properly = |_| serde_json::from_value(serde_json::from_slice(value)?);
+    serde_json::from_slice(value).or_else(properly).map_err(|error| not_a_list(&error))
+}
+
 fn not_a_list(error: &serde_json::Error) -> SourceError {
     SourceError::NotAList(without_values(error))
 }
@@ -279,7 +254,7 @@ mod tests {
     fn split(body: &[u8], chunk: usize) -> Result<(Vec<Value>, ListEnd), SourceError> {
         let (mut splitter, mut items) = (ItemSplitter::new(1000), Vec::new());
         for chunk in body.chunks(chunk.max(1)) {
-            splitter.push(&Bytes::copy_from_slice(chunk));
+            splitter.push(Bytes::copy_from_slice(chunk));
             while let Some(item) = splitter.next()? {
                 items.push(serde_json::from_slice(&item).unwrap_or(Value::Null));
             }
@@ -291,7 +266,7 @@ mod tests {
     fn a_list_of_another_kind_is_refused_where_the_kind_is_known() {
         let finish = |kind: &str, strict| {
             let mut splitter = ItemSplitter::new(1000);
-            splitter.push(&Bytes::from(format!(r#"{{"kind":"{kind}","items":[]}}"#)));
+            splitter.push(Bytes::from(format!(r#"{{"kind":"{kind}","items":[]}}"#)));
             assert!(splitter.next().unwrap().is_none());
             splitter.finish(&ExpectedKind { list: "PodList".to_owned(), strict })
         };
@@ -299,6 +274,12 @@ mod tests {
         assert!(matches!(finish("SecretList", true), Err(SourceError::WrongKind { .. })));
         assert!(finish("Pods", false).is_ok());
         assert!(matches!(finish("PartialObjectMetadataList", false), Err(SourceError::WrongKind { .. })));
+    }
+
+    #[test]
+    fn what_a_list_says_twice_counts_the_last_time_and_a_kind_may_be_null() {
+        let body = br#"{"kind":null,"metadata":{"resourceVersion":"1","resourceVersion":"2"},"items":[]}"#;
+        assert_eq!(split(body, 10).unwrap(), (Vec::new(), end("2")));
     }
 
     fn end(version: &str) -> ListEnd {

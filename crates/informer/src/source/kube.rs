@@ -26,7 +26,7 @@ use super::{
     WatchStream,
 };
 use crate::object::{ResourceType, ResourceVersion};
-use crate::representation::{Decode, DecodeError, Identity, Kind, ManagedFields};
+use crate::representation::{Decode, DecodeError, Identity, Kind, ManagedFields, Types};
 use crate::settings::{InformerOptions, Selection, SelectionError};
 
 /// Objects above this size are refused unless said otherwise: 32 MiB.
@@ -152,7 +152,12 @@ impl<T: Decode> KubeSource<T> {
             false => (self.resource.api_version(), kind.clone()),
         };
         let managed_fields = self.selection.managed_fields.unwrap_or(ManagedFields::Skip);
-        Reader { api_version, kind, managed_fields, decoder: self.decoder.clone() }
+        Reader {
+            types: Types::new(api_version, kind),
+            managed_fields,
+            decoder: self.decoder.clone(),
+            buffer: String::new(),
+        }
     }
 
     fn expected_kind(&self) -> ExpectedKind {
@@ -278,7 +283,7 @@ impl<T: Decode> ListBody<T> {
                 };
             }
             match next_chunk(&mut self.body, &self.meter).await? {
-                Some(chunk) => splitter.push(&chunk),
+                Some(chunk) => splitter.push(chunk),
                 None => {
                     let Some(splitter) = self.splitter.take() else { return Ok(None) };
                     let end = splitter.finish(&self.expected)?;

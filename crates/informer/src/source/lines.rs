@@ -3,6 +3,7 @@
 use bytes::{Buf as _, Bytes, BytesMut};
 
 use super::SourceError;
+use crate::representation::KEPT_BUFFER;
 
 /// Collects bytes and hands out whole lines, without their line ends.
 ///
@@ -48,7 +49,7 @@ impl Lines {
             self.chunk.advance(1);
             if !self.partial.is_empty() {
                 self.partial.extend_from_slice(&line);
-                line = self.partial.split().freeze();
+                line = whole(&mut self.partial);
             }
             if !line.trim_ascii().is_empty() {
                 return Ok(Some(line));
@@ -60,6 +61,11 @@ impl Lines {
     pub(crate) fn is_at_line_end(&self) -> bool {
         self.partial.trim_ascii().is_empty()
     }
+}
+
+/// Takes out what has been collected. Where that was much, its buffer goes with it: it would stay as long as the watch.
+pub(super) fn whole(partial: &mut BytesMut) -> Bytes {
+    if partial.len() > KEPT_BUFFER { std::mem::take(partial).freeze() } else { partial.split().freeze() }
 }
 
 #[cfg(test)]
@@ -86,6 +92,17 @@ mod tests {
             expected.retain(|line| !line.trim_ascii().is_empty());
             prop_assert_eq!(lines(&text, chunk, 1000).unwrap(), (expected, rest.trim_ascii().is_empty()));
         }
+    }
+
+    #[test]
+    fn the_buffer_of_a_huge_line_is_not_kept() {
+        let mut lines = Lines::new(usize::MAX);
+        for chunk in [&vec![b'x'; 2 * KEPT_BUFFER][..], b"x\n"] {
+            lines.push(Bytes::copy_from_slice(chunk));
+            drop(lines.next().unwrap());
+        }
+        lines.partial.reserve(1);
+        assert!(lines.partial.capacity() < KEPT_BUFFER, "{} bytes", lines.partial.capacity());
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! A vector of small chunks that can be cloned in constant time.
 //!
-//! Chunks live in wide nodes, nodes in a root; each level is an `Arc`. A clone shares the root. A writer changes what only
-//! it holds in place, and copies a path of three small vectors the first time it touches one that a clone still shares.
+//! Chunks live in wide nodes, nodes in a root; each of those is an `Arc`, and a chunk is something that is cheap to clone, such
+//! as one. A clone shares the root. A writer changes what only it holds in place, and copies a path of two small vectors the
+//! first time it touches one that a clone still shares.
 
 use std::sync::Arc;
 
 /// How many chunks a node holds.
 const NODE: usize = 64;
 
-type Node<C> = Vec<Arc<C>>;
+type Node<C> = Vec<C>;
 
 #[derive(Debug, Clone)]
 pub(super) struct Chunks<C> {
@@ -26,23 +27,23 @@ impl<C: Clone> Chunks<C> {
     }
 
     pub(super) fn get(&self, at: usize) -> Option<&C> {
-        self.nodes.get(at / NODE)?.get(at % NODE).map(|chunk| &**chunk)
+        self.nodes.get(at / NODE)?.get(at % NODE)
     }
 
-    /// The chunk, to be changed: copied first if a clone still shares it.
+    /// The chunk, to be changed.
     pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut C> {
         if at >= self.len {
             return None;
         }
         let node = Arc::make_mut(Arc::make_mut(&mut self.nodes).get_mut(at / NODE)?);
-        node.get_mut(at % NODE).map(Arc::make_mut)
+        node.get_mut(at % NODE)
     }
 
     pub(super) fn push(&mut self, chunk: C) {
         let nodes = Arc::make_mut(&mut self.nodes);
         match nodes.last_mut().filter(|node| node.len() < NODE) {
-            Some(node) => Arc::make_mut(node).push(Arc::new(chunk)),
-            None => nodes.push(Arc::new(vec![Arc::new(chunk)])),
+            Some(node) => Arc::make_mut(node).push(chunk),
+            None => nodes.push(Arc::new(vec![chunk])),
         }
         self.len += 1;
     }
@@ -52,10 +53,10 @@ impl<C: Clone> Chunks<C> {
         let chunk = Arc::make_mut(nodes.last_mut()?).pop()?;
         nodes.pop_if(|node| node.is_empty());
         self.len -= 1;
-        Some(Arc::unwrap_or_clone(chunk))
+        Some(chunk)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &C> {
-        self.nodes.iter().flat_map(|node| node.iter()).map(|chunk| &**chunk)
+        self.nodes.iter().flat_map(|node| node.iter())
     }
 }

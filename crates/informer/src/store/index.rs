@@ -9,6 +9,7 @@ use foldhash::fast::FixedState;
 
 use super::Store;
 use super::slots::{Slot, Slots};
+use super::state::State;
 use super::table::Table;
 use crate::object::{Object, ObjectKey};
 
@@ -98,7 +99,9 @@ impl<T: Object> Index<T> {
 
     /// The objects that have a value, in no particular order.
     pub fn get(&self, value: &str) -> Vec<Arc<T>> {
-        self.store.read(|state| state.members(&state.indexes[self.at], value).cloned().collect())
+        // Of a copy, which takes constant time: the writer does not wait while many objects are collected.
+        let state = self.store.read(State::clone);
+        state.members(&state.indexes[self.at], value).cloned().collect()
     }
 
     /// How many objects have a value.
@@ -108,8 +111,8 @@ impl<T: Object> Index<T> {
 
     /// Every value that some object has, sorted.
     pub fn values(&self) -> Vec<String> {
-        let mut values: Vec<String> =
-            self.store.read(|state| state.indexes[self.at].values().map(ToOwned::to_owned).collect());
+        let state = self.store.read(State::clone);
+        let mut values: Vec<String> = state.indexes[self.at].values().map(ToOwned::to_owned).collect();
         values.sort_unstable();
         values
     }
@@ -138,14 +141,14 @@ pub(super) struct IndexState {
     name: Arc<str>,
     kind: TypeId,
     postings: Slots<Posting>,
-    by_value: Table<Slot>,
+    by_value: Table,
 }
 
 /// A value, and the objects that have it.
 #[derive(Clone)]
 struct Posting {
     value: Arc<str>,
-    members: Table<Slot>,
+    members: Table,
 }
 
 impl IndexState {
@@ -168,7 +171,7 @@ impl IndexState {
     pub(super) fn slots<'s>(&'s self, hasher: &FixedState, value: &str) -> impl Iterator<Item = Slot> + use<'s> {
         let number = self.number(hash(hasher, value), value);
         let posting = number.and_then(|number| self.postings.get(number));
-        posting.into_iter().flat_map(|posting| posting.members.iter().copied())
+        posting.into_iter().flat_map(|posting| posting.members.iter())
     }
 
     pub(super) fn count(&self, hasher: &FixedState, value: &str) -> usize {
@@ -202,16 +205,16 @@ impl IndexState {
     /// Takes an object away from those that have a value.
     pub(super) fn leave(&mut self, hasher: &FixedState, number: Slot, slot: Slot) {
         let Some(posting) = self.postings.get_mut(number) else { return };
-        posting.members.remove(scatter(slot), |&known| known == slot);
+        posting.members.remove(scatter(slot), |known| known == slot);
         if posting.members.is_empty()
             && let Some(posting) = self.postings.remove(number)
         {
-            self.by_value.remove(hash(hasher, &posting.value), |&known| known == number);
+            self.by_value.remove(hash(hasher, &posting.value), |known| known == number);
         }
     }
 
     fn number(&self, hash: u32, value: &str) -> Option<Slot> {
-        self.by_value.get(hash, |&number| self.value(number) == Some(value)).copied()
+        self.by_value.get(hash, |number| (self.value(number) == Some(value)).then_some(number))
     }
 }
 

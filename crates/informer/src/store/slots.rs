@@ -1,16 +1,20 @@
 //! Entries by number. Whoever refers to an entry by its number need not be told when the entry is replaced.
 
+use std::sync::Arc;
+
 use super::chunks::Chunks;
 
 /// How many places a chunk has.
 const CHUNK: usize = 32;
+/// So many chunks are made at once, at most.
+const AT_ONCE: u32 = 64;
 /// No chunk.
 const NONE: u32 = u32::MAX;
 
 /// The number of an entry, which it keeps until it is removed.
 pub(super) type Slot = u32;
 
-/// Entries by number, cloned in constant time. A chunk that holds nothing takes no memory for its places.
+/// Entries by number, cloned in constant time. A chunk that has become empty takes no memory for its places.
 #[derive(Debug, Clone)]
 pub(super) struct Slots<E> {
     chunks: Chunks<Chunk<E>>,
@@ -21,11 +25,14 @@ pub(super) struct Slots<E> {
 
 #[derive(Debug, Clone)]
 struct Chunk<E> {
-    /// At most [`CHUNK`]; those behind the end are free.
-    places: Vec<Option<E>>,
-    taken: usize,
+    /// `None` if it has become empty.
+    places: Option<Arc<Places<E>>>,
+    taken: u32,
     next_free: u32,
 }
+
+/// In one piece of memory: what is read often is found in one step.
+type Places<E> = [Option<E>; CHUNK];
 
 impl<E: Clone> Slots<E> {
     pub(super) fn new() -> Self {
@@ -37,55 +44,57 @@ impl<E: Clone> Slots<E> {
     }
 
     pub(super) fn get(&self, slot: Slot) -> Option<&E> {
-        self.chunks.get(slot as usize / CHUNK)?.places.get(slot as usize % CHUNK)?.as_ref()
+        self.chunks.get(slot as usize / CHUNK)?.places.as_ref()?[slot as usize % CHUNK].as_ref()
     }
 
     pub(super) fn get_mut(&mut self, slot: Slot) -> Option<&mut E> {
-        self.chunks.get_mut(slot as usize / CHUNK)?.places.get_mut(slot as usize % CHUNK)?.as_mut()
+        let places = self.chunks.get_mut(slot as usize / CHUNK)?.places.as_mut()?;
+        Arc::make_mut(places)[slot as usize % CHUNK].as_mut()
     }
 
     /// Puts an entry into a free place.
     pub(super) fn add(&mut self, entry: E) -> Slot {
         if self.free == NONE {
-            self.free = self.chunks.len() as u32;
-            self.chunks.push(Chunk { places: Vec::new(), taken: 0, next_free: NONE });
+            self.grow();
         }
         let number = self.free as usize;
         let Some(chunk) = self.chunks.get_mut(number) else { return NONE };
-        let place = match chunk.places.len() < CHUNK {
-            true => {
-                if chunk.places.is_empty() {
-                    chunk.places.reserve_exact(CHUNK);
-                }
-                chunk.places.push(Some(entry));
-                chunk.places.len() - 1
-            }
-            false => {
-                let place = chunk.places.iter().position(Option::is_none).unwrap_or_default();
-                chunk.places[place] = Some(entry);
-                place
-            }
-        };
+        let places = Arc::make_mut(chunk.places.get_or_insert_with(|| Arc::new([const { None }; CHUNK])));
+        let place = places.iter().position(Option::is_none).unwrap_or_default();
+        places[place] = Some(entry);
         chunk.taken += 1;
-        if chunk.taken == CHUNK {
+        if chunk.taken as usize == CHUNK {
             self.free = std::mem::replace(&mut chunk.next_free, NONE);
         }
         self.len += 1;
         (number * CHUNK + place) as Slot
     }
 
+    /// Makes as many chunks as a part of those there are: made in a row they lie in a row, in few pages of memory, and not each
+    /// between other objects.
+    fn grow(&mut self) {
+        let first = self.chunks.len() as u32;
+        let more = (first / 4).clamp(1, AT_ONCE);
+        for number in first..first + more {
+            let next_free = if number + 1 < first + more { number + 1 } else { NONE };
+            let places = Some(Arc::new([const { None }; CHUNK]));
+            self.chunks.push(Chunk { places, taken: 0, next_free });
+        }
+        self.free = first;
+    }
+
     pub(super) fn remove(&mut self, slot: Slot) -> Option<E> {
         let (number, free) = (slot as usize / CHUNK, self.free);
         self.get(slot)?;
         let chunk = self.chunks.get_mut(number)?;
-        let removed = chunk.places.get_mut(slot as usize % CHUNK)?.take()?;
-        if chunk.taken == CHUNK {
+        let removed = Arc::make_mut(chunk.places.as_mut()?)[slot as usize % CHUNK].take()?;
+        if chunk.taken as usize == CHUNK {
             chunk.next_free = free;
             self.free = number as u32;
         }
         chunk.taken -= 1;
         if chunk.taken == 0 {
-            chunk.places = Vec::new();
+            chunk.places = None;
         }
         self.len -= 1;
         Some(removed)
@@ -93,7 +102,7 @@ impl<E: Clone> Slots<E> {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Slot, &E)> {
         self.chunks.iter().enumerate().flat_map(|(number, chunk)| {
-            let places = chunk.places.iter().enumerate();
+            let places = chunk.places.iter().flat_map(|places| places.iter()).enumerate();
             places.filter_map(move |(place, entry)| Some(((number * CHUNK + place) as Slot, entry.as_ref()?)))
         })
     }
@@ -139,8 +148,8 @@ mod tests {
         let mut slots = Slots::new();
         let all: Vec<Slot> = (0..5000).map(|value| slots.add(value)).collect();
         all.iter().for_each(|&slot| assert!(slots.remove(slot).is_some()));
-        let held = |slots: &Slots<i32>| slots.chunks.iter().map(|chunk| chunk.places.capacity()).sum::<usize>();
-        assert_eq!(held(&slots), 0, "what is free is given back");
+        let held = |slots: &Slots<i32>| slots.chunks.iter().filter(|chunk| chunk.places.is_some()).count();
+        assert!(held(&slots) < 64, "what is free is given back");
         (0..5000).for_each(|value| assert!(slots.add(value) < 5024));
     }
 }

@@ -4,25 +4,28 @@ use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
+use smallvec::SmallVec;
 
 use super::index::{IndexState, Values};
 use super::slots::{Slot, Slots};
 use super::table::Table;
-use crate::object::{KeyRef, ObjectKey, ResourceVersion};
+use crate::object::{KeyRef, ResourceVersion};
 
 /// One state of a store. Cloning takes constant time.
 pub(super) struct State<T> {
     hasher: FixedState,
     entries: Slots<Entry<T>>,
     /// Where each object is, by the hash of its key.
-    by_key: Table<Slot>,
+    by_key: Table,
     pub(super) indexes: Arc<Vec<IndexState>>,
     pub(super) version: Option<ResourceVersion>,
 }
 
 /// An object, its key beside it, and what it is indexed by: nothing of it is worked out twice.
 pub(super) struct Entry<T> {
-    key: ObjectKey,
+    /// Namespace, a slash, and name. In place where it fits: texts by themselves would lie between the objects, each in another
+    /// page of memory.
+    key: SmallVec<[u8; 48]>,
     object: Arc<T>,
     posted: Posted,
 }
@@ -46,8 +49,8 @@ impl<T> State<T> {
     }
 
     pub(super) fn get(&self, key: KeyRef<'_>) -> Option<&Arc<T>> {
-        let slot = self.slot(self.hash(key), key)?;
-        self.entries.get(slot).map(|entry| &entry.object)
+        // In one go: what tells that it is the one stands beside the object.
+        self.by_key.get(self.hash(key), |slot| self.entry(slot, key)).map(|entry| &entry.object)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
@@ -80,8 +83,8 @@ impl<T> State<T> {
             if !wanted(None) {
                 return super::Put::Kept;
             }
-            let posted = Arc::from([]);
-            let slot = self.entries.add(Entry { key: key.into(), object, posted });
+            let posted = Arc::default();
+            let slot = self.entries.add(Entry { key: key_text(key), object, posted });
             self.by_key.add(hash, slot);
             if !values.is_empty() {
                 self.post(slot, values);
@@ -104,7 +107,7 @@ impl<T> State<T> {
         let hash = self.hash(key);
         let slot = self.slot(hash, key)?;
         self.entries.get(slot).filter(|entry| wanted(&entry.object))?;
-        self.by_key.remove(hash, |&known| known == slot);
+        self.by_key.remove(hash, |known| known == slot);
         let Entry { object, posted, .. } = self.entries.remove(slot)?;
         if !posted.is_empty() {
             let indexes = Arc::make_mut(&mut self.indexes);
@@ -141,8 +144,12 @@ impl<T> State<T> {
     }
 
     fn slot(&self, hash: u32, key: KeyRef<'_>) -> Option<Slot> {
-        let same = |&slot: &Slot| self.entries.get(slot).is_some_and(|entry| entry.key == key);
-        self.by_key.get(hash, same).copied()
+        self.by_key.get(hash, |slot| self.entry(slot, key).map(|_| slot))
+    }
+
+    /// The entry, if it has this key.
+    fn entry(&self, slot: Slot, key: KeyRef<'_>) -> Option<&Entry<T>> {
+        self.entries.get(slot).filter(|entry| is_key(&entry.key, key))
     }
 
     /// True if an object is indexed by just these values: most changes leave them as they were.
@@ -157,7 +164,7 @@ impl<T> State<T> {
     /// Has an object indexed by these values, and by no others.
     fn post(&mut self, slot: Slot, values: &Values) {
         let indexes = Arc::make_mut(&mut self.indexes);
-        let before = self.entries.get(slot).map(|entry| entry.posted.clone()).unwrap_or_else(|| Arc::from([]));
+        let before = self.entries.get(slot).map(|entry| entry.posted.clone()).unwrap_or_default();
         let is = |indexes: &[IndexState], posted: (u32, Slot), of: u32, value: &str| {
             posted.0 == of && indexes[of as usize].value(posted.1) == Some(value)
         };
@@ -177,6 +184,16 @@ impl<T> State<T> {
     }
 }
 
+fn key_text(key: KeyRef<'_>) -> SmallVec<[u8; 48]> {
+    let parts = [key.namespace().unwrap_or_default(), "/", key.name()];
+    parts.iter().flat_map(|part| part.bytes()).collect()
+}
+
+fn is_key(text: &[u8], key: KeyRef<'_>) -> bool {
+    let (namespace, name) = (key.namespace().unwrap_or_default().as_bytes(), key.name().as_bytes());
+    text.strip_prefix(namespace).and_then(|rest| rest.strip_prefix(b"/")) == Some(name)
+}
+
 impl<T> Clone for State<T> {
     fn clone(&self) -> Self {
         Self {
@@ -192,5 +209,27 @@ impl<T> Clone for State<T> {
 impl<T> Clone for Entry<T> {
     fn clone(&self) -> Self {
         Self { key: self.key.clone(), object: self.object.clone(), posted: self.posted.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_its_parts_and_the_slash_between_them() {
+        let check = |namespace, name, same| {
+            assert_eq!(
+                is_key(&key_text(KeyRef::new("a", "bc")), KeyRef::new(namespace, name)),
+                same,
+                "{namespace} {name}"
+            );
+        };
+        check("a", "bc", true);
+        check("a/", "c", false);
+        check("a", "bd", false);
+        check("", "a/bc", false);
+        check("b", "bc", false);
+        check("a", "c", false);
     }
 }

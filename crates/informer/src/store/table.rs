@@ -1,38 +1,34 @@
-//! A hash table that can be cloned in constant time.
+//! A hash table of numbers that can be cloned in constant time.
 //!
-//! Entries live in small leaves. The table grows and shrinks one leaf at a time (linear hashing), so that no single write
-//! pays for all entries.
+//! Numbers live in small leaves. The table grows and shrinks one leaf at a time (linear hashing), so that no single write
+//! pays for all of them.
+
+use std::sync::Arc;
 
 use super::chunks::Chunks;
+use super::slots::Slot;
 
-/// How many entries a leaf holds on average. Small enough to copy and to scan, large enough to keep the levels few.
-const LEAF: usize = 24;
+/// How many numbers a leaf holds on average. With the room between them a kilobyte: quick to copy, and all leaves of a large table
+/// together lie in few enough pages of memory that the processor knows where those are.
+const LEAF: usize = 64;
 
+/// Numbers by hash; equality is the caller's, given with each call.
 #[derive(Debug, Clone)]
-struct Hashed<E> {
-    hash: u32,
-    entry: E,
-}
-
-type Leaf<E> = Vec<Hashed<E>>;
-
-/// Entries by hash; equality is the caller's, given with each call.
-#[derive(Debug, Clone)]
-pub(super) struct Table<E> {
-    leaves: Leaves<E>,
+pub(super) struct Table {
+    leaves: Leaves,
     len: usize,
 }
 
 #[derive(Debug, Clone)]
-enum Leaves<E> {
+enum Leaves {
     /// Up to one leaf's worth: index postings mostly have a few members, and should cost little more than those.
-    One(Leaf<E>),
-    Many(Chunks<Leaf<E>>),
+    One(Leaf),
+    Many(Chunks<Leaf>),
 }
 
-impl<E: Clone> Table<E> {
-    pub(super) const fn new() -> Self {
-        Self { leaves: Leaves::One(Vec::new()), len: 0 }
+impl Table {
+    pub(super) fn new() -> Self {
+        Self { leaves: Leaves::One(Leaf::default()), len: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -43,34 +39,30 @@ impl<E: Clone> Table<E> {
         self.len == 0
     }
 
-    pub(super) fn get(&self, hash: u32, same: impl Fn(&E) -> bool) -> Option<&E> {
+    /// The first that is found in a number with this hash.
+    pub(super) fn get<R>(&self, hash: u32, find: impl Fn(Slot) -> Option<R>) -> Option<R> {
         let leaf = match &self.leaves {
             Leaves::One(leaf) => leaf,
             Leaves::Many(leaves) => leaves.get(leaf_of(hash, leaves.len()))?,
         };
-        leaf.iter().find(|known| known.hash == hash && same(&known.entry)).map(|known| &known.entry)
+        leaf.find(hash, find).map(|(_, found)| found)
     }
 
-    #[cfg(test)]
-    fn get_mut(&mut self, hash: u32, same: impl Fn(&E) -> bool) -> Option<&mut E> {
-        let known = self.leaf_mut(hash)?.iter_mut().find(|known| known.hash == hash && same(&known.entry))?;
-        Some(&mut known.entry)
-    }
-
-    /// Puts an entry in that is not there yet.
-    pub(super) fn add(&mut self, hash: u32, entry: E) {
+    /// Puts a number in that is not there yet.
+    pub(super) fn add(&mut self, hash: u32, slot: Slot) {
         let Some(leaf) = self.leaf_mut(hash) else { return };
-        leaf.push(Hashed { hash, entry });
+        *leaf = Leaf::of(leaf.iter().chain([Hashed { hash, slot }]), leaf.len() + 1);
         self.len += 1;
         if self.len > LEAF * self.leaf_count() {
             self.split_one();
         }
     }
 
-    pub(super) fn remove(&mut self, hash: u32, same: impl Fn(&E) -> bool) -> Option<E> {
+    pub(super) fn remove(&mut self, hash: u32, same: impl Fn(Slot) -> bool) -> Option<Slot> {
         let leaf = self.leaf_mut(hash)?;
-        let at = leaf.iter().position(|known| known.hash == hash && same(&known.entry))?;
-        let removed = leaf.swap_remove(at).entry;
+        let (place, removed) = leaf.find(hash, |slot| same(slot).then_some(slot))?;
+        let kept = (0..).zip(&*leaf.0).filter(|(at, known)| *at != place && !known.is_empty()).map(|(_, known)| *known);
+        *leaf = Leaf::of(kept, leaf.len() - 1);
         self.len -= 1;
         // Far below the point of growth, so that a size that wavers does not split and merge in turn.
         if self.len < LEAF / 4 * (self.leaf_count() - 1) {
@@ -79,12 +71,12 @@ impl<E: Clone> Table<E> {
         Some(removed)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &E> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Slot> {
         let (one, many) = match &self.leaves {
             Leaves::One(leaf) => (Some(leaf), None),
             Leaves::Many(leaves) => (None, Some(leaves.iter())),
         };
-        one.into_iter().chain(many.into_iter().flatten()).flatten().map(|known| &known.entry)
+        one.into_iter().chain(many.into_iter().flatten()).flat_map(Leaf::iter).map(|known| known.slot)
     }
 
     fn leaf_count(&self) -> usize {
@@ -94,14 +86,14 @@ impl<E: Clone> Table<E> {
         }
     }
 
-    fn leaf_mut(&mut self, hash: u32) -> Option<&mut Leaf<E>> {
+    fn leaf_mut(&mut self, hash: u32) -> Option<&mut Leaf> {
         match &mut self.leaves {
             Leaves::One(leaf) => Some(leaf),
             Leaves::Many(leaves) => leaves.get_mut(leaf_of(hash, leaves.len())),
         }
     }
 
-    /// Adds one leaf, and deals the entries of the leaf it splits off from between the two.
+    /// Adds one leaf, and deals the numbers of the leaf it splits off from between the two.
     fn split_one(&mut self) {
         if let Leaves::One(leaf) = &mut self.leaves {
             let mut leaves = Chunks::new();
@@ -111,22 +103,89 @@ impl<E: Clone> Table<E> {
         let Leaves::Many(leaves) = &mut self.leaves else { return };
         let new = leaves.len();
         let Some(from) = leaves.get_mut(parent_of(new)) else { return };
-        let (stay, go) = std::mem::take(from).into_iter().partition(|known| leaf_of(known.hash, new + 1) != new);
-        *from = stay;
-        leaves.push(go);
+        let (go, stay): (Vec<_>, Vec<_>) = from.iter().partition(|known| leaf_of(known.hash, new + 1) == new);
+        *from = Leaf::of(stay.iter().copied(), stay.len());
+        leaves.push(Leaf::of(go.iter().copied(), go.len()));
     }
 
-    /// Takes the last leaf away, and puts its entries back where they were split off from.
+    /// Takes the last leaf away, and puts its numbers back where they were split off from.
     fn merge_one(&mut self) {
         let Leaves::Many(leaves) = &mut self.leaves else { return };
         let Some(leaf) = leaves.pop() else { return };
         let last = leaves.len();
         let Some(into) = leaves.get_mut(parent_of(last)) else { return };
-        into.extend(leaf);
+        *into = Leaf::of(into.iter().chain(leaf.iter()), into.len() + leaf.len());
         if last == 1 {
             self.leaves = Leaves::One(std::mem::take(into));
         }
     }
+}
+
+/// Each number where its hash says, or in the next place that was free, in one piece of memory that is made anew whenever it
+/// changes: what is read often is found in one step.
+#[derive(Debug, Clone, Default)]
+struct Leaf(Arc<[Hashed]>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Hashed {
+    hash: u32,
+    slot: Slot,
+}
+
+impl Hashed {
+    /// No slot has this number: there would be no room for so many objects.
+    const EMPTY: Self = Self { hash: 0, slot: Slot::MAX };
+
+    fn is_empty(self) -> bool {
+        self.slot == Slot::MAX
+    }
+}
+
+impl Leaf {
+    fn of(all: impl Iterator<Item = Hashed>, len: usize) -> Self {
+        // Never full, so that there is an end to looking.
+        let places = (len + len / 2 + 1).next_power_of_two();
+        let mut leaf = vec![Hashed::EMPTY; if len == 0 { 0 } else { places }];
+        for known in all {
+            let mut at = place(known.hash, places);
+            while !leaf[at].is_empty() {
+                at = (at + 1) & (places - 1);
+            }
+            leaf[at] = known;
+        }
+        Self(leaf.into())
+    }
+
+    fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Hashed> {
+        self.0.iter().copied().filter(|known| !known.is_empty())
+    }
+
+    /// The first that is found in a number with this hash, and where that is.
+    fn find<R>(&self, hash: u32, find: impl Fn(Slot) -> Option<R>) -> Option<(usize, R)> {
+        let mask = self.0.len().checked_sub(1)?;
+        let mut at = place(hash, self.0.len());
+        loop {
+            let known = self.0[at & mask];
+            if known.is_empty() {
+                return None;
+            }
+            if known.hash == hash
+                && let Some(found) = find(known.slot)
+            {
+                return Some((at & mask, found));
+            }
+            at += 1;
+        }
+    }
+}
+
+/// Which of so many places, a power of two, a hash asks for: by its upper bits, as the lower ones are the same in all of a leaf.
+fn place(hash: u32, places: usize) -> usize {
+    ((u64::from(hash) * places as u64) >> 32) as usize
 }
 
 /// Which of `count` leaves a hash belongs to.
@@ -145,45 +204,48 @@ fn parent_of(leaf: usize) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
+    use std::collections::BTreeSet;
 
-    // Weak on purpose: many keys share a hash, so that equality is needed.
-    fn hash(key: u32) -> u32 {
-        (key / 3).wrapping_mul(0x9E37_79B9)
+    // Weak on purpose: many numbers share a hash, so that equality is needed.
+    fn hash(slot: Slot) -> u32 {
+        (slot / 3).wrapping_mul(0x9E37_79B9)
     }
 
-    fn put(table: &mut Table<(u32, u32)>, key: u32, value: u32) -> Option<u32> {
-        match table.get_mut(hash(key), |entry| entry.0 == key) {
-            Some(entry) => Some(std::mem::replace(&mut entry.1, value)),
-            None => {
-                table.add(hash(key), (key, value));
-                None
-            }
+    fn get(table: &Table, slot: Slot) -> Option<Slot> {
+        table.get(hash(slot), |known| (known == slot).then_some(known))
+    }
+
+    fn put(table: &mut Table, slot: Slot) -> bool {
+        let new = get(table, slot).is_none();
+        if new {
+            table.add(hash(slot), slot);
         }
+        new
     }
 
-    fn take(table: &mut Table<(u32, u32)>, key: u32) -> Option<u32> {
-        table.remove(hash(key), |entry| entry.0 == key).map(|old| old.1)
+    fn take(table: &mut Table, slot: Slot) -> bool {
+        table.remove(hash(slot), |known| known == slot).is_some()
     }
 
-    fn contents(table: &Table<(u32, u32)>) -> BTreeMap<u32, u32> {
-        let all: BTreeMap<_, _> = table.iter().copied().collect();
-        assert_eq!(all.len(), table.len(), "no key twice, and the length is right");
+    fn contents(table: &Table) -> BTreeSet<Slot> {
+        let all: BTreeSet<_> = table.iter().collect();
+        assert_eq!(all.len(), table.len(), "none twice, and the length is right");
         all
     }
 
     proptest! {
         #[test]
-        fn it_is_a_map_and_its_clones_never_change(steps in prop::collection::vec((0u8..10, 0u32..600, any::<u32>()), 0..3000)) {
-            let (mut table, mut model) = (Table::new(), BTreeMap::new());
+        fn it_is_a_set_and_its_clones_never_change(steps in prop::collection::vec((0u8..10, 0u32..600), 0..3000)) {
+            let (mut table, mut model) = (Table::new(), BTreeSet::new());
             let mut clones = Vec::new();
-            for (step, key, value) in steps {
+            for (step, slot) in steps {
                 match step {
-                    0..=5 => prop_assert_eq!(put(&mut table, key, value), model.insert(key, value)),
-                    6..=8 => prop_assert_eq!(take(&mut table, key), model.remove(&key)),
+                    0..=5 => prop_assert_eq!(put(&mut table, slot), model.insert(slot)),
+                    6..=8 => prop_assert_eq!(take(&mut table, slot), model.remove(&slot)),
                     _ => clones.push((table.clone(), model.clone())),
                 }
-                prop_assert_eq!(table.get(hash(key), |entry| entry.0 == key).map(|entry| entry.1), model.get(&key).copied());
+                let found = get(&table, slot);
+                prop_assert_eq!(found, model.get(&slot).copied());
             }
             prop_assert_eq!(contents(&table), model);
             for (clone, model) in clones {
@@ -195,13 +257,13 @@ mod tests {
     #[test]
     fn it_grows_to_many_nodes_and_shrinks_back_to_nothing() {
         let mut table = Table::new();
-        for key in 0..20_000 {
-            put(&mut table, key, key);
+        for slot in 0..20_000 {
+            put(&mut table, slot);
         }
-        assert!(table.leaf_count() > 640);
+        assert!(table.leaf_count() > 200);
         let before = table.clone();
-        for key in 0..20_000 {
-            assert_eq!(take(&mut table, key), Some(key));
+        for slot in 0..20_000 {
+            assert!(take(&mut table, slot));
         }
         assert!(table.is_empty() && table.leaf_count() <= 5, "{} leaves left", table.leaf_count());
         assert_eq!(contents(&before).len(), 20_000);

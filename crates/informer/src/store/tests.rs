@@ -1,3 +1,4 @@
+use std::any::TypeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -150,4 +151,15 @@ fn a_function_that_answers_differently_each_time_leaves_no_wrong_posting_behind(
     assert_eq!(index.values(), ["3"], "called once a change");
     writer.remove("web/a");
     assert_eq!(index.values(), [""; 0]);
+}
+
+#[test]
+fn what_overtakes_an_index_that_is_being_filled_is_not_undone() {
+    let (store, mut writer) = Store::new(1);
+    writer.put(thing("web/a", 5));
+    writer.set_version(Some("5".into()));
+    let filled = writer.begin().add_index("late", TypeId::of::<()>(), index_function(by_value)).unwrap().unwrap();
+    writer.set_version(Some("9".into()));
+    assert!(!writer.commit(filled), "a bookmark came meanwhile");
+    assert_eq!(store.version(), Some("9".into()));
 }

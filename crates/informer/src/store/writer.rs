@@ -99,6 +99,7 @@ impl<T: Object> StoreWriter<T> {
 
     /// Says how far the store now reflects the server; `None` when versions start afresh.
     pub fn set_version(&mut self, version: Option<ResourceVersion>) {
+        self.changes += 1;
         self.store.shared.write().version = version;
     }
 

@@ -47,6 +47,22 @@ fn revision(server: &ApiServer) -> kube_informer::ResourceVersion {
     server.revision().to_string().as_str().into()
 }
 
+#[tokio::test]
+async fn informers_of_one_name_are_listed_as_they_were_made() {
+    let factory = factory(&server());
+    let namespaces = ["f", "b", "e", "a", "d", "c"];
+    let made: Vec<u64> = namespaces
+        .into_iter()
+        .map(|namespace| {
+            let selection = Selection::new().namespaces([namespace]).unwrap();
+            factory.informer_with(request().select(selection)).unwrap().any().number()
+        })
+        .collect();
+    let listed: Vec<u64> = factory.informers().iter().map(|informer| informer.number()).collect();
+    assert_eq!(listed, made);
+    assert!(made.is_sorted());
+}
+
 /// Stops a factory and checks that nothing of it is left.
 async fn stop(factory: SharedInformerFactory, no_task_left: NoTaskLeft) {
     within("the factory to stop", factory.stop()).await;

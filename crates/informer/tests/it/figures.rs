@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_informer::SharedInformer;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_embedded_apiserver::ApiServer;
 use kube_informer::source::Decoded;
+use kube_informer::{Compact, InformerRequest, SharedInformer, SharedInformerFactory};
 use metrics::{
     Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
 };
@@ -91,6 +93,28 @@ impl Recorder for Values {
     fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
         Histogram::from_arc(self.value(key))
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_representation_has_to_say_is_a_gauge_too() {
+    let values = Values::default();
+    let _recording = metrics::set_default_local_recorder(&values);
+    let server = ApiServer::new();
+    server.create("configmaps", Some("web"), serde_json::json!({"metadata": {"name": "a"}})).unwrap();
+    let factory = SharedInformerFactory::new(server.client());
+    let maps = factory.informer_with(InformerRequest::<Compact<ConfigMap>>::new().name("maps")).unwrap();
+    factory.start().unwrap();
+    within("the first list", factory.synced()).await.unwrap();
+    let map = maps.store().get("web/a").unwrap();
+    (0..3).for_each(|_| drop(map.decode().unwrap()));
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let get = |figure: &str| {
+        let labels = format!("name=maps,group=,version=v1,resource=configmaps,figure={figure}");
+        values.get(&format!("informer_representation{{{labels}}}"))
+    };
+    assert_eq!(["decoded_hits", "decoded_misses", "label_sets"].map(get), [2.0, 1.0, 1.0]);
+    within("the end", factory.stop()).await;
+    assert_eq!(["decoded_hits", "decoded_misses", "label_sets"].map(get), [0.0; 3]);
 }
 
 // ME-5, and what ME-6 misses.

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_embedded_apiserver::{Action, ApiServer, Fault};
 use kube_informer::SharedInformerFactory;
 use kube_informer::informer::EventKind;
+use kube_informer::source::{ListEnd, ListOptions, ListStream, ListWatchFns, WatchOptions, WatchStream};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -29,7 +30,7 @@ async fn the_value_that_did_not_fit_is_in_no_error_and_not_in_health() {
         factory.start().unwrap();
         factory.synced().await.unwrap();
         let bad = json!({"metadata": {"name": "a"}, "data": VALUE});
-        server.update("configmaps", Some("web"), bad).unwrap();
+        server.put_as_is("configmaps", Some("web"), bad).unwrap();
         maps.health_changes().wait_for(|health| !health.undecodable.is_empty()).await.unwrap();
         let lines = [
             format!(r#"{{"type":"{VALUE}","object":{{"metadata":{{"name":"x"}}}}}}"#),
@@ -93,6 +94,39 @@ async fn of_secrets_nothing_is_shown_whoever_made_the_informer() {
             .unwrap();
         let source = kube_informer::source::kube::KubeSource::<Secret>::new(server.client());
         let secrets = kube_informer::SharedInformer::builder(source).build();
+        secrets.start().unwrap();
+        secrets.synced().await.unwrap();
+        let shown = secrets.any().object("web/a").unwrap().to_string();
+        assert!(shown.contains("web") && !shown.contains("aHVudGVyMg"), "{shown}");
+        secrets.stop().await;
+    })
+    .await;
+}
+
+/// What was made of a Secret, and no longer says so.
+#[derive(Debug, Clone, PartialEq)]
+struct Nameless(Secret);
+
+impl kube_informer::Object for Nameless {
+    fn id(&self) -> kube_informer::object::Id<'_> {
+        self.0.id()
+    }
+
+    fn to_json(&self) -> Option<serde_json::Value> {
+        Some(json!({"metadata": self.0.metadata, "data": self.0.data}))
+    }
+}
+
+#[tokio::test]
+async fn of_what_nobody_says_what_it_is_no_data_is_shown() {
+    on_the_real_clock(async {
+        let list = |_: ListOptions| async {
+            let secret = json!({"metadata": {"name": "a", "namespace": "web"}, "data": {"p": "aHVudGVyMg=="}});
+            let end = ListEnd { version: Some("1".into()), ..ListEnd::default() };
+            Ok(ListStream::complete([Nameless(serde_json::from_value(secret).unwrap())], end))
+        };
+        let watch = |_: WatchOptions| async { Ok(WatchStream::new(futures_util::stream::pending())) };
+        let secrets = kube_informer::SharedInformer::builder(ListWatchFns::new(list, watch)).build();
         secrets.start().unwrap();
         secrets.synced().await.unwrap();
         let shown = secrets.any().object("web/a").unwrap().to_string();

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_embedded_apiserver::ApiServer;
 use kube_informer::informer::{StartError, WaitError};
 use kube_informer::{Event, SharedInformer, SharedInformerFactory};
+use serde_json::json;
 
 use crate::script::{Act::StayOpen, Script, TestInformer, Thing, on_the_real_clock, options, quiet, within};
 
@@ -108,6 +109,40 @@ async fn an_informer_that_stops_itself_leaves_its_factory_as_if_the_factory_had_
         assert!(again != maps && !again.health().stopped);
         factory.stop().await;
         assert!(again.health().stopped && maps.health().stopped);
+    })
+    .await;
+}
+
+// A cache that nobody feeds must neither look alive nor vanish.
+#[tokio::test]
+async fn an_informer_that_ended_by_itself_is_listed_until_it_is_asked_for_again() {
+    on_the_real_clock(async {
+        let server = ApiServer::new();
+        server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}})).unwrap();
+        let factory = SharedInformerFactory::new(server.client());
+        let roster = factory.roster();
+        let maps = factory.informer::<ConfigMap>().unwrap();
+        let elsewhere = tokio::runtime::Runtime::new().unwrap();
+        {
+            let _entered = elsewhere.enter();
+            factory.start().unwrap();
+        }
+        factory.synced().await.unwrap();
+        let held = Arc::downgrade(&maps.store().get("web/a").unwrap());
+        // Its runtime goes, and is gone: everything of the informer has been dropped.
+        tokio::task::spawn_blocking(move || drop(elsewhere)).await.unwrap();
+        drop(maps);
+        let [ended] = &roster()[..] else { panic!("it is listed") };
+        assert!(ended.name() == "configmaps" && ended.health().stopped);
+        assert!(factory.synced().await == Err(WaitError::Stopped("configmaps".to_owned())));
+        assert!(held.upgrade().is_none(), "what it held is given back");
+
+        let again = factory.informer::<ConfigMap>().unwrap();
+        factory.synced().await.unwrap();
+        let [running] = &roster()[..] else { panic!("there is one") };
+        assert!(running.is_running() && !again.health().stopped);
+        factory.stop().await;
+        assert!(roster().is_empty());
     })
     .await;
 }

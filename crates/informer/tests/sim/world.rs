@@ -126,8 +126,9 @@ impl<T: Subject> World<T> {
         let namespace = *NAMESPACES.choose(&mut self.random).unwrap();
         let name = format!("c{}", self.random.random_range(0..self.plan.keys / NAMESPACES.len()));
         let number = self.random.random_range(0..1000).to_string();
+        let unreadable = self.random.random_bool(self.plan.unreadable);
         let data = match self.random.random_range(0..10) {
-            _ if self.random.random_bool(self.plan.unreadable) => json!({"n": 5}),
+            _ if unreadable => json!({"n": 5}),
             0 => json!({"n": number, "long": "x".repeat(self.random.random_range(100..3000))}),
             _ => json!({"n": number}),
         };
@@ -136,12 +137,13 @@ impl<T: Subject> World<T> {
         let server = &self.plan.server;
         let exists = server.get(RESOURCE, Some(namespace), &name).is_ok();
         let outcome = match (exists, self.random.random_range(0..10)) {
+            (false, _) | (true, 0..7) if unreadable => server.put_as_is(RESOURCE, Some(namespace), body),
             (false, _) => server.create(RESOURCE, Some(namespace), body),
             (true, 0..7) => server.update(RESOURCE, Some(namespace), body),
             (true, 7..9) => server.delete(RESOURCE, Some(namespace), &name),
             (true, _) => {
                 server.delete(RESOURCE, Some(namespace), &name).unwrap();
-                server.create(RESOURCE, Some(namespace), body)
+                server.put_as_is(RESOURCE, Some(namespace), body)
             }
         };
         outcome.unwrap();

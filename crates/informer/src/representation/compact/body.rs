@@ -4,8 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::DecodeError;
-use super::cut::Cut;
+use super::super::{DecodeError, KEPT_BUFFER};
 use super::dictionary::{Dictionary, Training, decompress};
 
 /// The JSON of an object, without managed fields.
@@ -28,9 +27,6 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A buffer that was needed once for something huge is given back.
-const KEPT_BUFFER: usize = 1024 * 1024;
-
 impl Bodies {
     pub(super) fn new(compressed: bool) -> Self {
         let (raw_bytes, stored_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -38,19 +34,18 @@ impl Bodies {
     }
 
     /// Keeps a body in as few bytes as is known how.
-    pub(super) fn keep(&self, cut: &Cut<'_>) -> Body {
-        let body = self.pack(cut);
-        self.raw_bytes.fetch_add(cut.len() as u64, Ordering::Relaxed);
+    pub(super) fn keep(&self, json: &str) -> Body {
+        let body = self.pack(json.as_bytes());
+        self.raw_bytes.fetch_add(json.len() as u64, Ordering::Relaxed);
         self.stored_bytes.fetch_add(body.stored() as u64, Ordering::Relaxed);
         body
     }
 
-    fn pack(&self, cut: &Cut<'_>) -> Body {
-        let whole = cut.parts().concat();
-        let packed = self.training.as_ref().and_then(|training| training.compress(&whole));
-        match (packed, u32::try_from(whole.len())) {
+    fn pack(&self, json: &[u8]) -> Body {
+        let packed = self.training.as_ref().and_then(|training| training.compress(json));
+        match (packed, u32::try_from(json.len())) {
             (Some((bytes, dictionary)), Ok(length)) => Body::Packed { bytes, length, dictionary },
-            _ => Body::Raw(whole.into()),
+            _ => Body::Raw(json.into()),
         }
     }
 

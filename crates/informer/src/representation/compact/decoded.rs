@@ -71,7 +71,7 @@ impl<K> Decoded<K> {
 
     /// Keeps an object that was made from so many bytes.
     pub(super) fn put(&self, number: u64, object: Arc<K>, json: usize) {
-        let gone = self.halves.lock().insert(number, Entry { object, bytes: json * LARGER });
+        let gone = self.halves.lock().insert(number, Entry { object, bytes: size_of::<K>() + json * LARGER });
         drop(gone);
     }
 
@@ -82,14 +82,52 @@ impl<K> Decoded<K> {
 }
 
 impl<K> Halves<K> {
-    /// Gives what has to go.
+    /// Gives what has to go. What would not fit into a half is not kept at all: it would drive out everything else.
     fn insert(&mut self, number: u64, entry: Entry<K>) -> HashMap<u64, Entry<K>, RandomState> {
-        self.bytes += entry.bytes;
-        self.young.insert(number, entry);
-        if self.bytes <= BYTES / 2 {
-            return HashMap::default();
+        let mut gone = HashMap::default();
+        if entry.bytes > BYTES / 2 {
+            return gone;
         }
-        self.bytes = 0;
-        std::mem::replace(&mut self.old, std::mem::take(&mut self.young))
+        if self.bytes + entry.bytes > BYTES / 2 {
+            self.bytes = 0;
+            gone = std::mem::replace(&mut self.old, std::mem::take(&mut self.young));
+        }
+        self.bytes += entry.bytes;
+        if let Some(same) = self.young.insert(number, entry) {
+            self.bytes -= same.bytes;
+        }
+        gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What all of them take, as far as can be told.
+    fn held(decoded: &Decoded<usize>) -> usize {
+        let halves = decoded.halves.lock();
+        halves.young.values().chain(halves.old.values()).map(|entry| entry.bytes).sum()
+    }
+
+    #[test]
+    fn what_is_kept_never_takes_more_than_it_may() {
+        let decoded = Decoded::default();
+        for number in 0..1000 {
+            let bytes = (number * 7919) % (BYTES / 2);
+            decoded.put(number as u64, Arc::new(number), bytes / LARGER);
+            decoded.get(number as u64 / 2);
+            assert!(held(&decoded) <= BYTES, "{} bytes after {number}", held(&decoded));
+        }
+        assert!(decoded.get(999).is_some() && held(&decoded) > BYTES / 4);
+    }
+
+    #[test]
+    fn what_is_too_large_is_not_kept_and_drives_nothing_out() {
+        let decoded = Decoded::default();
+        decoded.put(1, Arc::new(1), 100);
+        decoded.put(2, Arc::new(2), BYTES);
+        assert_eq!((decoded.get(2), decoded.get(1)), (None, Some(Arc::new(1))));
+        assert_eq!(held(&decoded), size_of::<usize>() + 100 * LARGER);
     }
 }

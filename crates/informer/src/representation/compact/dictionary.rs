@@ -2,9 +2,12 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use zstd_safe::{CCtx, CDict, DCtx, DDict};
+
+use super::super::KEPT_BUFFER;
 
 /// A dictionary is trained on so many objects, or so many bytes of them, whatever comes first.
 const SAMPLES: usize = 128;
@@ -25,13 +28,18 @@ pub(super) struct Dictionary {
 
 /// How a dictionary comes to be, and when there is a new one.
 #[derive(Default)]
-pub(super) struct Training(Mutex<State>);
+pub(super) struct Training {
+    state: Mutex<State>,
+    /// Beside the state, which is held while a dictionary is trained.
+    generations: AtomicUsize,
+}
 
 #[derive(Default)]
 struct State {
     context: Option<CCtx<'static>>,
+    /// Compressed into: as large as the worst case, of which little is used.
+    buffer: Vec<u8>,
     dictionary: Option<Arc<Dictionary>>,
-    generations: usize,
     /// What the next one will be trained on; `None` while none is wanted.
     samples: Samples,
     /// What the ratio was when the dictionary was new.
@@ -62,29 +70,39 @@ struct Window {
 impl Training {
     /// Compresses an object; `None` as long as there is no dictionary, or if it would not get smaller.
     pub(super) fn compress(&self, json: &[u8]) -> Option<(Box<[u8]>, Arc<Dictionary>)> {
-        let mut state = self.0.lock();
-        state.sample(json);
+        let mut state = self.state.lock();
+        if state.sample(json) {
+            self.generations.fetch_add(1, Ordering::Relaxed);
+        }
         let dictionary = state.dictionary.clone()?;
-        let context = state.context.get_or_insert_with(CCtx::create);
-        let mut packed = Vec::with_capacity(zstd_safe::compress_bound(json.len()));
-        context.compress_using_cdict(&mut packed, json, &dictionary.compress).ok()?;
+        let State { context, buffer, .. } = &mut *state;
+        buffer.clear();
+        buffer.reserve(zstd_safe::compress_bound(json.len()));
+        let context = context.get_or_insert_with(CCtx::create);
+        context.compress_using_cdict(buffer, json, &dictionary.compress).ok()?;
+        let packed: Box<[u8]> = buffer.as_slice().into();
+        if buffer.capacity() > KEPT_BUFFER {
+            *buffer = Vec::new();
+        }
         state.look(json.len(), packed.len());
-        (packed.len() < json.len()).then(|| (packed.into(), dictionary))
+        (packed.len() < json.len()).then_some((packed, dictionary))
     }
 
     pub(super) fn generations(&self) -> usize {
-        self.0.lock().generations
+        self.generations.load(Ordering::Relaxed)
     }
 }
 
 impl State {
-    /// Takes an object as a sample if samples are wanted; trains a dictionary when there are enough.
-    fn sample(&mut self, json: &[u8]) {
-        let Samples { wanted: true, bytes, sizes } = &mut self.samples else { return };
+    /// Takes an object as a sample if samples are wanted; trains a dictionary when there are enough. True if there is a new one.
+    ///
+    /// Whoever brings the last sample waits for it: what came meanwhile would stay as large as it is.
+    fn sample(&mut self, json: &[u8]) -> bool {
+        let Samples { wanted: true, bytes, sizes } = &mut self.samples else { return false };
         bytes.extend_from_slice(json);
         sizes.push(json.len());
         if sizes.len() < SAMPLES && bytes.len() < SAMPLE_BYTES {
-            return;
+            return false;
         }
         let samples = std::mem::replace(&mut self.samples, Samples { wanted: false, ..Samples::default() });
         let mut trained = Vec::with_capacity(DICTIONARY);
@@ -93,11 +111,10 @@ impl State {
             trained = samples.bytes[..samples.bytes.len().min(DICTIONARY)].to_vec();
         }
         let compress = CDict::try_create(&trained, LEVEL);
-        if let Some((compress, decompress)) = compress.zip(DDict::try_create(&trained)) {
-            self.dictionary = Some(Arc::new(Dictionary { compress, decompress }));
-            self.generations += 1;
-            (self.baseline, self.window) = (None, Window::default());
-        }
+        let Some((compress, decompress)) = compress.zip(DDict::try_create(&trained)) else { return false };
+        self.dictionary = Some(Arc::new(Dictionary { compress, decompress }));
+        (self.baseline, self.window) = (None, Window::default());
+        true
     }
 
     /// Notes how well it went, and wants new samples if that has become much worse.

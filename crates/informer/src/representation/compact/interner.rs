@@ -7,17 +7,17 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 
-use super::pack::OwnerReference;
+use super::super::metadata::OwnerReference;
 
 /// So many may have come since it was last looked which of them are still used.
 const SWEEP: usize = 4096;
 
-/// What many objects have in common: each is kept once, as long as anybody has it.
+/// What many objects have in common: each is kept once, as long as anybody has it and until some thousands of others have come.
 #[derive(Default)]
 pub(super) struct Interner {
     pub(super) namespaces: Shared<str>,
-    /// Sets of labels, one behind the other, each text ended by a zero.
     pub(super) labels: Shared<str>,
+    pub(super) annotations: Shared<str>,
     pub(super) owners: Shared<[OwnerReference]>,
 }
 
@@ -47,7 +47,9 @@ impl<V: ?Sized + Eq + Hash> Shared<V> {
         }
         if known.all.len() >= known.sweep_at {
             known.all.retain(|value| Arc::strong_count(value) > 1);
-            known.sweep_at = known.all.len() * 2 + SWEEP;
+            known.sweep_at = known.all.len() + known.all.len() / 4 + SWEEP;
+            let room = known.sweep_at;
+            known.all.shrink_to(room);
         }
         let value = Arc::from(value);
         known.all.insert(Arc::clone(&value));

@@ -1,65 +1,52 @@
 //! Metadata in as little memory as can still be lent.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::super::{DecodeError, Metadata};
+use super::super::DecodeError;
+use super::super::metadata::{Fields, Listed, OwnerReference};
 use super::interner::Interner;
-use crate::object::{Id, KeyRef, Object as _, Owner};
+use crate::object::{Id, KeyRef, Owner};
 
 /// The metadata of an object. What many have in common is shared, the rest is one text.
 #[derive(Clone)]
 pub(super) struct Pack {
     namespace: Arc<str>,
-    /// Name, uid and version, one behind the other; behind them annotations, each key and each value ended by a zero.
+    /// Name, uid and version, one behind the other; behind them a list of the values of annotations.
     text: Box<str>,
     name: u16,
     uid: u16,
     version: u16,
     being_deleted: bool,
     generation: Option<i64>,
+    /// A list of keys and values in turn.
     labels: Arc<str>,
+    /// A list of the keys of annotations.
+    annotations: Arc<str>,
     owners: Arc<[OwnerReference]>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct OwnerReference {
-    api_version: Box<str>,
-    kind: Box<str>,
-    name: Box<str>,
-    uid: Box<str>,
-    controller: bool,
-}
-
-/// Ends each text of a list. No name and no label has one.
-const END: char = '\0';
-
 impl Pack {
-    /// Reads metadata; an object without any has none.
-    pub(super) fn new(json: &[u8], interner: &Interner) -> Result<Self, DecodeError> {
-        let metadata: Metadata = if json.is_empty() { Metadata::default() } else { serde_json::from_slice(json)? };
-        let id = metadata.id();
+    /// Reads metadata.
+    pub(super) fn new(fields: &Fields<'_>, interner: &Interner) -> Result<Self, DecodeError> {
         let length = |text: &str| {
             let too_long = |_| DecodeError::Shape("name, uid or version is too long".to_owned());
             u16::try_from(text.len()).map_err(too_long)
         };
-        let (name, uid, version) = (length(id.key.name())?, length(id.uid)?, length(id.version)?);
-        let annotations = listed(metadata.annotations());
-        let text = [id.key.name(), id.uid, id.version, &annotations].concat().into_boxed_str();
-        let mut owners = Vec::new();
-        metadata.each_owner(&mut |Owner { api_version, kind, name, uid, controller }| {
-            let [api_version, kind, name, uid] = [api_version, kind, name, uid].map(Box::from);
-            owners.push(OwnerReference { api_version, kind, name, uid, controller });
-        });
+        let Fields { name, uid, resource_version: version, .. } = fields;
+        let values = listed(pairs(&fields.annotations).map(|(_, value)| value));
+        let text = [name, uid, version, &*values].concat().into_boxed_str();
         Ok(Self {
-            namespace: interner.namespaces.share(id.key.namespace().unwrap_or_default()),
+            namespace: interner.namespaces.share(&fields.namespace),
             text,
-            name,
-            uid,
-            version,
-            being_deleted: metadata.is_being_deleted(),
-            generation: metadata.generation(),
-            labels: interner.labels.share(&listed(metadata.labels())),
-            owners: interner.owners.share(&owners),
+            name: length(name)?,
+            uid: length(uid)?,
+            version: length(version)?,
+            being_deleted: fields.deletion_timestamp.is_some(),
+            generation: fields.generation,
+            labels: interner.labels.share(&listed(pairs(&fields.labels).flat_map(|(key, value)| [key, value]))),
+            annotations: interner.annotations.share(&listed(pairs(&fields.annotations).map(|(key, _)| key))),
+            owners: interner.owners.share(&fields.owners()),
         })
     }
 
@@ -71,17 +58,28 @@ impl Pack {
     }
 
     pub(super) fn label(&self, key: &str) -> Option<&str> {
-        find(&self.labels, key)
+        let mut texts = texts(&self.labels);
+        while let (Some(known), Some(value)) = (texts.next(), texts.next()) {
+            if known == key {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// Equal texts are shared, so that where it lies says which it is.
+    pub(super) fn label_set(&self) -> usize {
+        self.labels.as_ptr().addr()
     }
 
     pub(super) fn annotation(&self, key: &str) -> Option<&str> {
-        find(&self.text[usize::from(self.name) + usize::from(self.uid) + usize::from(self.version)..], key)
+        let at = texts(&self.annotations).position(|known| known == key)?;
+        let values = &self.text[usize::from(self.name) + usize::from(self.uid) + usize::from(self.version)..];
+        texts(values).nth(at)
     }
 
     pub(super) fn each_owner(&self, f: &mut dyn FnMut(Owner<'_>)) {
-        for OwnerReference { api_version, kind, name, uid, controller } in &*self.owners {
-            f(Owner { api_version, kind, name, uid, controller: *controller });
-        }
+        self.owners.iter().for_each(|owner| f(owner.lend()));
     }
 
     pub(super) fn generation(&self) -> Option<i64> {
@@ -93,24 +91,25 @@ impl Pack {
     }
 }
 
-/// Keys and values one behind the other. A text with a zero in it, which no server takes, is left out.
-fn listed<'p>(pairs: impl Iterator<Item = (&'p str, &'p str)>) -> String {
-    let mut text = String::new();
-    for (key, value) in pairs.filter(|(key, value)| !key.contains(END) && !value.contains(END)) {
-        [key, value].iter().for_each(|part| {
-            text.push_str(part);
-            text.push(END);
-        });
-    }
-    text
+fn pairs<'f>(pairs: &'f Listed<'_>) -> impl Iterator<Item = (&'f str, &'f str)> {
+    pairs.iter().map(|(key, value)| (&**key, &**value))
 }
 
-fn find<'t>(listed: &'t str, key: &str) -> Option<&'t str> {
-    let mut texts = listed.split_terminator(END);
-    while let (Some(known), Some(value)) = (texts.next(), texts.next()) {
-        if known == key {
-            return Some(value);
-        }
+/// A list of texts, each behind its length and a colon: annotations may be any text, so that nothing could stand between them.
+fn listed<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+    let mut list = String::with_capacity(256);
+    for text in texts {
+        let _ = write!(list, "{}:{text}", text.len());
     }
-    None
+    list
+}
+
+/// The texts of a list.
+fn texts(mut list: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let (length, rest) = list.split_once(':')?;
+        let (text, rest) = rest.split_at_checked(length.parse().ok()?)?;
+        list = rest;
+        Some(text)
+    })
 }

@@ -2,6 +2,7 @@ use k8s_openapi::api::core::v1::{Pod, Secret};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::representation::Types;
 
 fn pod(number: usize) -> Value {
     let digest = |salt: u64| {
@@ -30,8 +31,9 @@ fn pod(number: usize) -> Value {
 fn compact<K: Kind>(decoder: &CompactDecoder<K>, object: &Value) -> Compact<K> {
     let json = serde_json::to_vec(object).unwrap();
     let resource = K::resource_type();
-    let raw = Raw::new(&json);
-    <Compact<K> as Decode>::decode(decoder, raw.of_kind(&resource.api_version(), &resource.kind)).unwrap()
+    let types = Types::new(resource.api_version(), resource.kind);
+    let raw = Raw::read(&json, ManagedFields::Skip, Some(&types), String::new()).unwrap();
+    <Compact<K> as Decode>::decode(decoder, &raw).unwrap()
 }
 
 fn decoder<K: Kind>() -> CompactDecoder<K> {
@@ -63,7 +65,7 @@ fn metadata_is_at_hand_and_says_what_a_view_of_it_says() {
     let (decoder, object) = (decoder::<Pod>(), pod(7));
     let compact = compact(&decoder, &object);
     let json = serde_json::to_vec(&object).unwrap();
-    let view: super::super::View<serde::de::IgnoredAny> = Decode::decode(&(), Raw::new(&json)).unwrap();
+    let view: super::super::View<serde::de::IgnoredAny> = Decode::decode(&(), &Raw::new(&json).unwrap()).unwrap();
     assert_eq!(compact.id(), view.id());
     assert_eq!((compact.id().key.to_string(), compact.id().version), ("team-0/shop-7".to_owned(), "1007"));
     for name in ["app", "tier", "team", "checksum", ""] {
@@ -80,6 +82,22 @@ fn metadata_is_at_hand_and_says_what_a_view_of_it_says() {
 }
 
 #[test]
+fn annotations_may_be_any_text() {
+    let mut object = pod(1);
+    let texts = ["a\0b", "", "\0", "12:colon", "\u{1F600}"];
+    for (number, text) in texts.iter().enumerate() {
+        object["metadata"]["annotations"][format!("text-{number}")] = json!(text);
+    }
+    let compact = compact(&decoder::<Pod>(), &object);
+    for (number, text) in texts.iter().enumerate() {
+        assert_eq!(compact.annotation(&format!("text-{number}")), Some(*text));
+    }
+    assert_eq!(compact.annotation("checksum"), object["metadata"]["annotations"]["checksum"].as_str());
+    assert_eq!((compact.annotation("text-5"), compact.annotation("")), (None, None));
+    assert_eq!((compact.id().version, compact.label("tier")), ("1001", Some("backend")));
+}
+
+#[test]
 fn what_many_have_in_common_is_kept_once_and_let_go_when_nobody_has_it() {
     let decoder = decoder::<Pod>();
     let pods: Vec<_> = (0..100).map(|number| compact(&decoder, &pod(number))).collect();
@@ -90,6 +108,29 @@ fn what_many_have_in_common_is_kept_once_and_let_go_when_nobody_has_it() {
         drop(compact(&decoder, &object));
     }
     assert!(figure(&decoder, "label_sets") <= 4096.0 + 1.0);
+}
+
+#[test]
+fn only_the_annotation_that_kubectl_leaves_is_dropped_and_not_a_label_of_that_name() {
+    let last_applied = json!({"kubectl.kubernetes.io/last-applied-configuration": "x"});
+    let object = json!({"metadata": {"name": "a", "labels": last_applied, "annotations": last_applied}});
+    let pod = compact(&decoder::<Pod>(), &object);
+    let key = "kubectl.kubernetes.io/last-applied-configuration";
+    assert_eq!((pod.label(key), pod.annotation(key)), (Some("x"), None));
+}
+
+#[test]
+fn a_selector_that_is_worked_out_once_for_each_set_of_labels_finds_the_same() {
+    let (decoder, (store, mut writer)) = (decoder::<Pod>(), crate::Store::new(0));
+    (0..200).for_each(|number| _ = writer.put(Arc::new(compact(&decoder, &pod(number)))));
+    let lister = crate::Lister::new(store.clone());
+    for text in ["app=app-3", "app in (app-3, app-4)", "app!=app-3", "nothing", "!nothing", ""] {
+        let selector: crate::Selector = text.parse().unwrap();
+        let one_by_one = store.iter().filter(|pod| selector.matches(&**pod)).count();
+        assert_eq!(lister.list(&selector).len(), one_by_one, "{text}");
+        let in_one = |pod: &Arc<Compact<Pod>>| pod.id().key.namespace() == Some("team-3") && selector.matches(&**pod);
+        assert_eq!(lister.namespace("team-3").list(&selector).len(), store.iter().filter(in_one).count(), "{text}");
+    }
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Makes objects and events of the bytes that a server sends.
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
 use super::status::WireStatus;
 use crate::object::ResourceVersion;
-use crate::representation::{self, Decode, DecodeError, Glimpse, ManagedFields, Raw};
+use crate::representation::{self, Decode, DecodeError, Glimpse, ManagedFields, Raw, Types};
 use crate::source::{BadObject, Decoded, SourceError, WatchEvent};
 
 /// The annotation on the bookmark that ends an initial state.
@@ -15,24 +15,22 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// Reads the objects of one collection, and refuses those of another kind.
 pub(super) struct Reader<T: Decode> {
-    pub(super) api_version: String,
-    pub(super) kind: String,
+    pub(super) types: Types,
     pub(super) managed_fields: ManagedFields,
     pub(super) decoder: Arc<T::Decoder>,
-}
-
-#[derive(serde::Deserialize)]
-struct Envelope<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    object: &'a RawValue,
+    /// Each object is written into it, if it has to be written anew.
+    pub(super) buffer: String,
 }
 
 impl<T: Decode> Reader<T> {
-    pub(super) fn object(&self, json: &[u8]) -> Decoded<T> {
-        let raw = Raw::new(json).managed_fields(self.managed_fields).of_kind(&self.api_version, &self.kind);
-        match representation::decode::<T>(&self.decoder, raw) {
+    pub(super) fn object(&mut self, json: &[u8]) -> Decoded<T> {
+        let raw = Raw::read(json, self.managed_fields, Some(&self.types), std::mem::take(&mut self.buffer));
+        let object = raw.and_then(|raw| {
+            let object = representation::decode::<T>(&self.decoder, &raw);
+            self.buffer = raw.into_buffer();
+            object
+        });
+        match object {
             Ok(object) => Decoded::Object(object),
             Err(error) => Decoded::Bad(self.bad_object(json, error)),
         }
@@ -40,20 +38,34 @@ impl<T: Decode> Reader<T> {
 
     /// Reads as much of a bad object as can be read.
     fn bad_object(&self, json: &[u8], error: DecodeError) -> BadObject {
-        let glimpse: Glimpse = Raw::new(json).deserialize().unwrap_or_default();
+        let glimpse = Glimpse::read(json).unwrap_or_default();
         let error = match &glimpse.kind {
-            Some(kind) if *kind != self.kind && !kind.is_empty() => {
-                DecodeError::WrongKind { expected: self.kind.clone(), got: kind.clone() }
+            Some(kind) if *kind != self.types.kind && !kind.is_empty() => {
+                DecodeError::WrongKind { expected: self.types.kind.clone(), got: kind.clone() }
             }
             _ => error,
         };
         BadObject { key: glimpse.key(), version: glimpse.metadata.resource_version.map(ResourceVersion::from), error }
     }
 
-    pub(super) fn event(&self, line: &[u8]) -> Result<WatchEvent<T>, SourceError> {
+    pub(super) fn event(&mut self, line: &[u8]) -> Result<WatchEvent<T>, SourceError> {
+        let quick = split_quickly(line);
+        let event = match quick {
+            Some((kind, object)) => self.event_of(kind, object),
+            None => Err(SourceError::NotAnEvent("the line has no type and object")),
+        };
+        if is_read(&event) {
+            return event;
+        }
+        match split_properly(line) {
+            Some((kind, object)) if quick != Some((kind.as_str(), object)) => self.event_of(&kind, object),
+            _ => event,
+        }
+    }
+
+    fn event_of(&mut self, kind: &str, object: &[u8]) -> Result<WatchEvent<T>, SourceError> {
         let not_an_event = SourceError::NotAnEvent;
-        let (kind, object) = split_event(line).ok_or(not_an_event("the line has no type and object"))?;
-        match &*kind {
+        match kind {
             "ADDED" => Ok(WatchEvent::Added(self.object(object))),
             "MODIFIED" => Ok(WatchEvent::Modified(self.object(object))),
             "DELETED" => Ok(WatchEvent::Deleted(self.object(object))),
@@ -67,24 +79,86 @@ impl<T: Decode> Reader<T> {
     }
 }
 
-/// The type and the object of an event, in whatever order they come.
-fn split_event(line: &[u8]) -> Option<(Cow<'_, str>, &[u8])> {
-    let as_the_server_writes = || {
-        let rest = line.strip_prefix(br#"{"type":""#)?;
-        let (kind, rest) = rest.split_at_checked(memchr::memchr(b'"', rest)?)?;
-        let object = rest.strip_prefix(br#"","object":"#)?.trim_ascii_end().strip_suffix(b"}")?;
-        let plain = !kind.contains(&b'\\') && object.first() == Some(&b'{');
-        plain.then_some((Cow::Borrowed(std::str::from_utf8(kind).ok()?), object))
-    };
-    as_the_server_writes().or_else(|| {
-        let Envelope { kind, object } = serde_json::from_slice(line).ok()?;
-        Some((kind, object.get().as_bytes()))
-    })
+/// False if it may be that the line was split in the wrong place.
+fn is_read<T>(event: &Result<WatchEvent<T>, SourceError>) -> bool {
+    match event {
+        Ok(WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object)) => {
+            matches!(object, Decoded::Object(_))
+        }
+        Ok(WatchEvent::Bookmark { .. }) => true,
+        Err(error) => !matches!(error, SourceError::NotAnEvent(_)),
+    }
+}
+
+/// The type and the object of an event as servers write it. Whether the object ends where the line does turns out when it is
+/// read: no object can be made of more than one.
+fn split_quickly(line: &[u8]) -> Option<(&str, &[u8])> {
+    let rest = line.strip_prefix(br#"{"type":""#)?;
+    let (kind, rest) = rest.split_at_checked(memchr::memchr(b'"', rest)?)?;
+    let object = rest.strip_prefix(br#"","object":"#)?.trim_ascii_end().strip_suffix(b"}")?;
+    let plain = !kind.contains(&b'\\') && object.first() == Some(&b'{');
+    plain.then_some((std::str::from_utf8(kind).ok()?, object))
+}
+
+/// The same in whatever order they come, and whatever else is there.
+fn split_properly(line: &[u8]) -> Option<(String, &[u8])> {
+    let members: BTreeMap<String, &RawValue> = serde_json::from_slice(line).ok()?;
+    let kind = serde_json::from_str(members.get("type")?.get()).ok()?;
+    Some((kind, members.get("object")?.get().as_bytes()))
 }
 
 fn bookmark<T>(json: &[u8]) -> Option<WatchEvent<T>> {
-    let Glimpse { metadata, .. } = Raw::new(json).deserialize().ok()?;
+    let Glimpse { metadata, .. } = Glimpse::read(json)?;
     let version = metadata.resource_version.unwrap_or_default().into();
     let annotation = metadata.annotations.unwrap_or_default().remove(INITIAL_EVENTS_END);
     Some(WatchEvent::Bookmark { version, initial_events_end: annotation.as_deref() == Some("true") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::representation::Identity;
+
+    fn read(line: &str) -> String {
+        let types = Types::new("v1".to_owned(), "Pod".to_owned());
+        let (managed_fields, decoder, buffer) = (ManagedFields::Skip, Arc::new(()), String::new());
+        format!("{:?}", Reader::<Identity> { types, managed_fields, decoder, buffer }.event(line.as_bytes()))
+    }
+
+    #[test]
+    fn what_stands_beside_type_and_object_is_of_no_interest_wherever_it_stands() {
+        let pod = r#"{"kind":"Pod","metadata":{"name":"a","resourceVersion":"7"}}"#;
+        let status = r#"{"kind":"Status","code":410,"reason":"Expired"}"#;
+        for (kind, object) in [("ADDED", pod), ("DELETED", pod), ("BOOKMARK", pod), ("ERROR", status)] {
+            let plain = read(&format!(r#"{{"type":"{kind}","object":{object}}}"#));
+            assert!(!plain.contains("Bad") && !plain.contains("NotAnEvent"), "{plain}");
+            for more in [r#""more":1"#, r#""more":{"a":[1]}"#, r#""more":"}""#] {
+                assert_eq!(read(&format!(r#"{{{more},"type":"{kind}","object":{object}}}"#)), plain, "{more} in front");
+                assert_eq!(read(&format!(r#"{{"type":"{kind}",{more},"object":{object}}}"#)), plain, "{more} between");
+                assert_eq!(read(&format!(r#"{{"type":"{kind}","object":{object},{more}}}"#)), plain, "{more} behind");
+                assert_eq!(read(&format!(r#"{{"object":{object},"type":"{kind}",{more}}} "#)), plain, "{more} last");
+            }
+        }
+    }
+
+    #[test]
+    fn of_what_comes_twice_the_last_counts() {
+        let pod = r#"{"metadata":{"name":"a","resourceVersion":"7"}}"#;
+        let other = r#"{"metadata":{"name":"b","resourceVersion":"8"}}"#;
+        let deleted = read(&format!(r#"{{"type":"DELETED","object":{other}}}"#));
+        assert_eq!(read(&format!(r#"{{"type":"ADDED","object":{pod},"type":"DELETED","object":{other}}}"#)), deleted);
+        let bookmark = read(r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7"}}}"#);
+        let twice = r#"{"type":"BOOKMARK","object":{"metadata":{},"metadata":{"resourceVersion":"7"}}}"#;
+        assert_eq!(read(twice), bookmark);
+    }
+
+    #[test]
+    fn one_bad_object_is_one_event() {
+        let bad = read("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\u{1}\"}}}");
+        assert!(bad.starts_with("Ok(Added(Bad("), "{bad}");
+        let named = read(r#"{"type":"ADDED","object":{"kind":"Node","metadata":{"name":"a"}},"more":1}"#);
+        assert!(named.contains("WrongKind") && named.contains('a'), "{named}");
+        assert!(read(r#"{"type":"ADDED"}"#).contains("NotAnEvent"));
+        assert!(read("nonsense").contains("NotAnEvent"));
+    }
 }

@@ -70,7 +70,7 @@ where
 
     fn decoder(_: &ResourceType) {}
 
-    fn decode((): &(), raw: Raw<'_>) -> Result<Self, DecodeError> {
+    fn decode((): &(), raw: &Raw<'_>) -> Result<Self, DecodeError> {
         raw.deserialize()
     }
 }

@@ -1,0 +1,173 @@
+//! More connections, where one has not room enough for all streams.
+//!
+//! A server takes so many streams at once on one HTTP/2 connection, mostly a hundred, and hyper's client has one connection:
+//! what is too much waits until a stream ends. Watches hardly ever do, so that it would wait for ever.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// So many streams are put on one connection. Servers take a hundred or more, and may not know yet of one that has just ended.
+const STREAMS: usize = 80;
+/// A request that waited for so long, while nobody who asked on the same connection had an answer, was never sent.
+const UNSENT: Duration = Duration::from_secs(10);
+
+/// Clients of the same server, each with a connection of its own, or those of HTTP/1 for as many streams.
+pub(super) struct Lanes<C, M> {
+    /// Makes one more.
+    make: M,
+    /// As many as were ever needed at once. One without streams lets its connection go after a while, and costs nothing then.
+    lanes: Mutex<Vec<Lane<C>>>,
+}
+
+struct Lane<C> {
+    client: C,
+    room: Arc<Room>,
+}
+
+/// How much of a connection is taken. Held by each of its streams, too.
+struct Room {
+    streams: AtomicUsize,
+    /// Those of them that the server has answered.
+    open: AtomicUsize,
+    /// How many answers there ever were.
+    answers: AtomicU64,
+    /// How many streams there is room for. A server may take fewer than most, and cannot be asked.
+    limit: AtomicUsize,
+}
+
+/// One stream's place, which is free again when it is dropped.
+pub(super) struct Place {
+    room: Arc<Room>,
+    since: Instant,
+    /// How many answers there were when it was taken; `None` once this one is answered.
+    waiting: Option<u64>,
+}
+
+impl<C: Clone, M: Fn() -> C> Lanes<C, M> {
+    pub(super) fn new(make: M) -> Self {
+        Self { make, lanes: Mutex::default() }
+    }
+
+    /// The first client with room for one more stream: the last ones are the first to fall empty.
+    pub(super) fn enter(&self) -> (C, Place) {
+        let mut lanes = self.lanes.lock();
+        if let Some(lane) = lanes.iter().find(|lane| lane.room.is_left()) {
+            return lane.enter();
+        }
+        let lane = Lane { client: (self.make)(), room: Arc::default() };
+        let entered = lane.enter();
+        lanes.push(lane);
+        entered
+    }
+}
+
+impl<C: Clone> Lane<C> {
+    fn enter(&self) -> (C, Place) {
+        // What was learnt of a connection ends with it.
+        if self.room.streams.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.room.limit.store(STREAMS, Ordering::Relaxed);
+        }
+        let waiting = Some(self.room.answers.load(Ordering::Relaxed));
+        (self.client.clone(), Place { room: self.room.clone(), since: Instant::now(), waiting })
+    }
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        let [streams, open] = [0, 0].map(AtomicUsize::new);
+        Self { streams, open, answers: AtomicU64::new(0), limit: AtomicUsize::new(STREAMS) }
+    }
+}
+
+impl Room {
+    fn is_left(&self) -> bool {
+        let streams = self.streams.load(Ordering::Relaxed);
+        streams == 0 || streams < self.limit.load(Ordering::Relaxed)
+    }
+}
+
+impl Place {
+    /// The server has answered: the stream is open.
+    pub(super) fn answered(&mut self) {
+        if self.waiting.take().is_some() {
+            self.room.answers.fetch_add(1, Ordering::Relaxed);
+            self.room.open.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives back what it is given: who calls this holds the place.
+    pub(super) fn pass<T>(&self, passing: T) -> T {
+        passing
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let room = &self.room;
+        room.streams.fetch_sub(1, Ordering::Relaxed);
+        let Some(answers) = self.waiting else {
+            room.open.fetch_sub(1, Ordering::Relaxed);
+            return;
+        };
+        let open = room.open.load(Ordering::Relaxed);
+        if open > 0 && self.since.elapsed() >= UNSENT && room.answers.load(Ordering::Relaxed) == answers {
+            room.limit.fetch_min(open, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lane_is_filled_before_there_is_another_and_again_when_places_are_free() {
+        let made = AtomicUsize::new(0);
+        let lanes = Lanes::new(|| made.fetch_add(1, Ordering::Relaxed));
+        let mut entered: Vec<_> = (0..STREAMS * 2 + 1).map(|_| lanes.enter()).collect();
+        let clients: Vec<_> = entered.iter().map(|(client, _)| *client).collect();
+        assert_eq!(clients, [vec![0; STREAMS], vec![1; STREAMS], vec![2]].concat());
+        entered.drain(5..10);
+        let again: Vec<_> = (0..6).map(|_| lanes.enter()).collect();
+        assert_eq!(again.iter().map(|(client, _)| *client).collect::<Vec<_>>(), [0, 0, 0, 0, 0, 2]);
+        drop((entered, again));
+        assert_eq!((lanes.enter().0, made.load(Ordering::Relaxed)), (0, 3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_takes_fewer_streams_is_noticed_by_a_request_that_is_never_answered() {
+        let made = AtomicUsize::new(0);
+        let lanes = Lanes::new(|| made.fetch_add(1, Ordering::Relaxed));
+        let mut watches: Vec<_> = (0..50).map(|_| lanes.enter()).collect();
+        watches.iter_mut().for_each(|(_, place)| place.answered());
+        let (lane, starved) = lanes.enter();
+        tokio::time::advance(UNSENT).await;
+        drop(starved);
+        assert_eq!((lane, lanes.enter().0), (0, 1), "there is no room for a 51st");
+        watches.pop();
+        assert_eq!(lanes.enter().0, 0, "but for a 50th");
+        drop(watches);
+        assert_eq!(
+            (0..STREAMS).map(|_| lanes.enter()).map(|(lane, _)| lane).max(),
+            Some(0),
+            "a new connection begins anew"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_answer_and_one_that_is_given_up_at_once_teach_nothing() {
+        let lanes = Lanes::new(|| ());
+        let (_, mut watch) = lanes.enter();
+        watch.answered();
+        drop(lanes.enter());
+        let (_, slow) = lanes.enter();
+        tokio::time::advance(UNSENT).await;
+        lanes.enter().1.answered();
+        drop(slow);
+        assert_eq!(watch.room.limit.load(Ordering::Relaxed), STREAMS);
+    }
+}
