@@ -21,7 +21,14 @@ const WATCH: &str = "/api/v1/namespaces/default/configmaps?watch=true&allowWatch
 async fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let runs = |name: &str| wanted.is_empty() || wanted.iter().any(|asked| asked == name);
-    // First, while memory is fresh.
+    if runs("start") {
+        start().await;
+    }
+    if runs("writes") {
+        writes(20_000);
+        apply(2_000).await;
+    }
+    // Before much else is made, while memory is fresh.
     if runs("idle") {
         idle(10_000).await;
     }
@@ -36,6 +43,73 @@ async fn main() {
         fan_out(Over::Http, 100, Load { rate: Some(200), writes: 2_000, bytes: 1_000 }).await;
         limit(Over::Http, 100).await;
     }
+}
+
+/// How long it takes from nothing to the first answer, the first time in a process and afterwards.
+async fn start() {
+    for which in ["first", "second"] {
+        let started = Instant::now();
+        let server = ApiServer::new();
+        let request = Request::get("/api/v1/namespaces/default").body(Empty::<bytes::Bytes>::new()).unwrap();
+        let answer = server.oneshot(request).await.unwrap();
+        assert!(answer.status().is_success());
+        println!("start: the {which} server of a process has answered after {:.2?}", started.elapsed());
+    }
+}
+
+/// Creates objects of about 1 KB in process, with their defaults and the owners of their fields.
+fn writes(count: usize) {
+    let server = ApiServer::builder().history(1_000).build();
+    let started = cpu();
+    for index in 0..count {
+        let object = json!({"metadata": {"name": format!("m{index}"), "labels": {"app": "web"}}, "data": {"k": "x".repeat(900)}});
+        server.create("configmaps", Some("default"), object).unwrap();
+    }
+    let took = cpu() - started;
+    println!("writes: {:.0} creates of 1 KB a second on one core", count as f64 / took.as_secs_f64());
+}
+
+/// Applies to a deployment of 9 KB by two managers in turn, beside updates of the same.
+async fn apply(count: usize) {
+    let server = ApiServer::builder().history(100).build();
+    let path = "/apis/apps/v1/namespaces/default/deployments/d";
+    let deployment = |number: usize| {
+        let env: Vec<Value> =
+            (0..135).map(|index| json!({"name": format!("N{index}"), "value": "x".repeat(40)})).collect();
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {
+            "replicas": number, "selector": {"matchLabels": {"app": "d"}},
+            "template": {"metadata": {"labels": {"app": "d"}}, "spec": {"containers": [{"name": "c", "image": "i", "env": env}]}}}})
+    };
+    let send = async |method: &str, path: &str, media_type: &str, body: String| {
+        let request = Request::builder().method(method).uri(path).header("content-type", media_type);
+        let request = request.body(http_body_util::Full::new(bytes::Bytes::from(body))).unwrap();
+        let answer = server.clone().oneshot(request).await.unwrap();
+        assert!(answer.status().is_success(), "{}", answer.status());
+    };
+    let as_manager = |name: &str| format!("{path}?fieldManager={name}&force=true");
+    send("PATCH", &as_manager("one"), "application/apply-patch+yaml", deployment(1).to_string()).await;
+    let mut took = [Duration::ZERO; 2];
+    for number in 0..count {
+        let started = cpu();
+        send("PUT", path, "application/json", deployment(number).to_string()).await;
+        took[0] += cpu() - started;
+        let (manager, started) = (["one", "two"][number % 2], cpu());
+        let body = deployment(number + 1).to_string();
+        send("PATCH", &as_manager(manager), "application/apply-patch+yaml", body).await;
+        took[1] += cpu() - started;
+    }
+    let [update, apply] = took.map(|took| took.as_secs_f64() * 1e6 / count as f64);
+    let bytes = deployment(1).to_string().len();
+    println!(
+        "apply: {apply:.0} us for a deployment of {bytes} bytes by two managers, {:.1} x an update of {update:.0} us",
+        apply / update
+    );
+}
+
+/// Processor time of this process so far.
+fn cpu() -> Duration {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(spent.tv_sec.unsigned_abs(), u32::try_from(spent.tv_nsec).unwrap_or(0))
 }
 
 /// How watchers reach the server.

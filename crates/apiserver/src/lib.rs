@@ -28,57 +28,44 @@
 //! # }
 //! ```
 
-mod accept;
-mod admin;
-mod auth;
-mod builder;
-mod chance;
-mod clock;
-mod collection;
-mod compress;
-mod crd;
-mod deadline;
-mod direct;
-mod discovery;
-mod dispatch;
-mod event;
-mod fault;
-mod general;
-mod http;
-mod hub;
-mod journal;
-mod kubeconfig;
-mod list;
-mod namespace;
-mod object;
-mod pace;
-mod query;
-mod render;
-mod reply;
-mod resource;
-mod route;
-mod selector;
-mod server;
-mod service;
-mod status;
-mod storage;
-#[cfg(feature = "tls")]
-mod tls;
-mod verb;
-mod watch;
-mod workload;
-mod write;
+//! # What is missing against a real server
+//!
+//! - `apiregistration`, and every kind that is not in [`ApiServer::resources`].
+//! - The validation of built-in kinds is a short list: what is immutable, what is required, and the commonest mistakes.
+//! - Warnings about objects that are accepted, but for unknown and doubled fields.
+//! - Admission plugins, webhooks and policies; users, roles and quotas are stored and never asked.
+//! - `pods/log`, `pods/exec`, `pods/attach`, `pods/portforward`, `pods/ephemeralcontainers`, `pods/resize`, and every `proxy`.
+//! - Webhook conversion of custom resources: their versions differ in nothing but `apiVersion`.
+//! - Rules in CEL: no cost is estimated when a definition is made, it is only limited when a rule runs; no `semver`, no `authorizer`.
+//! - CBOR, OpenAPI v2, prose in OpenAPI v3, discovery in protobuf.
+//! - Services have IPv4 addresses alone.
 
-pub use builder::ApiServerBuilder;
+// In the order a request passes them.
+mod wire;
+mod api;
+mod kinds;
+mod fields;
+mod storage;
+// What all of it lives in, and what is put beside it.
+mod host;
+mod fault;
+mod workload;
+#[cfg(test)]
+mod truth;
+
+pub use api::admission::Admission;
+pub use api::list::AnsweredFrom;
+pub use api::status::{Status, StatusCause, StatusDetails};
+pub use api::table::{TableColumn, TablePrinter};
 pub use fault::{Action, Fault, FaultId, Faults, Firing, ListFlaw};
-pub use http::HttpServer;
-pub use journal::RequestRecord;
-pub use list::AnsweredFrom;
-pub use reply::Body;
-pub use resource::Resource;
-pub use server::{ApiServer, History, Saved};
-pub use status::{Status, StatusCause, StatusDetails};
+pub use host::admin::FaultError;
+pub use host::builder::ApiServerBuilder;
+pub use host::journal::RequestRecord;
+pub use host::server::{ApiServer, History, Saved};
+pub use kinds::Resource;
+pub use wire::http::HttpServer;
+pub use wire::reply::Body;
 #[cfg(feature = "tls")]
-pub use tls::{Tls, TlsError};
-pub use verb::Verb;
+pub use wire::tls::{Tls, TlsError};
+pub use wire::verb::Verb;
 pub use workload::{Step, Workload};

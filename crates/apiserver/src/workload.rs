@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::chance::Chance;
-use crate::server::ApiServer;
-use crate::verb::Verb;
-use model::{Deployment, Model, Phase, Pod};
+use crate::host::chance::Chance;
+use crate::host::server::ApiServer;
+use crate::wire::verb::Verb;
+use model::{Count, Deployment, Model, Phase, Pod};
 
 /// A seeded generator of cluster life, written straight into a server.
 ///
@@ -36,6 +36,7 @@ pub struct Workload {
     namespaces: Vec<String>,
     pods: usize,
     pod_bytes: usize,
+    replica_sets: bool,
     model: Model,
 }
 
@@ -62,6 +63,7 @@ impl Workload {
             namespaces: vec!["default".into(), "web".into()],
             pods: 50,
             pod_bytes: 0,
+            replica_sets: false,
             model: Model::default(),
         }
     }
@@ -127,6 +129,25 @@ impl Workload {
         self
     }
 
+    /// With a replica set between each deployment and its pods, and statuses that count them, as a cluster's controllers would: then
+    /// `kubectl rollout status` comes to an end. Off unless set.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::{ApiServer, Workload};
+    ///
+    /// let (server, mut workload) = (ApiServer::new(), Workload::new(7).replica_sets(true));
+    /// for _ in 0..500 {
+    ///     workload.step(&server);
+    /// }
+    /// let pods = server.list("pods").unwrap().1;
+    /// assert!(pods.iter().all(|pod| pod["metadata"]["ownerReferences"][0]["kind"] == "ReplicaSet"));
+    /// ```
+    #[must_use]
+    pub fn replica_sets(mut self, on: bool) -> Self {
+        self.replica_sets = on;
+        self
+    }
+
     /// Makes one write and tells which. `None` if the server refused it, as it does when someone else has removed the
     /// object: it is then forgotten.
     ///
@@ -147,6 +168,9 @@ impl Workload {
         let wanted: usize = self.model.deployments.iter().map(|deployment| deployment.replicas).sum();
         if wanted < self.pods / 2 {
             return self.create_deployment(server);
+        }
+        if let Some(count) = self.model.unsettled.pop() {
+            return self.count(server, count);
         }
         if let Some(deployment) = self.model.in_need_of_a_pod() {
             return self.create_pod(server, deployment);
@@ -242,7 +266,7 @@ impl Workload {
         let name = format!("app-{}", self.model.deployments_made);
         let replicas = 1 + self.pick(self.pods.div_ceil(4).min(10));
         let id = self.model.deployments_made;
-        let deployment = Deployment { id, namespace, name, replicas, roll: 1, live: 0 };
+        let deployment = Deployment { id, namespace, name, replicas, roll: 1, live: 0, sets: Vec::new() };
         let created = server.create("deployments", Some(&deployment.namespace), objects::deployment(&deployment));
         let made = step(Verb::Create, "deployments", Some(&deployment.namespace), &deployment.name);
         self.model.deployments.push(deployment);
@@ -274,13 +298,14 @@ impl Workload {
     ) -> Option<Step> {
         let deployment = self.model.deployments.get_mut(at)?;
         change(deployment);
-        let Deployment { id, namespace, name, .. } = deployment.clone();
+        let Deployment { id, namespace, name, sets, .. } = deployment.clone();
         let change = |found: &Value| objects::deployment_change(found, deployment);
         let updated = server.patch_with("deployments", Some(&namespace), &name, change);
         if updated.is_err() {
             self.model.deployments.remove(at);
         }
         self.model.stir(id);
+        sets.iter().for_each(|roll| self.model.unsettle(id, &namespace, &name, *roll));
         updated.ok().map(|_| step(Verb::Update, "deployments", Some(&namespace), &name))
     }
 
@@ -288,15 +313,80 @@ impl Workload {
         let at = self.pick_deployment()?;
         let gone = self.model.deployments.remove(at);
         self.model.stir(gone.id);
+        gone.sets.iter().for_each(|roll| self.model.unsettle(gone.id, &gone.namespace, &gone.name, *roll));
         let deleted = server.delete("deployments", Some(&gone.namespace), &gone.name);
         deleted.ok().map(|_| step(Verb::Delete, "deployments", Some(&gone.namespace), &gone.name))
     }
 
-    fn create_pod(&mut self, server: &ApiServer, deployment: usize) -> Option<Step> {
-        let deployment = &self.model.deployments[deployment];
+    /// Makes the replica set of a deployment's current roll.
+    fn create_set(&mut self, server: &ApiServer, at: usize) -> Option<Step> {
+        let deployment = &mut self.model.deployments[at];
+        deployment.sets.push(deployment.roll);
+        let (namespace, name) = (deployment.namespace.clone(), objects::set_name(&deployment.name, deployment.roll));
+        let Ok(owner) = server.get("deployments", Some(&namespace), &deployment.name) else {
+            self.model.deployments.remove(at);
+            return None;
+        };
+        let created = server.create("replicasets", Some(&namespace), objects::replica_set(deployment, &owner));
+        created.ok().map(|_| step(Verb::Create, "replicasets", Some(&namespace), &name))
+    }
+
+    /// Writes how many pods something has.
+    fn count(&mut self, server: &ApiServer, count: Count) -> Option<Step> {
+        let (id, namespace, app, roll) = match count {
+            Count::Deployment(id) => return self.count_deployment(server, id),
+            Count::Set { deployment, namespace, app, roll } => (deployment, namespace, app, roll),
+        };
+        let name = objects::set_name(&app, roll);
+        let (pods, ready) = self.model.count(id, Some(roll));
+        let wanted = self
+            .model
+            .deployments
+            .iter()
+            .find(|deployment| deployment.id == id)
+            .map(|deployment| if deployment.roll == roll { deployment.replicas } else { 0 });
+        let Some(wanted) = wanted else {
+            // The deployment is gone, and with its last pod so is the set.
+            if self.model.pods.values().any(|pod| pod.deployment == id && pod.roll == roll) {
+                return None;
+            }
+            let deleted = server.delete("replicasets", Some(&namespace), &name);
+            return deleted.ok().map(|_| step(Verb::Delete, "replicasets", Some(&namespace), &name));
+        };
+        self.model.unsettled.retain(|count| *count != Count::Deployment(id));
+        self.model.unsettled.push(Count::Deployment(id));
+        let counted = server.patch_with("replicasets", Some(&namespace), &name, |found| {
+            json!({"spec": {"replicas": wanted}, "status": {"replicas": pods, "readyReplicas": ready,
+                "availableReplicas": ready, "observedGeneration": found["metadata"]["generation"]}})
+        });
+        counted.ok().map(|_| step(Verb::Update, "replicasets", Some(&namespace), &name))
+    }
+
+    fn count_deployment(&mut self, server: &ApiServer, id: u64) -> Option<Step> {
+        let deployment = self.model.deployments.iter().find(|deployment| deployment.id == id)?;
+        let (namespace, name) = (deployment.namespace.clone(), deployment.name.clone());
+        let ((pods, ready), (updated, _)) = (self.model.count(id, None), self.model.count(id, Some(deployment.roll)));
+        let available = if ready >= deployment.replicas { "True" } else { "False" };
+        let condition = json!({"type": "Available", "status": available, "reason": "MinimumReplicasAvailable"});
+        let counted = server.patch_with("deployments", Some(&namespace), &name, |found| {
+            json!({"status": {"replicas": pods, "readyReplicas": ready, "availableReplicas": ready, "updatedReplicas": updated,
+                "observedGeneration": found["metadata"]["generation"], "conditions": [condition]}})
+        });
+        counted.ok().map(|_| step(Verb::Update, "deployments", Some(&namespace), &name))
+    }
+
+    fn create_pod(&mut self, server: &ApiServer, at: usize) -> Option<Step> {
+        let deployment = &self.model.deployments[at];
+        let set = objects::set_name(&deployment.name, deployment.roll);
+        if self.replica_sets && !deployment.sets.contains(&deployment.roll) {
+            return self.create_set(server, at);
+        }
         let pod = Pod {
             namespace: deployment.namespace.clone(),
-            name: format!("{}-{}", deployment.name, self.chance.name_suffix()),
+            name: match self.replica_sets {
+                true => format!("{set}-{}", self.chance.name_suffix()),
+                false => format!("{}-{}", deployment.name, self.chance.name_suffix()),
+            },
             deployment: deployment.id,
             app: deployment.name.clone(),
             roll: deployment.roll,
@@ -304,9 +394,18 @@ impl Workload {
             node: None,
             restarts: 0,
         };
-        let created = server.create("pods", Some(&pod.namespace), objects::pod(&pod, self.pod_bytes));
+        let mut object = objects::pod(&pod, self.pod_bytes);
+        if self.replica_sets
+            && let Ok(owner) = server.get("replicasets", Some(&pod.namespace), &set)
+        {
+            object["metadata"]["labels"]["pod-template-hash"] = pod.roll.to_string().into();
+            let owner = objects::owner_reference(&owner, "apps/v1", "ReplicaSet");
+            object["metadata"]["ownerReferences"] = json!([owner]);
+        }
+        let created = server.create("pods", Some(&pod.namespace), object);
         let made = step(Verb::Create, "pods", Some(&pod.namespace), &pod.name);
         if created.is_ok() {
+            self.recount(&pod);
             self.model.add_pod(pod);
         }
         created.ok().map(|_| made)
@@ -362,6 +461,7 @@ impl Workload {
             return None;
         }
         let made = step(Verb::Update, "pods", Some(&pod.namespace), &pod.name);
+        self.recount(&pod);
         self.model.pods.insert(id, pod);
         Some(made)
     }
@@ -369,6 +469,14 @@ impl Workload {
     fn forget(&mut self, id: u64) {
         if let Some(pod) = self.model.pods.remove(&id) {
             self.model.count_out(&pod);
+            self.recount(&pod);
+        }
+    }
+
+    /// Has the set that a pod belongs to counted anew.
+    fn recount(&mut self, pod: &Pod) {
+        if self.replica_sets {
+            self.model.unsettle(pod.deployment, &pod.namespace, &pod.app, pod.roll);
         }
     }
 

@@ -9,10 +9,10 @@ use super::action::Layer;
 use super::bytes::FaultyBytes;
 use super::lines::FaultyLines;
 use super::{Action, Facts, Faults, Firing};
-use crate::hub::Hub;
-use crate::reply::{Body, full_body, reply, status_reply, stream_body};
-use crate::status::{Status, StatusDetails};
-use crate::verb::Verb;
+use crate::api::status::{Status, StatusDetails};
+use crate::host::hub::Hub;
+use crate::wire::reply::{Body, full_body, reply, status_reply, stream_body};
+use crate::wire::verb::Verb;
 
 /// A fault chosen for one request. It is on record only once it takes effect.
 #[derive(Debug)]

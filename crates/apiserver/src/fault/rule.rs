@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{Action, Facts, ListFlaw};
-use crate::chance::Chance;
-use crate::reply::TEXT;
-use crate::verb::Verb;
+use crate::host::chance::Chance;
+use crate::wire::reply::TEXT;
+use crate::wire::verb::Verb;
 
 /// Something that goes wrong, and for which requests. Without conditions it is for all.
 ///

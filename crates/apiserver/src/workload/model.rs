@@ -15,6 +15,17 @@ pub(super) struct Model {
     pods_made: u64,
     /// Pods that are on their way from one phase to another, each once.
     pub(super) moving: Vec<u64>,
+    /// What is to be counted anew, each once.
+    pub(super) unsettled: Vec<Count>,
+}
+
+/// Something that says how many pods it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Count {
+    /// The replica set of a deployment's roll.
+    Set { deployment: u64, namespace: String, app: String, roll: u64 },
+    /// A deployment itself.
+    Deployment(u64),
 }
 
 #[derive(Debug, Clone)]
@@ -27,6 +38,8 @@ pub(super) struct Deployment {
     pub(super) roll: u64,
     /// How many pods of the current roll there are that were not asked to stop.
     pub(super) live: usize,
+    /// The rolls that have a replica set.
+    pub(super) sets: Vec<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -52,6 +65,22 @@ pub(super) enum Phase {
 }
 
 impl Model {
+    /// Has the set of a roll counted anew.
+    pub(super) fn unsettle(&mut self, deployment: u64, namespace: &str, app: &str, roll: u64) {
+        let (namespace, app) = (namespace.to_owned(), app.to_owned());
+        let count = Count::Set { deployment, namespace, app, roll };
+        if !self.unsettled.contains(&count) {
+            self.unsettled.push(count);
+        }
+    }
+
+    /// How many pods of a roll were not asked to stop, and how many of them run.
+    pub(super) fn count(&self, deployment: u64, roll: Option<u64>) -> (usize, usize) {
+        let of_it = |pod: &&Pod| pod.deployment == deployment && roll.is_none_or(|roll| pod.roll == roll);
+        let pods = self.pods.values().filter(of_it).filter(|pod| pod.phase != Phase::Stopping);
+        pods.fold((0, 0), |(all, ready), pod| (all + 1, ready + usize::from(pod.phase == Phase::Running)))
+    }
+
     /// A deployment that has too few pods.
     pub(super) fn in_need_of_a_pod(&self) -> Option<usize> {
         self.deployments.iter().position(|deployment| deployment.live < deployment.replicas)

@@ -7,7 +7,7 @@ use super::model::{Deployment, Phase, Pod};
 /// The container that every pod has.
 const MAIN: &str = "main";
 /// What the server adds to a pod and its node takes away, in bytes, or a little less.
-const FILLED_IN: usize = 180;
+const FILLED_IN: usize = 1_950;
 
 pub(super) fn namespace(name: &str) -> Value {
     json!({"metadata": {"name": name}})
@@ -55,6 +55,34 @@ pub(super) fn deployment_change(found: &Value, deployment: &Deployment) -> Value
         "spec": {"replicas": replicas, "template": {"spec": {"containers": containers}}},
         "status": {"replicas": replicas},
     })
+}
+
+/// What the set of a deployment's roll is called.
+pub(super) fn set_name(app: &str, roll: u64) -> String {
+    format!("{app}-{roll}")
+}
+
+/// A replica set that belongs to this deployment, as it is found on the server.
+pub(super) fn replica_set(deployment: &Deployment, owner: &Value) -> Value {
+    let labels = json!({"app": deployment.name, "pod-template-hash": deployment.roll.to_string()});
+    let spec = json!({"containers": [container(deployment.roll)]});
+    json!({
+        "metadata": {
+            "name": set_name(&deployment.name, deployment.roll), "labels": labels,
+            "annotations": {"deployment.kubernetes.io/revision": deployment.roll.to_string()},
+            "ownerReferences": [owner_reference(owner, "apps/v1", "Deployment")],
+        },
+        "spec": {
+            "replicas": deployment.replicas, "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    })
+}
+
+/// How an object names the one that it belongs to.
+pub(super) fn owner_reference(owner: &Value, api_version: &str, kind: &str) -> Value {
+    json!({"apiVersion": api_version, "kind": kind, "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
+        "controller": true, "blockOwnerDeletion": true})
 }
 
 /// A list with this entry laid over the one of the same key, or behind all others.

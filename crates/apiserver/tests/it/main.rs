@@ -3,19 +3,25 @@
 
 mod abuse;
 mod access;
+mod action;
+mod admission;
+mod as_is;
 mod compression;
 mod definition;
 mod discovery;
 mod events;
 mod fault_table;
 mod faults;
+mod garbage;
 mod http;
 mod kube;
 mod list;
+mod missing;
 mod model;
 mod namespace;
 mod pace;
 mod patch;
+mod protobuf;
 mod remove;
 mod runtime;
 mod support;

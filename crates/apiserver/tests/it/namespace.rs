@@ -1,4 +1,5 @@
 use crate::support::*;
+use kube_embedded_apiserver::ApiServer;
 use serde_json::json;
 use std::time::Duration;
 
@@ -29,6 +30,23 @@ async fn a_namespace_is_emptied_before_it_goes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_large_namespace_is_emptied_piece_by_piece() {
+    let server = ApiServer::builder().seed(1).settle_delay(Duration::ZERO).build();
+    for number in 0..1_000 {
+        server.create("configmaps", Some("web"), config_map(&format!("c{number}"))).unwrap();
+    }
+    delete(&server, &format!("{NAMESPACES}/web")).await;
+    // Others are answered in between, and see how far it is.
+    let mut sizes = Vec::new();
+    while sizes.last() != Some(&0) {
+        sizes.push(get(&server, "/api/v1/namespaces/web/configmaps").await.names().len());
+        tokio::task::yield_now().await;
+    }
+    assert!(sizes.iter().any(|size| (1..1_000).contains(size)), "{sizes:?}");
+    assert_eq!(get(&server, &format!("{NAMESPACES}/web")).await.code, 404);
+}
+
+#[tokio::test(start_paused = true)]
 async fn held_content_holds_its_namespace() {
     let server = server();
     post(&server, NAMESPACES, &json!({"metadata": {"name": "web"}})).await;
@@ -42,6 +60,30 @@ async fn held_content_holds_its_namespace() {
         merge(&server, "/api/v1/namespaces/web/configmaps/a", &json!({"metadata": {"finalizers": null}})).await;
     assert_eq!(released.code, 200);
     assert_eq!(get(&server, &format!("{NAMESPACES}/web")).await.code, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_else_holds_a_namespace_stays_and_nothing_is_written_without_a_change() {
+    let server = server();
+    let held = json!({"metadata": {"name": "web", "finalizers": ["example.com/own"]}, "spec": {"finalizers": ["example.com/content"]}});
+    assert_eq!(post(&server, NAMESPACES, &held).await.code, 201);
+    let path = format!("{NAMESPACES}/web");
+    delete(&server, &path).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let emptied = get(&server, &path).await.json();
+    assert_eq!(emptied["spec"]["finalizers"], json!(["example.com/content"]));
+    for _ in 0..2 {
+        delete(&server, &path).await;
+        merge(&server, &path, &json!({"metadata": {"labels": {"a": "b"}}})).await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+    assert_eq!(version(&get(&server, &path).await.json()), version(&emptied) + 1);
+    merge(&server, &path, &json!({"metadata": {"finalizers": null}})).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let mut last = get(&server, &path).await.json();
+    last["spec"]["finalizers"] = json!([]);
+    assert_eq!(put(&server, &format!("{path}/finalize"), &last).await.code, 200);
+    assert_eq!(get(&server, &path).await.code, 404);
 }
 
 #[tokio::test(start_paused = true)]
@@ -115,4 +157,24 @@ async fn nobody_fills_a_namespace_that_goes() {
     let sent = post(&server, "/api/v1/namespaces/web/configmaps", &config_map("b")).await;
     assert_eq!((direct.code, direct.message.as_str()), (sent.code, sent.json()["message"].as_str().unwrap()));
     assert_eq!(direct.code, 403);
+}
+
+#[test]
+fn others_are_let_in_while_a_large_namespace_is_emptied() {
+    const MANY: usize = 10_000;
+    let server = server();
+    for index in 0..MANY {
+        server.create("configmaps", Some("web"), config_map(&format!("m{index:05}"))).unwrap();
+    }
+    let emptied = server.clone();
+    let emptying = std::thread::spawn(move || emptied.delete("namespaces", None, "web").unwrap());
+    let last = format!("m{:05}", MANY - 1);
+    let is_there = |name: &str| server.get("configmaps", Some("web"), name).is_ok();
+    let mut halfway = 0;
+    while is_there(&last) {
+        halfway += usize::from(!is_there("m00000") && is_there(&last));
+    }
+    emptying.join().unwrap();
+    assert!(halfway > 0, "nobody saw anything of it");
+    assert_eq!(server.get("namespaces", None, "web").unwrap_err().code, 404);
 }

@@ -70,15 +70,12 @@ async fn a_test_for_null_holds_where_there_is_nothing_and_empty_lists_are_nothin
 async fn patches_that_are_not_understood_are_told_so() {
     let server = server();
     put_config_map(&server, "a");
-    for (media_type, said) in [
-        (
-            "application/strategic-merge-patch+json",
-            "does not understand patches of type application/strategic-merge-patch+json yet",
-        ),
-        ("application/apply-patch+yaml", "does not understand patches of type application/apply-patch+yaml yet"),
-        ("text/csv", "unknown format"),
+    post(&server, WIDGETS, &widget(1)).await;
+    for (path, media_type, said) in [
+        (format!("{WIDGETS}/w"), "application/strategic-merge-patch+json", "unknown format"),
+        (format!("{CONFIG_MAPS}/a"), "application/apply-patch+cbor", "application/merge-patch+json"),
+        (format!("{CONFIG_MAPS}/a"), "text/csv", "unknown format"),
     ] {
-        let path = format!("{CONFIG_MAPS}/a?fieldManager=me&force=true");
         let refused = send_as(&server, "PATCH", &path, media_type, "{}").await;
         assert_eq!(refused.code, 415);
         assert!(
@@ -121,8 +118,9 @@ async fn status_and_the_rest_have_paths_of_their_own() {
 async fn scale_reads_and_changes_the_replicas_of_any_kind() {
     let server = server();
     post(&server, WIDGETS, &widget(1)).await;
-    let deployment =
-        json!({"metadata": {"name": "d"}, "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "d"}}}});
+    let template = json!({"metadata": {"labels": {"app": "d"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let deployment = json!({"metadata": {"name": "d"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "d"}}, "template": template}});
     post(&server, DEPLOYMENTS, &deployment).await;
     let scale = get(&server, &format!("{DEPLOYMENTS}/d/scale")).await.json();
     assert_eq!((&scale["kind"], &scale["spec"]["replicas"]), (&json!("Scale"), &json!(2)));
@@ -162,11 +160,7 @@ async fn bodies_may_be_yaml_and_other_formats_are_told_so() {
     let created = send_as(&server, "POST", CONFIG_MAPS, "application/yaml", yaml).await;
     assert_eq!(created.code, 201, "{}", created.text);
     assert_eq!(send_as(&server, "POST", CONFIG_MAPS, "application/yaml", "a: [").await.code, 400);
-    for (media_type, said) in [
-        ("application/vnd.kubernetes.protobuf", "does not understand objects in protobuf yet"),
-        ("application/cbor", "CBOR"),
-        ("text/csv", "unknown format"),
-    ] {
+    for (media_type, said) in [("application/cbor", "CBOR"), ("text/csv", "unknown format")] {
         let refused = send_as(&server, "POST", CONFIG_MAPS, media_type, "x").await;
         assert_eq!(refused.code, 415);
         assert!(refused.text.contains(said), "{}", refused.text);
@@ -182,4 +176,67 @@ async fn some_kinds_are_created_by_an_update_and_need_its_version() {
     assert_eq!((created.code, &created.json()["spec"]["renewTime"]), (201, &lease["spec"]["renewTime"]));
     assert_eq!(put(&server, path, &lease).await.code, 422);
     assert_eq!(put(&server, path, &created.json()).await.code, 200);
+}
+
+/// As long as something may take that is no more than a walk or two through an object.
+const BRIEF: std::time::Duration = std::time::Duration::from_secs(3);
+
+#[tokio::test]
+async fn thousands_of_moves_of_something_large_take_no_longer_than_of_something_small() {
+    const BOUNDS: [usize; 2] = [0, 60];
+    let server = server();
+    let large: Vec<u8> = vec![0; 200_000];
+    for depth in BOUNDS {
+        let deep = (0..depth).fold(json!({}), |inner, _| json!({"d": inner}));
+        let name = format!("w{depth}");
+        let spec = json!({"large": large, "deep": deep});
+        let widget = json!({"metadata": {"name": name}, "spec": spec});
+        server.put_as_is("widgets", Some("default"), widget).unwrap();
+        // To a place as deep as there is, and back: what is known of the depth is too high soon.
+        let far = format!("/spec/deep{}/x", "/d".repeat(depth));
+        let moves: Vec<Value> = (0..5_000)
+            .flat_map(|_| [("/spec/large", far.as_str()), (far.as_str(), "/spec/large")])
+            .map(|(from, path)| json!({"op": "move", "from": from, "path": path}))
+            .collect();
+        let started = tokio::time::Instant::now();
+        let path = format!("/apis/demo.example.com/v1/namespaces/default/widgets/{name}");
+        let patched =
+            send_as(&server, "PATCH", &path, "application/json-patch+json", &Value::from(moves).to_string()).await;
+        assert_eq!(patched.code, 200, "{}", patched.text);
+        assert!(started.elapsed() < BRIEF, "{:?}", started.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn moves_and_copies_into_each_other_end_before_a_stack_does() {
+    let server = server();
+    put_config_map(&server, "a");
+    let path = format!("{CONFIG_MAPS}/a");
+    let begun = json!({"op": "add", "path": "/x", "value": {}});
+    let deeper = [
+        json!({"op": "add", "path": "/y", "value": {}}),
+        json!({"op": "move", "from": "/x", "path": "/y/x"}),
+        json!({"op": "move", "from": "/y", "path": "/x"}),
+    ];
+    let operations: Vec<Value> = std::iter::once(begun).chain((0..3_000).flat_map(|_| deeper.clone())).collect();
+    let refused =
+        send_as(&server, "PATCH", &path, "application/json-patch+json", &Value::from(operations).to_string()).await;
+    assert_eq!(refused.code, 422, "{}", refused.text);
+    let doubled: Vec<Value> =
+        (0..40).map(|index| json!({"op": "copy", "from": "", "path": format!("/c{index}")})).collect();
+    let refused =
+        send_as(&server, "PATCH", &path, "application/json-patch+json", &Value::from(doubled).to_string()).await;
+    assert!(matches!(refused.code, 413 | 422), "{} {}", refused.code, refused.text);
+}
+
+#[tokio::test]
+async fn tens_of_thousands_of_finalizers_hold_nobody_up() {
+    let server = server();
+    let mut held = config_map("a");
+    held["metadata"]["finalizers"] = (0..40_000).map(|index| format!("x.io/f{index}")).collect();
+    server.create("configmaps", Some("default"), held).unwrap();
+    server.delete("configmaps", Some("default"), "a").unwrap();
+    let started = tokio::time::Instant::now();
+    assert_eq!(merge(&server, &format!("{CONFIG_MAPS}/a"), &json!({"data": {"k": "w"}})).await.code, 200);
+    assert!(started.elapsed() < BRIEF, "{:?}", started.elapsed());
 }

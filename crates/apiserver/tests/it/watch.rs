@@ -2,6 +2,7 @@ use crate::support::*;
 use kube_embedded_apiserver::ApiServer;
 use serde_json::json;
 use std::time::Duration;
+use tower::ServiceExt;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -26,6 +27,19 @@ async fn a_watch_tells_what_happens_after_its_version() {
     assert_eq!(versions, [start + 1, start + 2, start + 3]);
     assert_eq!(events[2]["object"]["data"]["k"], "w");
     assert!(watch.is_silent_for(10 * SECOND).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_of_tables_tells_ages_as_they_are_when_it_tells_them() {
+    let server = server();
+    let mut asked = request("GET", &path("resourceVersion=0"), None);
+    asked.headers_mut().insert("accept", "application/json;as=Table;g=meta.k8s.io;v=v1".parse().unwrap());
+    let mut watch = Watch::of(server.clone().oneshot(asked).await.unwrap());
+    tokio::time::sleep(60 * SECOND).await;
+    put_config_map(&server, "a");
+    tokio::time::sleep(5 * SECOND).await;
+    let cells = watch.next().await["object"]["rows"][0]["cells"].clone();
+    assert_eq!(cells, json!(["a", 1, "5s"]));
 }
 
 #[tokio::test(start_paused = true)]

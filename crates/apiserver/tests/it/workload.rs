@@ -74,7 +74,6 @@ async fn pods_can_be_made_large() {
 fn touch(resource: &str, object: &mut Value) {
     object["metadata"]["labels"]["team"] = "blue".into();
     object["metadata"]["annotations"]["note"] = "by hand".into();
-    object["spec"]["extra"] = json!({"kept": true});
     let sidecar = json!({"name": "sidecar", "image": "proxy:1"});
     match resource {
         "deployments" => {
@@ -110,7 +109,7 @@ async fn a_life_keeps_what_others_wrote() {
         }
         let id = (made.resource, made.namespace.clone(), made.name.clone());
         if made.verb == Verb::Update && touched.contains(&id) {
-            for pointer in ["/metadata/labels/team", "/metadata/annotations/note", "/spec/extra/kept"] {
+            for pointer in ["/metadata/labels/team", "/metadata/annotations/note"] {
                 assert!(object.pointer(pointer).is_some(), "step {count}: {pointer} of {made:?}");
             }
             let names = |pointer: &str, key: &str| -> Vec<String> {
@@ -148,4 +147,22 @@ async fn a_life_keeps_what_others_wrote() {
         }
     }
     assert!(kept > 200, "{kept}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn replica_sets_stand_between_deployments_and_pods_and_count_them() {
+    let server = server();
+    let mut workload = Workload::new(3).pods(20).replica_sets(true);
+    (0..2_000).for_each(|_| drop(workload.step(&server)));
+    let list = |resource: &str| server.list(resource).unwrap().1;
+    let (deployments, sets, pods) = (list("deployments"), list("replicasets"), list("pods"));
+    let owned = |object: &Value, owners: &[Value]| {
+        let uid = &object["metadata"]["ownerReferences"][0]["uid"];
+        owners.iter().any(|owner| owner["metadata"]["uid"] == *uid)
+    };
+    assert!(!pods.is_empty() && pods.iter().all(|pod| owned(pod, &sets)));
+    // The set of a deployment that is gone goes with its last pod.
+    let alone = sets.iter().filter(|set| !owned(set, &deployments));
+    assert!(alone.into_iter().all(|set| pods.iter().any(|pod| owned(pod, std::slice::from_ref(set)))));
+    assert!(deployments.iter().any(|deployment| deployment["status"]["readyReplicas"].as_u64() > Some(0)));
 }

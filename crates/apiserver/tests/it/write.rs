@@ -1,5 +1,5 @@
 use crate::support::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test(start_paused = true)]
 async fn a_created_object_gets_what_the_server_answers_for() {
@@ -167,6 +167,89 @@ async fn labels_annotations_finalizers_and_owners_are_checked() {
     let fine = json!({"labels": {"example.com/A_b.c": "", "x": "Y.z"}, "annotations": {"Example.com/a": "any \n text"},
         "finalizers": ["example.com/hold"], "ownerReferences": [owner("p")]});
     assert_eq!(merge(&server, &format!("{CONFIG_MAPS}/a"), &json!({"metadata": fine})).await.code, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_need_no_name_and_a_generation_that_nobody_counts_is_kept() {
+    let server = server();
+    let limits = json!({"spec": {"limits": [{"type": "Pod"}]}});
+    let created = post(&server, "/api/v1/namespaces/default/limitranges", &limits).await;
+    assert_eq!(
+        (created.code, created.json()["metadata"]["name"].as_str().map(str::len)),
+        (201, Some(36)),
+        "{}",
+        created.text
+    );
+    let mut map = config_map("a");
+    map["metadata"]["generation"] = json!(7);
+    assert_eq!(post(&server, CONFIG_MAPS, &map).await.json()["metadata"]["generation"], 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_is_named_twice_is_kept_once() {
+    let server = server();
+    let owner = |name: &str| json!({"apiVersion": "v1", "kind": "Pod", "name": name, "uid": "u"});
+    let twice = json!([owner("p"), owner("q"), owner("p")]);
+    let once = json!([owner("p"), owner("q")]);
+    let body = |owners: &Value| json!({"metadata": {"name": "a", "ownerReferences": owners}, "data": {"k": "v"}});
+    let path = format!("{CONFIG_MAPS}/a");
+    let answers = [
+        post(&server, CONFIG_MAPS, &body(&twice)).await,
+        put(&server, &path, &body(&twice)).await,
+        merge(&server, &path, &json!({"metadata": {"ownerReferences": twice}})).await,
+    ];
+    for (answer, after) in answers.iter().zip(["", "", " after mutating admission happens"]) {
+        assert_eq!(answer.json()["metadata"]["ownerReferences"], once, "{}", answer.text);
+        let said = format!(
+            "299 - \".metadata.ownerReferences contains duplicate entries{after}; API server dedups owner references in 1.20+, and \
+             may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: u\""
+        );
+        assert_eq!(answer.headers["warning"].to_str().unwrap(), said);
+    }
+    assert_eq!(put(&server, &path, &body(&once)).await.headers.get("warning"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn autoscalers_of_both_versions_are_one() {
+    let server = server();
+    let path = |version: &str| format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers");
+    const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
+    let target = json!({"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"});
+    let of = |annotations: Value| json!({"metadata": {"name": "a", "annotations": annotations}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}});
+    let utilization = json!({"type": "Utilization", "averageUtilization": 70});
+    let metrics = json!([
+        {"type": "Resource", "resource": {"name": "memory", "target": utilization}},
+        {"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "2"}}},
+        {"type": "Object", "object": {"metric": {"name": "m"}, "describedObject": {"kind": "Pod", "name": "p"},
+            "target": {"type": "Value", "value": "2"}}},
+        {"type": "External", "external": {"metric": {"name": "m"}, "target": {"type": "Value", "value": "2"}}},
+        {"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "c", "target": utilization}},
+    ]);
+    let older = json!([
+        {"type": "Resource", "resource": {"name": "memory", "targetAverageUtilization": 70}},
+        {"type": "Pods", "pods": {"metricName": "m", "targetAverageValue": "2"}},
+        {"type": "Object", "object": {"metricName": "m", "target": {"kind": "Pod", "name": "p"}, "targetValue": "2"}},
+        {"type": "External", "external": {"metricName": "m", "targetValue": "2"}},
+        {"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "c", "targetAverageUtilization": 70}},
+    ]);
+    let mut second = of(json!({}));
+    second["spec"]["metrics"] = metrics.clone();
+    assert_eq!(post(&server, &path("v2"), &second).await.code, 201);
+    let first = get(&server, &format!("{}/a", path("v1"))).await.json();
+    let shown: Value = serde_json::from_str(first["metadata"]["annotations"][METRICS].as_str().unwrap()).unwrap();
+    assert_eq!(shown, older);
+    server.delete("horizontalpodautoscalers", Some("default"), "a").unwrap();
+    let created = post(&server, &path("v1"), &of(json!({METRICS: older.to_string()}))).await;
+    assert_eq!(created.code, 201, "{}", created.text);
+    assert_eq!(get(&server, &format!("{}/a", path("v2"))).await.json()["spec"]["metrics"], metrics);
+    for wrong in ["[5]", "{}", "5", "[{\"type\":\"Pods\",\"pods\":7}]", "["] {
+        server.delete("horizontalpodautoscalers", Some("default"), "a").unwrap();
+        assert_eq!(post(&server, &path("v1"), &of(json!({METRICS: wrong}))).await.code, 201, "{wrong}");
+        let found = get(&server, &format!("{}/a", path("v2"))).await.json();
+        let processors = json!({"type": "Utilization", "averageUtilization": 80});
+        let usual = json!([{"type": "Resource", "resource": {"name": "cpu", "target": processors}}]);
+        assert_eq!(found["spec"]["metrics"], usual, "{wrong}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,197 @@
+//! What is asked for by a create and is not kept: evictions, bindings, tokens, and reviews of who may do what.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use http::Response;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+use crate::api::selector::LabelSelector;
+use crate::api::status::{Status, StatusCause, StatusDetails};
+use crate::api::write::{self, DeleteOptions, WriteOptions};
+use crate::host::hub::Hub;
+use crate::kinds::Resource;
+use crate::storage::object::{Key, StoredObject};
+use crate::wire::reply::{Body, json_reply, value_reply};
+
+/// The parts of objects that are acted on by a create: their resource, their name, and the group, version and kind of what is sent.
+pub(crate) const PARTS: [(&str, &str, [&str; 3]); 3] = [
+    ("pods", "binding", ["", "v1", "Binding"]),
+    ("pods", "eviction", ["policy", "v1", "Eviction"]),
+    ("serviceaccounts", "token", ["authentication.k8s.io", "v1", "TokenRequest"]),
+];
+
+/// How long a token lives if nobody says.
+const TOKEN_SECONDS: i64 = 3600;
+
+/// Does what was asked for on a part of the object at `key`.
+pub(crate) fn act(
+    hub: &Hub,
+    resource: &Resource,
+    part: &str,
+    key: &Key,
+    sent: &Value,
+    options: &WriteOptions,
+) -> Result<Response<Body>, Status> {
+    match part {
+        "binding" => bind(hub, resource, key, sent, options),
+        "eviction" => evict(hub, resource, key, sent, options),
+        "token" => token(hub, resource, key, sent),
+        _ => Err(Status::no_such_resource()),
+    }
+}
+
+fn done() -> Response<Body> {
+    json_reply(201, Status { code: 201, ..Status::failure(201, "", "") }.to_json())
+}
+
+/// Gives a pod its node, once.
+fn bind(hub: &Hub, pods: &Resource, key: &Key, sent: &Value, options: &WriteOptions) -> Result<Response<Body>, Status> {
+    let node = sent["target"]["name"].as_str().unwrap_or_default();
+    if node.is_empty() {
+        let cause = StatusCause::required("target.name", "");
+        return Err(Status::invalid("", "Binding", key.name(), vec![cause]));
+    }
+    let host = WriteOptions { dry_run: options.dry_run, manager: options.manager.clone(), ..WriteOptions::host() };
+    write::patch_with(hub, pods, key, &host, |pod| {
+        let mut pod = pod.clone();
+        if let Some(known) = pod["spec"]["nodeName"].as_str().filter(|known| !known.is_empty()) {
+            let why = format!("pod {} is already assigned to node {known:?}", key.name());
+            let message = format!("Operation cannot be fulfilled on pods/binding \"{}\": {why}", key.name());
+            let details = StatusDetails { kind: "pods/binding".into(), ..pods.details(key.name()) };
+            return Err(Status::failure(409, "Conflict", message).with_details(details));
+        }
+        pod["spec"]["nodeName"] = node.into();
+        let scheduled = json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": hub.clock.now_text()});
+        match pod["status"]["conditions"].as_array_mut() {
+            Some(conditions) => {
+                conditions.retain(|condition| condition["type"] != "PodScheduled");
+                conditions.push(scheduled);
+            }
+            None => pod["status"]["conditions"] = json!([scheduled]),
+        }
+        Ok(pod)
+    })?;
+    Ok(done())
+}
+
+/// Deletes a pod, unless a budget forbids it.
+fn evict(hub: &Hub, pods: &Resource, key: &Key, sent: &Value, asked: &WriteOptions) -> Result<Response<Body>, Status> {
+    if sent["metadata"]["name"].as_str().unwrap_or_default() != key.name() {
+        return Err(Status::bad_request("name in URL does not match name in Eviction object"));
+    }
+    let mut options = match &sent["deleteOptions"] {
+        Value::Null => DeleteOptions::default(),
+        options => DeleteOptions::from_value(options.clone())?,
+    };
+    options.dry_run |= asked.dry_run;
+    let (pod, budgets, found) = {
+        let mut state = hub.storage.lock();
+        let pod = state.object(pods, key).ok_or_else(|| Status::not_found(pods, key.name()))?;
+        let budgets = state.catalog.named("poddisruptionbudgets.policy").cloned();
+        let found: Vec<_> = match &budgets {
+            Some(budgets) => state.collection(budgets).objects().values().cloned().collect(),
+            None => Vec::new(),
+        };
+        (pod, budgets, found)
+    };
+    let value = pod.value();
+    // Who has ended disturbs nobody by going, nor who has not begun, or is going already.
+    let disturbs = !pod.is_marked() && !matches!(phase(&value), "Succeeded" | "Failed" | "Pending");
+    let covering = found.iter().find(|budget| budget.key.namespace() == key.namespace() && covers(budget, &pod));
+    if let (Some(budget), Some(budgets), true) = (covering, budgets, disturbs)
+        && (is_ready(&value) || counts_unready(&budget.value()))
+    {
+        let host = WriteOptions { dry_run: options.dry_run, ..WriteOptions::host() };
+        write::patch_with(hub, &budgets, &budget.key, &host, |budget| spend(budget, key, hub))?;
+    }
+    write::delete(hub, pods, key, &options)?;
+    Ok(done())
+}
+
+fn phase(pod: &Value) -> &str {
+    pod["status"]["phase"].as_str().unwrap_or_default()
+}
+
+fn is_ready(pod: &Value) -> bool {
+    let mut conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+/// Whether a pod that is not ready is guarded too: only while there are too few that are.
+fn counts_unready(budget: &Value) -> bool {
+    let status = |member: &str| budget["status"][member].as_i64().unwrap_or(0);
+    let (healthy, desired) = (status("currentHealthy"), status("desiredHealthy"));
+    budget["spec"]["unhealthyPodEvictionPolicy"] != "AlwaysAllow" && !(healthy >= desired && desired > 0)
+}
+
+fn covers(budget: &StoredObject, pod: &StoredObject) -> bool {
+    let selector = &budget.value()["spec"]["selector"];
+    LabelSelector::of(selector).is_some_and(|selector| selector.matches(pod))
+}
+
+/// Takes one disruption from a budget, if there is one left.
+fn spend(budget: &Value, pod: &Key, hub: &Hub) -> Result<Value, Status> {
+    let allowed = budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0);
+    if allowed <= 0 {
+        let name = budget["metadata"]["name"].as_str().unwrap_or_default();
+        let (healthy, desired) = (&budget["status"]["currentHealthy"], &budget["status"]["desiredHealthy"]);
+        let cause = StatusCause::new(
+            "DisruptionBudget",
+            "",
+            format!("The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"),
+        );
+        let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+        let details = StatusDetails { causes: vec![cause], ..StatusDetails::default() };
+        return Err(Status::failure(429, "TooManyRequests", message).with_details(details));
+    }
+    let mut budget = budget.clone();
+    budget["status"]["disruptionsAllowed"] = (allowed - 1).into();
+    if !budget["status"]["disruptedPods"].is_object() {
+        budget["status"]["disruptedPods"] = json!({});
+    }
+    budget["status"]["disruptedPods"][pod.name()] = hub.clock.now_text().into();
+    Ok(budget)
+}
+
+/// Makes a token for a service account. Nobody checks it: it says whose it is, and until when.
+fn token(hub: &Hub, accounts: &Resource, key: &Key, sent: &Value) -> Result<Response<Body>, Status> {
+    let account = hub.storage.lock().object(accounts, key);
+    let Some(account) = account else { return Err(Status::not_found(accounts, key.name())) };
+    let seconds = sent["spec"]["expirationSeconds"].as_i64().unwrap_or(TOKEN_SECONDS);
+    if seconds < 600 {
+        let why = format!("{seconds}: may not specify a duration less than 10 minutes");
+        let cause = StatusCause::invalid("spec.expirationSeconds", why);
+        return Err(Status::invalid("authentication.k8s.io", "TokenRequest", "", vec![cause]));
+    }
+    let expires = hub.clock.text_after(Duration::from_secs(seconds.unsigned_abs().min(1 << 32)));
+    let namespace = key.namespace().unwrap_or_default();
+    let part = |value: Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
+    let subject = format!("system:serviceaccount:{namespace}:{}", key.name());
+    let claims =
+        json!({"sub": subject, "aud": sent["spec"]["audiences"], "exp": expires, "uid": account.metadata()["uid"]});
+    let mut answer = sent.clone();
+    answer["kind"] = "TokenRequest".into();
+    answer["apiVersion"] = "authentication.k8s.io/v1".into();
+    answer["metadata"] = json!({"name": key.name(), "namespace": namespace, "creationTimestamp": hub.clock.now_text()});
+    answer["spec"]["expirationSeconds"] = seconds.into();
+    answer["status"] =
+        json!({"token": format!("{}.{}.", part(json!({"alg": "none"})), part(claims)), "expirationTimestamp": expires});
+    Ok(value_reply(201, &answer))
+}
+
+/// Answers a review: here everybody is known and may do everything.
+pub(crate) fn review(resource: &Resource, mut sent: Value) -> Response<Body> {
+    let user = json!({"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]});
+    sent["status"] = match resource.kind.as_str() {
+        "TokenReview" => json!({"authenticated": true, "user": user}),
+        "SelfSubjectReview" => json!({"userInfo": user}),
+        "SelfSubjectRulesReview" => json!({
+            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+            "incomplete": false,
+        }),
+        _ => json!({"allowed": true}),
+    };
+    value_reply(201, &sent)
+}

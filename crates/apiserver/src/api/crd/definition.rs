@@ -1,0 +1,199 @@
+//! What a definition says, and the resource it means.
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::check::check;
+use super::schema::{Columns, Definition, Schema};
+use super::status_of;
+use crate::api::status::Status;
+use crate::host::hub::Hub;
+use crate::kinds::{Conversion, Field, Resource, Scale, View, is_built_in, storage_id};
+
+/// How many definitions are kept ready. They wait for the moment from a write to what follows from it.
+const READY: usize = 32;
+
+/// Resources that were made of definitions before the state was held: that can take long. Each is kept with what was specified.
+#[derive(Debug, Default)]
+pub(crate) struct Compiled(Mutex<VecDeque<(Value, Vec<Resource>)>>);
+
+impl Compiled {
+    fn put(&self, spec: &Value) {
+        let ready = (spec.clone(), compile(spec));
+        let mut all = self.0.lock();
+        all.push_back(ready);
+        if all.len() > READY {
+            all.pop_front();
+        }
+    }
+
+    fn take(&self, spec: &Value) -> Option<Vec<Resource>> {
+        let mut all = self.0.lock();
+        let at = all.iter().position(|(of, _)| of == spec)?;
+        all.remove(at).map(|(_, resources)| resources)
+    }
+}
+
+/// Fills in what a definition may leave out and checks it; `before` is what it was, if it was already there.
+pub(crate) fn prepare(hub: &Hub, object: &mut Value, before: Option<&Value>) -> Result<(), Status> {
+    fill(object);
+    let changed = before.is_none_or(|before| before["spec"] != object["spec"]);
+    store_version(object, changed);
+    let causes = check(object, before);
+    if !causes.is_empty() {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        return Err(Status::invalid("apiextensions.k8s.io", "CustomResourceDefinition", name, causes));
+    }
+    if changed {
+        hub.compiled.put(&object["spec"]);
+    }
+    Ok(())
+}
+
+fn fill(object: &mut Value) {
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    if spec.get("conversion").is_none_or(Value::is_null) {
+        spec.insert("conversion".into(), json!({"strategy": "None"}));
+    }
+    let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut) else { return };
+    let text = |names: &Map<String, Value>, member: &str| {
+        names.get(member).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let kind = text(names, "kind");
+    if text(names, "singular").is_empty() {
+        names.insert("singular".into(), kind.to_lowercase().into());
+    }
+    if text(names, "listKind").is_empty() && !kind.is_empty() {
+        names.insert("listKind".into(), format!("{kind}List").into());
+    }
+}
+
+/// Remembers that objects may be stored in the storage version. Whoever has migrated them may strike others off.
+fn store_version(object: &mut Value, changed: bool) {
+    let versions = object["spec"]["versions"].as_array().into_iter().flatten();
+    let storage =
+        versions.into_iter().find(|version| version["storage"] == true).map(|version| version["name"].clone());
+    let mut stored = object["status"]["storedVersions"].as_array().cloned().unwrap_or_default();
+    if let Some(storage) = storage.filter(|storage| stored.is_empty() || changed && !stored.contains(storage)) {
+        stored.push(storage);
+    }
+    status_of(object).insert("storedVersions".into(), stored.into());
+}
+
+/// The versions of the resource a definition means, with the names that it got: the stored one first, be it served or not, then
+/// all others that are served.
+pub(super) fn resources_of(hub: &Hub, object: &Value) -> Vec<Resource> {
+    let spec = &object["spec"];
+    let mut resources = hub.compiled.take(spec).unwrap_or_else(|| compile(spec));
+    let names = &object["status"]["acceptedNames"];
+    for resource in &mut resources {
+        name(resource, names);
+        resource.rules.definition = object["metadata"]["generation"].as_i64().unwrap_or(0);
+    }
+    resources
+}
+
+fn name(resource: &mut Resource, names: &Value) {
+    let words = |value: &Value| -> Vec<String> {
+        value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    resource.short_names = words(&names["shortNames"]);
+    resource.categories = words(&names["categories"]);
+    if let Some(singular) = names["singular"].as_str() {
+        resource.singular = singular.to_owned();
+    }
+    if let Some(list_kind) = names["listKind"].as_str() {
+        resource.list_kind = list_kind.to_owned();
+    }
+}
+
+/// The versions of the resource that is specified; none of what is built in.
+fn compile(spec: &Value) -> Vec<Resource> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    if is_built_in(&storage_id(&text(&spec["group"]), &text(&spec["names"]["plural"]))) {
+        return Vec::new();
+    }
+    let versions = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
+    let Some(stored) = versions.iter().find(|version| version["storage"] == true) else { return Vec::new() };
+    let others = versions.iter().filter(|version| version["storage"] != true && version["served"] == true);
+    let mut resources: Vec<Resource> =
+        std::iter::once(stored).chain(others).filter_map(|version| resource_of(spec, version)).collect();
+    if let Some((stored, others)) = resources.split_first_mut() {
+        for other in others {
+            other.rules.view = Some(View { api_version: stored.api_version(), change: Conversion::Renamed(&[]) });
+            other.rules.fields.clone_from(&stored.rules.fields);
+        }
+    }
+    resources
+}
+
+fn resource_of(spec: &Value, version: &Value) -> Option<Resource> {
+    let names = &spec["names"];
+    let mut resource = Resource::custom(
+        spec["group"].as_str()?,
+        version["name"].as_str()?,
+        names["plural"].as_str()?,
+        names["kind"].as_str()?,
+    );
+    resource.served = version["served"] == true;
+    resource.namespaced = spec["scope"] == "Namespaced";
+    let schema = version.pointer("/schema/openAPIV3Schema").filter(|schema| !schema.is_null());
+    let status_subresource = !version["subresources"]["status"].is_null();
+    // A definition is only stored if its schemas are sound.
+    let parsed = schema.and_then(|schema| Schema::parse(Definition { schema, path: "", status_subresource }).ok());
+    resource.schema = parsed.map(Arc::new);
+    let rules = &mut resource.rules;
+    rules.status = status_subresource;
+    rules.published = schema.cloned();
+    rules.columns = version["additionalPrinterColumns"].as_array().map(|columns| Columns::parse(columns));
+    rules.scale = scale(&version["subresources"]["scale"]);
+    let paths = version["selectableFields"].as_array().into_iter().flatten();
+    let paths = paths.filter_map(|field| field["jsonPath"].as_str());
+    rules.fields = paths.map(|path| Field::at(path.trim_start_matches('.'))).collect();
+    Some(resource)
+}
+
+fn scale(scale: &Value) -> Option<Scale> {
+    let pointer = |member: &str| scale[member].as_str().map(|path| path.replace('.', "/"));
+    Some(Scale {
+        spec_replicas: pointer("specReplicasPath")?,
+        status_replicas: pointer("statusReplicasPath")?,
+        selector: pointer("labelSelectorPath"),
+    })
+}
+
+/// The definition of a resource that was described in code.
+pub(crate) fn definition_of(resource: &Resource) -> Value {
+    let rules = &resource.rules;
+    let mut version = json!({
+        "name": resource.version, "served": true, "storage": true,
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+        "subresources": {},
+    });
+    if rules.status {
+        version["subresources"]["status"] = json!({});
+    }
+    if let Some(scale) = &rules.scale {
+        version["subresources"]["scale"] = json!({
+            "specReplicasPath": scale.spec_replicas.replace('/', "."),
+            "statusReplicasPath": scale.status_replicas.replace('/', "."),
+        });
+    }
+    let fields: Vec<Value> =
+        rules.fields.iter().map(|field| json!({"jsonPath": format!(".{}", field.label)})).collect();
+    if !fields.is_empty() {
+        version["selectableFields"] = fields.into();
+    }
+    json!({
+        "metadata": {"name": resource.id},
+        "spec": {
+            "group": resource.group,
+            "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
+            "names": {"plural": resource.plural, "kind": resource.kind, "singular": resource.singular,
+                "listKind": resource.list_kind},
+            "versions": [version],
+        },
+    })
+}

@@ -1,0 +1,98 @@
+//! Which of its names a definition gets: within a group each is given once.
+
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+use super::DEFINITIONS;
+use crate::storage::state::State;
+
+/// What became of the names that a definition asks for.
+pub(super) struct Names {
+    /// Those it has.
+    pub(super) accepted: Value,
+    /// Why it does not have all it asks for: a reason and a message.
+    pub(super) conflict: Option<(&'static str, String)>,
+}
+
+/// Gives a definition those of its names that nobody else in its group has.
+pub(super) fn settle(state: &State, object: &Value) -> Names {
+    let (wanted, had) = (&object["spec"]["names"], &object["status"]["acceptedNames"]);
+    let mut accepted = had.clone();
+    if !accepted.is_object() {
+        accepted = json!({"plural": "", "kind": ""});
+    }
+    if *wanted == accepted {
+        return Names { accepted, conflict: None };
+    }
+    let taken = taken(state, object);
+    let mut conflict = None;
+    for (member, reason, among) in [
+        ("plural", "PluralConflict", &taken.resources),
+        ("singular", "SingularConflict", &taken.resources),
+        ("shortNames", "ShortNamesConflict", &taken.resources),
+        ("kind", "KindConflict", &taken.kinds),
+        ("listKind", "ListKindConflict", &taken.kinds),
+    ] {
+        let held: Vec<&str> = words(&had[member]).collect();
+        let lost: Vec<String> = words(&wanted[member])
+            .filter(|name| !held.contains(name) && among.contains(*name))
+            .map(|name| format!("{name:?} is already in use"))
+            .collect();
+        match lost.as_slice() {
+            [] => put(&mut accepted, member, &wanted[member]),
+            [one] => conflict = Some((reason, one.clone())),
+            several => conflict = Some((reason, format!("[{}]", several.join(", ")))),
+        }
+    }
+    put(&mut accepted, "categories", &wanted["categories"]);
+    Names { accepted, conflict }
+}
+
+fn put(accepted: &mut Value, member: &str, name: &Value) {
+    match (name, accepted.as_object_mut()) {
+        (Value::Null, Some(members)) => drop(members.remove(member)),
+        (name, Some(members)) => drop(members.insert(member.to_owned(), name.clone())),
+        (_, None) => {}
+    }
+}
+
+/// A name, or several.
+fn words(value: &Value) -> impl Iterator<Item = &str> {
+    let several = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+    value.as_str().into_iter().chain(several).filter(|word| !word.is_empty())
+}
+
+#[derive(Default)]
+struct Taken {
+    resources: BTreeSet<String>,
+    kinds: BTreeSet<String>,
+}
+
+/// The names that others in the group of this definition have.
+fn taken(state: &State, object: &Value) -> Taken {
+    let (group, own) = (&object["spec"]["group"], &object["metadata"]["name"]);
+    let mut taken = Taken::default();
+    for name in others(state, group.as_str().unwrap_or_default(), own.as_str().unwrap_or_default()) {
+        // Whoever is served has them at hand; the others are few.
+        if let Some(served) = state.catalog.of_definition(&name) {
+            taken.resources.extend([served.plural.clone(), served.singular.clone()]);
+            taken.resources.extend(served.short_names.iter().cloned());
+            taken.kinds.extend([served.kind.clone(), served.list_kind.clone()]);
+        } else if let Some((_, _, other)) = super::find(state, &name) {
+            let names = &other["status"]["acceptedNames"];
+            let resources = ["plural", "singular", "shortNames"].into_iter().flat_map(|member| words(&names[member]));
+            taken.resources.extend(resources.map(str::to_owned));
+            let kinds = ["kind", "listKind"].into_iter().flat_map(|member| words(&names[member]));
+            taken.kinds.extend(kinds.map(str::to_owned));
+        }
+    }
+    taken
+}
+
+/// The other definitions of a group.
+pub(super) fn others(state: &State, group: &str, own: &str) -> Vec<String> {
+    let Some(definitions) = state.catalog.named(DEFINITIONS) else { return Vec::new() };
+    let keys = state.keys(definitions).map(|key| key.name());
+    let other = |name: &&str| *name != own && name.split_once('.').is_some_and(|(_, of)| of == group);
+    keys.filter(other).map(str::to_owned).collect()
+}

@@ -1,0 +1,42 @@
+//! Looks at the clauses of a format that is written in the expression.
+
+use super::format::{Clause, clauses, takes};
+use super::lexer::Wrong;
+use super::types::Type;
+
+/// What is wrong with a format, whose values have these types at these places; `at` is where it is called.
+pub(crate) fn check(text: &str, values: &[(usize, Type<'_>)], at: usize) -> Option<Wrong> {
+    let clauses = match clauses(text) {
+        Ok(clauses) => clauses,
+        Err(what) => return Some(Wrong { at, what }),
+    };
+    let mut next = values.iter();
+    for clause in clauses {
+        let Clause::Value(clause, _) = clause else {
+            continue;
+        };
+        let Some((value_at, found)) = next.next() else {
+            return Some(Wrong { at, what: format!("index {} out of range", values.len()) });
+        };
+        if !fits(clause, found) {
+            let what = format!("error during formatting: {}, was given {found}", takes(clause));
+            return Some(Wrong { at: *value_at, what });
+        }
+    }
+    let (expected, count) = (values.len() - next.len(), values.len());
+    (expected < count).then(|| {
+        let what = format!("too many arguments supplied to string.format (expected {expected}, got {count})");
+        Wrong { at, what }
+    })
+}
+
+fn fits(clause: char, found: &Type<'_>) -> bool {
+    match found {
+        Type::Dyn | Type::Any(_) | Type::Int | Type::Uint => true,
+        Type::Double => matches!(clause, 's' | 'd' | 'f' | 'e'),
+        Type::Bool => matches!(clause, 's' | 'b'),
+        Type::String | Type::Bytes => matches!(clause, 's' | 'x' | 'X'),
+        Type::Object(..) | Type::Named(_) | Type::Optional(_) => false,
+        _ => clause == 's',
+    }
+}

@@ -1,0 +1,169 @@
+//! Types of calls and of macros.
+
+use std::rc::Rc;
+
+use super::super::pattern;
+use super::ast::{Call, Element, Expr, Fold, Kind, Way};
+use super::check::{Checker, dotted};
+use super::duration;
+use super::format_check;
+use super::functions::{self, Function};
+use super::literal::Literal;
+use super::types::Type;
+
+impl<'s> Checker<'s> {
+    pub(super) fn call(&mut self, call: &mut Call, at: usize) -> Type<'s> {
+        // What looks like a call on a target can be a function with dots in its name.
+        if call.is_member
+            && let Some(prefix) = call.args.first().and_then(dotted)
+            && !self.names.iter().any(|(held, _)| *held == prefix)
+        {
+            let name = format!("{prefix}.{}", call.name);
+            if functions::find(&name).is_some() {
+                call.args.remove(0);
+                call.name = name;
+                call.is_member = false;
+            }
+        }
+        let mixed_before = self.mixed_allowed;
+        self.mixed_allowed = call.name == "format";
+        let args: Vec<Type<'s>> = match call.args.as_mut_slice() {
+            [text, Expr { kind: Kind::List(values), .. }] if call.is_member && call.name == "format" => {
+                vec![self.expr(text), self.format(text, values, at)]
+            }
+            args => args.iter_mut().map(|arg| self.expr(arg)).collect(),
+        };
+        self.mixed_allowed = mixed_before;
+        let Some(function) = functions::find(&call.name) else {
+            return self.report(at, format!("undeclared reference to '{}' (in container '')", call.name));
+        };
+        call.function = Some(function);
+        self.literals(call);
+        match self.resolve(function, &args, call.is_member) {
+            Some(result) => result,
+            None => self.no_overload(&call.name, &args, call.is_member, at),
+        }
+    }
+
+    /// The values of a format, each for its own clause.
+    fn format(&mut self, text: &Expr, values: &mut [Element], at: usize) -> Type<'s> {
+        let mut found = Vec::with_capacity(values.len());
+        for value in values {
+            let value_type = self.expr(&mut value.value);
+            found.push((value.value.at, self.known.resolve(&value_type)));
+        }
+        if let Kind::Literal(Literal::String(text)) = &text.kind {
+            self.wrong.extend(format_check::check(text, &found, at));
+        }
+        Type::list(Type::Dyn)
+    }
+
+    /// The result of the overloads that fit; they need not agree.
+    fn resolve(&mut self, function: &'static Function, args: &[Type<'s>], is_member: bool) -> Option<Type<'s>> {
+        let mut result: Option<Type<'s>> = None;
+        for overload in &function.overloads {
+            if overload.is_member != is_member || overload.params.len() != args.len() {
+                continue;
+            }
+            let mark = self.known.mark();
+            let letters = [self.known.fresh(), self.known.fresh()];
+            let fits = overload.params.iter().zip(args).all(|(param, arg)| self.known.fits(&param.with(&letters), arg));
+            if !fits {
+                self.known.forget(&mark);
+                continue;
+            }
+            let found = self.known.resolve(&overload.result.with(&letters));
+            result = match result {
+                None => Some(found),
+                Some(earlier) if earlier.to_string() == found.to_string() => Some(earlier),
+                Some(_) => Some(Type::Dyn),
+            };
+        }
+        result
+    }
+
+    /// Arguments that are written in the expression can be looked at now.
+    fn literals(&mut self, call: &mut Call) {
+        let Some(Expr { at, kind: Kind::Literal(Literal::String(text)), .. }) = call.args.last() else {
+            if times_with_zone(call) {
+                let at = call.args.last().map_or(0, |arg| arg.at);
+                self.report(at, "a time zone must be written as a literal".to_owned());
+            }
+            return;
+        };
+        let (at, text) = (*at, text.clone());
+        match (call.name.as_str(), call.args.len()) {
+            ("matches" | "find" | "findAll", 2) => match pattern::compile(&text) {
+                Ok(regex) => call.regex = Some(regex),
+                Err(_) => {
+                    self.report(at, format!("invalid {} argument", call.name));
+                }
+            },
+            ("duration", 1) if duration::parse(&text).is_err() => {
+                self.report(at, "invalid duration argument".to_owned());
+            }
+            ("timestamp", 1) if duration::Timestamp::parse(&text).is_none() => {
+                self.report(at, "invalid timestamp argument".to_owned());
+            }
+            _ if times_with_zone(call) && duration::zone(&text).is_none() => {
+                let what = format!("time zone '{text}' is not supported by this server: use UTC or an offset");
+                self.report(at, what);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn fold(&mut self, fold: &mut Fold, at: usize) -> Type<'s> {
+        let range = self.expr(&mut fold.range);
+        let range = self.known.resolve(&range);
+        let (first, second) = match (&range, fold.way) {
+            (Type::Optional(inner), Way::OptionalMap | Way::OptionalFlatMap) => (inner.as_ref().clone(), Type::Dyn),
+            (Type::Dyn | Type::Any(_), _) => (Type::Dyn, Type::Dyn),
+            (_, Way::OptionalMap | Way::OptionalFlatMap) => {
+                let name = if fold.way == Way::OptionalMap { "optMap" } else { "optFlatMap" };
+                return self.no_overload(name, &[range], true, at);
+            }
+            (Type::List(inner), _) if fold.second.is_some() => (Type::Int, inner.as_ref().clone()),
+            (Type::List(inner), _) => (inner.as_ref().clone(), Type::Dyn),
+            (Type::Map(pair), _) => (pair.0.clone(), pair.1.clone()),
+            (other, _) => {
+                let what = format!(
+                    "expression of type '{other}' cannot be range of a comprehension (must be list, map, or dynamic)"
+                );
+                return self.report(fold.range.at, what);
+            }
+        };
+        let before = self.names.len();
+        self.names.push((fold.variable.clone(), first.clone()));
+        if let Some(name) = &fold.second {
+            self.names.push((name.clone(), second));
+        }
+        if let Some(filter) = &mut fold.filter {
+            self.wants_bool(filter);
+        }
+        let result = match fold.way {
+            Way::All | Way::Exists | Way::ExistsOne => {
+                self.wants_bool(&mut fold.body);
+                Type::Bool
+            }
+            Way::Filter => {
+                self.wants_bool(&mut fold.body);
+                Type::list(first)
+            }
+            Way::Map => Type::list(self.expr(&mut fold.body)),
+            Way::SortBy => {
+                self.expr(&mut fold.body);
+                range
+            }
+            Way::TransformMap => Type::Map(Rc::new((first, self.expr(&mut fold.body)))),
+            Way::OptionalMap => Type::optional(self.expr(&mut fold.body)),
+            Way::OptionalFlatMap => self.expr(&mut fold.body),
+        };
+        self.names.truncate(before);
+        result
+    }
+}
+
+fn times_with_zone(call: &Call) -> bool {
+    call.name.starts_with("get") && call.args.len() == 2
+}

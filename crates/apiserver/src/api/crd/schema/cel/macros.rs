@@ -1,0 +1,82 @@
+//! Calls that are more than calls: they bind names, or ask whether something is there.
+
+use super::ast::{Expr, Fold, Kind, Mode, Way};
+use super::lexer::Wrong;
+use super::parser::call;
+
+/// A call without a target.
+pub(crate) fn global(at: usize, name: &str, mut args: Vec<Expr>) -> Result<Expr, Wrong> {
+    if name != "has" || args.len() != 1 {
+        return call(at, name, false, args);
+    }
+    match args.pop() {
+        Some(Expr { kind: Kind::Select(mut select), .. }) if select.mode == Mode::Value => {
+            select.mode = Mode::Presence;
+            Expr::new(at, Kind::Select(select))
+        }
+        other => {
+            let at = other.map_or(at, |arg| arg.at);
+            Err(Wrong { at, what: "invalid argument to has() macro".to_owned() })
+        }
+    }
+}
+
+/// A call with a target, which is the first of `args`.
+pub(crate) fn member(at: usize, name: &str, args: Vec<Expr>) -> Result<Expr, Wrong> {
+    let way = match (name, args.len() - 1) {
+        ("all", 2 | 3) => Way::All,
+        ("exists", 2 | 3) => Way::Exists,
+        ("exists_one" | "existsOne", 2 | 3) => Way::ExistsOne,
+        ("map", 2 | 3) => Way::Map,
+        ("filter", 2) => Way::Filter,
+        ("sortBy", 2) => Way::SortBy,
+        ("transformList", 3 | 4) => Way::Map,
+        ("transformMap", 3 | 4) => Way::TransformMap,
+        ("optMap", 2) => Way::OptionalMap,
+        ("optFlatMap", 2) => Way::OptionalFlatMap,
+        ("transformMapEntry", 3 | 4) => {
+            return Err(Wrong { at, what: "transformMapEntry() is not supported by this server".to_owned() });
+        }
+        _ => return call(at, name, true, args),
+    };
+    let has_two = name.starts_with("transform") || (way != Way::Map && args.len() == 4);
+    let mut args = args.into_iter();
+    let (Some(range), Some(first)) = (args.next(), args.next()) else {
+        return Err(Wrong { at, what: "Syntax error".to_owned() });
+    };
+    let variable = variable(&first)?;
+    let second = match args.next() {
+        Some(second) if has_two => Some(self::variable(&second)?),
+        other => {
+            let rest: Vec<Expr> = other.into_iter().chain(args).collect();
+            return fold(at, way, range, variable, None, rest);
+        }
+    };
+    fold(at, way, range, variable, second, args.collect())
+}
+
+fn variable(expr: &Expr) -> Result<String, Wrong> {
+    match &expr.kind {
+        Kind::Name(name) => Ok(name.clone()),
+        _ => Err(Wrong { at: expr.at, what: "argument must be a simple name".to_owned() }),
+    }
+}
+
+/// The last of `rest` is what is done, one before it decides for which.
+fn fold(
+    at: usize,
+    way: Way,
+    range: Expr,
+    variable: String,
+    second: Option<String>,
+    mut rest: Vec<Expr>,
+) -> Result<Expr, Wrong> {
+    let Some(body) = rest.pop() else {
+        return Err(Wrong { at, what: "Syntax error".to_owned() });
+    };
+    if second.as_ref() == Some(&variable) {
+        return Err(Wrong { at, what: "duplicate variable name".to_owned() });
+    }
+    let fold = Fold { way, range, variable, second, filter: rest.pop(), body };
+    Expr::new(at, Kind::Fold(Box::new(fold)))
+}

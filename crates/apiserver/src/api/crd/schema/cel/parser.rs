@@ -1,0 +1,269 @@
+//! From tokens to a tree.
+
+use super::super::limits;
+use super::ast::{Call, Expr, Kind, Mode, Select};
+use super::lexer::{Placed, Token, Wrong, tokens};
+use super::literal::Literal;
+use super::macros;
+
+/// Parses an expression.
+///
+/// # Errors
+///
+/// What is wrong with it, and where.
+pub(crate) fn parse(text: &str) -> Result<Expr, Wrong> {
+    if text.len() > limits::EXPRESSION_BYTES {
+        return Err(Wrong { at: 0, what: format!("expression is longer than {} bytes", limits::EXPRESSION_BYTES) });
+    }
+    let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0 };
+    let expr = parser.expression()?;
+    match parser.peek() {
+        Token::End => Ok(expr),
+        other => Err(parser.wrong(unexpected(other))),
+    }
+}
+
+pub(super) fn unexpected(token: &Token) -> String {
+    match token {
+        Token::End => "Syntax error: mismatched input '<EOF>'".to_owned(),
+        Token::Sign(sign) => format!("Syntax error: mismatched input '{sign}'"),
+        Token::Name(name) => format!("Syntax error: mismatched input '{name}'"),
+        Token::Literal(_) => "Syntax error: mismatched input".to_owned(),
+    }
+}
+
+pub(super) struct Parser {
+    tokens: Vec<Placed>,
+    pub(super) next: usize,
+    depth: usize,
+}
+
+impl Expr {
+    pub(crate) fn new(at: usize, kind: Kind) -> Result<Self, Wrong> {
+        let depth = 1 + deepest(&kind);
+        if depth > 2 * limits::EXPRESSION_DEPTH {
+            return Err(Wrong { at, what: "expression is nested too deeply".to_owned() });
+        }
+        Ok(Self { at, depth, kind })
+    }
+}
+
+fn deepest(kind: &Kind) -> usize {
+    let of = |exprs: &[Expr]| exprs.iter().map(|expr| expr.depth).max().unwrap_or(0);
+    match kind {
+        Kind::Literal(_) | Kind::Name(_) | Kind::Type(_) => 0,
+        Kind::Select(select) => select.operand.depth,
+        Kind::Call(call) => of(&call.args),
+        Kind::And(exprs) | Kind::Or(exprs) => of(exprs),
+        Kind::Choice(exprs) => of(&exprs[..]),
+        Kind::List(elements) => elements.iter().map(|element| element.value.depth).max().unwrap_or(0),
+        Kind::Map(entries) => entries.iter().map(|entry| entry.key.depth.max(entry.value.depth)).max().unwrap_or(0),
+        Kind::Fold(fold) => {
+            let filter = fold.filter.as_ref().map_or(0, |filter| filter.depth);
+            fold.range.depth.max(fold.body.depth).max(filter)
+        }
+    }
+}
+
+/// How tightly an operator binds, and the function that it stands for.
+fn binary(token: &Token) -> Option<(u8, &'static str)> {
+    let Token::Sign(sign) = token else {
+        return matches!(token, Token::Name(name) if name == "in").then_some((3, "@in"));
+    };
+    Some(match *sign {
+        "||" => (1, "_||_"),
+        "&&" => (2, "_&&_"),
+        "==" => (3, "_==_"),
+        "!=" => (3, "_!=_"),
+        "<" => (3, "_<_"),
+        "<=" => (3, "_<=_"),
+        ">" => (3, "_>_"),
+        ">=" => (3, "_>=_"),
+        "+" => (4, "_+_"),
+        "-" => (4, "_-_"),
+        "*" => (5, "_*_"),
+        "/" => (5, "_/_"),
+        "%" => (5, "_%_"),
+        _ => return None,
+    })
+}
+
+impl Parser {
+    pub(super) fn peek(&self) -> &Token {
+        self.tokens.get(self.next).map_or(&Token::End, |placed| &placed.token)
+    }
+
+    pub(super) fn at(&self) -> usize {
+        self.tokens.get(self.next).or(self.tokens.last()).map_or(0, |placed| placed.at)
+    }
+
+    pub(super) fn advance(&mut self) -> Token {
+        let token = self.peek().clone();
+        self.next += 1;
+        token
+    }
+
+    pub(super) fn takes(&mut self, sign: &str) -> bool {
+        let found = matches!(self.peek(), Token::Sign(found) if *found == sign);
+        self.next += usize::from(found);
+        found
+    }
+
+    pub(super) fn expect(&mut self, sign: &str) -> Result<(), Wrong> {
+        if self.takes(sign) { Ok(()) } else { Err(self.wrong(unexpected(self.peek()))) }
+    }
+
+    pub(super) fn wrong(&self, what: impl Into<String>) -> Wrong {
+        Wrong { at: self.at(), what: what.into() }
+    }
+
+    pub(super) fn expression(&mut self) -> Result<Expr, Wrong> {
+        self.depth += 1;
+        if self.depth > limits::EXPRESSION_DEPTH {
+            return Err(self.wrong("expression is nested too deeply"));
+        }
+        let condition = self.binary(1)?;
+        let at = self.at();
+        let expr = if self.takes("?") {
+            let yes = self.binary(1)?;
+            self.expect(":")?;
+            let no = self.expression()?;
+            Expr::new(at, Kind::Choice(Box::new([condition, yes, no])))?
+        } else {
+            condition
+        };
+        self.depth -= 1;
+        Ok(expr)
+    }
+
+    fn binary(&mut self, least: u8) -> Result<Expr, Wrong> {
+        let mut left = self.unary()?;
+        while let Some((binding, name)) = binary(self.peek()).filter(|(binding, _)| *binding >= least) {
+            let at = self.at();
+            self.next += 1;
+            let right = self.binary(binding + 1)?;
+            left = match (name, left.kind) {
+                // Chains are kept flat: they may be far longer than any nesting.
+                ("_&&_", Kind::And(mut all)) => {
+                    all.push(right);
+                    Expr::new(at, Kind::And(all))?
+                }
+                ("_||_", Kind::Or(mut all)) => {
+                    all.push(right);
+                    Expr::new(at, Kind::Or(all))?
+                }
+                (name, kind) => {
+                    let left = Expr { at: left.at, depth: left.depth, kind };
+                    match name {
+                        "_&&_" => Expr::new(at, Kind::And(vec![left, right]))?,
+                        "_||_" => Expr::new(at, Kind::Or(vec![left, right]))?,
+                        _ => call(at, name, false, vec![left, right])?,
+                    }
+                }
+            };
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Result<Expr, Wrong> {
+        let at = self.at();
+        let (sign, name) = match self.peek() {
+            Token::Sign("!") => ("!", "!_"),
+            Token::Sign("-") => ("-", "-_"),
+            _ => return self.member(),
+        };
+        let mut times = 0;
+        while self.takes(sign) {
+            times += 1;
+        }
+        let is_number = matches!(self.peek(), Token::Literal(Literal::Int(_) | Literal::Double(_)));
+        let mut operand = if sign == "-" && is_number {
+            times -= 1;
+            self.negative(at)?
+        } else {
+            self.member()?
+        };
+        if times % 2 == 1 {
+            operand = call(at, name, false, vec![operand])?;
+        }
+        Ok(operand)
+    }
+
+    /// A number with its sign, which is part of it.
+    fn negative(&mut self, at: usize) -> Result<Expr, Wrong> {
+        let literal = match self.advance() {
+            Token::Literal(Literal::Int(int)) => Literal::Int(int.wrapping_neg()),
+            Token::Literal(Literal::Double(double)) => Literal::Double(-double),
+            _ => return Err(self.wrong("Syntax error")),
+        };
+        let number = Expr::new(at, Kind::Literal(literal))?;
+        self.members(number)
+    }
+
+    fn member(&mut self) -> Result<Expr, Wrong> {
+        if matches!(self.peek(), Token::Literal(Literal::Int(i64::MIN))) {
+            return Err(self.wrong("invalid int literal"));
+        }
+        let primary = self.primary()?;
+        self.members(primary)
+    }
+
+    fn members(&mut self, mut operand: Expr) -> Result<Expr, Wrong> {
+        loop {
+            let at = self.at();
+            if self.takes(".") {
+                let field = self.name()?;
+                let open = self.at();
+                if self.takes("(") {
+                    let mut args = vec![operand];
+                    args.append(&mut self.arguments(")")?);
+                    operand = macros::member(open, &field, args)?;
+                } else {
+                    let select = Select { operand, field, mode: Mode::Value };
+                    operand = Expr::new(at, Kind::Select(Box::new(select)))?;
+                }
+            } else if self.takes(".?") {
+                let select = Select { operand, field: self.name()?, mode: Mode::Optional };
+                operand = Expr::new(at, Kind::Select(Box::new(select)))?;
+            } else if self.takes("[?") {
+                let index = self.expression()?;
+                self.expect("]")?;
+                operand = call(at, "_[?_]", false, vec![operand, index])?;
+            } else if self.takes("[") {
+                let index = self.expression()?;
+                self.expect("]")?;
+                operand = call(at, "_[_]", false, vec![operand, index])?;
+            } else {
+                return Ok(operand);
+            }
+        }
+    }
+
+    fn name(&mut self) -> Result<String, Wrong> {
+        match self.advance() {
+            Token::Name(name) if !matches!(name.as_str(), "true" | "false" | "null" | "in") => Ok(name),
+            other => {
+                self.next -= 1;
+                Err(self.wrong(unexpected(&other)))
+            }
+        }
+    }
+
+    pub(super) fn arguments(&mut self, end: &str) -> Result<Vec<Expr>, Wrong> {
+        let mut args = Vec::new();
+        while !self.takes(end) {
+            args.push(self.expression()?);
+            if !self.takes(",") {
+                self.expect(end)?;
+                break;
+            }
+        }
+        Ok(args)
+    }
+}
+
+/// A call of a function that is yet to be found.
+pub(crate) fn call(at: usize, name: &str, is_member: bool, args: Vec<Expr>) -> Result<Expr, Wrong> {
+    let call = Call { name: name.to_owned(), is_member, args, function: None, regex: None };
+    Expr::new(at, Kind::Call(Box::new(call)))
+}

@@ -1,0 +1,93 @@
+//! The smallest parts of an expression: literals, names, lists and maps.
+
+use super::super::names;
+use super::ast::{Element, Entry, Expr, Kind};
+use super::lexer::{Token, Wrong};
+use super::literal::Literal;
+use super::macros;
+use super::parser::{Parser, unexpected};
+
+impl Parser {
+    pub(super) fn primary(&mut self) -> Result<Expr, Wrong> {
+        let at = self.at();
+        match self.advance() {
+            Token::Literal(literal) => Expr::new(at, Kind::Literal(literal)),
+            Token::Sign("(") => {
+                let expr = self.expression()?;
+                self.expect(")")?;
+                Ok(expr)
+            }
+            Token::Sign(open @ ("[" | "[?")) => self.list(at, open),
+            Token::Sign(open @ ("{" | "{?")) => self.map(at, open),
+            // A leading dot means the outermost scope, which is the only one.
+            Token::Sign(".") => self.primary_name(self.at()),
+            Token::Name(_) => {
+                self.next -= 1;
+                self.primary_name(at)
+            }
+            other => {
+                self.next -= 1;
+                let expected = "expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, \
+                                NUM_UINT, STRING, BYTES, IDENTIFIER}";
+                Err(self.wrong(format!("{} {expected}", unexpected(&other))))
+            }
+        }
+    }
+
+    fn primary_name(&mut self, at: usize) -> Result<Expr, Wrong> {
+        let Token::Name(name) = self.advance() else {
+            self.next -= 1;
+            return Err(self.wrong(unexpected(self.peek())));
+        };
+        let literal = match name.as_str() {
+            "true" => Some(Literal::Bool(true)),
+            "false" => Some(Literal::Bool(false)),
+            "null" => Some(Literal::Null),
+            _ => None,
+        };
+        if let Some(literal) = literal {
+            return Expr::new(at, Kind::Literal(literal));
+        }
+        if names::is_reserved(&name) {
+            return Err(Wrong { at, what: format!("reserved identifier: {name}") });
+        }
+        let open = self.at();
+        if self.takes("(") {
+            let args = self.arguments(")")?;
+            return macros::global(open, &name, args);
+        }
+        Expr::new(at, Kind::Name(name))
+    }
+
+    fn list(&mut self, at: usize, open: &str) -> Result<Expr, Wrong> {
+        let mut elements = Vec::new();
+        let mut is_optional = open == "[?";
+        while is_optional || !self.takes("]") {
+            is_optional = is_optional || self.takes("?");
+            elements.push(Element { value: self.expression()?, is_optional });
+            is_optional = false;
+            if !self.takes(",") {
+                self.expect("]")?;
+                break;
+            }
+        }
+        Expr::new(at, Kind::List(elements))
+    }
+
+    fn map(&mut self, at: usize, open: &str) -> Result<Expr, Wrong> {
+        let mut entries = Vec::new();
+        let mut is_optional = open == "{?";
+        while is_optional || !self.takes("}") {
+            is_optional = is_optional || self.takes("?");
+            let key = self.expression()?;
+            self.expect(":")?;
+            entries.push(Entry { key, value: self.expression()?, is_optional });
+            is_optional = false;
+            if !self.takes(",") {
+                self.expect("}")?;
+                break;
+            }
+        }
+        Expr::new(at, Kind::Map(entries))
+    }
+}

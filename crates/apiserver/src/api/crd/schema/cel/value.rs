@@ -1,0 +1,131 @@
+//! Values while an expression is run: most are seen in place, in the object itself.
+
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::ops::Deref;
+use std::rc::Rc;
+
+use super::super::node::Node;
+use super::duration::Timestamp;
+use super::net::Cidr;
+use super::quantity::Quantity;
+use super::url::Url;
+
+/// A text that is somewhere else, or was made.
+#[derive(Debug, Clone)]
+pub(crate) enum Text<'v> {
+    Borrowed(&'v str),
+    Made(Rc<str>),
+}
+
+impl Text<'_> {
+    /// The text for a map to keep: a copy, if it is somewhere else.
+    pub(crate) fn shared(&self) -> Rc<str> {
+        match self {
+            Self::Borrowed(text) => (*text).into(),
+            Self::Made(text) => text.clone(),
+        }
+    }
+}
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::Borrowed(text) => text,
+            Self::Made(text) => text,
+        }
+    }
+}
+
+/// A key of a map that an expression made.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    String(Rc<str>),
+}
+
+/// A value.
+#[derive(Debug, Clone)]
+pub(crate) enum Val<'v> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    String(Text<'v>),
+    Bytes(Rc<[u8]>),
+    /// Nanoseconds.
+    Duration(i64),
+    Timestamp(Timestamp),
+    List(Rc<Vec<Val<'v>>>),
+    Map(Rc<BTreeMap<Key, Val<'v>>>),
+    Optional(Option<Rc<Val<'v>>>),
+    Type(&'static str),
+    /// A list of the object, seen through its schema.
+    Items(&'v [Value], &'v Node),
+    /// A map or object of the object.
+    Members(Members<'v>),
+    /// What no schema describes.
+    Raw(&'v Value),
+    Quantity(Quantity),
+    Ip(IpAddr),
+    Cidr(Cidr),
+    Url(Rc<Url>),
+    Format(&'static str),
+}
+
+/// A map or object of the object, seen through its schema.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Members<'v> {
+    pub(crate) map: &'v Map<String, Value>,
+    pub(crate) node: &'v Node,
+    pub(crate) is_resource: bool,
+}
+
+impl<'v> Val<'v> {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self::String(Text::Made(text.into().into()))
+    }
+
+    pub(crate) fn list(items: Vec<Val<'v>>) -> Self {
+        Self::List(Rc::new(items))
+    }
+
+    pub(crate) fn some(value: Val<'v>) -> Self {
+        Self::Optional(Some(Rc::new(value)))
+    }
+
+    pub(crate) fn none() -> Self {
+        Self::Optional(None)
+    }
+
+    /// The name of the value's type.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null_type",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Uint(_) => "uint",
+            Self::Double(_) => "double",
+            Self::String(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::Duration(_) => "google.protobuf.Duration",
+            Self::Timestamp(_) => "google.protobuf.Timestamp",
+            Self::List(_) | Self::Items(..) => "list",
+            Self::Map(_) | Self::Members(_) => "map",
+            Self::Optional(_) => "optional_type",
+            Self::Type(_) => "type",
+            Self::Raw(_) => "unknown",
+            Self::Quantity(_) => "kubernetes.Quantity",
+            Self::Ip(_) => "net.IP",
+            Self::Cidr(_) => "net.CIDR",
+            Self::Url(_) => "kubernetes.URL",
+            Self::Format(_) => "kubernetes.NamedFormat",
+        }
+    }
+}

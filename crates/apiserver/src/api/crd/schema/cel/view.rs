@@ -1,0 +1,281 @@
+//! The object seen through its schema.
+
+use serde_json::Value;
+
+use super::super::golang::{self, Num};
+use super::super::names;
+use super::super::node::{Kind, Node};
+use super::duration::{self, Timestamp};
+use super::meter::{Fail, Meter};
+use super::types;
+use super::value::{Key, Members, Text, Val};
+
+/// A value of the object as expressions see it.
+pub(crate) fn view<'v>(
+    value: &'v Value,
+    node: &'v Node,
+    is_resource: bool,
+    meter: &mut Meter,
+) -> Result<Val<'v>, Fail> {
+    if value.is_null() {
+        return if node.nullable {
+            Ok(Val::Null)
+        } else {
+            Err(Fail::error("invalid data, got null for schema with nullable=false"))
+        };
+    }
+    if node.int_or_string {
+        return match value {
+            Value::String(text) => Ok(Val::String(Text::Borrowed(text))),
+            Value::Number(number) if number.is_i64() => Ok(Val::Int(number.as_i64().unwrap_or(0))),
+            _ => Err(Fail::error("invalid data, expected XIntOrString value to be either a string or integer")),
+        };
+    }
+    match (&node.kind, value) {
+        (Kind::Object, Value::Object(map)) => Ok(Val::Members(Members { map, node, is_resource })),
+        (Kind::Array, Value::Array(items)) => Ok(Val::Items(items, node)),
+        (Kind::String, Value::String(text)) => formatted(text, &node.checks.format, meter),
+        (Kind::Boolean, Value::Bool(bool)) => Ok(Val::Bool(*bool)),
+        (Kind::Number, Value::Number(number)) => Ok(Val::Double(golang::number(number).as_float())),
+        (Kind::Integer, Value::Number(number)) => match golang::number(number) {
+            Num::Int(int) => Ok(Val::Int(int)),
+            Num::Float(_) => Err(Fail::error("invalid data, expected int, got float64")),
+        },
+        (Kind::Unset, value) if node.preserves => Ok(Val::Raw(value)),
+        (kind, value) => Err(Fail::error(format!("invalid data, expected {}", expected(kind, value)))),
+    }
+}
+
+/// What a schema wants and a value is not.
+fn expected(kind: &Kind, value: &Value) -> String {
+    let wanted = match kind {
+        Kind::Object => return "a map for the provided schema with type=object".to_owned(),
+        Kind::Array => return "an array for the provided schema with type=array".to_owned(),
+        Kind::Integer => "int",
+        Kind::Number => "float",
+        Kind::Boolean => "bool",
+        _ => "string",
+    };
+    let found = match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+        Value::Number(number) => match golang::number(number) {
+            Num::Int(_) => "int64",
+            Num::Float(_) => "float64",
+        },
+    };
+    format!("{wanted}, got {found}")
+}
+
+/// A text of one of these formats is read anew each time that somebody asks for it.
+fn formatted<'v>(text: &'v str, format: &str, meter: &mut Meter) -> Result<Val<'v>, Fail> {
+    if matches!(format, "duration" | "date" | "date-time" | "byte") {
+        meter.copy(text.len())?;
+    }
+    match format {
+        "duration" => match duration::parse_loose(text) {
+            Ok(nanos) => Ok(Val::Duration(nanos)),
+            Err(why) => Err(Fail::error(format!("Invalid duration {text}: {why}"))),
+        },
+        "date" => match duration::parse_date(text) {
+            Some(seconds) => Ok(Val::Timestamp(Timestamp { seconds, nanos: 0 })),
+            None => Err(Fail::error(format!("Invalid date formatted string {text}"))),
+        },
+        "date-time" => match Timestamp::parse(text) {
+            Some(timestamp) => Ok(Val::Timestamp(timestamp)),
+            None => Err(Fail::error(format!("Invalid date-time formatted string {text}"))),
+        },
+        "byte" => match decode_base64(text) {
+            Some(bytes) => Ok(Val::Bytes(bytes.into())),
+            None => Err(Fail::error(format!("Invalid byte formatted string {text}"))),
+        },
+        _ => Ok(Val::String(Text::Borrowed(text))),
+    }
+}
+
+/// Base64 with the letters of URLs, or the usual ones.
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    let digits = text.trim_end_matches('=');
+    if !text.len().is_multiple_of(4) || text.len() - digits.len() > 2 {
+        return None;
+    }
+    let mut out = Vec::with_capacity(digits.len() * 3 / 4);
+    let (mut bits, mut held) = (0_u32, 0);
+    for byte in digits.bytes() {
+        let digit = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'-' | b'+' => 62,
+            b'_' | b'/' => 63,
+            _ => return None,
+        };
+        bits = (bits << 6) | u32::from(digit);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            out.push((bits >> held) as u8);
+            bits &= (1 << held) - 1;
+        }
+    }
+    Some(out)
+}
+
+impl<'v> Members<'v> {
+    /// Objects have names that expressions escape; maps have any keys.
+    pub(crate) fn is_object(self) -> bool {
+        self.is_resource || !self.node.properties.is_empty()
+    }
+
+    pub(crate) fn schema(self, property: &str) -> Option<&'v Node> {
+        if self.is_object() {
+            types::member(self.node, self.is_resource, property)
+        } else {
+            self.node.additional.schema()
+        }
+    }
+
+    /// A member by the name that expressions use.
+    pub(crate) fn find(self, name: &str, meter: &mut Meter) -> Option<Result<Val<'v>, Fail>> {
+        let unescaped;
+        let property = if self.is_object() {
+            unescaped = names::unescape(name)?;
+            &unescaped
+        } else {
+            name
+        };
+        let value = self.map.get(property)?;
+        if self.is_object() && value.is_null() {
+            return None;
+        }
+        let node = self.schema(property)?;
+        Some(view(value, node, node.embedded, meter))
+    }
+
+    /// The names of all members that expressions can see.
+    pub(crate) fn names(self) -> impl Iterator<Item = String> + 'v {
+        self.map.keys().filter(move |name| self.schema(name).is_some()).map(move |name| {
+            let escaped = if self.is_object() { names::escape(name) } else { None };
+            escaped.unwrap_or_else(|| name.clone())
+        })
+    }
+}
+
+/// An element of a list.
+pub(crate) fn element<'v>(
+    items: &'v [Value],
+    node: &'v Node,
+    index: usize,
+    meter: &mut Meter,
+) -> Option<Result<Val<'v>, Fail>> {
+    let item = items.get(index)?;
+    let Some(inner) = node.items.as_deref() else {
+        return Some(Err(Fail::error("invalid array type, expected Items with a non-empty Schema")));
+    };
+    Some(view(item, inner, inner.embedded, meter))
+}
+
+impl<'v> Val<'v> {
+    /// How many elements a list has.
+    pub(crate) fn list_length(&self) -> Option<usize> {
+        match self {
+            Self::List(items) => Some(items.len()),
+            Self::Items(items, _) => Some(items.len()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn list_item(&self, index: usize, meter: &mut Meter) -> Option<Result<Val<'v>, Fail>> {
+        match self {
+            Self::List(items) => items.get(index).cloned().map(Ok),
+            Self::Items(items, node) => element(items, node, index, meter),
+            _ => None,
+        }
+    }
+
+    /// All elements of a list.
+    pub(crate) fn list_items(&self, meter: &mut Meter) -> Result<Vec<Val<'v>>, Fail> {
+        meter.gather(self.list_length().unwrap_or(0))?;
+        match self {
+            Self::List(items) => Ok(items.as_ref().clone()),
+            Self::Items(items, node) => {
+                (0..items.len()).filter_map(|index| element(items, node, index, meter)).collect()
+            }
+            _ => Err(Fail::no_overload()),
+        }
+    }
+
+    /// A member of a map.
+    pub(crate) fn map_find(&self, key: &Val<'v>, meter: &mut Meter) -> Result<Option<Val<'v>>, Fail> {
+        if let Self::String(name) = key {
+            meter.copy(name.len())?;
+        }
+        match (self, key) {
+            (Self::Members(members), Self::String(name)) => members.find(name, meter).transpose(),
+            (Self::Members(_), _) => Err(Fail::no_overload()),
+            (Self::Map(map), key) => Ok(map_get(map, key)),
+            _ => Err(Fail::no_overload()),
+        }
+    }
+
+    /// The keys of a map.
+    pub(crate) fn map_keys(&self, meter: &mut Meter) -> Result<Option<Vec<Val<'v>>>, Fail> {
+        match self {
+            Self::Members(members) => {
+                meter.gather(members.map.len())?;
+                let mut keys = Vec::new();
+                for name in members.names() {
+                    meter.copy(name.len())?;
+                    keys.push(Val::text(name));
+                }
+                Ok(Some(keys))
+            }
+            Self::Map(map) => {
+                meter.gather(map.len())?;
+                Ok(Some(map.keys().map(key_value).collect()))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Numbers of different kinds that are equal are the same key.
+fn map_get<'v>(map: &std::collections::BTreeMap<Key, Val<'v>>, key: &Val<'v>) -> Option<Val<'v>> {
+    let keys: [Option<Key>; 2] = match key {
+        Val::Bool(bool) => [Some(Key::Bool(*bool)), None],
+        Val::String(text) => [Some(Key::String(text.shared())), None],
+        Val::Int(int) => [Some(Key::Int(*int)), u64::try_from(*int).ok().map(Key::Uint)],
+        Val::Uint(uint) => [Some(Key::Uint(*uint)), i64::try_from(*uint).ok().map(Key::Int)],
+        Val::Double(double) if double.fract() == 0.0 && double.abs() < 9e15 => {
+            [Some(Key::Int(*double as i64)), (*double >= 0.0).then_some(Key::Uint(*double as u64))]
+        }
+        _ => [None, None],
+    };
+    keys.into_iter().flatten().find_map(|key| map.get(&key).cloned())
+}
+
+pub(crate) fn key_value<'v>(key: &Key) -> Val<'v> {
+    match key {
+        Key::Bool(bool) => Val::Bool(*bool),
+        Key::Int(int) => Val::Int(*int),
+        Key::Uint(uint) => Val::Uint(*uint),
+        Key::String(text) => Val::String(Text::Made(text.clone())),
+    }
+}
+
+/// A value as the key of a map that is made.
+pub(crate) fn as_key(value: &Val<'_>, meter: &mut Meter) -> Result<Key, Fail> {
+    Ok(match value {
+        Val::Bool(bool) => Key::Bool(*bool),
+        Val::Int(int) => Key::Int(*int),
+        Val::Uint(uint) => Key::Uint(*uint),
+        Val::String(text) => {
+            meter.copy(text.len())?;
+            Key::String(text.shared())
+        }
+        other => return Err(Fail::error(format!("unsupported key type: {}", other.type_name()))),
+    })
+}

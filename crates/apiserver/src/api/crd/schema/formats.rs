@@ -1,0 +1,249 @@
+//! The formats of texts.
+
+use regex::Regex;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::LazyLock;
+
+use super::cel::{duration, net, url};
+
+/// All formats that are checked, without dashes.
+pub(crate) const KNOWN: [&str; 26] = [
+    "bsonobjectid",
+    "uri",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "cidr",
+    "mac",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "creditcard",
+    "ssn",
+    "hexcolor",
+    "rgbcolor",
+    "byte",
+    "password",
+    "date",
+    "duration",
+    "datetime",
+    "k8sshortname",
+    "k8slongname",
+];
+
+/// Whether a text has a format.
+pub(crate) fn fits(format: &str, text: &str) -> bool {
+    match format {
+        "bsonobjectid" => text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        "uri" => url::parse_request(text).is_ok(),
+        "email" => is_email(text),
+        "hostname" => is_hostname(text),
+        "ipv4" => text.contains('.') && sloppy_ip(text),
+        "ipv6" => text.contains(':') && text.parse::<Ipv6Addr>().is_ok(),
+        "cidr" => sloppy_cidr(text),
+        "mac" => net::is_mac(text),
+        "uuid" => is_uuid(text, None, false),
+        "uuid3" => is_uuid(text, Some('3'), false),
+        "uuid4" => is_uuid(text, Some('4'), true),
+        "uuid5" => is_uuid(text, Some('5'), true),
+        "isbn" => is_isbn10(text) || is_isbn13(text),
+        "isbn10" => is_isbn10(text),
+        "isbn13" => is_isbn13(text),
+        "creditcard" => is_credit_card(text),
+        "ssn" => text.len() == 11 && SSN.is_match(text),
+        "hexcolor" => {
+            let digits = text.strip_prefix('#').unwrap_or(text);
+            matches!(digits.len(), 3 | 6) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+        }
+        "rgbcolor" => RGB_COLOUR.is_match(text),
+        "byte" => is_base64(text),
+        "date" => duration::parse_date(text).is_some(),
+        "datetime" => is_date_time(text),
+        "duration" => duration::parse_loose(text).is_ok(),
+        "k8sshortname" => text.len() <= 63 && is_dns_1123_label(text),
+        "k8slongname" => text.len() <= 253 && text.split('.').all(is_dns_1123_label),
+        _ => true,
+    }
+}
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the patterns of this file are right")
+}
+
+static SSN: LazyLock<Regex> = LazyLock::new(|| regex("^[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}$"));
+static RGB_COLOUR: LazyLock<Regex> = LazyLock::new(|| {
+    let part = r"[\t\n\f\r ]*(0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5])[\t\n\f\r ]*";
+    regex(&format!(r"^rgb\({part},{part},{part}\)$"))
+});
+static HOSTNAME: LazyLock<Regex> = LazyLock::new(|| {
+    let char = r"a-zA-Z0-9\p{S}\p{L}";
+    regex(&format!(
+        r"^([{char}]((-?[{char}]{{0,62}})?)|([{char}](([{char}-]{{0,61}}[{char}])?)(\.))+([a-zA-Z\p{{L}}]){{2,63}})$"
+    ))
+});
+static CREDIT_CARD: LazyLock<Regex> = LazyLock::new(|| {
+    let kinds = [
+        "4[0-9]{12}(?:[0-9]{3})?",
+        "5[1-5][0-9]{14}",
+        "6(?:011|5[0-9][0-9])[0-9]{12}",
+        "3[47][0-9]{13}",
+        "3(?:0[0-5]|[68][0-9])[0-9]{11}",
+        "(?:2131|1800|35[0-9]{3})[0-9]{11}",
+    ];
+    regex(&format!("^(?:{})$", kinds.join("|")))
+});
+
+fn is_hostname(text: &str) -> bool {
+    text.len() <= 255 && text.split('.').all(|label| label.len() <= 63) && HOSTNAME.is_match(text)
+}
+
+/// A name of letters and digits with dashes inside.
+pub(crate) fn is_dns_1123_label(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = text.as_bytes();
+    bytes.iter().all(|byte| fits(*byte) || *byte == b'-')
+        && bytes.first().is_some_and(|byte| fits(*byte))
+        && bytes.last().is_some_and(|byte| fits(*byte))
+}
+
+pub(crate) fn is_dns_1035_label(text: &str) -> bool {
+    is_dns_1123_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
+}
+
+/// What a kind must be, as it is said.
+pub(crate) const DNS_1035_LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', \
+     start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex \
+     used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+
+/// Addresses of older days may have zeros in front.
+pub(crate) fn sloppy_ip(text: &str) -> bool {
+    if !text.contains(':') {
+        return sloppy_ipv4(text);
+    }
+    text.parse::<Ipv6Addr>().is_ok()
+}
+
+fn sloppy_ipv4(text: &str) -> bool {
+    let mut parts = 0;
+    text.split('.').all(|part| {
+        parts += 1;
+        let digits = part.trim_start_matches('0');
+        !part.is_empty()
+            && part.bytes().all(|byte| byte.is_ascii_digit())
+            && (digits.is_empty() || digits.parse::<u8>().is_ok())
+    }) && parts == 4
+}
+
+fn sloppy_cidr(text: &str) -> bool {
+    let Some((address, bits)) = text.split_once('/') else {
+        return false;
+    };
+    let most = if address.contains(':') { 128 } else { 32 };
+    let is_count = !bits.is_empty() && bits.len() <= 8 && bits.bytes().all(|byte| byte.is_ascii_digit());
+    sloppy_ip(address) && is_count && bits.parse::<u32>().is_ok_and(|bits| bits <= most)
+}
+
+fn is_uuid(text: &str, version: Option<char>, variant: bool) -> bool {
+    let mut rest = text;
+    for (index, length) in [8, 4, 4, 4, 12].into_iter().enumerate() {
+        if index > 0 {
+            rest = rest.strip_prefix('-').unwrap_or(rest);
+        }
+        let Some((part, after)) = rest.split_at_checked(length) else {
+            return false;
+        };
+        let right_version = index != 2 || version.is_none_or(|version| part.starts_with(version));
+        let right_variant = index != 3 || !variant || part.starts_with(['8', '9', 'a', 'b', 'A', 'B']);
+        if !right_version || !right_variant || !part.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return false;
+        }
+        rest = after;
+    }
+    rest.is_empty()
+}
+
+fn isbn_digits(text: &str) -> Vec<u32> {
+    let significant = text.chars().filter(|char| !matches!(char, '\t' | '\n' | '\x0c' | '\r' | ' ' | '-'));
+    significant.map(|char| if char == 'X' { 10 } else { char.to_digit(10).unwrap_or(99) }).collect()
+}
+
+fn is_isbn10(text: &str) -> bool {
+    let digits = isbn_digits(text);
+    digits.len() == 10
+        && digits[..9].iter().all(|digit| *digit < 10)
+        && digits[9] <= 10
+        && digits.iter().zip(1..).map(|(digit, weight)| digit * weight).sum::<u32>() % 11 == 0
+}
+
+fn is_isbn13(text: &str) -> bool {
+    let digits = isbn_digits(text);
+    if digits.len() != 13 || digits.iter().any(|digit| *digit > 9) {
+        return false;
+    }
+    let sum: u32 = digits[..12].iter().zip([1, 3].into_iter().cycle()).map(|(digit, weight)| digit * weight).sum();
+    digits[12] == (10 - sum % 10) % 10
+}
+
+fn is_credit_card(text: &str) -> bool {
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+    let sum: u32 = (digits.bytes().rev().enumerate())
+        .map(|(index, byte)| {
+            let digit = u32::from(byte - b'0');
+            if index % 2 == 0 { digit } else { digit * 2 / 10 + digit * 2 % 10 }
+        })
+        .sum();
+    CREDIT_CARD.is_match(&digits) && sum.is_multiple_of(10)
+}
+
+fn is_base64(text: &str) -> bool {
+    let digits = text.trim_end_matches('=');
+    let padding = text.len() - digits.len();
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
+    !text.is_empty() && text.len().is_multiple_of(4) && padding <= 2 && digits.bytes().all(fits)
+}
+
+/// Time of day by its digits alone: seconds of 60 and odd zones are not looked at closely.
+fn is_date_time(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let mut parts = lower.split('t');
+    let (Some(date), Some(time)) = (parts.next(), parts.next()) else {
+        return false;
+    };
+    static TIME: LazyLock<Regex> =
+        LazyLock::new(|| regex("^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$"));
+    let Some(found) = TIME.captures(time) else {
+        return false;
+    };
+    let part = |index: usize| found.get(index).map_or("", |part| part.as_str());
+    duration::parse_date(date).is_some() && part(1) <= "23" && part(2) <= "59" && part(3) <= "59"
+}
+
+/// An address of the usual form, alone or with a name before it.
+fn is_email(text: &str) -> bool {
+    let text = text.trim();
+    let address = match (text.find('<'), text.strip_suffix('>')) {
+        (Some(start), Some(inner)) => &inner[start + 1..],
+        (None, None) => text,
+        _ => return false,
+    };
+    let Some((local, domain)) = address.rsplit_once('@') else {
+        return false;
+    };
+    let is_atom = |text: &str| {
+        !text.is_empty() && text.chars().all(|char| char.is_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(char))
+    };
+    let quoted = local.len() > 2 && local.starts_with('"') && local.ends_with('"');
+    let literal = domain.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
+    let right_domain = match literal {
+        Some(inner) => {
+            inner.parse::<Ipv4Addr>().is_ok() || inner.trim_start_matches("IPv6:").parse::<Ipv6Addr>().is_ok()
+        }
+        None => domain.split('.').all(is_atom),
+    };
+    (quoted || local.split('.').all(is_atom)) && right_domain
+}

@@ -1,0 +1,100 @@
+//! Leads a request about a resource to what answers it.
+
+mod decode;
+mod mutate;
+
+use mutate::mutate;
+
+use bytes::BytesMut;
+use http::{Response, header};
+use std::sync::Arc;
+
+use crate::api::list::{self, ListHead, ListOptions, list_body};
+use crate::api::selector::{FieldSelector, LabelSelector, Selector};
+use crate::api::status::Status;
+use crate::api::watch::{Start, WatchOptions, watch};
+use crate::api::write::scale_of;
+use crate::host::hub::Hub;
+use crate::storage::object::Form;
+use crate::wire::compress::{Compression, accepts_gzip};
+use crate::wire::reply::{Body, JSON, json_reply, reply, stream_body, value_reply};
+use crate::wire::route::Target;
+use crate::wire::service::Call;
+use crate::wire::verb::Verb;
+
+/// Answers a request about a resource.
+pub(crate) async fn dispatch(hub: &Arc<Hub>, call: &Call, target: &Target) -> Result<Response<Body>, Status> {
+    let Some(verb) = call.verb else { return Err(Status::method_not_allowed()) };
+    let agreed = call.accept.answer.clone()?;
+    let form = agreed.form;
+    if verb == Verb::Watch {
+        return follow(hub, call, target, form).await;
+    }
+    let mut response = answer(hub, call, target, verb, form).await?;
+    if accepts_gzip(call.header(header::ACCEPT_ENCODING)) {
+        response.extensions_mut().insert(Compression::Answer);
+    }
+    Ok(response)
+}
+
+async fn answer(
+    hub: &Arc<Hub>,
+    call: &Call,
+    target: &Target,
+    verb: Verb,
+    form: Form,
+) -> Result<Response<Body>, Status> {
+    match (verb, target.subresource.as_deref()) {
+        (Verb::Get, Some("scale")) => read_scale(hub, call, target).await,
+        (Verb::Get, None | Some("status")) => read(hub, call, target, form).await,
+        (Verb::List, _) => read_all(hub, call, target, form).await,
+        _ => mutate(hub, call, target, verb, form),
+    }
+}
+
+async fn read_scale(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, Status> {
+    let Some(scale) = &target.resource.rules.scale else { return Err(Status::no_such_resource()) };
+    let found = list::get(hub, &target.resource, &target.key(), call.query.text("resourceVersion")).await?;
+    Ok(value_reply(200, &scale_of(scale, &found.value_as(&target.resource))))
+}
+
+async fn read(hub: &Hub, call: &Call, target: &Target, form: Form) -> Result<Response<Body>, Status> {
+    let found = list::get(hub, &target.resource, &target.key(), call.query.text("resourceVersion")).await?;
+    let mut body = BytesMut::new();
+    found.shown_by(&target.resource).write(form, &mut body);
+    body.extend_from_slice(b"\n");
+    Ok(json_reply(200, body.freeze()))
+}
+
+async fn read_all(hub: &Hub, call: &Call, target: &Target, form: Form) -> Result<Response<Body>, Status> {
+    let resource = &target.resource;
+    let options = ListOptions::parse(&call.query)?;
+    let selector = selector(call, target)?;
+    let plan = list::plan(&options, !resource.rules.uncached)?;
+    hub.journal.amend(call.id, |record| record.answered_from = Some(plan.from));
+    let listed = list::list(hub, resource, &selector, &plan).await?;
+    let head = ListHead::of(resource, &listed, form);
+    Ok(reply(200, JSON, list_body(head, listed.page.items, hub.settings.initial_pace)))
+}
+
+async fn follow(hub: &Arc<Hub>, call: &Call, target: &Target, form: Form) -> Result<Response<Body>, Status> {
+    let options = WatchOptions::parse(&call.query, hub.settings.streaming_lists)?;
+    let selector = selector(call, target)?;
+    let events = watch(hub, &target.resource, selector, &options, form).await;
+    let mut response = reply(200, JSON, stream_body(events));
+    let is_list = matches!(options.start, Start::Initial { marked: true, .. }) && options.bookmarks;
+    let compressed = hub.settings.compressed_watches && accepts_gzip(call.header(header::ACCEPT_ENCODING));
+    if compressed && is_list {
+        response.extensions_mut().insert(Compression::Watch);
+    }
+    Ok(response)
+}
+
+pub(super) fn selector(call: &Call, target: &Target) -> Result<Selector, Status> {
+    let mut fields = FieldSelector::parse(call.query.text("fieldSelector"), &target.resource)?;
+    if let Some(name) = &target.name {
+        fields.require_name(name);
+    }
+    let labels = LabelSelector::parse(call.query.text("labelSelector"))?;
+    Ok(Selector { namespace: target.namespace.clone(), labels, fields })
+}

@@ -1,0 +1,147 @@
+//! Requests that change something.
+
+use http::{Response, header};
+use serde_json::{Value, json};
+
+use super::decode::{decode, delete_options, media_type};
+use super::selector;
+use crate::api::action;
+use crate::api::list::{ListOptions, page};
+use crate::api::status::Status;
+use crate::api::write::{self, Outcome, Part, Patch, Received, ScaleChange, WriteOptions, receive};
+use crate::host::hub::Hub;
+use crate::kinds::{form, group_version, types};
+use crate::storage::object::Form;
+use crate::wire::reply::{Body, json_reply, value_reply};
+use crate::wire::route::Target;
+use crate::wire::service::Call;
+use crate::wire::verb::Verb;
+
+/// Answers a write.
+pub(super) fn mutate(
+    hub: &Hub,
+    call: &Call,
+    target: &Target,
+    verb: Verb,
+    form: Form,
+) -> Result<Response<Body>, Status> {
+    let resource = &target.resource;
+    if verb == Verb::DeleteCollection {
+        return delete_all(hub, call, target);
+    }
+    if target.subresource.as_deref() == Some("scale") {
+        return rescale(hub, call, target, verb);
+    }
+    if verb == Verb::Create
+        && let Some(answer) = act(hub, call, target)?
+    {
+        return Ok(answer);
+    }
+    let options = |kind| WriteOptions::parse(&call.query, kind, call.header(header::USER_AGENT));
+    let received = |options: &WriteOptions| {
+        let Received { object, warnings } = receive(resource, decode(call, resource.of)?, options)?;
+        call.warnings.add(warnings);
+        Ok::<_, Status>(object)
+    };
+    let outcome = match verb {
+        Verb::Create => {
+            let options = options("CreateOptions")?;
+            write::create(hub, resource, target.namespace.as_deref(), received(&options)?, &options)?
+        }
+        Verb::Update => {
+            let options = options("UpdateOptions")?;
+            write::update(hub, resource, &target.key(), received(&options)?, part(target), &options)?
+        }
+        Verb::Patch => {
+            let patch = Patch::parse(media_type(call), &call.body, resource)?;
+            let options = options(patch.options())?;
+            let (outcome, warnings) = write::patch(hub, resource, &target.key(), &patch, part(target), &options)?;
+            call.warnings.add(warnings);
+            outcome
+        }
+        Verb::Delete => write::delete(hub, resource, &target.key(), &delete_options(call)?)?,
+        Verb::Get | Verb::List | Verb::Watch | Verb::DeleteCollection | Verb::Other => {
+            return Err(Status::method_not_allowed());
+        }
+    };
+    Ok(json_reply(outcome.code(), outcome.json(resource, form)))
+}
+
+/// Does what is asked for by a create and not kept; `None` if it is to be kept.
+fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>, Status> {
+    let resource = &target.resource;
+    let options = WriteOptions::parse(&call.query, "CreateOptions", call.header(header::USER_AGENT))?;
+    if resource.rules.review {
+        let sent = receive(resource, decode(call, resource.of)?, &options)?.object;
+        return Ok(Some(action::review(resource, sent)));
+    }
+    let named = |part: &&str| action::PARTS.iter().find(|(id, name, _)| *id == resource.id && name == part);
+    let Some((_, part, [group, version, kind])) = target.subresource.as_deref().as_ref().and_then(named) else {
+        return Ok(None);
+    };
+    let of = types::kind(&group_version(group, version), kind);
+    let sent = decode(call, of)?.value;
+    let refuse =
+        |why| Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"));
+    let sent = match of {
+        Some(of) => form::form(of, sent).map_err(refuse)?.object,
+        None => sent,
+    };
+    action::act(hub, resource, part, &target.key(), &sent, &options).map(Some)
+}
+
+/// The part of the object that the path names.
+fn part(target: &Target) -> Part {
+    match target.subresource.as_deref() {
+        Some("status") => Part::Status,
+        Some("finalize") => Part::Finalize,
+        _ => Part::Main,
+    }
+}
+
+fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Response<Body>, Status> {
+    let (change, kind) = match verb {
+        Verb::Update => (ScaleChange::Replace(decode(call, types::named("autoscaling/v1.Scale"))?), "UpdateOptions"),
+        Verb::Patch => {
+            let patch = Patch::parse(media_type(call), &call.body, &target.resource)?;
+            let kind = patch.options();
+            (ScaleChange::Patch(patch), kind)
+        }
+        _ => return Err(Status::method_not_allowed()),
+    };
+    let options = WriteOptions::parse(&call.query, kind, call.header(header::USER_AGENT))?;
+    let (scale, warnings) = write::rescale(hub, &target.resource, &target.key(), change, &options)?;
+    call.warnings.add(warnings);
+    Ok(value_reply(200, &scale))
+}
+
+/// Deletes what a list with the same selectors would show, one by one, and answers with what was there.
+fn delete_all(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, Status> {
+    let resource = &target.resource;
+    let options = delete_options(call)?;
+    let limit = ListOptions::parse(&call.query)?.limit;
+    let selector = selector(call, target)?;
+    let objects = hub.storage.lock().collection(resource).objects().clone();
+    let chosen = page(&objects, &selector, None, Some(limit).filter(|limit| *limit > 0));
+    let mut items: Vec<Value> = Vec::new();
+    for object in &chosen.items {
+        match write::delete(hub, resource, &object.key, &options) {
+            Ok(Outcome::Done(_)) => items.push(object.value_as(resource)),
+            Ok(outcome) => items.push(outcome.value(resource)),
+            // Somebody else was faster.
+            Err(status) if status.code == 404 => {}
+            Err(status) => return Err(status),
+        }
+    }
+    if !resource.rules.custom {
+        // As in a list: its kind says what they are.
+        items
+            .iter_mut()
+            .filter_map(Value::as_object_mut)
+            .for_each(|item| item.retain(|name, _| name != "kind" && name != "apiVersion"));
+    }
+    let revision = hub.storage.revision().to_string();
+    let list = json!({"kind": resource.list_kind, "apiVersion": resource.api_version(),
+        "metadata": {"resourceVersion": revision}, "items": items});
+    Ok(value_reply(200, &list))
+}

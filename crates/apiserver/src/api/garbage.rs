@@ -1,0 +1,201 @@
+//! What becomes of objects whose owners go, where the server was told to see to it: they are deleted with them, before them, or let
+//! go.
+
+use serde_json::Value;
+use std::sync::Arc;
+
+use crate::api::write::{DeleteOptions, Propagation, Trust, delete_in, finalizers, let_go};
+use crate::host::hub::Hub;
+use crate::kinds::Resource;
+use crate::storage::object::{Key, StoredObject};
+use crate::storage::owners::Place;
+use crate::storage::state::{Locked, State};
+
+/// Holds an owner until those that it waits for are gone.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+/// Holds an owner until those that it owns know it no more.
+pub(crate) const ORPHAN: &str = "orphan";
+
+/// How many traces are followed while nobody else is let in.
+const PIECE: usize = 100;
+
+/// Something that may have made garbage. What is done about one leaves others: nothing calls itself, however long a chain of owners is.
+#[derive(Debug, Clone)]
+pub(crate) enum Trace {
+    /// The object with this uid is gone.
+    Gone(Box<str>),
+    /// The object with this uid may have nobody left to wait for.
+    Relieved(Box<str>),
+    /// An object has other owners than before, was marked to be deleted, or has to be looked at for another reason.
+    Stirred(Place),
+}
+
+/// Follows all traces: at once if the process itself left them, else a moment later.
+pub(crate) fn follow(hub: &Hub, state: &mut Locked<'_>, trust: Trust) {
+    if state.owners.as_ref().is_some_and(|owners| !owners.traces.is_empty()) {
+        hub.soon_in_pieces(state, trust, collect);
+    }
+}
+
+/// Follows some traces, and says whether there are more. What it does leaves others.
+fn collect(hub: &Hub, state: &mut Locked<'_>) -> bool {
+    for _ in 0..PIECE {
+        let Some(trace) = state.owners.as_mut().and_then(|owners| owners.traces.pop_front()) else { return false };
+        match trace {
+            Trace::Gone(uid) => stir(state, &uid, |_| true),
+            Trace::Relieved(uid) => {
+                if let Some(place) = state.place_of(&uid) {
+                    relieve(hub, state, &place);
+                }
+            }
+            Trace::Stirred(place) => tend(hub, state, &place),
+        }
+    }
+    true
+}
+
+/// Leaves traces of those that an object owns.
+fn stir(state: &mut State, uid: &str, which: impl Fn(&StoredObject) -> bool) {
+    let owned = state.owned_by(uid);
+    let traces: Vec<_> =
+        owned.filter(|place| found(state, place).is_some_and(|(_, object)| which(&object))).cloned().collect();
+    if let Some(owners) = &mut state.owners {
+        owners.traces.extend(traces.into_iter().map(Trace::Stirred));
+    }
+}
+
+/// What is at a place.
+fn found(state: &State, place: &Place) -> Option<(Arc<Resource>, Arc<StoredObject>)> {
+    let resource = state.catalog.stored_in(&place.collection)?;
+    Some((resource.clone(), state.object(resource, &place.key)?))
+}
+
+/// Does what is to be done about one object.
+fn tend(hub: &Hub, state: &mut Locked<'_>, place: &Place) {
+    let Some((resource, stored)) = found(state, place) else { return };
+    let object = stored.value();
+    if !stored.is_marked() {
+        weigh(hub, state, &resource, &place.key, &object);
+    } else if finalizers(&object).contains(&ORPHAN) {
+        orphan(hub, state, &resource, &place.key, stored.uid());
+    } else if is_waiting(&stored) {
+        // Those that are marked already are on their way, and are heard of when they are gone.
+        stir(state, stored.uid(), |owned| !owned.is_marked());
+        relieve(hub, state, place);
+    }
+}
+
+/// How an owner stands to what it owns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It keeps it.
+    Solid,
+    /// It is gone, or never was.
+    Gone,
+    /// It waits for it to be gone.
+    Waiting,
+}
+
+/// Deletes an object that has owners and none of them left; forgets those that are gone where others are left.
+fn weigh(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key, object: &Value) {
+    let Some(owners) = object["metadata"]["ownerReferences"].as_array().filter(|owners| !owners.is_empty()) else {
+        return;
+    };
+    // Nothing is done about an object while one of its owners cannot be told.
+    let standings: Option<Vec<Standing>> = owners.iter().map(|owner| standing(state, key, owner)).collect();
+    let Some(standings) = standings else { return };
+    let has = |standing: Standing| standings.contains(&standing);
+    if has(Standing::Solid) {
+        if has(Standing::Gone) || has(Standing::Waiting) {
+            let solid = owners.iter().zip(&standings).filter(|(_, standing)| **standing == Standing::Solid);
+            let mut kept = object.clone();
+            kept["metadata"]["ownerReferences"] = solid.map(|(owner, _)| owner.clone()).collect();
+            hub.storage.commit(state, resource, key, Some(&kept));
+        }
+        return;
+    }
+    let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+    let owned: Vec<_> = state.owned_by(uid).filter_map(|place| found(state, place)).collect();
+    let waits = has(Standing::Waiting) && !owned.is_empty();
+    if waits && owned.iter().any(|(_, owned)| is_waiting(owned)) {
+        // They may wait for each other in a circle: here it is opened.
+        let mut open = object.clone();
+        let owners = open["metadata"]["ownerReferences"].as_array_mut().into_iter().flatten();
+        owners
+            .filter(|owner| owner["blockOwnerDeletion"] == true)
+            .for_each(|owner| owner["blockOwnerDeletion"] = false.into());
+        hub.storage.commit(state, resource, key, Some(&open));
+    }
+    let propagation = waits.then_some(Propagation::Foreground);
+    let options = DeleteOptions { trust: Trust::Host, propagation, ..DeleteOptions::default() };
+    // Who may refuse is asked; it stays then.
+    let _ = delete_in(hub, state, resource, key, &options);
+}
+
+/// How the owner that a reference names stands to the object at `key`. `None` if that cannot be told: there is no such kind, or it has a
+/// namespace and the object has none.
+fn standing(state: &State, key: &Key, reference: &Value) -> Option<Standing> {
+    let (owners, place) = named(state, key, reference)?;
+    let Some(owner) = state.object(owners, &place).filter(|owner| reference["uid"] == owner.uid()) else {
+        return Some(Standing::Gone);
+    };
+    Some(if is_waiting(&owner) { Standing::Waiting } else { Standing::Solid })
+}
+
+/// What a reference in the object at `key` names.
+fn named<'a>(state: &'a State, key: &Key, reference: &Value) -> Option<(&'a Arc<Resource>, Key)> {
+    let (version, kind) = (reference["apiVersion"].as_str()?, reference["kind"].as_str()?);
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    let is_named = |known: &&Arc<Resource>| known.kind == kind && known.group == group && known.version == version;
+    let owners = state.catalog.served().find(is_named)?;
+    let namespace = if owners.namespaced { Some(key.namespace()?) } else { None };
+    Some((owners, Key::new(namespace, reference["name"].as_str()?)))
+}
+
+/// Whether an object is to be deleted after what it owns.
+fn is_waiting(object: &StoredObject) -> bool {
+    let holds = |metadata: Value| {
+        metadata["finalizers"].as_array().is_some_and(|held| held.iter().any(|name| name == FOREGROUND))
+    };
+    object.is_marked() && holds(object.metadata())
+}
+
+/// Lets those that an object owns forget it, and then lets go of it.
+fn orphan(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key, uid: &str) {
+    let owned: Vec<Place> = state.owned_by(uid).cloned().collect();
+    for place in owned {
+        let Some((owned, stored)) = found(state, &place) else { continue };
+        let mut free = stored.value();
+        if let Some(owners) = free["metadata"]["ownerReferences"].as_array_mut() {
+            owners.retain(|owner| owner["uid"] != uid);
+            if owners.is_empty()
+                && let Some(metadata) = free["metadata"].as_object_mut()
+            {
+                metadata.remove("ownerReferences");
+            }
+        }
+        hub.storage.commit(state, &owned, &place.key, Some(&free));
+        Locked::bump(state);
+    }
+    let_go(hub, state, resource, key, ORPHAN);
+}
+
+/// Lets go of an object that waits for those it owns when none is left that it waits for.
+fn relieve(hub: &Hub, state: &mut Locked<'_>, place: &Place) {
+    let Some((resource, object)) = found(state, place).filter(|(_, object)| is_waiting(object)) else { return };
+    let blocks = |owned: &Place| {
+        let metadata = found(state, owned).map(|(_, stored)| stored.metadata()).unwrap_or_default();
+        let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
+        owners.into_iter().any(|owner| {
+            let is_meant = || {
+                named(state, &owned.key, owner)
+                    .is_some_and(|(owners, key)| owners.storage == resource.storage && key == place.key)
+            };
+            owner["uid"] == object.uid() && owner["blockOwnerDeletion"] == true && is_meant()
+        })
+    };
+    // Who owns itself does not wait for itself.
+    if !state.owned_by(object.uid()).any(|owned| owned != place && blocks(owned)) {
+        let_go(hub, state, &resource, &place.key, FOREGROUND);
+    }
+}

@@ -1,0 +1,135 @@
+//! The body of a list: whole if it is small, in chunks made as they are asked for if it is large.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::{StreamExt, stream};
+use std::sync::Arc;
+
+use super::{ContinueToken, Listed};
+use crate::host::pace::{Pace, Paced};
+use crate::kinds::Resource;
+use crate::storage::object::{Form, StoredObject};
+use crate::wire::compress::THRESHOLD;
+use crate::wire::reply::{Body, full_body, stream_body};
+
+/// How much of a long list is made at a time. A list that is not done after it is large enough to be compressed.
+const CHUNK: usize = THRESHOLD;
+
+/// What a list says before its items.
+#[derive(Debug, Clone)]
+pub(crate) struct ListHead {
+    pub(crate) kind: String,
+    pub(crate) api_version: String,
+    pub(crate) resource_version: String,
+    pub(crate) continue_token: Option<String>,
+    pub(crate) remaining: Option<i64>,
+    pub(crate) form: Form,
+    /// Whether items name their kind: those of built-in lists do not.
+    pub(crate) items_name_kind: bool,
+    /// The resource that shows them.
+    pub(crate) resource: Arc<Resource>,
+}
+
+impl ListHead {
+    pub(crate) fn of(resource: &Arc<Resource>, listed: &Listed, form: Form) -> Self {
+        let revision = i64::try_from(listed.revision).unwrap_or(i64::MAX);
+        let partial = form == Form::Metadata;
+        Self {
+            kind: if partial { "PartialObjectMetadataList".into() } else { resource.list_kind.clone() },
+            api_version: if partial { "meta.k8s.io/v1".into() } else { resource.api_version() },
+            resource_version: listed.revision.to_string(),
+            continue_token: listed.page.next.clone().map(|start| ContinueToken { revision, start }.encode()),
+            remaining: listed.page.remaining.and_then(|left| i64::try_from(left).ok()),
+            form,
+            items_name_kind: resource.rules.custom || partial,
+            resource: resource.clone(),
+        }
+    }
+
+    fn write(&self, out: &mut BytesMut) {
+        let mut metadata = format!(r#""resourceVersion":"{}""#, self.resource_version);
+        if let Some(token) = &self.continue_token {
+            metadata.push_str(&format!(r#","continue":"{token}""#));
+        }
+        if let Some(remaining) = self.remaining {
+            metadata.push_str(&format!(r#","remainingItemCount":{remaining}"#));
+        }
+        let head = format!(
+            r#"{{"kind":"{}","apiVersion":"{}","metadata":{{{metadata}}},"items":["#,
+            self.kind, self.api_version
+        );
+        out.put_slice(head.as_bytes());
+    }
+
+    fn write_item(&self, object: &Arc<StoredObject>, out: &mut BytesMut) {
+        let object = object.shown_by(&self.resource);
+        if self.items_name_kind {
+            object.write(self.form, out);
+        } else {
+            object.write_untyped_item(out);
+        }
+    }
+}
+
+/// The body of a list of these items, sent at this pace.
+pub(crate) fn list_body(head: ListHead, items: Vec<Arc<StoredObject>>, pace: Option<Pace>) -> Body {
+    let mut chunks = Chunks { head, items: items.into_iter(), place: Place::Start, paced: Paced::new(pace) };
+    let first = chunks.next().unwrap_or_default();
+    if chunks.place == Place::Done {
+        return full_body(first);
+    }
+    if pace.is_none() {
+        return stream_body(stream::iter(std::iter::once(first).chain(chunks).map(Ok)));
+    }
+    let rest = stream::unfold(chunks, |mut chunks| async move {
+        chunks.paced.resumed().await;
+        chunks.next().map(|chunk| (Ok(chunk), chunks))
+    });
+    stream_body(stream::once(async { Ok(first) }).chain(rest))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Start,
+    Items,
+    Done,
+}
+
+/// Makes one chunk of the list at a time; what is not yet asked for is not yet made.
+struct Chunks {
+    head: ListHead,
+    items: std::vec::IntoIter<Arc<StoredObject>>,
+    place: Place,
+    /// Where it may have to pause: a chunk ends there.
+    paced: Paced,
+}
+
+impl Iterator for Chunks {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        if self.place == Place::Done {
+            return None;
+        }
+        let mut chunk = BytesMut::new();
+        let mut first = self.place == Place::Start;
+        if first {
+            self.head.write(&mut chunk);
+            self.place = Place::Items;
+        }
+        let (mut sent, room) = (0, self.paced.room());
+        while chunk.len() < CHUNK && sent < room {
+            let Some(object) = self.items.next() else {
+                chunk.put_slice(b"]}\n");
+                self.place = Place::Done;
+                break;
+            };
+            if !std::mem::take(&mut first) {
+                chunk.put_u8(b',');
+            }
+            self.head.write_item(&object, &mut chunk);
+            sent += 1;
+        }
+        self.paced.count(sent);
+        Some(chunk.freeze())
+    }
+}

@@ -1,0 +1,52 @@
+//! Picks the objects of one page.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::api::selector::Selector;
+use crate::storage::collection::{Objects, between};
+use crate::storage::object::{Key, StoredObject};
+
+/// The objects one answer shows, in order of their keys.
+#[derive(Debug, Default)]
+pub(crate) struct Page {
+    pub(crate) items: Vec<Arc<StoredObject>>,
+    /// Where the next page starts, relative to the scope of the list; `None` if there is nothing left.
+    pub(crate) next: Option<String>,
+    /// How many objects are left, where the server says so.
+    pub(crate) remaining: Option<usize>,
+}
+
+/// Picks up to `limit` matching objects, from the key `start` on.
+pub(crate) fn page(objects: &Objects, selector: &Selector, start: Option<&str>, limit: Option<usize>) -> Page {
+    if let Some(found) = point_lookup(objects, selector, start) {
+        return found;
+    }
+    let prefix = selector.key_prefix();
+    let first = format!("{prefix}{}", start.unwrap_or_default());
+    let end = selector.key_end();
+    let in_scope = between(objects, Bound::Included(first.as_str()), end.as_deref());
+    let mut in_scope = in_scope.map(|(_, object)| object);
+    let mut items = Vec::new();
+    if let Some(limit) = limit {
+        items.extend(in_scope.by_ref().filter(|object| selector.matches(object)).take(limit).cloned());
+    } else {
+        items.extend(in_scope.by_ref().filter(|object| selector.matches(object)).cloned());
+    }
+    let left = if limit.is_none() { 0 } else { in_scope.count() };
+    let next = items.last().filter(|_| left > 0).map(|last| format!("{}\0", &last.key.as_str()[prefix.len()..]));
+    let remaining = Some(left).filter(|_| next.is_some() && !selector.is_selective());
+    Page { items, next, remaining }
+}
+
+/// A selector for one name within one scope needs no walk.
+fn point_lookup(objects: &Objects, selector: &Selector, start: Option<&str>) -> Option<Page> {
+    let name = selector.fields.name().filter(|_| start.is_none())?;
+    let key = match (&selector.namespace, objects.get_min()) {
+        (Some(namespace), _) => Key::new(Some(namespace), name),
+        (None, Some((first, _))) if first.namespace().is_none() => Key::new(None, name),
+        _ => return None,
+    };
+    let items = objects.get(&key).filter(|object| selector.matches(object)).cloned().into_iter().collect();
+    Some(Page { items, ..Page::default() })
+}

@@ -1,0 +1,224 @@
+//! The operations on each kind, by path.
+
+use serde_json::{Map, Value, json};
+
+use super::location;
+use super::schemas::{of_kind, reference};
+use super::types::{GroupVersionKind, ServedKind};
+
+/// Types that operations name, whatever the kind.
+pub(super) const TYPES: [&str; 3] = [STATUS, DELETE_OPTIONS, PATCH];
+
+const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
+const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
+const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
+
+const WRITE: &[&str] = &["dryRun", "fieldManager", "fieldValidation"];
+const PATCHING: &[&str] = &["dryRun", "fieldManager", "fieldValidation", "force"];
+const DELETING: &[&str] = &["dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy"];
+const LISTING: &[&str] = &[
+    "allowWatchBookmarks",
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "timeoutSeconds",
+    "watch",
+];
+
+/// What is written about one kind, or one of its subresources.
+struct Target<'a> {
+    served: &'a ServedKind,
+    /// What the operations read and write.
+    kind: GroupVersionKind,
+    type_name: &'a str,
+    /// `AppsV1`, as names of operations have it.
+    group: String,
+    /// `Namespaced` or nothing.
+    scope: &'static str,
+    /// `Status` or `Scale` for a subresource.
+    part: &'static str,
+    schemas: &'a Map<String, Value>,
+}
+
+/// The paths of the kinds that a group and version serves.
+pub(super) fn paths(
+    group: &str,
+    version: &str,
+    kinds: &[ServedKind],
+    schemas: &Map<String, Value>,
+) -> Map<String, Value> {
+    let root = format!("/{}", location(group, version));
+    let mut paths = Map::new();
+    for served in kinds {
+        let kind = GroupVersionKind { group: group.into(), version: version.into(), kind: served.kind.clone() };
+        let target = Target {
+            served,
+            kind,
+            type_name: &served.type_name,
+            group: format!("{}{}", group_name(group), capitalised(version)),
+            scope: if served.namespaced { "Namespaced" } else { "" },
+            part: "",
+            schemas,
+        };
+        of_target(&mut paths, &root, &target);
+    }
+    paths
+}
+
+fn of_target(paths: &mut Map<String, Value>, root: &str, target: &Target<'_>) {
+    let plural = &target.served.plural;
+    let collection = match target.served.namespaced {
+        true => format!("{root}/namespaces/{{namespace}}/{plural}"),
+        false => format!("{root}/{plural}"),
+    };
+    let item = format!("{collection}/{{name}}");
+    if target.served.namespaced {
+        paths.insert(format!("{root}/{plural}"), target.everywhere());
+    }
+    if target.served.status {
+        paths.insert(format!("{item}/status"), target.part("Status").subresource(&item));
+    }
+    if let Some(scale) = &target.served.scale {
+        let kind = GroupVersionKind { group: "autoscaling".into(), version: "v1".into(), kind: "Scale".into() };
+        let target = Target { kind, type_name: scale, ..target.part("Scale") };
+        paths.insert(format!("{item}/scale"), target.subresource(&item));
+    }
+    paths.insert(item.clone(), target.item(&item));
+    paths.insert(collection.clone(), target.collection(&collection));
+}
+
+impl Target<'_> {
+    fn part(&self, part: &'static str) -> Self {
+        Target { part, kind: self.kind.clone(), group: self.group.clone(), ..*self }
+    }
+
+    fn everywhere(&self) -> Value {
+        let name = format!("list{}{}ForAllNamespaces", self.group, self.served.kind);
+        json!({ "get": self.list(name), "parameters": parameters(LISTING, "query") })
+    }
+
+    fn collection(&self, path: &str) -> Value {
+        let Self { group, scope, served, .. } = self;
+        let kind = &served.kind;
+        let list = with_parameters(self.list(format!("list{group}{scope}{kind}")), LISTING);
+        let delete = self.operation(format!("delete{group}Collection{scope}{kind}"), "deletecollection", STATUS);
+        let deleting: Vec<&str> = LISTING.iter().chain(DELETING).copied().collect();
+        json!({
+            "get": list,
+            "post": with_body(with_parameters(self.named("create", "post"), WRITE), &["*/*"], self.body()),
+            "delete": with_body(with_parameters(delete, &deleting), &["*/*"], self.body_of(DELETE_OPTIONS)),
+            "parameters": path_parameters(path),
+        })
+    }
+
+    fn item(&self, path: &str) -> Value {
+        let mut item = self.subresource(path);
+        let Self { group, scope, served, .. } = self;
+        let delete = self.operation(format!("delete{group}{scope}{}", served.kind), "delete", STATUS);
+        item["delete"] = with_body(with_parameters(delete, DELETING), &["*/*"], self.body_of(DELETE_OPTIONS));
+        item
+    }
+
+    /// What may be done with an object and with a part of one alike.
+    fn subresource(&self, path: &str) -> Value {
+        // The first is the one kubectl asks for before it merges strategically; custom resources do not take it.
+        let patches = [
+            "application/strategic-merge-patch+json",
+            "application/merge-patch+json",
+            "application/json-patch+json",
+            "application/apply-patch+yaml",
+        ];
+        let patches = if self.served.custom { &patches[1..] } else { &patches[..] };
+        let patch = with_parameters(self.named("patch", "patch"), PATCHING);
+        json!({
+            "get": self.named("read", "get"),
+            "put": with_body(with_parameters(self.named("replace", "put"), WRITE), &["*/*"], self.body()),
+            "patch": with_body(patch, patches, self.body_of(PATCH)),
+            "parameters": path_parameters(path),
+        })
+    }
+
+    fn list(&self, name: String) -> Value {
+        self.operation(name, "list", self.served.list_type.as_deref().unwrap_or(""))
+    }
+
+    fn named(&self, verb: &str, action: &str) -> Value {
+        let Self { group, scope, part, served, .. } = self;
+        self.operation(format!("{verb}{group}{scope}{}{part}", served.kind), action, self.type_name)
+    }
+
+    fn operation(&self, name: String, action: &str, answer: &str) -> Value {
+        let mut ok = json!({ "description": "OK" });
+        if self.schemas.contains_key(answer) {
+            ok["content"] = json!({ "application/json": { "schema": reference(answer) } });
+        }
+        json!({
+            "operationId": name,
+            "responses": { "200": ok },
+            "x-kubernetes-action": action,
+            "x-kubernetes-group-version-kind": of_kind(&self.kind),
+        })
+    }
+
+    fn body(&self) -> Value {
+        self.body_of(self.type_name)
+    }
+
+    /// A body of that type; of any form where the type is not published.
+    fn body_of(&self, type_name: &str) -> Value {
+        if self.schemas.contains_key(type_name) { json!({ "schema": reference(type_name) }) } else { json!({}) }
+    }
+}
+
+fn with_parameters(mut operation: Value, names: &[&str]) -> Value {
+    operation["parameters"] = parameters(names, "query");
+    operation
+}
+
+fn with_body(mut operation: Value, media_types: &[&str], body: Value) -> Value {
+    let content: Map<String, Value> = media_types.iter().map(|media| ((*media).to_owned(), body.clone())).collect();
+    operation["requestBody"] = json!({ "content": content, "required": true });
+    operation
+}
+
+fn parameters(names: &[&str], place: &str) -> Value {
+    names
+        .iter()
+        .map(|name| {
+            let kind = match *name {
+                "allowWatchBookmarks" | "force" | "orphanDependents" | "sendInitialEvents" | "watch" => "boolean",
+                "gracePeriodSeconds" | "limit" | "timeoutSeconds" => "integer",
+                _ => "string",
+            };
+            let mut parameter = json!({ "name": name, "in": place, "schema": { "type": kind, "uniqueItems": true } });
+            if place == "path" {
+                parameter["required"] = json!(true);
+            }
+            parameter
+        })
+        .collect()
+}
+
+/// The parameters that the path itself has places for.
+fn path_parameters(path: &str) -> Value {
+    let names: Vec<&str> =
+        ["name", "namespace"].into_iter().filter(|name| path.contains(&format!("{{{name}}}"))).collect();
+    parameters(&names, "path")
+}
+
+/// A group as names of operations have it: `Core`, `Apps`, `RbacAuthorization`.
+fn group_name(group: &str) -> String {
+    if group.is_empty() {
+        return "Core".into();
+    }
+    group.trim_end_matches(".k8s.io").split('.').map(capitalised).collect()
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

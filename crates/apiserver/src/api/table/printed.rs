@@ -1,0 +1,120 @@
+//! Tables for a program that has objects and no server to print them.
+
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::column::Column;
+use super::columns::columns;
+use super::printer::{Printer, Shown};
+use super::{Form, Include};
+use crate::api::crd::schema::Columns;
+
+/// Prints objects the way an API server does when it is asked for a table: what kubectl shows.
+///
+/// ```
+/// use std::time::SystemTime;
+/// use kube_embedded_apiserver::TablePrinter;
+/// # use serde_json::json;
+/// let maps = TablePrinter::built_in("configmaps");
+/// let titles: Vec<String> = maps.columns().into_iter().map(|column| column.name).collect();
+/// assert_eq!(titles, ["Name", "Data", "Age"]);
+/// let map = json!({"metadata": {"name": "a"}, "data": {"x": "1"}});
+/// assert_eq!(maps.cells(&map, SystemTime::now()), ["a", "1", "<unknown>"]);
+/// ```
+#[derive(Debug, Clone)]
+pub struct TablePrinter(Printer);
+
+/// One column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableColumn {
+    /// Its heading, such as `Ready`.
+    pub name: String,
+    /// True if it is too much for most readers: kubectl shows it with `-o wide` alone.
+    pub wide: bool,
+}
+
+impl TablePrinter {
+    /// The printer of a built-in resource, by its plural and group: `pods`, `deployments.apps`.
+    ///
+    /// A resource that has no printer of its own is shown by name and age.
+    #[must_use]
+    pub fn built_in(id: &str) -> Self {
+        let plain = columns(id).last() == Some(&Column::CREATED_AT) && columns(id).len() == 2;
+        Self::of(if plain { Shown::Defined(Columns::of_age()) } else { Shown::BuiltIn(id.to_owned()) })
+    }
+
+    /// The printer of a custom resource, by the `additionalPrinterColumns` of the version of its definition. None of them
+    /// is name and age.
+    #[must_use]
+    pub fn defined(additional_columns: &[Value]) -> Self {
+        let columns =
+            if additional_columns.is_empty() { Columns::of_age() } else { Columns::parse(additional_columns) };
+        Self::of(Shown::Defined(columns))
+    }
+
+    fn of(columns: Shown) -> Self {
+        Self(Printer::new(columns, Form { include: Include::None }))
+    }
+
+    /// The columns, the name's first.
+    #[must_use]
+    pub fn columns(&self) -> Vec<TableColumn> {
+        let definitions = self.0.definitions();
+        let column = |definition: &Value| TableColumn {
+            name: definition["name"].as_str().unwrap_or_default().to_owned(),
+            wide: definition["priority"].as_i64().unwrap_or_default() > 0,
+        };
+        definitions.iter().map(column).collect()
+    }
+
+    /// What each column shows of an object at this time. Nothing of the data of a Secret is among it.
+    #[must_use]
+    pub fn cells(&self, object: &Value, now: SystemTime) -> Vec<String> {
+        let now = Timestamp::try_from(now).unwrap_or(Timestamp::MAX);
+        let table = self.0.object(object, now);
+        let cells = table["rows"][0]["cells"].as_array().map_or(&[][..], Vec::as_slice);
+        let text = |cell: &Value| match cell {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        cells.iter().map(text).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn titles(printer: &TablePrinter) -> Vec<(String, bool)> {
+        printer.columns().into_iter().map(|column| (column.name, column.wide)).collect()
+    }
+
+    #[test]
+    fn what_has_no_printer_is_shown_by_name_and_age() {
+        let now = Timestamp::from_second(1_000_000).unwrap();
+        let object = json!({"metadata": {"name": "a", "creationTimestamp": "1970-01-12T13:45:40Z"}});
+        let expected = [("Name".to_owned(), false), ("Age".to_owned(), false)];
+        for printer in [TablePrinter::built_in("limitranges"), TablePrinter::defined(&[])] {
+            assert_eq!(titles(&printer), expected);
+            assert_eq!(printer.cells(&object, now.into()), ["a", "60s"]);
+        }
+    }
+
+    #[test]
+    fn columns_of_a_definition_come_behind_the_name() {
+        let columns = [
+            json!({"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"}),
+            json!({"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1}),
+        ];
+        let printer = TablePrinter::defined(&columns);
+        assert_eq!(titles(&printer), [("Name".into(), false), ("Ready".into(), false), ("Size".into(), true)]);
+        let object = json!({"metadata": {"name": "a"}, "spec": {"size": 3},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+        assert_eq!(printer.cells(&object, SystemTime::UNIX_EPOCH), ["a", "True", "3"]);
+    }
+}

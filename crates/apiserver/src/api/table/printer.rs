@@ -1,0 +1,102 @@
+//! Which columns a resource has, and the tables of its objects.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::build::table;
+use super::column::Column;
+use super::{Form, ListMeta, Row, age, columns, rows, rows_of_list};
+use crate::api::crd::schema::{Cell, Columns};
+use crate::kinds::Resource;
+
+/// Makes tables of the objects of one resource.
+#[derive(Debug, Clone)]
+pub(crate) struct Printer {
+    form: Form,
+    columns: Shown,
+    /// Whether a watch has been told the columns.
+    told: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Shown {
+    /// Those of a built-in resource with this id.
+    BuiltIn(String),
+    /// Those that a definition names.
+    Defined(Columns),
+}
+
+impl Printer {
+    pub(crate) fn of(resource: &Resource, part: Option<&str>, form: Form) -> Self {
+        let columns = match &resource.rules.columns {
+            None if part == Some("scale") && !resource.rules.custom => Shown::BuiltIn("scales.autoscaling".into()),
+            Some(columns) => Shown::Defined(columns.clone()),
+            None if resource.rules.custom => Shown::Defined(Columns::of_age()),
+            None => Shown::BuiltIn(resource.id.clone()),
+        };
+        Self::new(columns, form)
+    }
+
+    pub(super) fn new(columns: Shown, form: Form) -> Self {
+        Self { form, columns, told: false }
+    }
+
+    /// The table of a list.
+    pub(crate) fn list(&self, list: &Value, now: Timestamp) -> Value {
+        let objects = list["items"].as_array().map_or(&[][..], Vec::as_slice);
+        let rows = match &self.columns {
+            Shown::BuiltIn(id) => rows_of_list(id, objects, now),
+            Shown::Defined(columns) => objects.iter().map(|object| defined(columns, object, now)).collect(),
+        };
+        table(Some(self.definitions()), &rows, &ListMeta::of_list(&list["metadata"]), self.form)
+    }
+
+    /// The table of one object.
+    pub(crate) fn object(&self, object: &Value, now: Timestamp) -> Value {
+        self.single(object, Some(self.definitions()), now)
+    }
+
+    /// The table that stands for the object of a watch's next event: only the first one names the columns.
+    ///
+    /// Bookmarks are tables like other events. Errors are not: their `Status` is sent as it is.
+    pub(crate) fn event(&mut self, object: &Value, now: Timestamp) -> Value {
+        let columns = (!std::mem::replace(&mut self.told, true)).then(|| self.definitions());
+        self.single(object, columns, now)
+    }
+
+    fn single(&self, object: &Value, columns: Option<Vec<Value>>, now: Timestamp) -> Value {
+        let rows = match &self.columns {
+            Shown::BuiltIn(id) => rows(id, object, now),
+            Shown::Defined(columns) => vec![defined(columns, object, now)],
+        };
+        table(columns, &rows, &ListMeta::of_object(object), self.form)
+    }
+
+    pub(super) fn definitions(&self) -> Vec<Value> {
+        match &self.columns {
+            Shown::BuiltIn(id) => columns(id).iter().map(Column::definition).collect(),
+            Shown::Defined(defined) => {
+                let own = defined.columns.iter().map(|column| {
+                    json!({"name": column.name, "type": column.kind, "format": column.format,
+                        "description": column.description, "priority": column.priority})
+                });
+                std::iter::once(Column::NAME.definition()).chain(own).collect()
+            }
+        }
+    }
+}
+
+/// The row of a custom object.
+fn defined<'a>(columns: &Columns, object: &'a Value, now: Timestamp) -> Row<'a> {
+    let cell = |cell: Cell| match cell {
+        Cell::Empty => Value::Null,
+        Cell::Text(text) => text.into(),
+        Cell::Integer(number) => number.into(),
+        Cell::Number(number) => number.into(),
+        Cell::Boolean(switch) => switch.into(),
+        Cell::Date(text) => age::since_text(&text, now).into(),
+    };
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let cells = std::iter::once(name.into()).chain(columns.cells(object).into_iter().map(cell)).collect();
+    Row { cells, condition: None, object }
+}

@@ -1,0 +1,120 @@
+//! One line of a table, and which printer writes it.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::read::Read;
+use super::{access, age, autoscaling, cluster, control, controlled, event, network, pod, routes, storage};
+
+/// One line: its cells, in the order of the columns, and the object they tell of.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Row<'a> {
+    /// A cell for each column, those of `-o wide` included.
+    pub(crate) cells: Vec<Value>,
+    /// What is special about the row; mostly nothing.
+    pub(crate) condition: Option<Condition>,
+    /// The object the row shows.
+    pub(crate) object: &'a Value,
+}
+
+/// Says that the object of a row has run its course.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// The pod has ended well.
+    Succeeded,
+    /// The pod has ended badly.
+    Failed,
+}
+
+impl Condition {
+    /// The condition as a row lists it.
+    pub(super) fn entry(self) -> Value {
+        let (reason, message) = match self {
+            Self::Succeeded => ("Succeeded", "The pod has completed successfully."),
+            Self::Failed => ("Failed", "The pod failed."),
+        };
+        json!({ "type": "Completed", "status": "True", "reason": reason, "message": message })
+    }
+}
+
+/// The rows of one object of the resource with that id, as a read of it alone or a watch shows them.
+#[must_use]
+pub(crate) fn rows<'a>(id: &str, object: &'a Value, now: Timestamp) -> Vec<Row<'a>> {
+    let condition = if id == "pods" { pod::condition(object) } else { None };
+    vec![Row { cells: cells(id, object, now), condition, object }]
+}
+
+/// The rows of a list. It differs from one object at a time where objects are compared with each other: the
+/// storage class that is the default bears that mark in lists only.
+#[must_use]
+pub(crate) fn rows_of_list<'a>(id: &str, objects: impl IntoIterator<Item = &'a Value>, now: Timestamp) -> Vec<Row<'a>> {
+    let mut found: Vec<Row<'a>> = objects.into_iter().flat_map(|object| rows(id, object, now)).collect();
+    if id == "storageclasses.storage.k8s.io" {
+        storage::mark_default(&mut found);
+    }
+    found
+}
+
+/// The cells of one object, by the printer of its kind.
+fn cells(id: &str, object: &Value, now: Timestamp) -> Vec<Value> {
+    let print: fn(&Value, Timestamp) -> Vec<Value> = match id {
+        "pods" => pod::pod,
+        "podtemplates" => controlled::pod_template,
+        "replicationcontrollers" => control::replication_controller,
+        "deployments.apps" => control::deployment,
+        "replicasets.apps" => control::replica_set,
+        "statefulsets.apps" => control::stateful_set,
+        "daemonsets.apps" => control::daemon_set,
+        "controllerrevisions.apps" => controlled::controller_revision,
+        "jobs.batch" => controlled::job,
+        "cronjobs.batch" => controlled::cron_job,
+        "poddisruptionbudgets.policy" => controlled::pod_disruption_budget,
+        "horizontalpodautoscalers.autoscaling" => autoscaling::horizontal_pod_autoscaler,
+        "scales.autoscaling" => control::scale,
+        "services" => network::service,
+        "endpoints" => network::endpoints,
+        "endpointslices.discovery.k8s.io" => network::endpoint_slice,
+        "ingresses.networking.k8s.io" => routes::ingress,
+        "ingressclasses.networking.k8s.io" => routes::ingress_class,
+        "networkpolicies.networking.k8s.io" => routes::network_policy,
+        "ipaddresses.networking.k8s.io" => routes::ip_address,
+        "servicecidrs.networking.k8s.io" => routes::service_cidr,
+        "events" | "events.events.k8s.io" => event::event,
+        _ => return other_cells(id, object, now),
+    };
+    print(object, now)
+}
+
+/// The same for kinds that run nothing.
+fn other_cells(id: &str, object: &Value, now: Timestamp) -> Vec<Value> {
+    let print: fn(&Value, Timestamp) -> Vec<Value> = match id {
+        "namespaces" => cluster::namespace,
+        "nodes" => cluster::node,
+        "resourcequotas" => cluster::resource_quota,
+        "leases.coordination.k8s.io" => cluster::lease,
+        "priorityclasses.scheduling.k8s.io" => cluster::priority_class,
+        "customresourcedefinitions.apiextensions.k8s.io" => cluster::custom_resource_definition,
+        "configmaps" => access::config_map,
+        "secrets" => access::secret,
+        "serviceaccounts" => access::service_account,
+        "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => {
+            access::role_binding
+        }
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+        | "validatingwebhookconfigurations.admissionregistration.k8s.io" => access::webhooks,
+        "persistentvolumes" => storage::persistent_volume,
+        "persistentvolumeclaims" => storage::persistent_volume_claim,
+        "storageclasses.storage.k8s.io" => storage::storage_class,
+        "volumeattachments.storage.k8s.io" => storage::volume_attachment,
+        "volumeattributesclasses.storage.k8s.io" => storage::volume_attributes_class,
+        "csidrivers.storage.k8s.io" => storage::csi_driver,
+        "csinodes.storage.k8s.io" => storage::csi_node,
+        _ => name_and_creation,
+    };
+    print(object, now)
+}
+
+/// What every object has: for kinds without a printer of their own.
+fn name_and_creation(object: &Value, _: Timestamp) -> Vec<Value> {
+    vec![object.name().into(), age::created_at(object).into()]
+}

@@ -1,0 +1,131 @@
+//! Watches: what a request means, and the stream that answers it.
+
+mod options;
+mod stream;
+
+pub(crate) use options::{Start, WatchOptions};
+
+use bytes::Bytes;
+use futures_util::Stream;
+use futures_util::stream as streams;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+use crate::api::list::wait_until_fresh;
+use crate::api::selector::Selector;
+use crate::api::status::Status;
+use crate::host::hub::Hub;
+use crate::kinds::Resource;
+use crate::storage::object::{Form, LINE_END};
+
+/// The shortest and longest watch, in seconds, where the client does not say.
+const DEFAULT_TIMEOUT: std::ops::Range<u64> = 1800..3600;
+
+/// Longer than any process lives: a deadline must be a time that there is.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// Opens a watch. All waiting happens while the client asks for more, so no task runs for it.
+///
+/// A version that is too old or too new is told in the stream, as the API server does.
+pub(crate) async fn watch(
+    hub: &Arc<Hub>,
+    resource: &Arc<Resource>,
+    selector: Selector,
+    options: &WatchOptions,
+    form: Form,
+) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
+    let timeout = options.timeout.unwrap_or_else(|| Duration::from_secs(hub.chance.within(DEFAULT_TIMEOUT)));
+    let deadline = Instant::now() + timeout.min(LONGEST);
+    if let Start::Initial { not_older_than: Some(revision), .. } = options.start
+        && let Err(status) = wait_until_fresh(hub, revision).await
+    {
+        return streams::unfold(Opened::Refused(Some(status)), Opened::step);
+    }
+    let opened = match stream::WatchStream::open(hub, resource, selector, options, form, deadline) {
+        Ok(stream) => Opened::Live(Box::new(stream)),
+        Err(status) => Opened::Refused(Some(status)),
+    };
+    streams::unfold(opened, Opened::step)
+}
+
+/// A watch that runs, or one that only has an error to tell.
+enum Opened {
+    Live(Box<stream::WatchStream>),
+    Refused(Option<Status>),
+}
+
+impl Opened {
+    async fn step(mut self) -> Option<(io::Result<Bytes>, Self)> {
+        let item = match &mut self {
+            Self::Live(stream) => stream.next().await,
+            Self::Refused(status) => status.take().map(|status| Ok(error_line(&status))),
+        };
+        item.map(|item| (item, self))
+    }
+}
+
+/// The `ERROR` event that ends a watch.
+pub(crate) fn error_line(status: &Status) -> Bytes {
+    let body = status.to_json();
+    let mut line = br#"{"type":"ERROR","object":"#.to_vec();
+    line.extend_from_slice(body.trim_ascii_end());
+    line.extend_from_slice(LINE_END.as_bytes());
+    line.into()
+}
+
+/// What a bookmark says beside its version.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Mark {
+    /// It ends the initial events.
+    pub(crate) ends_initial_events: bool,
+    /// It shows a creation time of null, as servers before 1.34 do.
+    pub(crate) null_creation: bool,
+}
+
+/// A `BOOKMARK` event: the empty object of the kind with nothing but a version.
+pub(crate) fn bookmark_line(resource: &Resource, form: Form, revision: u64, mark: Mark) -> Bytes {
+    let annotations =
+        if mark.ends_initial_events { r#","annotations":{"k8s.io/initial-events-end":"true"}"# } else { "" };
+    let created = if mark.null_creation { r#","creationTimestamp":null"# } else { "" };
+    let (kind, api_version, rest) = match form {
+        Form::Full => (resource.kind.as_str(), resource.api_version(), resource.rules.empty),
+        Form::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned(), ""),
+    };
+    format!(
+        "{{\"type\":\"BOOKMARK\",\"object\":{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\
+         \"metadata\":{{\"resourceVersion\":\"{revision}\"{created}{annotations}}}{rest}}}}}\n"
+    )
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::Catalog;
+
+    #[test]
+    fn bookmarks_are_empty_objects_with_a_version() {
+        let catalog = Catalog::built_in();
+        let line = bookmark_line(
+            catalog.named("configmaps").unwrap(),
+            Form::Full,
+            9,
+            Mark { ends_initial_events: true, null_creation: false },
+        );
+        let expected = concat!(
+            r#"{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"9","#,
+            r#""annotations":{"k8s.io/initial-events-end":"true"}}}}"#,
+            "\n"
+        );
+        assert_eq!(line, expected);
+        let line = bookmark_line(catalog.named("pods").unwrap(), Form::Full, 12746, Mark::default());
+        let expected = concat!(
+            r#"{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12746"},"#,
+            r#""spec":{"containers":null},"status":{}}}"#,
+            "\n"
+        );
+        assert_eq!(line, expected);
+    }
+}

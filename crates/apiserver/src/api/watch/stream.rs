@@ -1,0 +1,262 @@
+//! The stream behind one watch: initial events, then the log, then nothing until something happens.
+
+use bytes::{Bytes, BytesMut};
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use super::{Mark, Start, WatchOptions, bookmark_line};
+use crate::api::selector::Selector;
+use crate::api::status::Status;
+use crate::host::hub::Hub;
+use crate::host::pace::Paced;
+use crate::kinds::Resource;
+use crate::storage::collection::{Objects, between};
+use crate::storage::object::{Change, Form, Key};
+
+/// How much of the initial events is made at a time.
+const CHUNK: usize = 32 * 1024;
+/// How many events are taken from the log at a time.
+const BATCH: usize = 64;
+/// The last bookmark comes so long before the end, so that the client can resume from it.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+
+/// One watch. It holds a place in the log, not a queue: an idle watch costs the same however much is written elsewhere.
+pub(super) struct WatchStream {
+    hub: Arc<Hub>,
+    resource: Arc<Resource>,
+    selector: Selector,
+    form: Form,
+    deadline: Instant,
+    /// When the next bookmark is due; `None` if there will be no more.
+    next_bookmark: Option<Instant>,
+    /// Objects of the initial state that are still to be sent.
+    initial: Option<Initial>,
+    /// Lines that are ready to be sent.
+    ready: VecDeque<Bytes>,
+    /// Everything up to here has been sent, or is in `ready`.
+    position: u64,
+    /// Bookmarks must be newer than this.
+    started_at: u64,
+    /// The revision when the watch was opened: who reads what was before is catching up, not slow.
+    opened_at: u64,
+    connection_epoch: u64,
+    /// The collection it began in.
+    collection: u64,
+    changed: Arc<Notify>,
+}
+
+struct Initial {
+    objects: Objects,
+    /// The last object already sent.
+    after: Option<Key>,
+    /// Whether a bookmark tells the end.
+    marked: bool,
+    /// Where it may have to pause.
+    paced: Paced,
+}
+
+impl Drop for WatchStream {
+    fn drop(&mut self) {
+        self.hub.open_watches.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What a look at the log found.
+enum Look {
+    Events,
+    Quiet { revision: u64 },
+    Ended,
+    Broken,
+}
+
+impl WatchStream {
+    /// Finds the place the watch begins at.
+    pub(super) fn open(
+        hub: &Arc<Hub>,
+        resource: &Arc<Resource>,
+        selector: Selector,
+        options: &WatchOptions,
+        form: Form,
+        deadline: Instant,
+    ) -> Result<Self, Status> {
+        let mut state = hub.storage.lock();
+        let (revision, connection_epoch) = (state.revision, state.connection_epoch);
+        let collection = state.collection_now(resource);
+        let (position, initial) = match options.start {
+            Start::Now => (revision, None),
+            Start::After(asked) if asked < collection.horizon() => {
+                return Err(Status::watch_expired(asked, collection.horizon()));
+            }
+            Start::After(asked) => (asked, None),
+            Start::Initial { marked, .. } => {
+                let objects = collection.objects().clone();
+                let (marked, paced) = (marked && options.bookmarks, Paced::new(hub.settings.initial_pace));
+                (revision, Some(Initial { objects, after: None, marked, paced }))
+            }
+        };
+        let (changed, id) = (collection.changed().clone(), collection.id);
+        drop(state);
+        hub.open_watches.fetch_add(1, Ordering::Relaxed);
+        let mut stream = Self {
+            hub: hub.clone(),
+            resource: resource.clone(),
+            selector,
+            form,
+            deadline,
+            next_bookmark: None,
+            initial,
+            ready: VecDeque::new(),
+            position,
+            started_at: position,
+            opened_at: revision,
+            connection_epoch,
+            collection: id,
+            changed,
+        };
+        // Without a cache nobody knows how far the server has got.
+        if options.bookmarks && !resource.rules.uncached {
+            stream.schedule_bookmark(Instant::now());
+        }
+        Ok(stream)
+    }
+
+    /// The next bytes. Cancel safe: nothing is lost if the future is dropped.
+    pub(super) async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        loop {
+            if let Some(line) = self.ready.pop_front() {
+                return Some(Ok(line));
+            }
+            if let Some(resumes_at) = self.initial.as_mut().and_then(|initial| initial.paced.resumes_at()) {
+                let changed = self.changed.clone().notified_owned();
+                if self.is_cut() {
+                    return Some(Err(cut()));
+                }
+                if Instant::now() >= self.deadline {
+                    return None;
+                }
+                tokio::select! {
+                    biased;
+                    () = changed => {}
+                    () = sleep_until(resumes_at.min(self.deadline)) => {}
+                }
+                continue;
+            }
+            if let Some(chunk) = self.next_initial() {
+                return Some(Ok(chunk));
+            }
+            // Registered before the look, so a write in between is not missed.
+            let changed = self.changed.clone().notified_owned();
+            let revision = match self.look() {
+                Look::Events => continue,
+                Look::Ended => return None,
+                Look::Broken => return Some(Err(cut())),
+                Look::Quiet { revision } => revision,
+            };
+            let now = Instant::now();
+            if now >= self.deadline {
+                return None;
+            }
+            if self.next_bookmark.is_some_and(|due| now >= due) {
+                self.schedule_bookmark(now);
+                if revision > self.started_at {
+                    return Some(Ok(self.bookmark(revision, false)));
+                }
+            }
+            let wake = self.next_bookmark.map_or(self.deadline, |due| due.min(self.deadline));
+            tokio::select! {
+                biased;
+                () = changed => {}
+                () = sleep_until(wake) => {}
+            }
+        }
+    }
+
+    /// The next chunk of the initial state; its end is a line of its own.
+    fn next_initial(&mut self) -> Option<Bytes> {
+        let initial = self.initial.as_mut()?;
+        let prefix = self.selector.key_prefix();
+        let first = match &initial.after {
+            Some(key) => Bound::Excluded(key.as_str()),
+            None => Bound::Included(prefix.as_str()),
+        };
+        let mut chunk = BytesMut::new();
+        let (mut sent, mut last) = (0, None);
+        let end = self.selector.key_end();
+        for (key, object) in between(&initial.objects, first, end.as_deref()) {
+            if self.selector.matches(object) {
+                object.shown_by(&self.resource).write_line(Change::Added, self.form, object.revision, &mut chunk);
+                sent += 1;
+            }
+            last = Some(key.clone());
+            if chunk.len() >= CHUNK || sent >= initial.paced.room() {
+                break;
+            }
+        }
+        if !chunk.is_empty() {
+            initial.after = last;
+            initial.paced.count(sent);
+            return Some(chunk.freeze());
+        }
+        let marked = initial.marked;
+        self.initial = None;
+        marked.then(|| self.bookmark(self.position, true))
+    }
+
+    /// Whether the connection was broken off on purpose.
+    fn is_cut(&self) -> bool {
+        self.hub.storage.lock().connection_epoch != self.connection_epoch
+    }
+
+    /// Takes what is new from the log.
+    fn look(&mut self) -> Look {
+        let state = self.hub.storage.lock();
+        let revision = state.revision;
+        if state.connection_epoch != self.connection_epoch {
+            return Look::Broken;
+        }
+        let Some((collection, is_open)) = state.collection_of_watch(&self.resource, self.collection) else {
+            return Look::Ended;
+        };
+        let lag = self.hub.settings.max_watch_lag;
+        let too_slow = lag.is_some_and(|lag| collection.count_after(self.position.max(self.opened_at)) > lag);
+        if too_slow || collection.has_lost(self.position) {
+            self.hub.faults.record_server("slow_watch");
+            return Look::Ended;
+        }
+        let events = collection.unseen(self.position, BATCH);
+        drop(state);
+        let Some(last) = events.last() else {
+            return if is_open { Look::Quiet { revision } } else { Look::Ended };
+        };
+        self.position = last.revision;
+        for event in &events {
+            if let Some(change) = event.seen_by(|object| self.selector.matches(object)) {
+                self.ready.push_back(event.line(change, &self.resource, self.form));
+            }
+        }
+        Look::Events
+    }
+
+    fn bookmark(&self, revision: u64, ends_initial_events: bool) -> Bytes {
+        let null_creation = self.hub.settings.minor_version < 34;
+        bookmark_line(&self.resource, self.form, revision, Mark { ends_initial_events, null_creation })
+    }
+
+    fn schedule_bookmark(&mut self, now: Instant) {
+        let last = self.deadline.checked_sub(LAST_BOOKMARK);
+        let due = now.checked_add(self.hub.settings.bookmark_interval).unwrap_or(self.deadline);
+        let next = due.min(last.unwrap_or(now));
+        self.next_bookmark = (next > now).then_some(next);
+    }
+}
+
+/// A connection that was broken off.
+fn cut() -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionReset, "connection reset by peer")
+}

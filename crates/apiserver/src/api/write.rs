@@ -1,0 +1,118 @@
+//! Writes: what may change, what the server fills in, and what is answered.
+
+mod options;
+mod receive;
+mod create;
+mod update;
+mod patch;
+mod negative;
+mod scale;
+mod scale_owners;
+mod delete;
+mod delete_options;
+mod prepare;
+mod ownership;
+mod pool;
+mod metadata;
+mod name;
+mod marks;
+
+pub(crate) use create::{create, put_as_is};
+pub(crate) use delete::{delete, delete_in, let_go};
+pub(crate) use delete_options::{DeleteOptions, Propagation};
+pub(crate) use metadata::finalizers;
+pub(crate) use options::{Trust, WriteOptions};
+pub(crate) use patch::{Patch, patch, patch_with};
+pub(crate) use receive::{Received, receive};
+pub(crate) use scale::{ScaleChange, rescale, scale_of};
+pub(crate) use update::{Part, update};
+
+use bytes::{Bytes, BytesMut};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+use crate::api::crd;
+use crate::api::garbage;
+use crate::api::namespace;
+use crate::api::status::Status;
+use crate::host::hub::Hub;
+use crate::kinds::Resource;
+use crate::storage::object::{Form, Key, StoredObject};
+use crate::storage::state::Locked;
+
+/// What a write answers with.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The object as it is stored now.
+    Stored { object: Arc<StoredObject>, created: bool },
+    /// The object as it would be, or as it was last: it is not stored.
+    Shown { object: Value, created: bool },
+    /// The object is marked to be deleted, and the client asked in a way that is answered with 202.
+    Accepted(Arc<StoredObject>),
+    /// The object is gone, and the kind answers with no more than that.
+    Done(Status),
+}
+
+impl Outcome {
+    pub(crate) fn code(&self) -> u16 {
+        match self {
+            Self::Stored { created: true, .. } | Self::Shown { created: true, .. } => 201,
+            Self::Stored { .. } | Self::Shown { .. } => 200,
+            Self::Accepted(_) => 202,
+            Self::Done(status) => status.code,
+        }
+    }
+
+    /// The answer as a value, with the object as `resource` shows it.
+    pub(crate) fn value(&self, resource: &Resource) -> Value {
+        match self {
+            Self::Stored { object, .. } | Self::Accepted(object) => object.value_as(resource),
+            Self::Shown { object, .. } => object.clone(),
+            Self::Done(status) => serde_json::from_slice(&status.to_json()).unwrap_or(Value::Null),
+        }
+    }
+
+    /// The body of the answer, with the object as `resource` shows it.
+    pub(crate) fn json(&self, resource: &Resource, form: Form) -> Bytes {
+        match self {
+            Self::Stored { object, .. } | Self::Accepted(object) => written(&object.shown_by(resource), form),
+            Self::Shown { object, .. } => {
+                let partial = || {
+                    let metadata = object["metadata"].clone();
+                    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
+                };
+                let shown = if form == Form::Metadata { partial() } else { object.clone() };
+                let mut bytes = serde_json::to_vec(&shown).unwrap_or_default();
+                bytes.push(b'\n');
+                bytes.into()
+            }
+            Self::Done(status) => status.to_json(),
+        }
+    }
+}
+
+fn written(object: &StoredObject, form: Form) -> Bytes {
+    let mut out = BytesMut::new();
+    object.write(form, &mut out);
+    out.extend_from_slice(b"\n");
+    out.freeze()
+}
+
+/// Does what follows from a write to a definition or a namespace.
+fn follow_up(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &Key, trust: Trust) {
+    garbage::follow(hub, state, trust);
+    match resource.id.as_str() {
+        crd::DEFINITIONS => crd::follow_up(hub, state, key.name(), trust),
+        "namespaces" => namespace::sweep_later(hub, state, key.name(), trust),
+        _ => {}
+    }
+}
+
+/// Lets go of what waited for this object to be gone.
+fn after_removal(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &Key) {
+    if resource.id == crd::DEFINITIONS {
+        crd::close(hub, state, key.name());
+    }
+    namespace::finish(hub, state, key.namespace());
+    crd::finish(hub, state, resource);
+}

@@ -1,0 +1,198 @@
+//! Creates an object.
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+use super::metadata::{fix_namespace, metadata_mut, metadata_text};
+use super::name::check_name;
+use super::prepare::{Ownership, Write};
+use super::{Outcome, Part, Trust, WriteOptions, follow_up};
+use crate::api::crd;
+use crate::api::status::{Status, StatusCause, StatusDetails};
+use crate::host::hub::Hub;
+use crate::kinds::Resource;
+use crate::storage::object::Key;
+use crate::storage::state::State;
+
+/// How often a generated name that is taken is replaced by another.
+const NAME_ATTEMPTS: usize = 8;
+/// How much of `generateName` is used.
+const NAME_PREFIX: usize = 58;
+
+/// Creates an object as it was received.
+pub(crate) fn create(
+    hub: &Hub,
+    resource: &Resource,
+    namespace: Option<&str>,
+    object: Value,
+    options: &WriteOptions,
+) -> Result<Outcome, Status> {
+    create_as(hub, resource, namespace, object, options, Ownership::Due)
+}
+
+/// Creates an object, and writes down who set what if that is still to be done.
+pub(super) fn create_as(
+    hub: &Hub,
+    resource: &Resource,
+    namespace: Option<&str>,
+    mut object: Value,
+    options: &WriteOptions,
+    ownership: Ownership,
+) -> Result<Outcome, Status> {
+    fix_namespace(resource, namespace, &mut object)?;
+    let prefix: String = metadata_text(&object, "generateName").chars().take(NAME_PREFIX).collect();
+    // Limits are the only objects that need no name.
+    if resource.id == "limitranges" && prefix.is_empty() && metadata_text(&object, "name").is_empty() {
+        metadata_mut(&mut object).insert("name".into(), hub.chance.uid().into());
+    }
+    if !metadata_text(&object, "name").is_empty() || prefix.is_empty() {
+        return create_named(hub, resource, object, options, ownership);
+    }
+    let mut attempts = 1;
+    loop {
+        let drawn = format!("{prefix}{}", hub.chance.name_suffix());
+        metadata_mut(&mut object).insert("name".into(), drawn.into());
+        match create_named(hub, resource, object.clone(), options, ownership) {
+            Err(status) if status.reason == "AlreadyExists" && attempts < NAME_ATTEMPTS => attempts += 1,
+            Err(mut status) if status.reason == "AlreadyExists" => {
+                status.message.push_str(", the server was not able to generate a unique name for the object");
+                if let Some(details) = &mut status.details {
+                    details.retry_after_seconds = 1;
+                }
+                return Err(status);
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Creates an object that has its name. Everything that takes time is done before the state is held.
+fn create_named(
+    hub: &Hub,
+    resource: &Resource,
+    mut object: Value,
+    options: &WriteOptions,
+    ownership: Ownership,
+) -> Result<Outcome, Status> {
+    let name = metadata_text(&object, "name");
+    check_name(resource, name)?;
+    let key = Key::new(object["metadata"]["namespace"].as_str().filter(|_| resource.namespaced), name);
+    let brought = bring(hub, resource, &key, options.trust)?;
+    let versioned = !metadata_text(&object, "resourceVersion").is_empty();
+    let write = Write { hub, resource, key: &key, part: Part::Main, options, ownership };
+    let _giving = write.prepare_new(&mut object)?;
+    if versioned {
+        return Err(Status::failure(500, "", "resourceVersion should not be set on objects to be created"));
+    }
+    let mut state = hub.storage.lock();
+    state.check_current(resource)?;
+    let missing = check_place(&state, resource, &key, options.trust)?;
+    if let Some(existing) = state.object(resource, &key) {
+        let mut status = Status::already_exists(resource, key.name());
+        if existing.metadata().get("deletionTimestamp").is_some() {
+            status.message = format!("object is being deleted: {}", status.message);
+        }
+        return Err(status);
+    }
+    if options.dry_run {
+        return Ok(Outcome::Shown { object, created: true });
+    }
+    if let Some((namespaces, name)) = missing {
+        make_namespace(hub, &mut state, &namespaces, name, brought)?;
+    }
+    let event = hub.storage.commit(&mut state, resource, &key, Some(&object));
+    follow_up(hub, &mut state, resource, &key, options.trust);
+    match &event.after {
+        Some(stored) => Ok(Outcome::Stored { object: stored.clone(), created: true }),
+        None => Ok(Outcome::Shown { object, created: true }),
+    }
+}
+
+/// Content is created in namespaces that exist and are not on their way out, and of resources that are not. Returns the namespace to
+/// make first: what the process itself creates brings its own.
+fn check_place<'a>(
+    state: &State,
+    resource: &Resource,
+    key: &'a Key,
+    trust: Trust,
+) -> Result<Option<(Arc<Resource>, &'a str)>, Status> {
+    if trust == Trust::Client {
+        crd::check_not_terminating(state, resource, key.name())?;
+    }
+    let Some(namespace) = key.namespace() else { return Ok(None) };
+    let Some(namespaces) = state.catalog.named("namespaces") else { return Ok(None) };
+    let Some(found) = state.object(namespaces, &Key::new(None, namespace)) else {
+        if trust == Trust::Client {
+            return Err(Status::not_found(namespaces, namespace));
+        }
+        check_name(namespaces, namespace)?;
+        return Ok(Some((namespaces.clone(), namespace)));
+    };
+    if found.metadata().get("deletionTimestamp").is_none() {
+        return Ok(None);
+    }
+    let message = format!(
+        "{} \"{}\" is forbidden: unable to create new content in namespace {namespace} because it is being terminated",
+        resource.qualified(),
+        key.name()
+    );
+    let cause = StatusCause::new(
+        "NamespaceTerminating",
+        "metadata.namespace",
+        format!("namespace {namespace} is being terminated"),
+    );
+    let details = StatusDetails { causes: vec![cause], ..resource.details(key.name()) };
+    Err(Status::failure(403, "Forbidden", message).with_details(details))
+}
+
+/// Prepares the namespace that an object needs and that is not there, while nobody waits.
+fn bring(hub: &Hub, resource: &Resource, key: &Key, trust: Trust) -> Result<Option<Value>, Status> {
+    let Some((namespaces, name)) = check_place(&hub.storage.lock(), resource, key, trust)? else { return Ok(None) };
+    let mut object =
+        json!({"kind": namespaces.kind, "apiVersion": namespaces.api_version(), "metadata": {"name": name}});
+    let (key, options) = (Key::new(None, name), WriteOptions::host());
+    let write =
+        Write { hub, resource: &namespaces, key: &key, part: Part::Main, options: &options, ownership: Ownership::Due };
+    write.prepare_new(&mut object)?;
+    Ok(Some(object))
+}
+
+/// Stores the namespace that was prepared; if it went only a moment ago, none was.
+fn make_namespace(
+    hub: &Hub,
+    state: &mut State,
+    namespaces: &Resource,
+    name: &str,
+    prepared: Option<Value>,
+) -> Result<(), Status> {
+    let Some(object) = prepared else { return Err(Status::not_found(namespaces, name)) };
+    hub.storage.commit(state, namespaces, &Key::new(None, name), Some(&object));
+    Ok(())
+}
+
+/// Stores an object as it is, in place of the one that is there.
+pub(crate) fn put_as_is(hub: &Hub, resource: &Resource, key: &Key, mut object: Value) -> Result<Outcome, Status> {
+    check_name(resource, key.name())?;
+    let brought = bring(hub, resource, key, Trust::Host)?;
+    let mut state = hub.storage.lock();
+    if let Some((namespaces, name)) = check_place(&state, resource, key, Trust::Host)? {
+        make_namespace(hub, &mut state, &namespaces, name, brought)?;
+    }
+    let before = state.object(resource, key).map(|stored| stored.metadata()).unwrap_or_default();
+    let kept = |member: &str, fresh: String| before.get(member).cloned().unwrap_or_else(|| fresh.into());
+    let (uid, created) = (kept("uid", hub.chance.uid()), kept("creationTimestamp", hub.clock.now_text()));
+    let metadata = metadata_mut(&mut object);
+    metadata.insert("uid".into(), uid);
+    metadata.insert("creationTimestamp".into(), created);
+    if let Some(namespace) = key.namespace() {
+        metadata.insert("namespace".into(), namespace.into());
+    }
+    object["kind"] = resource.kind.as_str().into();
+    object["apiVersion"] = resource.api_version().into();
+    let event = hub.storage.commit(&mut state, resource, key, Some(&object));
+    let created = event.before.is_none();
+    match &event.after {
+        Some(stored) => Ok(Outcome::Stored { object: stored.clone(), created }),
+        None => Ok(Outcome::Shown { object, created }),
+    }
+}

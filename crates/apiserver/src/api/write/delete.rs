@@ -1,0 +1,248 @@
+//! Deletes an object: at once, or by marking it until its finalizers are gone.
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::metadata::{finalizers, metadata_mut};
+use super::{DeleteOptions, Outcome, Propagation, Trust, after_removal, follow_up};
+use crate::api::admission::Admission;
+use crate::api::crd;
+use crate::api::garbage::{FOREGROUND, ORPHAN};
+use crate::api::status::{Status, StatusDetails};
+use crate::host::hub::Hub;
+use crate::kinds::{Resource, storage_id};
+use crate::storage::object::{Key, StoredObject};
+use crate::storage::state::Locked;
+use crate::wire::verb::Verb;
+
+/// How often those who may refuse are asked about an object that is another one when they have answered.
+const ATTEMPTS: usize = 16;
+
+/// Deletes the object at `key`.
+pub(crate) fn delete(hub: &Hub, resource: &Resource, key: &Key, options: &DeleteOptions) -> Result<Outcome, Status> {
+    let mut state = hub.storage.lock();
+    let outcome = delete_in(hub, &mut state, resource, key, options)?;
+    if !options.dry_run {
+        follow_up(hub, &mut state, resource, key, options.trust);
+    }
+    Ok(outcome)
+}
+
+/// Deletes the object at `key`. The state is not held while those are asked who may refuse.
+pub(crate) fn delete_in(
+    hub: &Hub,
+    state: &mut Locked<'_>,
+    resource: &Resource,
+    key: &Key,
+    options: &DeleteOptions,
+) -> Result<Outcome, Status> {
+    for _ in 0..ATTEMPTS {
+        state.check_current(resource)?;
+        let Some(stored) = state.object(resource, key) else { return Err(Status::not_found(resource, key.name())) };
+        let object = stored.value_as(resource);
+        check_preconditions(resource, key, &object, options)?;
+        if resource.id == "namespaces" && matches!(key.name(), "default" | "kube-system" | "kube-public") {
+            let message = format!("namespaces \"{}\" is forbidden: this namespace may not be deleted", key.name());
+            return Err(Status::failure(403, "Forbidden", message).with_details(resource.details(key.name())));
+        }
+        if !stored.is_marked() && !hub.settings.admission.is_empty() {
+            Locked::unlocked(state, || admitted(hub, resource, key, object.clone(), options))?;
+            if !state.object(resource, key).is_some_and(|current| Arc::ptr_eq(&current, &stored)) {
+                continue;
+            }
+        }
+        return Ok(remove(hub, state, resource, stored, object, options));
+    }
+    Err(Status::modified_meanwhile(resource, key.name()))
+}
+
+/// Deletes an object that may be deleted: this is what is stored now.
+fn remove(
+    hub: &Hub,
+    state: &mut Locked<'_>,
+    resource: &Resource,
+    stored: Arc<StoredObject>,
+    mut object: Value,
+    options: &DeleteOptions,
+) -> Outcome {
+    let key = &stored.key;
+    let marked = !object["metadata"]["deletionTimestamp"].is_null();
+    let before = object["metadata"]["finalizers"].clone();
+    if !marked && resource.id == crd::DEFINITIONS {
+        crd::hold(hub, &mut object);
+    }
+    if hub.settings.garbage_collection {
+        propagate(resource, &mut object, options);
+    }
+    let grace = grace_period(resource, &object, options);
+    let held = grace > 0 || !finalizers(&object).is_empty() || is_content_held(resource, &object);
+    if held {
+        let shorter = object["metadata"]["deletionGracePeriodSeconds"].as_i64().is_some_and(|left| grace < left);
+        if marked && !shorter && object["metadata"]["finalizers"] == before {
+            return Outcome::Stored { object: stored, created: false };
+        }
+        mark(hub, resource, &mut object, grace);
+        if options.dry_run {
+            return Outcome::Shown { object, created: false };
+        }
+        let event = hub.storage.commit(state, resource, key, Some(&object));
+        return match &event.after {
+            Some(stored) if options.orphan_dependents == Some(false) => Outcome::Accepted(stored.clone()),
+            Some(stored) => Outcome::Stored { object: stored.clone(), created: false },
+            None => Outcome::Shown { object, created: false },
+        };
+    }
+    if resource.id == "pods" && !marked {
+        // Who might have been given time is shown without any.
+        mark(hub, resource, &mut object, 0);
+    }
+    if !options.dry_run {
+        let event = hub.storage.commit(state, resource, key, None);
+        object["metadata"]["resourceVersion"] = event.revision.to_string().into();
+        after_removal(hub, state, resource, key);
+    }
+    answer(resource, key, object)
+}
+
+/// Asks those who may refuse a delete.
+fn admitted(
+    hub: &Hub,
+    resource: &Resource,
+    key: &Key,
+    mut object: Value,
+    options: &DeleteOptions,
+) -> Result<(), Status> {
+    let mut admission = Admission {
+        verb: Verb::Delete,
+        resource,
+        namespace: key.namespace(),
+        name: key.name(),
+        part: None,
+        before: None,
+        object: &mut object,
+        dry_run: options.dry_run,
+    };
+    hub.settings.admission.iter().try_for_each(|admit| admit.ask(&mut admission))
+}
+
+/// Writes down what is to become of what the object owns.
+fn propagate(resource: &Resource, object: &mut Value, options: &DeleteOptions) {
+    let asked = options.propagation.or_else(|| match options.orphan_dependents? {
+        true => Some(Propagation::Orphan),
+        false => Some(Propagation::Background),
+    });
+    let held = finalizers(object);
+    let default = match resource.id.as_str() {
+        _ if held.contains(&ORPHAN) => Propagation::Orphan,
+        _ if held.contains(&FOREGROUND) => Propagation::Foreground,
+        // As it was before owners were known.
+        "replicationcontrollers" | "jobs.batch" if options.trust == Trust::Client => Propagation::Orphan,
+        _ => Propagation::Background,
+    };
+    let wanted = match asked.unwrap_or(default) {
+        Propagation::Background => None,
+        Propagation::Foreground => Some(FOREGROUND),
+        Propagation::Orphan => Some(ORPHAN),
+    };
+    let mut kept: Vec<Value> =
+        held.iter().filter(|name| !matches!(**name, ORPHAN | FOREGROUND)).map(|name| (*name).into()).collect();
+    kept.extend(wanted.map(Value::from));
+    let metadata = metadata_mut(object);
+    if kept.is_empty() {
+        metadata.remove("finalizers");
+    } else {
+        metadata.insert("finalizers".into(), kept.into());
+    }
+}
+
+/// Takes a finalizer from an object, and with the last one the object, if that is to be deleted.
+pub(crate) fn let_go(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &Key, finalizer: &str) {
+    let Some(mut object) = state.object(resource, key).map(|stored| stored.value()) else { return };
+    let kept: Vec<Value> = finalizers(&object).into_iter().filter(|name| *name != finalizer).map(Value::from).collect();
+    let metadata = metadata_mut(&mut object);
+    let grace = metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
+    if kept.is_empty() && grace == 0 && metadata.contains_key("deletionTimestamp") {
+        hub.storage.commit(state, resource, key, None);
+        after_removal(hub, state, resource, key);
+        return;
+    }
+    if kept.is_empty() {
+        metadata.remove("finalizers");
+    } else {
+        metadata.insert("finalizers".into(), kept.into());
+    }
+    hub.storage.commit(state, resource, key, Some(&object));
+}
+
+/// What a delete that removed the object answers with.
+fn answer(resource: &Resource, key: &Key, object: Value) -> Outcome {
+    if resource.rules.returns_deleted {
+        return Outcome::Shown { object, created: false };
+    }
+    let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+    let details = StatusDetails { uid, ..resource.details(key.name()) };
+    Outcome::Done(Status::failure(200, "", "").with_details(details))
+}
+
+/// Whether a namespace must be emptied first.
+fn is_content_held(resource: &Resource, object: &Value) -> bool {
+    let finalizers = object["spec"]["finalizers"].as_array();
+    resource.id == "namespaces" && finalizers.is_some_and(|finalizers| !finalizers.is_empty())
+}
+
+/// Marks an object as being deleted.
+fn mark(hub: &Hub, resource: &Resource, object: &mut Value, grace: i64) {
+    let delay = Duration::from_secs(u64::try_from(grace).unwrap_or(0));
+    let first = object["metadata"]["deletionTimestamp"].is_null();
+    let metadata = metadata_mut(object);
+    metadata.insert("deletionTimestamp".into(), hub.clock.text_after(delay).into());
+    if resource.id == "namespaces" {
+        let members = object.as_object_mut();
+        let status = members.map(|members| members.entry("status").or_insert_with(|| json!({})));
+        if let Some(Value::Object(status)) = status {
+            status.insert("phase".into(), "Terminating".into());
+        }
+        return;
+    }
+    metadata.insert("deletionGracePeriodSeconds".into(), grace.into());
+    let generation = metadata.get("generation").and_then(Value::as_i64).filter(|_| first);
+    if let Some(generation) = generation.filter(|generation| *generation > 0) {
+        metadata.insert("generation".into(), (generation + 1).into());
+    }
+}
+
+/// How long the object may still live, in seconds. Only running pods are given time.
+fn grace_period(resource: &Resource, object: &Value, options: &DeleteOptions) -> i64 {
+    if resource.id != "pods" || options.trust == Trust::Host && options.grace_period.is_none() {
+        return 0;
+    }
+    let finished = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+    if finished || object["spec"]["nodeName"].as_str().unwrap_or_default().is_empty() {
+        return 0;
+    }
+    let asked = options.grace_period.or_else(|| object["spec"]["terminationGracePeriodSeconds"].as_i64());
+    let grace = asked.unwrap_or(30);
+    if grace < 0 { 1 } else { grace }
+}
+
+fn check_preconditions(resource: &Resource, key: &Key, object: &Value, options: &DeleteOptions) -> Result<(), Status> {
+    let refuse = |what: &str, asked: &str, found: &str, hint: &str| {
+        let message = format!(
+            "Operation cannot be fulfilled on {} \"{}\": the {what} in the precondition ({asked}) does not match the \
+             {what} in record ({found}). The object might have been {hint}",
+            storage_id(&resource.group, &resource.kind),
+            key.name()
+        );
+        let details = StatusDetails { kind: resource.kind.clone(), ..resource.details(key.name()) };
+        Err(Status::failure(409, "Conflict", message).with_details(details))
+    };
+    let text = |member: &str| object["metadata"][member].as_str().unwrap_or_default();
+    match (&options.uid, &options.resource_version) {
+        (Some(uid), _) if uid != text("uid") => refuse("UID", uid, text("uid"), "deleted and then recreated"),
+        (_, Some(version)) if version != text("resourceVersion") => {
+            refuse("ResourceVersion", version, text("resourceVersion"), "modified")
+        }
+        _ => Ok(()),
+    }
+}

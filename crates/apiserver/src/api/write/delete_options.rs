@@ -1,0 +1,167 @@
+//! The options of a delete: from the body in three formats, or from the query.
+
+use serde_json::Value;
+
+use super::Trust;
+use super::options::dry_run_cause;
+use crate::api::status::{Status, StatusCause};
+use crate::kinds::{form, types};
+use crate::wire::query::Query;
+
+/// Options of a delete.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct DeleteOptions {
+    pub(crate) grace_period: Option<i64>,
+    pub(crate) uid: Option<String>,
+    pub(crate) resource_version: Option<String>,
+    pub(crate) dry_run: bool,
+    /// The deprecated way to ask for dependents to stay; `Some(false)` changes the code of the answer.
+    pub(crate) orphan_dependents: Option<bool>,
+    /// What is to become of what the object owns.
+    pub(crate) propagation: Option<Propagation>,
+    pub(crate) trust: Trust,
+}
+
+/// What is to become of what an object owns that is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    /// It is deleted afterwards.
+    Background,
+    /// It is deleted first.
+    Foreground,
+    /// It stays.
+    Orphan,
+}
+
+impl DeleteOptions {
+    /// Reads options from a body that was decoded to JSON.
+    pub(crate) fn from_value(body: Value) -> Result<Self, Status> {
+        let body = match types::named("meta/v1.DeleteOptions") {
+            Some(of) => form::form(of, body).map_err(refused)?.object,
+            None => body,
+        };
+        let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let dry_run = body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let preconditions = &body["preconditions"];
+        Raw {
+            grace_period: body["gracePeriodSeconds"].as_i64(),
+            uid: text(&preconditions["uid"]),
+            resource_version: text(&preconditions["resourceVersion"]),
+            dry_run: dry_run.map(str::to_owned).collect(),
+            orphan_dependents: body["orphanDependents"].as_bool(),
+            propagation_policy: text(&body["propagationPolicy"]),
+        }
+        .check()
+    }
+
+    /// Reads options from the query, which counts when there is no body.
+    pub(crate) fn from_query(query: &Query) -> Result<Self, Status> {
+        let text = |name: &str| query.get(name).filter(|text| !text.is_empty()).map(str::to_owned);
+        Raw {
+            grace_period: query.number("gracePeriodSeconds")?,
+            uid: text("uid"),
+            resource_version: text("resourceVersion"),
+            dry_run: text("dryRun").into_iter().collect(),
+            orphan_dependents: query.switch("orphanDependents"),
+            propagation_policy: text("propagationPolicy"),
+        }
+        .check()
+    }
+}
+
+fn propagation(policy: &str) -> Option<Propagation> {
+    match policy {
+        "Background" => Some(Propagation::Background),
+        "Foreground" => Some(Propagation::Foreground),
+        "Orphan" => Some(Propagation::Orphan),
+        _ => None,
+    }
+}
+
+fn refused(why: String) -> Status {
+    Status::bad_request(format!("DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: {why}"))
+}
+
+/// Options as they were sent.
+#[derive(Debug, Default)]
+struct Raw {
+    grace_period: Option<i64>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    dry_run: Vec<String>,
+    orphan_dependents: Option<bool>,
+    propagation_policy: Option<String>,
+}
+
+impl Raw {
+    fn check(self) -> Result<DeleteOptions, Status> {
+        const POLICY: &str = "propagationPolicy";
+        let mut causes: Vec<StatusCause> = self.dry_run.iter().filter_map(|value| dry_run_cause(value)).collect();
+        if let Some(policy) = &self.propagation_policy {
+            if self.orphan_dependents.is_some() {
+                let both = "orphanDependents and deletionPropagation cannot be both set";
+                causes.push(StatusCause::invalid(POLICY, format!("{policy:?}: {both}")));
+            }
+            if propagation(policy).is_none() {
+                let known = "supported values: \"Background\", \"Foreground\", \"Orphan\"";
+                causes.push(StatusCause::unsupported(POLICY, format!("{policy:?}: {known}")));
+            }
+        }
+        if !causes.is_empty() {
+            return Err(Status::invalid_options("DeleteOptions", causes));
+        }
+        Ok(DeleteOptions {
+            grace_period: self.grace_period,
+            uid: self.uid,
+            resource_version: self.resource_version,
+            dry_run: self.dry_run.iter().any(|value| value == "All"),
+            orphan_dependents: self.orphan_dependents,
+            propagation: self.propagation_policy.as_deref().and_then(propagation),
+            trust: Trust::Client,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn body_and_query_say_the_same() {
+        let expected = DeleteOptions {
+            grace_period: Some(5),
+            uid: Some("u".into()),
+            resource_version: Some("7".into()),
+            dry_run: true,
+            propagation: Some(Propagation::Background),
+            ..DeleteOptions::default()
+        };
+        let body = json!({"gracePeriodSeconds": 5, "dryRun": ["All"], "propagationPolicy": "Background",
+            "preconditions": {"uid": "u", "resourceVersion": "7"}});
+        assert_eq!(DeleteOptions::from_value(body), Ok(expected.clone()));
+        let query =
+            Query::parse("gracePeriodSeconds=5&dryRun=All&propagationPolicy=Background&uid=u&resourceVersion=7");
+        assert_eq!(DeleteOptions::from_query(&query), Ok(expected));
+    }
+
+    #[test]
+    fn options_of_a_wrong_type_are_refused() {
+        for body in
+            [json!({"gracePeriodSeconds": "5"}), json!({"dryRun": "All"}), json!({"preconditions": []}), json!([])]
+        {
+            assert_eq!(DeleteOptions::from_value(body.clone()).unwrap_err().code, 400, "{body}");
+        }
+    }
+
+    #[test]
+    fn options_that_do_not_go_together_are_refused() {
+        for body in [
+            json!({"orphanDependents": true, "propagationPolicy": "Orphan"}),
+            json!({"propagationPolicy": "Sideways"}),
+            json!({"dryRun": ["Maybe"]}),
+        ] {
+            assert_eq!(DeleteOptions::from_value(body.clone()).unwrap_err().code, 422, "{body}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Options common to all writes.
+
+use std::sync::Arc;
+use tokio::time::Instant;
+
+use crate::api::status::{Status, StatusCause};
+use crate::wire::deadline;
+use crate::wire::query::Query;
+
+/// How much of an object its writer may decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Trust {
+    /// A client: status has a path of its own, and namespaces must exist.
+    #[default]
+    Client,
+    /// The process the server lives in: it plays user, kubelet and controllers at once, and makes the namespaces it needs.
+    Host,
+}
+
+/// What becomes of fields that the server does not know, or that are there twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Validation {
+    Ignore,
+    #[default]
+    Warn,
+    Strict,
+}
+
+/// Options of a create, update or patch.
+#[derive(Debug, Clone)]
+pub(crate) struct WriteOptions {
+    pub(crate) dry_run: bool,
+    pub(crate) trust: Trust,
+    pub(crate) validation: Validation,
+    /// Who writes, for the record of who owns which field.
+    pub(crate) manager: Arc<str>,
+    /// Whether an apply takes over what others own.
+    pub(crate) force: bool,
+    /// Until when it is tried again if others write meanwhile. The process itself may take as long as it likes.
+    pub(crate) until: Option<Instant>,
+}
+
+/// The longest name of a manager.
+const MANAGER_LIMIT: usize = 128;
+
+impl WriteOptions {
+    /// A write by the process itself.
+    pub(crate) fn host() -> Self {
+        Self {
+            dry_run: false,
+            trust: Trust::Host,
+            validation: Validation::Ignore,
+            manager: "host".into(),
+            force: true,
+            until: None,
+        }
+    }
+
+    /// Reads the parameters of a request; `kind` names the options in error messages.
+    pub(crate) fn parse(query: &Query, kind: &str, user_agent: &str) -> Result<Self, Status> {
+        let applies = kind == "ApplyOptions";
+        let kind = if applies { "PatchOptions" } else { kind };
+        let mut causes = Vec::new();
+        let dry_run = query.get("dryRun");
+        causes.extend(dry_run.and_then(dry_run_cause));
+        causes.extend(manager_cause(query.text("fieldManager"), applies));
+        if kind == "PatchOptions" && !applies && query.get("force").is_some() {
+            causes.push(StatusCause::forbidden("force", "may not be specified for non-apply patch"));
+        }
+        let validation = match query.text("fieldValidation") {
+            "Ignore" => Validation::Ignore,
+            "" | "Warn" => Validation::Warn,
+            "Strict" => Validation::Strict,
+            other => {
+                let text = format!("{other:?}: supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"");
+                causes.push(StatusCause::unsupported("fieldValidation", text));
+                Validation::default()
+            }
+        };
+        if !causes.is_empty() {
+            return Err(Status::invalid_options(kind, causes));
+        }
+        let named = query.get("fieldManager").filter(|name| !name.is_empty());
+        Ok(Self {
+            dry_run: dry_run.is_some_and(|value| value == "All"),
+            trust: Trust::Client,
+            validation,
+            manager: named.map_or_else(|| manager_of(user_agent), Into::into),
+            force: query.switch("force") == Some(true),
+            until: Some(Instant::now() + deadline::allowed(query.text("timeout"))?),
+        })
+    }
+
+    /// Whether there is time to try once more. A write waits for nothing, so nobody else could end it.
+    pub(super) fn check_time(&self) -> Result<(), Status> {
+        let over = self.until.is_some_and(|until| Instant::now() >= until);
+        if over { Err(deadline::passed()) } else { Ok(()) }
+    }
+}
+
+/// The manager that a client is who names none: its user agent up to the slash.
+fn manager_of(user_agent: &str) -> Arc<str> {
+    let name = user_agent.split('/').next().unwrap_or_default();
+    let mut end = name.len().min(MANAGER_LIMIT);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    let printable: String = name[..end].chars().filter(|sign| !sign.is_control()).collect();
+    if printable.is_empty() { "unknown".into() } else { printable.into() }
+}
+
+fn manager_cause(name: &str, applies: bool) -> Option<StatusCause> {
+    if name.is_empty() {
+        return applies.then(|| StatusCause::required("fieldManager", "is required for apply patch"));
+    }
+    if name.len() > MANAGER_LIMIT {
+        let message = format!("Too long: may not be more than {MANAGER_LIMIT} bytes");
+        return Some(StatusCause::new("FieldValueTooLong", "fieldManager", message));
+    }
+    let printable = name.chars().all(|sign| !sign.is_control());
+    (!printable)
+        .then(|| StatusCause::invalid("fieldManager", format!("{name:?}: should only contain printable characters")))
+}
+
+/// What is wrong with a `dryRun` value.
+pub(super) fn dry_run_cause(value: &str) -> Option<StatusCause> {
+    let refused = !value.is_empty() && value != "All";
+    refused.then(|| StatusCause::unsupported("dryRun", format!("[{value:?}]: supported values: \"All\"")))
+}

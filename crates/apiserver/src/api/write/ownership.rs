@@ -1,0 +1,183 @@
+//! Who owns which field of an object: what each kind of write means for it.
+
+use serde_json::{Value, json};
+
+use super::{Part, WriteOptions};
+use crate::api::status::{Status, StatusCause, StatusDetails};
+use crate::fields::apply::{self, ApplyError, Force};
+use crate::fields::filter::{Filter, Pattern, Step};
+use crate::fields::path::Element;
+use crate::fields::request::Request;
+use crate::fields::set::Set;
+use crate::fields::strategic::{self, StrategicError};
+use crate::fields::update;
+use crate::kinds::rules::strategy;
+use crate::kinds::schema::Place;
+use crate::kinds::{Resource, form};
+
+/// Writes down that this write set what it set.
+pub(super) fn track(
+    resource: &Resource,
+    before: Option<&Value>,
+    after: &mut Value,
+    part: Part,
+    options: &WriteOptions,
+    now: &str,
+) {
+    if let (Part::Scale, Some(scale), Some(before)) = (part, &resource.rules.scale, before) {
+        track_scale(resource, &scale.spec_replicas, before, after, options);
+        return;
+    }
+    let empty = empty(resource);
+    let (api_version, filter) = (resource.api_version(), filter(resource, part));
+    let request = request(resource, &api_version, part, options, &filter, now);
+    update::update(&request, before.unwrap_or(&empty), after);
+}
+
+/// Writes down who set the number of replicas by themselves, as the real server does: what belongs to whoever owned it moves to an
+/// entry of its own, without a time; and who scales what nobody owns does not own it either.
+fn track_scale(resource: &Resource, pointer: &str, before: &Value, after: &mut Value, options: &WriteOptions) {
+    let path: Vec<String> = pointer.split('/').skip(1).map(|step| format!("f:{step}")).collect();
+    let fields = path.iter().rev().fold(json!({}), |below, step| json!({ step.as_str(): below }));
+    let entries = before["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    let changed = before.pointer(pointer) != after.pointer(pointer);
+    let (mut own, mut rest) = (Vec::new(), Vec::new());
+    // What the host put there as it is may be anything.
+    for mut entry in entries.into_iter().filter(Value::is_object) {
+        let stays = !changed && entry["operation"] == "Apply";
+        if !stays && take(&mut entry["fieldsV1"], &path) {
+            let mut moved = entry.clone();
+            moved["fieldsV1"] = fields.clone();
+            moved.as_object_mut().map(|moved| moved.remove("time"));
+            own.push(moved);
+        }
+        if entry["fieldsV1"].as_object().is_some_and(|fields| !fields.is_empty()) {
+            rest.push(entry);
+        }
+    }
+    if own.is_empty() {
+        return;
+    }
+    if changed && after.pointer(pointer).and_then(Value::as_i64) == Some(0) {
+        // None is written as nothing, and nobody owns nothing.
+        own.clear();
+    } else if changed {
+        own = vec![json!({
+            "manager": &*options.manager, "operation": "Update", "apiVersion": resource.api_version(),
+            "fieldsType": "FieldsV1", "fieldsV1": fields, "subresource": "scale",
+        })];
+    }
+    // Appliers come first, and those without a time before those with one.
+    own.append(&mut rest);
+    own.sort_by_key(|entry| (entry["operation"] != "Apply", !entry["time"].is_null()));
+    after["metadata"]["managedFields"] = own.into();
+}
+
+/// Removes a path from the fields of an entry, and whatever is empty then. Returns whether it was there.
+pub(super) fn take(fields: &mut Value, path: &[String]) -> bool {
+    let (Some(members), Some((step, below))) = (fields.as_object_mut(), path.split_first()) else { return false };
+    let Some(found) = members.get_mut(step) else { return false };
+    let taken = below.is_empty() || take(found, below);
+    if taken && (below.is_empty() || found.as_object().is_some_and(serde_json::Map::is_empty)) {
+        members.remove(step);
+    }
+    taken
+}
+
+/// What a manager makes of an object by saying what it wants.
+pub(super) fn applied(
+    resource: &Resource,
+    live: Option<&Value>,
+    patch: &Value,
+    part: Part,
+    options: &WriteOptions,
+    now: &str,
+) -> Result<Value, Status> {
+    let empty = empty(resource);
+    let (api_version, filter) = (resource.api_version(), filter(resource, part));
+    let request = request(resource, &api_version, part, options, &filter, now);
+    let force = if options.force { Force::Yes } else { Force::No };
+    apply::apply(&request, &empty, live.unwrap_or(&empty), patch, force).map_err(refused)
+}
+
+fn request<'r>(
+    resource: &'r Resource,
+    api_version: &'r str,
+    part: Part,
+    options: &'r WriteOptions,
+    filter: &'r Filter,
+    now: &'r str,
+) -> Request<'r, Place<'r>> {
+    Request {
+        schema: Place::root(resource),
+        api_version,
+        kind: &resource.kind,
+        subresource: part.name().unwrap_or_default(),
+        manager: &options.manager,
+        filter,
+        now,
+    }
+}
+
+/// What a strategic merge patch makes of an object.
+pub(super) fn merged(resource: &Resource, object: &Value, patch: &Value) -> Result<Value, Status> {
+    strategic::patch(object, patch, Place::root(resource)).map_err(|error| match error {
+        StrategicError::BadRequest(message) => Status::bad_request(message),
+        StrategicError::Unprocessable(message) => Status::failure(422, "Invalid", message),
+        StrategicError::Internal(message) => Status::failure(500, "", message),
+    })
+}
+
+/// Which fields a write to this part can change.
+fn filter(resource: &Resource, part: Part) -> Filter {
+    let except = |paths: &[&str]| match paths {
+        [] => Filter::Everything,
+        paths => {
+            let paths: Vec<Vec<&str>> = paths.iter().map(|path| path.split('.').collect()).collect();
+            Filter::Except(Set::of_fields(paths.iter().map(Vec::as_slice)))
+        }
+    };
+    let only = |path: &[&str]| {
+        let steps: Vec<Step> = path.iter().map(|name| Step::Exactly(Element::Field((*name).into()))).collect();
+        Filter::Only(Pattern::prefix(&steps))
+    };
+    match part {
+        Part::Main | Part::Finalize if resource.rules.custom => {
+            if resource.rules.status {
+                except(&["status"])
+            } else {
+                Filter::Everything
+            }
+        }
+        Part::Main | Part::Finalize => except(strategy::reset_fields(&resource.id)),
+        Part::Status if resource.rules.custom => only(&["status"]),
+        Part::Status => except(strategy::reset_status_fields(&resource.id).unwrap_or_default()),
+        Part::Scale => match &resource.rules.scale {
+            Some(scale) => only(&scale.spec_replicas.trim_start_matches('/').split('/').collect::<Vec<_>>()),
+            None => Filter::Everything,
+        },
+    }
+}
+
+/// An object of the kind with nothing in it.
+fn empty(resource: &Resource) -> Value {
+    let mut empty = resource.of.map_or_else(|| json!({}), form::zero_of);
+    empty["apiVersion"] = resource.api_version().into();
+    empty["kind"] = resource.kind.as_str().into();
+    empty
+}
+
+pub(super) fn refused(error: ApplyError) -> Status {
+    match error {
+        ApplyError::BadRequest(message) => Status::bad_request(message),
+        ApplyError::Internal(message) => Status::failure(500, "", message),
+        ApplyError::Conflict(conflicts) => {
+            let cause = |cause: &apply::Cause| {
+                StatusCause::new("FieldManagerConflict", cause.field.clone(), cause.message.clone())
+            };
+            let causes = conflicts.causes().iter().map(cause).collect();
+            Status::failure(409, "Conflict", conflicts.to_string())
+                .with_details(StatusDetails { causes, ..StatusDetails::default() })
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Changes parts of an object: by a patch of one of three kinds, or by saying what it should be.
+
+use json_patch::{AddOperation, PatchOperation};
+use serde_json::Value;
+
+use super::create::create_as;
+use super::metadata::{self, DEEPEST};
+use super::negative::counted;
+use super::options::Validation;
+use super::ownership::{applied, merged};
+use super::prepare::{Ownership, Write};
+use super::receive::{Received, complete, dedupe_owners, receive};
+use super::update::{Part, check_body, check_version, modify, modify_as};
+use super::{Outcome, Trust, WriteOptions};
+use crate::api::status::{Status, StatusCause, StatusDetails};
+use crate::fields::golang;
+use crate::host::hub::Hub;
+use crate::kinds::Resource;
+use crate::storage::object::Key;
+use crate::wire::document::{self, Document};
+
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
+/// How many operations a JSON patch may have.
+const MAX_OPERATIONS: usize = 10_000;
+
+/// How deep an object may be, as far as can be told, before it is measured while a patch is at work: no stack is at its end there.
+const DEEPEST_MEANWHILE: usize = 2_000;
+
+/// How many bytes the copies of a JSON patch may add.
+const MAX_COPIED: usize = 3 * 1024 * 1024;
+
+/// A change in one of the formats that there are.
+#[derive(Debug, Clone)]
+pub(crate) enum Patch {
+    /// RFC 6902: a list of operations.
+    Operations { patch: json_patch::Patch, duplicates: Vec<String> },
+    /// RFC 7386: an object laid over the other; null removes.
+    Merge(Document),
+    /// The same, with lists that are merged by their keys.
+    Strategic(Document),
+    /// What its sender wants to be there, and to own.
+    Apply(Document),
+}
+
+impl Patch {
+    /// Reads a patch of this media type.
+    pub(crate) fn parse(media_type: &str, body: &[u8], resource: &Resource) -> Result<Self, Status> {
+        let refuse = |error: serde_json::Error| Status::bad_request(format!("error decoding patch: {error}"));
+        match media_type {
+            "application/json-patch+json" => {
+                let Document { value, duplicates } = document::read(body).map_err(refuse)?;
+                let patch: json_patch::Patch = serde_json::from_value(value).map_err(refuse)?;
+                if patch.0.len() > MAX_OPERATIONS {
+                    let message = format!(
+                        "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
+                        patch.0.len()
+                    );
+                    return Err(Status::failure(413, "RequestEntityTooLarge", message));
+                }
+                let duplicates = duplicates.into_iter().map(|flaw| format!("json patch {flaw}")).collect();
+                Ok(Self::Operations { patch, duplicates })
+            }
+            MERGE | STRATEGIC if media_type == MERGE || resource.of.is_some() => {
+                let patch = document::read(body).map_err(refuse)?;
+                if !patch.value.is_object() {
+                    return Err(Status::bad_request("error decoding patch: a merge patch must be an object"));
+                }
+                Ok(if media_type == MERGE { Self::Merge(patch) } else { Self::Strategic(patch) })
+            }
+            APPLY => {
+                let patch = document::read_yaml(body)
+                    .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+                Ok(Self::Apply(patch))
+            }
+            other => Err(unsupported(other, resource)),
+        }
+    }
+
+    /// What strict senders want to be told of it.
+    pub(super) fn duplicates(&self) -> &[String] {
+        match self {
+            Self::Operations { duplicates, .. } => duplicates,
+            Self::Merge(patch) | Self::Strategic(patch) | Self::Apply(patch) => &patch.duplicates,
+        }
+    }
+
+    /// What its options are called.
+    pub(crate) fn options(&self) -> &'static str {
+        if let Self::Apply(_) = self { "ApplyOptions" } else { "PatchOptions" }
+    }
+
+    /// The value with the change made.
+    pub(crate) fn apply(&self, value: &Value, resource: &Resource) -> Result<Value, Status> {
+        let mut changed = value.clone();
+        match self {
+            Self::Strategic(patch) => return merged(resource, value, &patch.value),
+            // Who applies says what a whole object should be.
+            Self::Apply(_) => return Err(Status::method_not_allowed()),
+            Self::Merge(patch) => json_patch::merge(&mut changed, &patch.value),
+            Self::Operations { patch, .. } => {
+                let (mut copied, mut deepest) = (0, metadata::depth(&changed));
+                for operation in &patch.0 {
+                    let operation = &*counted(operation, &changed);
+                    if finds_nothing(operation, &changed) {
+                        continue;
+                    }
+                    if brings_too_deep(operation) {
+                        return Err(unprocessable());
+                    }
+                    if deepest_after(operation, deepest) > DEEPEST_MEANWHILE {
+                        deepest = metadata::depth(&changed);
+                        if deepest > DEEPEST {
+                            return Err(unprocessable());
+                        }
+                    }
+                    deepest = deepest_after(operation, deepest);
+                    copied += copy_size(operation, &changed);
+                    if copied > MAX_COPIED {
+                        let message = format!(
+                            "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding \
+                             the limit {MAX_COPIED}"
+                        );
+                        return Err(Status::failure(413, "RequestEntityTooLarge", message));
+                    }
+                    let operation = copied_nothing(operation, &changed).unwrap_or_else(|| operation.clone());
+                    json_patch::patch(&mut changed, std::slice::from_ref(&operation)).map_err(|error| {
+                        tracing::debug!(%error, "patch does not apply");
+                        unprocessable()
+                    })?;
+                }
+                if deepest > DEEPEST && metadata::is_deeper(&changed, DEEPEST) {
+                    return Err(unprocessable());
+                }
+            }
+        }
+        Ok(changed)
+    }
+}
+
+/// True for a test for null where there is nothing: it holds, as with the real server.
+fn finds_nothing(operation: &PatchOperation, object: &Value) -> bool {
+    let PatchOperation::Test(test) = operation else { return false };
+    let Some((parent, _)) = test.path.as_str().rsplit_once('/') else { return false };
+    let there = |path: &str| object.pointer(path).is_some();
+    test.value.is_null() && object.pointer(parent).is_some_and(Value::is_object) && !there(test.path.as_str())
+}
+
+/// What a copy of a member is that is not there: as with the real server, a null.
+fn copied_nothing(operation: &PatchOperation, object: &Value) -> Option<PatchOperation> {
+    let PatchOperation::Copy(copy) = operation else { return None };
+    let (parent, _) = copy.from.as_str().rsplit_once('/')?;
+    let missing = object.pointer(parent)?.is_object() && object.pointer(copy.from.as_str()).is_none();
+    missing.then(|| PatchOperation::Add(AddOperation { path: copy.path.clone(), value: Value::Null }))
+}
+
+/// How many steps a path has.
+fn steps(path: &str) -> usize {
+    path.matches('/').count()
+}
+
+/// Whether an operation brings something that would lie so deep that nobody could read it again.
+fn brings_too_deep(operation: &PatchOperation) -> bool {
+    let (path, value) = match operation {
+        PatchOperation::Add(add) => (&add.path, &add.value),
+        PatchOperation::Replace(replace) => (&replace.path, &replace.value),
+        _ => return false,
+    };
+    metadata::is_deeper(value, DEEPEST.saturating_sub(steps(path.as_str())))
+}
+
+/// How deep an object of this depth may be at most after an operation. What is moved or copied is not looked at: it may be large, and
+/// a patch may have thousands of operations.
+fn deepest_after(operation: &PatchOperation, deepest: usize) -> usize {
+    let (from, to) = match operation {
+        PatchOperation::Copy(copy) => (&copy.from, &copy.path),
+        PatchOperation::Move(moved) => (&moved.from, &moved.path),
+        PatchOperation::Add(_) | PatchOperation::Replace(_) => return deepest.max(DEEPEST),
+        PatchOperation::Remove(_) | PatchOperation::Test(_) => return deepest,
+    };
+    deepest.max(deepest.saturating_sub(steps(from.as_str())) + steps(to.as_str()))
+}
+
+/// How much an operation adds by copying: a few copies of copies would fill any memory.
+fn copy_size(operation: &PatchOperation, object: &Value) -> usize {
+    let PatchOperation::Copy(copy) = operation else { return 0 };
+    object.pointer(copy.from.as_str()).map_or(0, |value| value.to_string().len())
+}
+
+/// Changes the object at `key`, or a part of it, and gives what its sender should be warned of.
+pub(crate) fn patch(
+    hub: &Hub,
+    resource: &Resource,
+    key: &Key,
+    patch: &Patch,
+    part: Part,
+    options: &WriteOptions,
+) -> Result<(Outcome, Vec<String>), Status> {
+    if let Patch::Apply(wanted) = patch {
+        let outcome = apply(hub, resource, key, wanted, part, options)?;
+        return Ok((outcome, wanted.judged(options)?));
+    }
+    let mut warnings = Vec::new();
+    let outcome = modify(hub, resource, key, part, options, |stored| {
+        let changed = patch.apply(stored, resource)?;
+        let received = checked(resource, key, stored, changed, Some(patch), options)?;
+        warnings = received.warnings;
+        Ok(received.object)
+    })?;
+    Ok((outcome, warnings))
+}
+
+/// Makes the object at `key` what a manager wants it to be, as far as that is its own; creates it if there is none.
+fn apply(
+    hub: &Hub,
+    resource: &Resource,
+    key: &Key,
+    sent: &Document,
+    part: Part,
+    options: &WriteOptions,
+) -> Result<Outcome, Status> {
+    let wanted = &sent.value;
+    if !wanted.is_object() || metadata::is_deeper(wanted, DEEPEST) {
+        return Err(Status::bad_request("error decoding patch: it is no object that could be applied"));
+    }
+    // It is checked for this object, and applied as it was sent.
+    check_body(resource, key, &mut wanted.clone())?;
+    let now = hub.clock.now_text();
+    let made = |live: Option<&Value>| {
+        let value = applied(resource, live, wanted, part, options, &now)?;
+        sent.judged(options)?;
+        complete(resource, value, options)
+    };
+    let write = Write { hub, resource, key, part, options, ownership: Ownership::Done };
+    loop {
+        let changed = modify_as(write, |stored| {
+            check_version(resource, key, stored, wanted, &WriteOptions { trust: Trust::Host, ..options.clone() })?;
+            made(Some(stored))
+        });
+        match changed {
+            Err(status) if status.code == 404 && part == Part::Main => {}
+            outcome => return outcome,
+        }
+        match create_as(hub, resource, key.namespace(), made(None)?, options, Ownership::Done) {
+            // Somebody else was faster: now there is something to change.
+            Err(status) if status.reason == "AlreadyExists" => options.check_time()?,
+            outcome => return outcome,
+        }
+    }
+}
+
+impl Document {
+    /// What the sender of an apply is warned of, unless it is refused for it.
+    pub(super) fn judged(&self, options: &WriteOptions) -> Result<Vec<String>, Status> {
+        match options.validation {
+            Validation::Strict if !self.duplicates.is_empty() => {
+                Err(Status::bad_request(format!("error strict decoding patch: {}", self.duplicates.join(", "))))
+            }
+            Validation::Ignore => Ok(Vec::new()),
+            Validation::Strict | Validation::Warn => Ok(self.duplicates.clone()),
+        }
+    }
+}
+
+/// Changes the object at `key`, depending on what it is at that moment. `change` is asked again if somebody else wrote meanwhile.
+pub(crate) fn patch_with(
+    hub: &Hub,
+    resource: &Resource,
+    key: &Key,
+    options: &WriteOptions,
+    mut change: impl FnMut(&Value) -> Result<Value, Status>,
+) -> Result<Outcome, Status> {
+    modify(hub, resource, key, Part::Main, options, |stored| {
+        checked(resource, key, stored, change(stored)?, None, options).map(|received| received.object)
+    })
+}
+
+/// Reads what a patch made of an object as an update would be read; what is wrong with it is told of the patch.
+fn checked(
+    resource: &Resource,
+    key: &Key,
+    stored: &Value,
+    mut changed: Value,
+    patch: Option<&Patch>,
+    options: &WriteOptions,
+) -> Result<Received, Status> {
+    let shown = match patch {
+        Some(Patch::Strategic(patch)) => golang::plain(&patch.value),
+        _ => changed.to_string(),
+    };
+    let duplicates = patch.map_or(&[][..], Patch::duplicates).to_vec();
+    let doubled = dedupe_owners(&mut changed, " after mutating admission happens");
+    let sent = Document { value: changed, duplicates };
+    let mut received = receive(resource, sent, options).map_err(|status| of_patch(&resource.kind, &shown, status))?;
+    received.warnings.extend(doubled);
+    check_body(resource, key, &mut received.object)?;
+    check_version(resource, key, stored, &received.object, options)?;
+    Ok(received)
+}
+
+/// What is wrong with an object is told of the patch that made it.
+pub(super) fn of_patch(kind: &str, shown: &str, status: Status) -> Status {
+    match status.message.split_once(&format!("cannot be handled as a {kind}: ")) {
+        Some((_, why)) => {
+            let cause = StatusCause::invalid("patch", format!("{shown:?}: {why}"));
+            Status::invalid("", "", "", vec![cause])
+        }
+        None => status,
+    }
+}
+
+fn unprocessable() -> Status {
+    Status::failure(422, "Invalid", "the server rejected our request due to an error in our request")
+        .with_details(StatusDetails::default())
+}
+
+/// Says which patches are understood.
+fn unsupported(media_type: &str, resource: &Resource) -> Status {
+    let mut known = vec!["application/json-patch+json", MERGE];
+    known.extend(resource.of.is_some().then_some(STRATEGIC));
+    known.push(APPLY);
+    let known = known.join(", ");
+    let message = match media_type {
+        "application/apply-patch+cbor" => {
+            format!("this server does not understand CBOR - accepted media types include: {known}")
+        }
+        _ => format!("the body of the request was in an unknown format - accepted media types include: {known}"),
+    };
+    Status::failure(415, "UnsupportedMediaType", message)
+}

@@ -1,0 +1,322 @@
+//! What the server does to an object between receiving and storing it: it fills in what it answers for, keeps what may not be
+//! changed, and refuses what may not be stored.
+
+use parking_lot::MutexGuard;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+use super::marks::wrong_marks;
+use super::metadata::{bump_generation, finalizers, keep_identity, keep_member, keep_place, metadata_mut};
+use super::ownership::track;
+use super::pool::Held;
+use super::receive::formed;
+use super::{Part, Trust, WriteOptions};
+use crate::api::admission::Admission;
+use crate::api::crd::{self, schema};
+use crate::api::status::{Status, StatusCause};
+use crate::fields::manager::keep_times;
+use crate::host::hub::Hub;
+use crate::kinds::rules::immutable::{self, Cause};
+use crate::kinds::rules::strategy;
+use crate::kinds::rules::strategy::service::{Refusal, allocate_create, allocate_update};
+use crate::kinds::{Resource, defaulting};
+use crate::storage::object::Key;
+use crate::wire::verb::Verb;
+
+/// As much as the storage of a real server takes in one piece.
+const LARGEST: usize = 1536 * 1024;
+
+/// Whether it is still to be written down who set what, or an apply has done so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ownership {
+    Due,
+    Done,
+}
+
+/// One write: to what, to which part of it, how.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Write<'a> {
+    pub(super) hub: &'a Hub,
+    pub(super) resource: &'a Resource,
+    pub(super) key: &'a Key,
+    pub(super) part: Part,
+    pub(super) options: &'a WriteOptions,
+    pub(super) ownership: Ownership,
+}
+
+/// Held until a service is stored that was given something. What is still to be done with it then is one walk through it.
+pub(super) type Giving<'a> = MutexGuard<'a, ()>;
+
+impl<'a> Write<'a> {
+    /// Prepares an object that is to be created.
+    pub(super) fn prepare_new(&self, object: &mut Value) -> Result<Option<Giving<'a>>, Status> {
+        let Self { hub, resource, options, .. } = *self;
+        let now = hub.clock.now_text();
+        let metadata = metadata_mut(object);
+        for member in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
+            metadata.remove(member);
+        }
+        metadata.insert("uid".into(), hub.chance.uid().into());
+        metadata.insert("creationTimestamp".into(), now.clone().into());
+        let status = object.get("status").cloned().filter(|_| options.trust == Trust::Host);
+        let mut giving = None;
+        self.fill(object);
+        if self.ownership == Ownership::Due {
+            track(resource, None, object, self.part, options, &now);
+        }
+        self.admit(None, object)?;
+        if resource.rules.custom {
+            metadata_mut(object).insert("generation".into(), 1.into());
+            if resource.rules.status
+                && let Some(members) = object.as_object_mut()
+            {
+                members.remove("status");
+            }
+        } else {
+            if resource.id == "services" {
+                giving = Some(hub.giving.lock());
+                allocate_create(object, &mut Held::now(hub, options.dry_run))
+                    .map_err(|refusal| self.ungiven(refusal))?;
+            }
+            strategy::prepare_create(&resource.id, object, &now);
+        }
+        if let Some(status) = status {
+            lay_over(&mut object["status"], status);
+        }
+        if resource.id == crd::DEFINITIONS {
+            crd::prepare(hub, object, None)?;
+        }
+        self.fill(object);
+        let mut causes = wrong_marks(object);
+        if options.trust == Trust::Client {
+            causes.extend(told(immutable::validate_create(&resource.id, &as_judged(object))));
+        }
+        if let Some(schema) = &resource.schema {
+            causes.extend(schema::validate(schema, object, None).into_iter().map(StatusCause::from));
+        }
+        self.refuse(causes)?;
+        self.check_size(object)?;
+        Ok(giving)
+    }
+
+    /// Prepares what an update made of a stored object: takes from it what this part of the object may change.
+    pub(super) fn prepare_changed(
+        &self,
+        before: &Value,
+        mut after: Value,
+    ) -> Result<(Value, Option<Giving<'a>>), Status> {
+        let Self { hub, resource, part, options, .. } = *self;
+        let now = hub.clock.now_text();
+        let mut giving = None;
+        self.fill(&mut after);
+        if self.ownership == Ownership::Due {
+            track(resource, Some(before), &mut after, part, options, &now);
+        }
+        self.admit(Some(before), &mut after)?;
+        keep_identity(before, &mut after);
+        let status = after.get("status").cloned().filter(|_| options.trust == Trust::Host && part == Part::Main);
+        if resource.rules.custom {
+            after = self.restrict_custom(before, after);
+        } else {
+            match part {
+                Part::Main | Part::Scale => {
+                    if resource.id == "services" {
+                        giving = Some(hub.giving.lock());
+                        let given = allocate_update(before, &mut after, &mut Held::now(hub, options.dry_run));
+                        given.map_err(|refusal| self.ungiven(refusal))?;
+                    }
+                    strategy::prepare_update(&resource.id, before, &mut after, &now);
+                }
+                Part::Status => strategy::prepare_status_update(&resource.id, before, &mut after, &now),
+                Part::Finalize => strategy::prepare_finalize(before, &mut after),
+            }
+        }
+        if let (Some(status), Some(members)) = (status, after.as_object_mut()) {
+            members.insert("status".into(), status);
+        }
+        if resource.id == crd::DEFINITIONS {
+            crd::prepare(hub, &mut after, Some(before))?;
+        }
+        let mut causes = wrong_marks(&after);
+        if resource.rules.custom {
+            // Three times, as by the real server: each of its layers looks at them.
+            causes = [causes.clone(), causes.clone(), causes].concat();
+        }
+        causes.extend(new_finalizers(before, &after));
+        if options.trust == Trust::Client && part == Part::Main {
+            let refused = immutable::validate_update(&resource.id, &as_judged(before), &as_judged(&after));
+            causes.extend(told(refused));
+        }
+        if let Some(schema) = &resource.schema {
+            let wrong = match part {
+                Part::Status => schema::validate_status(schema, &after, before),
+                _ => schema::validate(schema, &after, Some(before)),
+            };
+            causes.extend(wrong.into_iter().map(StatusCause::from));
+        }
+        self.refuse(causes)?;
+        self.check_size(&after)?;
+        // What was taken away by a rule has its default again when it is read.
+        self.fill(&mut after);
+        // The version is not part of the content: it follows from the write.
+        after["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
+        keep_times(before, &mut after);
+        Ok((after, giving))
+    }
+
+    /// Fills in what may be left out.
+    fn fill(&self, object: &mut Value) {
+        if let Some(of) = self.resource.of {
+            defaulting::fill(of, object);
+        }
+    }
+
+    /// What may be changed of a custom object.
+    fn restrict_custom(&self, before: &Value, mut after: Value) -> Value {
+        let Self { resource, part, options, .. } = *self;
+        let mut next = match part {
+            Part::Status => {
+                let mut next = before.clone();
+                keep_member(&after, &mut next, "status");
+                next["metadata"]["managedFields"] = after["metadata"]["managedFields"].take();
+                next
+            }
+            Part::Main | Part::Scale | Part::Finalize => {
+                if resource.rules.status && options.trust == Trust::Client {
+                    keep_member(before, &mut after, "status");
+                }
+                after
+            }
+        };
+        bump_generation(resource, before, &mut next);
+        next
+    }
+
+    /// Asks those who may change or refuse a write. They may change what the object says, but not which it is.
+    fn admit(&self, before: Option<&Value>, object: &mut Value) -> Result<(), Status> {
+        let Self { hub, resource, key, part, options, .. } = *self;
+        if hub.settings.admission.is_empty() {
+            return Ok(());
+        }
+        let identity = json!({"metadata": object["metadata"]});
+        let mut admission = Admission {
+            verb: if before.is_some() { Verb::Update } else { Verb::Create },
+            resource,
+            namespace: key.namespace(),
+            name: key.name(),
+            part: part.name(),
+            before,
+            object,
+            dry_run: options.dry_run,
+        };
+        hub.settings.admission.iter().try_for_each(|admit| admit.ask(&mut admission))?;
+        if !object.is_object() {
+            let message =
+                format!("Internal error occurred: admission made no object of {} {:?}", resource.id, key.name());
+            return Err(Status::failure(500, "InternalError", message));
+        }
+        keep_identity(&identity, object);
+        keep_place(resource, key, object);
+        let mut flaws = Vec::new();
+        *object = formed(resource, std::mem::take(object), &mut flaws)?;
+        Ok(())
+    }
+
+    /// What the process itself puts may be as large as a test needs it.
+    fn check_size(&self, object: &Value) -> Result<(), Status> {
+        if self.options.trust == Trust::Host || weight(object) <= LARGEST {
+            return Ok(());
+        }
+        Err(Status::failure(500, "", "etcdserver: request is too large"))
+    }
+
+    fn refuse(&self, causes: Vec<StatusCause>) -> Result<(), Status> {
+        if causes.is_empty() {
+            return Ok(());
+        }
+        let Resource { group, kind, .. } = self.resource;
+        Err(Status::invalid(group, kind, self.key.name(), causes))
+    }
+
+    fn ungiven(&self, refusal: Refusal) -> Status {
+        match refusal {
+            Refusal::Invalid(causes) => match self.refuse(told(causes).collect()) {
+                Err(status) => status,
+                Ok(()) => Status::failure(500, "InternalError", "a service cannot be given what it needs"),
+            },
+            Refusal::Exhausted(message) => {
+                Status::failure(500, "InternalError", format!("Internal error occurred: {message}"))
+            }
+        }
+    }
+}
+
+/// An object as it is judged: what is null is not there, but for bytes under a name, which are then none.
+fn as_judged(object: &Value) -> Value {
+    let mut judged = without_nulls(object);
+    for member in ["data", "binaryData"] {
+        let members = object.get(member).and_then(Value::as_object).into_iter().flatten();
+        for (name, _) in members.filter(|(_, value)| value.is_null()) {
+            judged[member][name.as_str()] = "".into();
+        }
+    }
+    judged
+}
+
+/// The value with nothing in place of every null.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let set = members.iter().filter(|(_, value)| !value.is_null());
+            set.map(|(name, value)| (name.clone(), without_nulls(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Puts members over those that are there.
+fn lay_over(below: &mut Value, above: Value) {
+    match (below, above) {
+        (Value::Object(below), Value::Object(above)) => below.extend(above),
+        (below, above) => *below = above,
+    }
+}
+
+/// What a rule of a kind says, as a status tells it.
+fn told(causes: Vec<Cause>) -> impl Iterator<Item = StatusCause> {
+    causes.into_iter().map(|cause| StatusCause::new(cause.reason, cause.field, cause.message))
+}
+
+/// An object that is being deleted takes no new finalizers.
+fn new_finalizers(before: &Value, after: &Value) -> Option<StatusCause> {
+    if before["metadata"]["deletionTimestamp"].is_null() {
+        return None;
+    }
+    // There may be tens of thousands.
+    let held: BTreeSet<_> = finalizers(before).into_iter().collect();
+    let added: BTreeSet<_> = finalizers(after).into_iter().filter(|name| !held.contains(name)).collect();
+    if added.is_empty() {
+        return None;
+    }
+    let added: Vec<String> = added.iter().map(|name| format!("{name:?}")).collect();
+    let message = format!(
+        "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+        added.join(", ")
+    );
+    Some(StatusCause::forbidden("metadata.finalizers", &message))
+}
+
+/// About as many bytes as it takes to write a value.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| weight(item) + 1).sum::<usize>() + 2,
+        Value::Object(members) => weight_of(members),
+    }
+}
+
+fn weight_of(members: &Map<String, Value>) -> usize {
+    members.iter().map(|(name, value)| name.len() + weight(value) + 4).sum::<usize>() + 2
+}

@@ -1,0 +1,96 @@
+//! From what a client sent to an object of the resource, in the server's form.
+
+use serde_json::Value;
+use std::collections::HashSet;
+
+use super::metadata::{check_kind, unhandled};
+use super::options::{Validation, WriteOptions};
+use crate::api::crd::schema;
+use crate::api::status::Status;
+use crate::kinds::{Resource, form, types};
+use crate::wire::document::Document;
+
+/// An object as it was received, and what its sender should be warned of.
+#[derive(Debug)]
+pub(crate) struct Received {
+    pub(crate) object: Value,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Reads a body as an object of this resource.
+pub(crate) fn receive(resource: &Resource, sent: Document, options: &WriteOptions) -> Result<Received, Status> {
+    let Document { value: mut object, duplicates: mut flaws } = sent;
+    check_kind(resource, &mut object, options.trust)?;
+    let mut object = formed(resource, object, &mut flaws)?;
+    let mut warnings = judge(resource.named(), flaws, options)?;
+    warnings.extend(dedupe_owners(&mut object, ""));
+    Ok(Received { object, warnings })
+}
+
+/// Keeps each owner once, and gives what the sender is warned of, with the moment at which it was seen.
+pub(super) fn dedupe_owners(object: &mut Value, when: &str) -> Option<String> {
+    let owners = object.get_mut("metadata")?.get_mut("ownerReferences")?.as_array_mut()?;
+    let (mut known, mut twice) = (HashSet::new(), Vec::new());
+    owners.retain(|owner| {
+        let is_new = known.insert(owner.clone());
+        if !is_new {
+            twice.push(owner["uid"].as_str().unwrap_or_default().to_owned());
+        }
+        is_new
+    });
+    let warning = || {
+        format!(
+            ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may \
+             reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            twice.join(", ")
+        )
+    };
+    (!twice.is_empty()).then(warning)
+}
+
+/// Brings an object into the server's form, and adds what it does not know to `flaws`.
+pub(super) fn formed(resource: &Resource, mut object: Value, flaws: &mut Vec<String>) -> Result<Value, Status> {
+    let formed = |of, value| form::form(of, value).map_err(|why| unhandled(resource.named(), &why));
+    if let Some(of) = resource.of {
+        let formed = formed(of, object)?;
+        flaws.extend(formed.unknown);
+        return Ok(formed.object);
+    }
+    // Of a custom object the metadata alone has a type here; the rest is for its schema.
+    if let (Some(of), Some(metadata)) = (types::named("meta/v1.ObjectMeta"), object.get_mut("metadata")) {
+        let formed = formed(of, metadata.take())?;
+        flaws.extend(formed.unknown.into_iter().map(|flaw| flaw.replacen("field \"", "field \"metadata.", 1)));
+        *metadata = formed.object;
+        // Here an empty list of owners is no wish to forget them.
+        if let Some(members) = metadata.as_object_mut()
+            && members.get("managedFields").is_some_and(|list| list.as_array().is_some_and(Vec::is_empty))
+        {
+            members.remove("managedFields");
+        }
+    }
+    if let Some(schema) = &resource.schema {
+        flaws.extend(schema::prune(schema, &mut object).into_iter().map(|path| format!("unknown field {path:?}")));
+        schema::default(schema, &mut object).map_err(|error| Status::failure(500, "", error.to_string()))?;
+    }
+    Ok(object)
+}
+
+/// What becomes of what the server does not know: the request is refused, its sender is warned, or nobody is told.
+pub(super) fn judge(of: (&str, &str), flaws: Vec<String>, options: &WriteOptions) -> Result<Vec<String>, Status> {
+    match options.validation {
+        Validation::Ignore => Ok(Vec::new()),
+        Validation::Strict if !flaws.is_empty() => {
+            Err(unhandled(of, &format!("strict decoding error: {}", flaws.join(", "))))
+        }
+        Validation::Strict | Validation::Warn => Ok(flaws),
+    }
+}
+
+/// Completes what an apply has made: its parts were checked against their type when they were merged.
+pub(super) fn complete(resource: &Resource, mut object: Value, options: &WriteOptions) -> Result<Value, Status> {
+    if let Some(schema) = &resource.schema {
+        schema::default(schema, &mut object).map_err(|error| Status::failure(500, "", error.to_string()))?;
+        return Ok(object);
+    }
+    receive(resource, Document { value: object, duplicates: Vec::new() }, options).map(|received| received.object)
+}

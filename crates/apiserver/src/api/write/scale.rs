@@ -1,0 +1,160 @@
+//! The `/scale` part of an object: its replicas, whatever the kind.
+
+use serde_json::{Value, json};
+
+use super::metadata::{metadata_mut, unhandled};
+use super::patch::of_patch;
+use super::prepare::{Ownership, Write};
+use super::receive::judge;
+use super::scale_owners::applied;
+use super::update::{Part, check_body, check_version, modify_as};
+use super::{Patch, Trust, WriteOptions};
+use crate::api::status::{Status, StatusCause};
+use crate::host::hub::Hub;
+use crate::kinds::form::{self, Formed};
+use crate::kinds::{Resource, Scale, types};
+use crate::storage::object::Key;
+use crate::wire::document::Document;
+
+/// Kind and version, as messages name them.
+const SCALE: (&str, &str) = ("Scale", "v1");
+
+/// What becomes of the replicas.
+#[derive(Debug, Clone)]
+pub(crate) enum ScaleChange {
+    /// The whole `Scale` object is replaced.
+    Replace(Document),
+    /// Parts of it are changed.
+    Patch(Patch),
+}
+
+/// The `Scale` of an object.
+pub(crate) fn scale_of(scale: &Scale, object: &Value) -> Value {
+    let metadata = &object["metadata"];
+    let mut shown = json!({
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {
+            "name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"],
+            "resourceVersion": metadata["resourceVersion"], "creationTimestamp": metadata["creationTimestamp"],
+        },
+        "spec": {"replicas": number(object, &scale.spec_replicas)},
+        "status": {"replicas": number(object, &scale.status_replicas)},
+    });
+    if let Some(selector) = scale.selector.as_ref().and_then(|path| object.pointer(path)) {
+        shown["status"]["selector"] = selector_text(selector).into();
+    }
+    // What is there none of is left out, as Go does.
+    formed(shown).map(|formed| formed.object).unwrap_or_default()
+}
+
+/// Changes the replicas of the object at `key`, and answers with its `Scale` and what its sender should be warned of.
+pub(crate) fn rescale(
+    hub: &Hub,
+    resource: &Resource,
+    key: &Key,
+    change: ScaleChange,
+    options: &WriteOptions,
+) -> Result<(Value, Vec<String>), Status> {
+    let Some(scale) = &resource.rules.scale else { return Err(Status::no_such_resource()) };
+    let applies = matches!(change, ScaleChange::Patch(Patch::Apply(_)));
+    let ownership = if applies { Ownership::Done } else { Ownership::Due };
+    let trusted = WriteOptions { trust: Trust::Host, ..options.clone() };
+    let mut warnings = Vec::new();
+    let outcome = modify_as(Write { hub, resource, key, part: Part::Scale, options, ownership }, |stored| {
+        let current = scale_of(scale, stored);
+        let (mut wanted, owners) = match &change {
+            ScaleChange::Replace(sent) => {
+                let (wanted, flaws) = received(sent.clone())?;
+                warnings = judge(SCALE, flaws, options)?;
+                (wanted, None)
+            }
+            ScaleChange::Patch(Patch::Apply(sent)) => {
+                let now = hub.clock.now_text();
+                let (wanted, owners) = applied(resource, scale, (stored, current), &sent.value, options, &now)?;
+                warnings = sent.judged(options)?;
+                (formed(wanted)?.object, Some(owners))
+            }
+            ScaleChange::Patch(patch) => {
+                let changed = patch.apply(&current, resource)?;
+                let refuse = |status: Status| of_patch("Scale", &changed.to_string(), status);
+                let sent = Document { value: changed.clone(), duplicates: patch.duplicates().to_vec() };
+                let (wanted, flaws) = received(sent).map_err(refuse)?;
+                warnings = judge(SCALE, flaws, options).map_err(refuse)?;
+                (wanted, None)
+            }
+        };
+        check_body(resource, key, &mut wanted)?;
+        check_version(resource, key, stored, &wanted, &trusted)?;
+        // None at all are written as nothing.
+        let replicas = number(&wanted, "/spec/replicas");
+        if replicas < 0 {
+            let why = format!("{replicas}: must be greater than or equal to 0");
+            let cause = StatusCause::invalid("spec.replicas", why);
+            return Err(Status::invalid("autoscaling", "Scale", key.name(), vec![cause]));
+        }
+        let mut updated = stored.clone();
+        put_at(&mut updated, &scale.spec_replicas, replicas.into());
+        if let Some(owners) = owners {
+            metadata_mut(&mut updated).insert("managedFields".into(), owners.into());
+        }
+        Ok(updated)
+    })?;
+    Ok((scale_of(scale, &outcome.value(resource)), warnings))
+}
+
+/// A `Scale` as it was sent, in the server's form, and what the server does not know of it.
+fn received(sent: Document) -> Result<(Value, Vec<String>), Status> {
+    let Document { value, duplicates: mut flaws } = sent;
+    let text = |member: &str| value[member].as_str().unwrap_or_default();
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
+    if !matches!(api_version, "" | "autoscaling/v1") {
+        return Err(Status::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version (autoscaling/v1)"
+        )));
+    }
+    if !matches!(kind, "" | "Scale") {
+        return Err(Status::bad_request(format!("{kind} in version \"v1\" cannot be handled as a Scale")));
+    }
+    let formed = formed(value)?;
+    flaws.extend(formed.unknown);
+    Ok((formed.object, flaws))
+}
+
+/// A `Scale` in the server's form.
+fn formed(sent: Value) -> Result<Formed, Status> {
+    let Some(of) = types::named("autoscaling/v1.Scale") else {
+        return Ok(Formed { object: sent, unknown: Vec::new() });
+    };
+    form::form(of, sent).map_err(|why| unhandled(SCALE, &why))
+}
+
+fn number(object: &Value, pointer: &str) -> i64 {
+    object.pointer(pointer).and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// Puts a value at a pointer, making the objects that lead to it.
+fn put_at(object: &mut Value, pointer: &str, value: Value) {
+    let mut place = object;
+    for step in pointer.trim_start_matches('/').split('/') {
+        if !place.is_object() {
+            *place = json!({});
+        }
+        place = &mut place[step];
+    }
+    *place = value;
+}
+
+/// A selector as text, be it written as such or as labels to match.
+fn selector_text(selector: &Value) -> String {
+    let labels = selector.get("matchLabels").unwrap_or(selector);
+    match (selector.as_str(), labels.as_object()) {
+        (Some(text), _) => text.to_owned(),
+        (None, Some(labels)) => {
+            let pairs: Vec<String> =
+                labels.iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?))).collect();
+            pairs.join(",")
+        }
+        (None, None) => String::new(),
+    }
+}

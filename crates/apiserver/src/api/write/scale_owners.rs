@@ -1,0 +1,95 @@
+//! Apply on `/scale`: who owns the number of replicas, told in the terms of a `Scale` and of the object it is of.
+
+use serde_json::{Value, json};
+
+use super::WriteOptions;
+use super::ownership::{refused, take};
+use crate::api::status::Status;
+use crate::fields::apply::{Force, apply};
+use crate::fields::filter::Filter;
+use crate::fields::request::Request;
+use crate::kinds::schema::Place;
+use crate::kinds::{Resource, Scale, form, types};
+
+const API_VERSION: &str = "autoscaling/v1";
+
+/// What a manager makes of the `Scale` of an object by saying what it wants, and the owners of the object's fields then.
+pub(super) fn applied(
+    resource: &Resource,
+    scale: &Scale,
+    (stored, mut current): (&Value, Value),
+    sent: &Value,
+    options: &WriteOptions,
+    now: &str,
+) -> Result<(Value, Vec<Value>), Status> {
+    let Some(of) = types::named("autoscaling/v1.Scale") else { return Err(Status::method_not_allowed()) };
+    let path: Vec<String> = scale.spec_replicas.split('/').skip(1).map(|step| format!("f:{step}")).collect();
+    // What the host put there as it is may be anything.
+    let entries =
+        stored["metadata"]["managedFields"].as_array().into_iter().flatten().filter(|entry| entry.is_object());
+    let entries: Vec<Value> = entries.cloned().collect();
+    current["metadata"]["managedFields"] = entries.iter().filter_map(|entry| of_scale(entry, &path)).collect();
+    let mut empty = form::zero_of(of);
+    empty["apiVersion"] = API_VERSION.into();
+    empty["kind"] = "Scale".into();
+    let request = Request {
+        schema: Place::of(of),
+        api_version: API_VERSION,
+        kind: "Scale",
+        subresource: "scale",
+        manager: &options.manager,
+        filter: &Filter::Everything,
+        now,
+    };
+    let force = if options.force { Force::Yes } else { Force::No };
+    let mut wanted = apply(&request, &empty, &current, sent, force).map_err(refused)?;
+    let scaled = wanted["metadata"]["managedFields"].take();
+    let owners = of_object(resource, entries, scaled.as_array().cloned().unwrap_or_default(), &path);
+    Ok((wanted, owners))
+}
+
+/// An entry of the object as one of its `Scale`, if it is about the replicas.
+fn of_scale(entry: &Value, path: &[String]) -> Option<Value> {
+    let mut fields = entry["fieldsV1"].clone();
+    if !take(&mut fields, path) {
+        return None;
+    }
+    let mut shown = entry.clone();
+    shown["apiVersion"] = API_VERSION.into();
+    shown["fieldsV1"] = json!({"f:spec": {"f:replicas": {}}});
+    Some(shown)
+}
+
+/// The entries of the object, with the replicas where the `Scale` now has them.
+fn of_object(resource: &Resource, entries: Vec<Value>, mut scaled: Vec<Value>, path: &[String]) -> Vec<Value> {
+    scaled.retain_mut(|entry| take(&mut entry["fieldsV1"], &["f:spec".into(), "f:replicas".into()]));
+    let same = |one: &Value, other: &Value| {
+        ["manager", "operation", "subresource"].iter().all(|member| one[member] == other[member])
+    };
+    let mut kept = Vec::new();
+    for mut entry in entries {
+        let own = scaled.iter().position(|other| entry["operation"] == "Apply" && same(other, &entry));
+        match own {
+            // An applier is the same whatever the version; it owns them where it did.
+            Some(at) if of_scale(&entry, path).is_some() => drop(scaled.remove(at)),
+            _ => drop(take(&mut entry["fieldsV1"], path)),
+        }
+        if entry["fieldsV1"].as_object().is_some_and(|fields| !fields.is_empty()) {
+            kept.push(entry);
+        }
+    }
+    let fields = path.iter().rev().fold(json!({}), |below, step| json!({ step.as_str(): below }));
+    let mut owners: Vec<Value> = scaled
+        .into_iter()
+        .map(|mut entry| {
+            entry["apiVersion"] = resource.api_version().into();
+            entry["fieldsV1"] = fields.clone();
+            entry.as_object_mut().map(|entry| entry.remove("time"));
+            entry
+        })
+        .collect();
+    owners.append(&mut kept);
+    // Appliers come first, and those without a time before those with one.
+    owners.sort_by_key(|entry| (entry["operation"] != "Apply", !entry["time"].is_null()));
+    owners
+}

@@ -1,0 +1,217 @@
+//! Replaces an object, or a part of it.
+
+use serde_json::Value;
+use std::sync::Arc;
+
+use super::create::create;
+use super::metadata::{finalizers, fix_namespace, metadata_text};
+use super::prepare::{Ownership, Write};
+use super::{Outcome, Trust, WriteOptions, after_removal, follow_up};
+use crate::api::status::{Status, StatusCause};
+use crate::host::hub::Hub;
+use crate::kinds::Resource;
+use crate::storage::object::{Key, StoredObject};
+
+/// The part of an object that a write may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Everything but status, where status has a path of its own.
+    Main,
+    /// Status, and of some kinds a little of the metadata.
+    Status,
+    /// Nothing but the finalizers of a namespace's content.
+    Finalize,
+    /// Nothing but the number of replicas.
+    Scale,
+}
+
+impl Part {
+    /// Its name in the path.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Main => None,
+            Self::Status => Some("status"),
+            Self::Finalize => Some("finalize"),
+            Self::Scale => Some("scale"),
+        }
+    }
+}
+
+/// Replaces the object at `key` by `object`, or a part of it.
+pub(crate) fn update(
+    hub: &Hub,
+    resource: &Resource,
+    key: &Key,
+    mut object: Value,
+    part: Part,
+    options: &WriteOptions,
+) -> Result<Outcome, Status> {
+    check_body(resource, key, &mut object)?;
+    let creates = resource.rules.create_on_update && part == Part::Main;
+    loop {
+        let changed = modify(hub, resource, key, part, options, |stored| {
+            check_version(resource, key, stored, &object, options)?;
+            Ok(object.clone())
+        });
+        match changed {
+            Err(status) if status.code == 404 && creates => {}
+            outcome => return outcome,
+        }
+        check_uid(resource, key, "", &object)?;
+        let mut fresh = object.clone();
+        if let Some(metadata) = fresh["metadata"].as_object_mut() {
+            metadata.remove("resourceVersion");
+        }
+        match create(hub, resource, key.namespace(), fresh, options) {
+            // Somebody else was faster: now there is something to update.
+            Err(status) if status.reason == "AlreadyExists" => options.check_time()?,
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Checks that a body is for this object, and fills in what it may leave out.
+pub(super) fn check_body(resource: &Resource, key: &Key, object: &mut Value) -> Result<(), Status> {
+    fix_namespace(resource, key.namespace(), object)?;
+    let named = metadata_text(object, "name");
+    if named.is_empty() {
+        object["metadata"]["name"] = key.name().into();
+    } else if named != key.name() {
+        let message = format!("the name of the object ({named}) does not match the name on the URL ({})", key.name());
+        return Err(Status::bad_request(message));
+    }
+    Ok(())
+}
+
+/// Reads an object, lets `change` make the next one of it, and stores that; all over again if somebody else wrote meanwhile.
+///
+/// Nothing is held while `change` works: what takes long holds up nobody, and loses to those who are quicker until its time is over. A
+/// change that changes nothing keeps the version and makes no event.
+pub(super) fn modify(
+    hub: &Hub,
+    resource: &Resource,
+    key: &Key,
+    part: Part,
+    options: &WriteOptions,
+    change: impl FnMut(&Value) -> Result<Value, Status>,
+) -> Result<Outcome, Status> {
+    modify_as(Write { hub, resource, key, part, options, ownership: Ownership::Due }, change)
+}
+
+/// The same, where it may already be written down who set what.
+pub(super) fn modify_as(
+    write: Write<'_>,
+    mut change: impl FnMut(&Value) -> Result<Value, Status>,
+) -> Result<Outcome, Status> {
+    let Write { hub, resource, key, options, .. } = write;
+    loop {
+        let stored = hub.storage.lock().object(resource, key);
+        let Some(stored) = stored else { return Err(Status::not_found(resource, key.name())) };
+        let before = stored.value_as(resource);
+        let (after, _giving) = write.prepare_changed(&before, change(&before)?)?;
+        if let Some(outcome) = replace(hub, resource, &stored, &before, after, options)? {
+            return Ok(outcome);
+        }
+        options.check_time()?;
+    }
+}
+
+/// Puts the next state of an object in place of the one it was made of; `None` if that is no longer the current one.
+fn replace(
+    hub: &Hub,
+    resource: &Resource,
+    stored: &Arc<StoredObject>,
+    before: &Value,
+    mut after: Value,
+    options: &WriteOptions,
+) -> Result<Option<Outcome>, Status> {
+    let key = &stored.key;
+    let mut state = hub.storage.lock();
+    state.check_current(resource)?;
+    if !state.object(resource, key).is_some_and(|current| Arc::ptr_eq(&current, stored)) {
+        return Ok(None);
+    }
+    if is_last_release(resource, before, &after) && !options.dry_run {
+        let event = hub.storage.commit(&mut state, resource, key, None);
+        after["metadata"]["resourceVersion"] = event.revision.to_string().into();
+        after_removal(hub, &mut state, resource, key);
+        follow_up(hub, &mut state, resource, key, options.trust);
+        return Ok(Some(Outcome::Shown { object: after, created: false }));
+    }
+    if after == *before {
+        return Ok(Some(Outcome::Stored { object: stored.clone(), created: false }));
+    }
+    if options.dry_run {
+        return Ok(Some(Outcome::Shown { object: after, created: false }));
+    }
+    let event = hub.storage.commit(&mut state, resource, key, Some(&after));
+    follow_up(hub, &mut state, resource, key, options.trust);
+    Ok(Some(match &event.after {
+        Some(stored) => Outcome::Stored { object: stored.clone(), created: false },
+        None => Outcome::Shown { object: after, created: false },
+    }))
+}
+
+/// Whether an update lets go of an object that only waited to be deleted.
+fn is_last_release(resource: &Resource, before: &Value, after: &Value) -> bool {
+    let metadata = &before["metadata"];
+    let deleting =
+        !metadata["deletionTimestamp"].is_null() && metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0;
+    let content_held = resource.id == "namespaces"
+        && after["spec"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
+    deleting && finalizers(after).is_empty() && !content_held
+}
+
+/// Compares the version and uid a client based its update on with what is stored.
+pub(super) fn check_version(
+    resource: &Resource,
+    key: &Key,
+    stored: &Value,
+    updated: &Value,
+    options: &WriteOptions,
+) -> Result<(), Status> {
+    check_uid(resource, key, metadata_text(stored, "uid"), updated)?;
+    let version = metadata_text(updated, "resourceVersion");
+    if version.is_empty() || version == "0" {
+        if resource.rules.version_required && options.trust == Trust::Client {
+            let cause = StatusCause::invalid("metadata.resourceVersion", "0: must be specified for an update");
+            // The plural, where every other refusal names the kind.
+            return Err(Status::invalid(&resource.group, &resource.plural, key.name(), vec![cause]));
+        }
+        return Ok(());
+    }
+    if version == metadata_text(stored, "resourceVersion") {
+        return Ok(());
+    }
+    Err(Status::modified_meanwhile(resource, key.name()))
+}
+
+/// Compares the uid a client based its update on with what is stored; nothing stored has an empty one.
+fn check_uid(resource: &Resource, key: &Key, stored: &str, updated: &Value) -> Result<(), Status> {
+    let uid = metadata_text(updated, "uid");
+    if uid.is_empty() || uid == stored {
+        return Ok(());
+    }
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: /registry/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+         Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}",
+        folder(resource),
+        key.as_str()
+    );
+    Err(Status::conflict(resource, key.name(), &why))
+}
+
+/// Where a real server keeps objects of this resource, as its messages show.
+fn folder(resource: &Resource) -> String {
+    match resource.id.as_str() {
+        "services" => "services/specs".to_owned(),
+        "endpoints" => "services/endpoints".to_owned(),
+        "nodes" => "minions".to_owned(),
+        "replicationcontrollers" => "controllers".to_owned(),
+        "ingresses.networking.k8s.io" => "ingress".to_owned(),
+        _ if resource.rules.custom || resource.group == "apiextensions.k8s.io" => {
+            format!("{}/{}", resource.group, resource.plural)
+        }
+        _ => resource.plural.clone(),
+    }
+}

@@ -1,0 +1,99 @@
+//! Who may control a server: whoever knows the token, and no page in a browser.
+
+use http::request::Parts;
+use http::uri::Authority;
+use http::{Method, header};
+use std::net::{IpAddr, SocketAddr};
+
+use crate::api::status::Status;
+use crate::wire::auth;
+use crate::wire::reply::JSON;
+
+/// Lets requests in, or does not.
+#[derive(Debug)]
+pub(super) struct Guard {
+    pub(super) token: String,
+    /// Where the server listens.
+    pub(super) address: SocketAddr,
+}
+
+impl Guard {
+    /// Refuses a request without the token, and whatever a page in a browser could send without being allowed to first.
+    pub(super) fn check(&self, parts: &Parts) -> Result<(), Status> {
+        if parts.headers.contains_key(header::ORIGIN) {
+            return Err(Status::failure(403, "Forbidden", "pages in a browser may not control the server"));
+        }
+        if !self.is_meant(parts) {
+            let message = "the host of the request is neither the address of the server nor localhost";
+            return Err(Status::failure(403, "Forbidden", message));
+        }
+        if !auth::knows(&self.token, parts) {
+            return Err(auth::unauthorized());
+        }
+        // A form can be posted to any address; what says that it is JSON needs leave first, as every DELETE does.
+        if parts.method == Method::POST && !is_json(parts) {
+            let message = format!("the body of the request must be of type {JSON}");
+            return Err(Status::failure(415, "UnsupportedMediaType", message));
+        }
+        Ok(())
+    }
+
+    /// Whether a request is for this server by an address of its own: a name may lead here because a stranger's name
+    /// service says so.
+    fn is_meant(&self, parts: &Parts) -> bool {
+        let named = parts.headers.get_all(header::HOST).iter();
+        let named = named.map(|value| value.to_str().ok().and_then(|text| text.parse::<Authority>().ok()));
+        let mut hosts = named.chain(parts.uri.authority().cloned().map(Some)).peekable();
+        hosts.peek().is_some() && hosts.all(|host| host.is_some_and(|host| self.is_own(host.host())))
+    }
+
+    fn is_own(&self, host: &str) -> bool {
+        if host.eq_ignore_ascii_case("localhost") {
+            return true;
+        }
+        let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let own = self.address.ip().to_canonical();
+        literal.parse::<IpAddr>().map(|found| found.to_canonical()).is_ok_and(|found| {
+            // Who listens everywhere has more addresses than can be told; none of them is a name.
+            found.is_loopback() || found == own || own.is_unspecified()
+        })
+    }
+}
+
+fn is_json(parts: &Parts) -> bool {
+    let value = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().is_some_and(|media_type| media_type.trim().eq_ignore_ascii_case(JSON))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::Request;
+
+    fn check(listens_on: &str, uri: &str, host: Option<&str>, expected: bool) {
+        let guard = Guard { token: "t".to_owned(), address: listens_on.parse().unwrap() };
+        let mut request = Request::get(uri);
+        if let Some(host) = host {
+            request = request.header("host", host);
+        }
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        assert_eq!(guard.is_meant(&parts), expected, "{uri} {host:?} on {listens_on}");
+    }
+
+    #[test]
+    fn hosts_are_own_addresses() {
+        for host in ["localhost", "LocalHost:80", "127.0.0.1", "127.8.0.1:4711", "[::1]:80", "10.0.0.7:80"] {
+            check("10.0.0.7:80", "/", Some(host), true);
+        }
+        for host in ["10.0.0.8", "evil.example.com", "127.0.0.1.example.com", "", "a b"] {
+            check("10.0.0.7:80", "/", Some(host), false);
+        }
+        check("10.0.0.7:80", "/", None, false);
+        // HTTP/2 names the host in the URI; where both are named, both count.
+        check("[::1]:80", "http://localhost/", None, true);
+        check("[::1]:80", "http://evil.example.com/", None, false);
+        check("[::1]:80", "http://localhost/", Some("evil.example.com"), false);
+        check("0.0.0.0:80", "/", Some("10.0.0.8"), true);
+        check("0.0.0.0:80", "/", Some("evil.example.com"), false);
+    }
+}

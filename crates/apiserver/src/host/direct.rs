@@ -1,0 +1,210 @@
+//! Reads and writes from within the process, with no HTTP and no waiting: for tests and simulations.
+
+use serde_json::Value;
+use std::sync::Arc;
+
+use crate::api::status::Status;
+use crate::api::write::{self, DeleteOptions, Part, Patch, Trust, WriteOptions, receive};
+use crate::host::server::ApiServer;
+use crate::kinds::Resource;
+use crate::storage::object::Key;
+use crate::wire::document::Document;
+
+/// Direct access. A resource is named by its plural (`pods`), or with its group (`widgets.demo.example.com`).
+///
+/// Direct writes are trusted: they may set status, a create makes the namespace that it needs, and `kind` and `apiVersion`
+/// may be left out of custom objects too. Everything else is as over HTTP: versions, uids, generations, conflicts, and no event for a
+/// write that changes nothing.
+impl ApiServer {
+    /// Creates an object and returns it as stored.
+    ///
+    /// A namespace that is missing is made first, by a write of its own, as a user would have made it: everybody sees it.
+    /// Clients over HTTP get 404 instead, as from a real server.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use serde_json::json;
+    /// let server = ApiServer::new();
+    /// let before = server.revision();
+    /// let map = server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}})).unwrap();
+    /// assert_eq!(map["kind"], "ConfigMap");
+    /// assert_eq!(server.get("namespaces", None, "web").unwrap()["status"]["phase"], "Active");
+    /// assert_eq!(server.revision(), before + 2);
+    /// let again = server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}}));
+    /// assert_eq!(again.unwrap_err().code, 409);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The status an API server would answer with: the name is taken, the namespace is being deleted, or the object is no
+    /// object of this kind.
+    pub fn create(&self, resource: &str, namespace: Option<&str>, object: Value) -> Result<Value, Status> {
+        let resource = self.resource(resource)?;
+        let options = WriteOptions::host();
+        let object = receive(&resource, plain(object), &options)?.object;
+        write::create(&self.hub, &resource, namespace, object, &options).map(|outcome| outcome.value(&resource))
+    }
+
+    /// Replaces an object, by the name in its metadata, and returns it as stored. A `resourceVersion` in it must be the
+    /// stored one; without one it replaces whatever is there.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use serde_json::json;
+    /// let server = ApiServer::new();
+    /// let mut node = server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap();
+    /// node["spec"] = json!({"unschedulable": true});
+    /// server.update("nodes", None, node.clone()).unwrap();
+    /// assert_eq!(server.update("nodes", None, node).unwrap_err().code, 409); // Its version is an old one.
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The status an API server would answer with: it is missing, or its version is another.
+    pub fn update(&self, resource: &str, namespace: Option<&str>, object: Value) -> Result<Value, Status> {
+        let resource = self.resource(resource)?;
+        let options = WriteOptions::host();
+        let object = receive(&resource, plain(object), &options)?.object;
+        let key = key(&resource, namespace, object["metadata"]["name"].as_str().unwrap_or_default());
+        write::update(&self.hub, &resource, &key, object, Part::Main, &options).map(|outcome| outcome.value(&resource))
+    }
+
+    /// Stores an object as it is, in place of the one of its name: nothing is checked, filled in or kept but its name, uid and creation.
+    ///
+    /// This is for tests of what clients make of objects that they cannot read. What is written in any other way fits its type.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use serde_json::json;
+    /// let server = ApiServer::new();
+    /// let odd = json!({"metadata": {"name": "odd"}, "data": {"a number": 5}});
+    /// assert_eq!(server.create("configmaps", Some("default"), odd.clone()).unwrap_err().code, 400);
+    /// assert_eq!(server.put_as_is("configmaps", Some("default"), odd).unwrap()["data"]["a number"], 5);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// There is no such resource, or the object has no name.
+    pub fn put_as_is(&self, resource: &str, namespace: Option<&str>, object: Value) -> Result<Value, Status> {
+        let resource = self.resource(resource)?;
+        let key = key(&resource, namespace, object["metadata"]["name"].as_str().unwrap_or_default());
+        write::put_as_is(&self.hub, &resource, &key, object).map(|outcome| outcome.value(&resource))
+    }
+
+    /// Lays a JSON merge patch over an object and returns it as stored; null removes a member.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use serde_json::json;
+    /// let server = ApiServer::new();
+    /// server.create("nodes", None, json!({"metadata": {"name": "n", "labels": {"a": "1"}}})).unwrap();
+    /// let node = server.patch("nodes", None, "n", json!({"metadata": {"labels": {"a": null, "b": "2"}}})).unwrap();
+    /// assert_eq!(node["metadata"]["labels"], json!({"b": "2"}));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The status an API server would answer with: it is missing, or the patch makes something else of it.
+    pub fn patch(&self, resource: &str, namespace: Option<&str>, name: &str, merge: Value) -> Result<Value, Status> {
+        self.patch_with(resource, namespace, name, |_| merge.clone())
+    }
+
+    /// Lays a JSON merge patch over an object that is made for what the object is at that moment: nobody writes in between. It is made
+    /// again if somebody did.
+    pub(crate) fn patch_with(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        name: &str,
+        merge: impl Fn(&Value) -> Value,
+    ) -> Result<Value, Status> {
+        let resource = self.resource(resource)?;
+        let key = key(&resource, namespace, name);
+        let change = |stored: &Value| Patch::Merge(merge(stored).into()).apply(stored, &resource);
+        write::patch_with(&self.hub, &resource, &key, &WriteOptions::host(), change)
+            .map(|outcome| outcome.value(&resource))
+    }
+
+    /// Deletes an object at once, unless finalizers hold it, and returns what the API server answers with.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use serde_json::json;
+    /// let server = ApiServer::new();
+    /// server.create("nodes", None, json!({"metadata": {"name": "n", "finalizers": ["example.com/hold"]}})).unwrap();
+    /// assert!(server.delete("nodes", None, "n").unwrap()["metadata"]["deletionTimestamp"].is_string());
+    /// server.patch("nodes", None, "n", json!({"metadata": {"finalizers": null}})).unwrap();
+    /// assert_eq!(server.get("nodes", None, "n").unwrap_err().code, 404);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The status an API server would answer with: it is missing.
+    pub fn delete(&self, resource: &str, namespace: Option<&str>, name: &str) -> Result<Value, Status> {
+        let resource = self.resource(resource)?;
+        let options = DeleteOptions { trust: Trust::Host, ..DeleteOptions::default() };
+        let key = key(&resource, namespace, name);
+        write::delete(&self.hub, &resource, &key, &options).map(|outcome| outcome.value(&resource))
+    }
+
+    /// Reads an object.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    ///
+    /// let server = ApiServer::new();
+    /// assert_eq!(server.get("namespaces", None, "default").unwrap()["status"]["phase"], "Active");
+    /// assert_eq!(server.get("namespaces", None, "nowhere").unwrap_err().reason, "NotFound");
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The status an API server would answer with: it is missing.
+    pub fn get(&self, resource: &str, namespace: Option<&str>, name: &str) -> Result<Value, Status> {
+        let resource = self.resource(resource)?;
+        let found = self.hub.storage.lock().object(&resource, &key(&resource, namespace, name));
+        found.map(|object| object.value_as(&resource)).ok_or_else(|| Status::not_found(&resource, name))
+    }
+
+    /// All objects of a resource in all namespaces, in the order of a list, and the revision they show.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    ///
+    /// let server = ApiServer::new();
+    /// let (revision, namespaces) = server.list("namespaces").unwrap();
+    /// assert_eq!((revision, namespaces.len()), (server.revision(), 4));
+    /// assert_eq!(namespaces[0]["metadata"]["name"], "default");
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// There is no such resource.
+    pub fn list(&self, resource: &str) -> Result<(u64, Vec<Value>), Status> {
+        let resource = self.resource(resource)?;
+        let (revision, objects) = {
+            let mut state = self.hub.storage.lock();
+            (state.revision, state.collection(&resource).objects().clone())
+        };
+        Ok((revision, objects.values().map(|object| object.value_as(&resource)).collect()))
+    }
+
+    /// Asks a pod to stop, as its owner does: it is marked, and stays until it is deleted once more.
+    pub(crate) fn stop_pod(&self, namespace: &str, name: &str) -> Option<()> {
+        let pods = self.resource("pods").ok()?;
+        let options = DeleteOptions { grace_period: Some(30), ..DeleteOptions::default() };
+        write::delete(&self.hub, &pods, &key(&pods, Some(namespace), name), &options).ok().map(|_| ())
+    }
+
+    fn resource(&self, name: &str) -> Result<Arc<Resource>, Status> {
+        self.hub.storage.lock().catalog.named(name).cloned().ok_or_else(Status::no_such_resource)
+    }
+}
+
+fn plain(value: Value) -> Document {
+    Document { value, duplicates: Vec::new() }
+}
+
+fn key(resource: &Resource, namespace: Option<&str>, name: &str) -> Key {
+    Key::new(namespace.filter(|_| resource.namespaced), name)
+}

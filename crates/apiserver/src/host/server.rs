@@ -1,0 +1,300 @@
+//! The handle of a server.
+
+use http::{Request, header};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tower::ServiceExt;
+
+use crate::fault::Faults;
+use crate::host::builder::ApiServerBuilder;
+use crate::host::hub::Hub;
+use crate::host::journal::RequestRecord;
+use crate::kinds::Resource;
+use crate::storage::state::State;
+use crate::wire::auth;
+
+/// A Kubernetes-compatible API server in memory.
+///
+/// A clone is another handle of the same server. It is a [`tower::Service`] in process, can be listened to over HTTP
+/// with [`serve`](Self::serve), and can be read and written directly.
+///
+/// ```
+/// use kube_embedded_apiserver::ApiServer;
+/// use serde_json::json;
+///
+/// let server = ApiServer::new();
+/// server.create("configmaps", Some("default"), json!({"metadata": {"name": "a"}})).unwrap();
+/// let (revision, items) = server.clone().list("configmaps").unwrap();
+/// assert_eq!((revision, items.len()), (server.revision(), 1));
+/// ```
+#[derive(Debug, Clone)]
+pub struct ApiServer {
+    pub(crate) hub: Arc<Hub>,
+}
+
+/// The whole state of a server at one instant, kept by [`ApiServer::save`].
+#[derive(Debug, Clone)]
+pub struct Saved(State);
+
+/// What becomes of history when a server restarts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum History {
+    /// Watches go on from where they were.
+    Kept,
+    /// Watches from before the restart get 410.
+    Lost,
+}
+
+impl Default for ApiServer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ApiServer {
+    /// A server with default settings.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// Configures a server.
+    pub fn builder() -> ApiServerBuilder {
+        ApiServerBuilder::default()
+    }
+
+    pub(crate) fn from_hub(hub: Arc<Hub>) -> Self {
+        Self { hub }
+    }
+
+    /// A client of this server, in process: no port, no task but the client's own. Its default namespace is `default`,
+    /// and it knows the token.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use k8s_openapi::api::core::v1::Namespace;
+    /// # use kube_client::api::Api;
+    /// let namespaces: Api<Namespace> = Api::all(ApiServer::new().client());
+    /// assert!(namespaces.get("kube-system").await.is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime, which the client needs.
+    #[must_use]
+    pub fn client(&self) -> kube_client::Client {
+        let authorization = self.hub.settings.token.as_deref().and_then(auth::header);
+        let service = self.clone().map_request(move |mut request: Request<kube_client::client::Body>| {
+            if let Some(authorization) = &authorization {
+                request.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
+            }
+            request
+        });
+        kube_client::Client::new(service, "default")
+    }
+
+    /// The revision of the last write to any resource.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use serde_json::json;
+    /// let server = ApiServer::new();
+    /// let before = server.revision();
+    /// server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap();
+    /// assert_eq!(server.revision(), before + 1);
+    /// ```
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.hub.storage.revision()
+    }
+
+    /// Forgets all history up to now, and puts it on the record of faults: watches and exact lists from before get 410, open watches go on.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use k8s_openapi::api::core::v1::Node;
+    /// # use kube_client::api::{Api, ListParams};
+    /// # use serde_json::json;
+    /// let server = ApiServer::new();
+    /// let old = ListParams::default().at(&server.revision().to_string()).matching(kube_client::api::VersionMatch::Exact);
+    /// server.create("nodes", None, json!({"metadata": {"name": "n"}}))?;
+    /// let nodes: Api<Node> = Api::all(server.client());
+    /// assert!(nodes.list(&old).await?.items.is_empty());
+    /// server.compact();
+    /// assert!(nodes.list(&old).await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn compact(&self) {
+        self.hub.faults.record_server("compact");
+        self.hub.storage.compact();
+    }
+
+    /// Cuts every open watch, as a reset connection would.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use futures_util::{StreamExt, TryStreamExt};
+    /// # use k8s_openapi::api::core::v1::Node;
+    /// # use kube_client::api::{Api, WatchParams};
+    /// let server = ApiServer::new();
+    /// let nodes: Api<Node> = Api::all(server.client());
+    /// let mut events = nodes.watch(&WatchParams::default(), &server.revision().to_string()).await?.boxed();
+    /// server.disconnect_watches();
+    /// assert!(events.try_next().await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn disconnect_watches(&self) {
+        self.hub.faults.record_server("disconnect");
+        self.hub.storage.disconnect();
+    }
+
+    /// How many watches are open now.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use futures_util::{StreamExt, TryStreamExt};
+    /// # use k8s_openapi::api::core::v1::Node;
+    /// # use kube_client::api::{Api, WatchParams};
+    /// let server = ApiServer::new();
+    /// let nodes: Api<Node> = Api::all(server.client());
+    /// let events = nodes.watch(&WatchParams::default(), &server.revision().to_string()).await?.boxed();
+    /// assert_eq!(server.open_watches(), 1);
+    /// drop(events);
+    /// assert_eq!(server.open_watches(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn open_watches(&self) -> usize {
+        self.hub.open_watches.load(Ordering::Relaxed)
+    }
+
+    /// Keeps the state as it is, to go back to it later.
+    #[must_use]
+    pub fn save(&self) -> Saved {
+        Saved(self.hub.storage.lock().clone())
+    }
+
+    /// Goes back to a state that was kept, as a cluster restored from a backup does: the revision goes back too, and
+    /// every open watch is cut.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use serde_json::json;
+    /// let server = ApiServer::new();
+    /// let (before, saved) = (server.revision(), server.save());
+    /// server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap();
+    /// server.restore(&saved);
+    /// assert!(server.get("nodes", None, "n").is_err());
+    /// assert_eq!((server.revision(), server.faults().count("restore")), (before, 1));
+    /// ```
+    pub fn restore(&self, saved: &Saved) {
+        self.hub.faults.record_server("restore");
+        self.hub.storage.replace(saved.0.clone());
+    }
+
+    /// Restarts the server: objects and revision stay, every open watch is cut, and history stays or not.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::{ApiServer, History};
+    /// # use futures_util::{StreamExt, TryStreamExt};
+    /// # use k8s_openapi::api::core::v1::Node;
+    /// # use kube_client::api::{Api, WatchEvent, WatchParams};
+    /// # use serde_json::json;
+    /// let server = ApiServer::new();
+    /// let old = server.revision().to_string();
+    /// server.create("nodes", None, json!({"metadata": {"name": "n"}}))?;
+    /// server.restart(History::Lost);
+    /// let nodes: Api<Node> = Api::all(server.client());
+    /// let mut events = nodes.watch(&WatchParams::default(), &old).await?.boxed();
+    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Error(status)) if status.code == 410));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn restart(&self, history: History) {
+        self.hub.faults.record_server("restart");
+        if history == History::Lost {
+            self.hub.storage.compact();
+        }
+        self.hub.storage.disconnect();
+    }
+
+    /// Makes the clock of the server wrong by so many seconds, from now on, as timestamps of objects show.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use serde_json::json;
+    /// let server = ApiServer::builder().seed(1).build();
+    /// server.set_clock_skew(-3600);
+    /// let node = server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap();
+    /// assert_eq!(node["metadata"]["creationTimestamp"], "2025-12-31T23:00:00Z");
+    /// ```
+    pub fn set_clock_skew(&self, seconds: i64) {
+        self.hub.faults.record_server("clock_skew");
+        self.hub.clock.set_skew(seconds);
+    }
+
+    /// The faults that are, and were, injected.
+    #[must_use]
+    pub fn faults(&self) -> &Faults {
+        &self.hub.faults
+    }
+
+    /// The requests so far, in the order they came: the last 100,000, or fewer where their paths and queries hold more
+    /// than 64 MiB.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::{AnsweredFrom, ApiServer, Verb};
+    /// # use k8s_openapi::api::core::v1::Node;
+    /// # use kube_client::api::{Api, ListParams};
+    /// let server = ApiServer::new();
+    /// let nodes: Api<Node> = Api::all(server.client());
+    /// nodes.list(&ListParams::default().limit(5)).await?;
+    /// let record = &server.requests()[0];
+    /// assert_eq!((record.verb, record.resource.as_str(), record.status), (Verb::List, "nodes", Some(200)));
+    /// assert_eq!(record.answered_from, Some(AnsweredFrom::Cache));
+    /// server.clear_requests();
+    /// assert!(server.requests().is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn requests(&self) -> Vec<RequestRecord> {
+        self.hub.journal.records()
+    }
+
+    /// Forgets the requests so far.
+    pub fn clear_requests(&self) {
+        self.hub.journal.clear();
+    }
+
+    /// The resources the server offers now.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    ///
+    /// let resources = ApiServer::new().resources();
+    /// let deployments = resources.iter().find(|resource| resource.kind() == "Deployment").unwrap();
+    /// assert_eq!((deployments.id(), deployments.is_namespaced()), ("deployments.apps", true));
+    /// ```
+    #[must_use]
+    pub fn resources(&self) -> Vec<Arc<Resource>> {
+        self.hub.storage.lock().catalog.iter().cloned().collect()
+    }
+}

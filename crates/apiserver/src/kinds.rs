@@ -1,0 +1,22 @@
+//! What the server knows of the kinds it serves: their names and paths, the types of their members, and the rules in which they differ.
+
+mod catalog;
+mod resource;
+mod table;
+mod field;
+mod flaws;
+mod autoscaler;
+pub(crate) mod types;
+pub(crate) mod form;
+pub(crate) mod rules;
+pub(crate) mod defaulting;
+pub(crate) mod schema;
+pub(crate) mod quantity;
+pub(crate) mod moment;
+
+pub use resource::Resource;
+
+pub(crate) use catalog::{Catalog, is_built_in};
+pub(crate) use field::{Field, UnknownField};
+pub(crate) use flaws::Flaws;
+pub(crate) use resource::{Conversion, Scale, View, group_version, storage_id};

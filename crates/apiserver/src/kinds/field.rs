@@ -1,0 +1,69 @@
+//! The fields of an object that a field selector may ask for.
+
+use serde_json::Value;
+
+/// One selectable field: the label a selector uses, and where its value is read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Field {
+    pub(crate) label: String,
+    /// Paths tried in order; the first that holds a value wins.
+    paths: Vec<String>,
+    /// What a missing field reads as.
+    missing: &'static str,
+}
+
+/// How an unknown field selector is refused; the API server has three forms.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum UnknownField {
+    /// `"spec.foo" is not a known field selector: only "metadata.name", "metadata.namespace"`
+    #[default]
+    Known,
+    /// `field label not supported: spec.foo`
+    Label,
+    /// `field label "spec.foo" not supported for Job`
+    ForKind,
+}
+
+impl Field {
+    /// The field at the dotted path, under that label.
+    pub(crate) fn at(path: &str) -> Self {
+        Self { label: path.to_owned(), paths: vec![path.to_owned()], missing: "" }
+    }
+
+    /// Reads a row of the table of kinds: `label`, `label=path|path` or `label:missing`.
+    pub(crate) fn parse(row: &'static str) -> Self {
+        let (row, missing) = row.split_once(':').unwrap_or((row, ""));
+        let (label, paths) = row.split_once('=').unwrap_or((row, row));
+        Self { label: label.to_owned(), paths: paths.split('|').map(str::to_owned).collect(), missing }
+    }
+
+    /// The value a selector compares with.
+    pub(crate) fn read(&self, object: &Value) -> Box<str> {
+        self.paths
+            .iter()
+            .filter_map(|path| path.split('.').try_fold(object, |value, step| value.get(step)))
+            .find_map(|value| match value {
+                Value::String(text) if text.is_empty() => None,
+                Value::String(text) => Some(text.as_str().into()),
+                Value::Bool(_) | Value::Number(_) => Some(value.to_string().into()),
+                _ => None,
+            })
+            .unwrap_or_else(|| self.missing.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_field_reads_text_numbers_and_what_is_missing() {
+        let pod = json!({"spec": {"nodeName": "n1", "size": 3}});
+        assert_eq!(&*Field::at("spec.nodeName").read(&pod), "n1");
+        assert_eq!(&*Field::at("spec.size").read(&pod), "3");
+        assert_eq!(&*Field::parse("spec.hostNetwork:false").read(&pod), "false");
+        assert_eq!(&*Field::parse("spec.host=spec.nodeName").read(&pod), "n1");
+        assert_eq!(&*Field::parse("source=source.component|reportingComponent").read(&pod), "");
+    }
+}

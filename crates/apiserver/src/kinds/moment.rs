@@ -1,0 +1,134 @@
+//! Times and durations, in the one form that the API server writes each of them in.
+
+use jiff::Timestamp;
+use jiff::fmt::temporal::DateTimeParser;
+
+static PARSER: DateTimeParser = DateTimeParser::new();
+
+/// An instant as text, to the second; `None` if it is none.
+pub(crate) fn to_the_second(text: &str) -> Option<String> {
+    let at = parse(text)?;
+    Some(Timestamp::from_second(at.as_second()).ok()?.to_string())
+}
+
+/// An instant as text, to the microsecond, with all six digits; `None` if it is none.
+pub(crate) fn to_the_microsecond(text: &str) -> Option<String> {
+    parse(text).map(micro_text)
+}
+
+/// An instant with six digits behind its second.
+pub(crate) fn micro_text(at: Timestamp) -> String {
+    format!("{at:.6}")
+}
+
+/// An instant as it stands in an object: a date, a time with a `T` before it, and an offset.
+pub(crate) fn parse(text: &str) -> Option<Timestamp> {
+    let plain = text.get(10..11) == Some("T") && !text.contains('[');
+    PARSER.parse_timestamp(text).ok().filter(|_| plain)
+}
+
+const UNITS: [(&str, i128); 8] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("μs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+/// The nanoseconds of a duration as Go writes it, such as `1h2m0.5s`; `None` if it is none.
+pub(crate) fn nanoseconds(text: &str) -> Option<i64> {
+    let (sign, mut rest) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if rest == "0" {
+        return Some(0);
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let mut total = 0_i128;
+    while !rest.is_empty() {
+        let end = rest.find(|sign: char| !sign.is_ascii_digit() && sign != '.')?;
+        let (number, behind) = rest.split_at(end);
+        let next = behind.find(|sign: char| sign.is_ascii_digit() || sign == '.').unwrap_or(behind.len());
+        let (unit, left) = behind.split_at(next);
+        let (_, size) = UNITS.iter().find(|(name, _)| *name == unit)?;
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if whole.is_empty() && fraction.is_empty() || whole.len() > 19 {
+            return None;
+        }
+        let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+        let digits: String = fraction.chars().take(15).collect();
+        let parts: i128 = if digits.is_empty() { 0 } else { digits.parse().ok()? };
+        total += whole * size + parts * size / 10_i128.pow(u32::try_from(digits.len()).ok()?);
+        rest = left;
+    }
+    i64::try_from(total * sign).ok()
+}
+
+/// A duration as Go writes it.
+pub(crate) fn duration_text(nanoseconds: i64) -> String {
+    let sign = if nanoseconds < 0 { "-" } else { "" };
+    let left = nanoseconds.unsigned_abs();
+    let fraction = |unit: u64, width: usize| {
+        let digits = format!("{:0width$}", left % unit);
+        let digits = digits.trim_end_matches('0').to_owned();
+        if digits.is_empty() { digits } else { format!(".{digits}") }
+    };
+    let text = match left {
+        0 => return "0s".to_owned(),
+        1..1_000 => format!("{left}ns"),
+        1_000..1_000_000 => format!("{}{}µs", left / 1_000, fraction(1_000, 3)),
+        1_000_000..1_000_000_000 => format!("{}{}ms", left / 1_000_000, fraction(1_000_000, 6)),
+        _ => {
+            let seconds = left / 1_000_000_000;
+            let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+            let last = format!("{}{}s", seconds % 60, fraction(1_000_000_000, 9));
+            match (hours, minutes) {
+                (0, 0) => last,
+                (0, _) => format!("{minutes}m{last}"),
+                _ => format!("{hours}h{minutes}m{last}"),
+            }
+        }
+    };
+    format!("{sign}{text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_in_one_form() {
+        assert_eq!(to_the_second("2026-01-02T03:04:05+02:00").as_deref(), Some("2026-01-02T01:04:05Z"));
+        assert_eq!(to_the_second("2026-01-02T03:04:05.999Z").as_deref(), Some("2026-01-02T03:04:05Z"));
+        assert_eq!(to_the_microsecond("2026-01-02T03:04:05Z").as_deref(), Some("2026-01-02T03:04:05.000000Z"));
+        for text in ["", "yesterday", "2026-01-02", "2026-01-02 03:04:05Z", "2026-13-02T03:04:05Z"] {
+            assert_eq!(to_the_second(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_written_in_one_form() {
+        let form = |text: &str| nanoseconds(text).map(duration_text);
+        for (text, expected) in [
+            ("90s", "1m30s"),
+            ("1h", "1h0m0s"),
+            ("0", "0s"),
+            ("1.5s", "1.5s"),
+            ("100ms", "100ms"),
+            ("1500us", "1.5ms"),
+            ("-2m", "-2m0s"),
+            ("1h1ns", "1h0m0.000000001s"),
+        ] {
+            assert_eq!(form(text).as_deref(), Some(expected), "{text}");
+        }
+        for text in ["", "1", "s", "1x", "-", "1..5s", "99999999999h"] {
+            assert_eq!(form(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! What the server knows about a resource: its names, its scope and the few rules in which kinds differ.
+
+use serde_json::Value;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::field::{Field, UnknownField};
+use super::types::{self, Struct};
+use super::{autoscaler, form};
+use crate::api::crd::schema::{Columns, Schema};
+use crate::api::status::StatusDetails;
+
+/// A resource the server offers: built in, or custom.
+#[derive(Debug, Clone)]
+pub struct Resource {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) kind: String,
+    pub(crate) list_kind: String,
+    pub(crate) namespaced: bool,
+    /// Whether there are paths for it; a version may be one that is only stored.
+    pub(crate) served: bool,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+    /// `plural` or `plural.group`. All versions of a resource share it.
+    pub(crate) id: String,
+    /// The collection its objects are in: its id, unless it shows what another resource stores.
+    pub(crate) storage: String,
+    /// The type of its objects; `None` for custom ones.
+    pub(crate) of: Option<&'static Struct>,
+    /// The schema of its objects, if they are custom ones that have one.
+    pub(crate) schema: Option<Arc<Schema>>,
+    pub(crate) rules: Rules,
+}
+
+/// The rules in which kinds differ.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rules {
+    /// Defined by a custom resource definition, not built in.
+    pub(crate) custom: bool,
+    /// Has a `/status` subresource: the main path never changes status, and the other way round.
+    pub(crate) status: bool,
+    /// Asked by a create, answered, and not kept.
+    pub(crate) review: bool,
+    /// Has a `/scale` subresource.
+    pub(crate) scale: Option<Scale>,
+    /// Counts changes of its specification in `metadata.generation`.
+    pub(crate) generation: bool,
+    /// An update must name the version it replaces.
+    pub(crate) version_required: bool,
+    /// An update of a missing object creates it.
+    pub(crate) create_on_update: bool,
+    /// A delete answers with the object, not with a `Status`.
+    pub(crate) returns_deleted: bool,
+    /// Lists ignore the watch cache, as for events.
+    pub(crate) uncached: bool,
+    /// What a field selector may ask for beside name and namespace.
+    pub(crate) fields: Vec<Field>,
+    /// How an unknown field selector is refused.
+    pub(crate) unknown_field: UnknownField,
+    /// How its objects differ from what is stored, where they do.
+    pub(crate) view: Option<View>,
+    /// The schema of its objects as its definition has it.
+    pub(crate) published: Option<Value>,
+    /// The columns of its tables, where a definition names some.
+    pub(crate) columns: Option<Columns>,
+    /// The generation of the definition of a custom resource.
+    pub(crate) definition: i64,
+    /// Top-level members of an empty object, as they show in bookmarks.
+    pub(crate) empty: &'static str,
+}
+
+/// How a resource shows objects that are stored as those of another version or group.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    /// The `apiVersion` that is stored.
+    pub(crate) api_version: String,
+    /// In what else they differ.
+    pub(crate) change: Conversion,
+}
+
+/// In what objects of two versions or groups differ, beside their `apiVersion`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Conversion {
+    /// Top-level members have other names: as stored, and as shown.
+    Renamed(&'static [(&'static str, &'static str)]),
+    /// The first version of autoscalers has fewer members than the second.
+    Autoscaler,
+}
+
+impl View {
+    fn rename(object: &mut Value, names: impl Iterator<Item = (&'static str, &'static str)>) {
+        let Some(members) = object.as_object_mut() else { return };
+        for (from, to) in names {
+            if let Some(value) = members.remove(from) {
+                members.insert(to.to_owned(), value);
+            }
+        }
+    }
+}
+
+/// Where a scalable object keeps its replicas, as JSON pointers.
+#[derive(Debug, Clone)]
+pub(crate) struct Scale {
+    pub(crate) spec_replicas: String,
+    pub(crate) status_replicas: String,
+    pub(crate) selector: Option<String>,
+}
+
+impl Resource {
+    /// Its kind and version, as messages about bodies name them.
+    pub(crate) fn named(&self) -> (&str, &str) {
+        (&self.kind, &self.version)
+    }
+
+    /// A custom resource, as a definition of it would name it: namespaced, with a status subresource.
+    ///
+    /// ```
+    /// # use kube_embedded_apiserver::Resource;
+    /// let gadgets = Resource::custom("demo.example.com", "v1", "gadgets", "Gadget");
+    /// assert_eq!(gadgets.id(), "gadgets.demo.example.com");
+    /// ```
+    #[must_use]
+    pub fn custom(group: &str, version: &str, plural: &str, kind: &str) -> Self {
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            plural: plural.to_owned(),
+            singular: kind.to_lowercase(),
+            kind: kind.to_owned(),
+            list_kind: format!("{kind}List"),
+            namespaced: true,
+            served: true,
+            short_names: Vec::new(),
+            categories: Vec::new(),
+            id: storage_id(group, plural),
+            storage: storage_id(group, plural),
+            of: None,
+            schema: None,
+            rules: Rules {
+                custom: true,
+                status: true,
+                generation: true,
+                version_required: true,
+                unknown_field: UnknownField::Label,
+                ..Rules::default()
+            },
+        }
+    }
+
+    /// The same resource in cluster scope.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::Resource;
+    /// let clusters = Resource::custom("demo.example.com", "v1", "planets", "Planet").cluster_scoped();
+    /// assert!(!clusters.is_namespaced());
+    /// ```
+    #[must_use]
+    pub fn cluster_scoped(mut self) -> Self {
+        self.namespaced = false;
+        self
+    }
+
+    /// Lets field selectors ask for `path`, such as `spec.size`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::{ApiServer, Resource};
+    /// # use kube_client::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
+    /// # use serde_json::json;
+    /// let gadgets = Resource::custom("shop.example.com", "v1", "gadgets", "Gadget").selectable("spec.colour");
+    /// let server = ApiServer::builder().with_custom_resource(gadgets).build();
+    /// for colour in ["red", "blue"] {
+    ///     server.create("gadgets", Some("default"), json!({"metadata": {"name": colour}, "spec": {"colour": colour}}))?;
+    /// }
+    /// let gadgets = ApiResource::from_gvk(&GroupVersionKind::gvk("shop.example.com", "v1", "Gadget"));
+    /// let api: Api<DynamicObject> = Api::all_with(server.client(), &gadgets);
+    /// assert_eq!(api.list(&ListParams::default().fields("spec.colour=red")).await?.items.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn selectable(mut self, path: &str) -> Self {
+        self.rules.fields.push(Field::at(path));
+        self
+    }
+
+    /// Adds a scale subresource that keeps its number in `spec.replicas` and `status.replicas`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::{ApiServer, Resource};
+    /// # use kube_client::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
+    /// # use serde_json::json;
+    /// let gadgets = Resource::custom("shop.example.com", "v1", "gadgets", "Gadget").scalable();
+    /// let server = ApiServer::builder().with_custom_resource(gadgets).build();
+    /// server.create("gadgets", Some("default"), json!({"metadata": {"name": "g"}, "spec": {"replicas": 3}}))?;
+    /// let gadgets = ApiResource::from_gvk(&GroupVersionKind::gvk("shop.example.com", "v1", "Gadget"));
+    /// let api: Api<DynamicObject> = Api::default_namespaced_with(server.client(), &gadgets);
+    /// assert_eq!(api.get_scale("g").await?.spec.unwrap().replicas, Some(3));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn scalable(mut self) -> Self {
+        self.rules.scale = Some(Scale {
+            spec_replicas: "/spec/replicas".into(),
+            status_replicas: "/status/replicas".into(),
+            selector: None,
+        });
+        self
+    }
+
+    /// The API group; empty for the core group.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// The version it is served in.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The plural name, as it stands in paths.
+    #[must_use]
+    pub fn plural(&self) -> &str {
+        &self.plural
+    }
+
+    /// The kind of its objects.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Whether its objects live in namespaces.
+    #[must_use]
+    pub fn is_namespaced(&self) -> bool {
+        self.namespaced
+    }
+
+    /// The name that tells it from all others: `pods`, `deployments.apps`.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// `v1`, `apps/v1`.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        group_version(&self.group, &self.version)
+    }
+
+    /// An object of this resource as it is stored.
+    pub(crate) fn stored<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
+        let Some(view) = &self.rules.view else { return Cow::Borrowed(object) };
+        let mut stored = object.clone();
+        match view.change {
+            Conversion::Renamed(names) => {
+                View::rename(&mut stored, names.iter().map(|(stored, shown)| (*shown, *stored)))
+            }
+            Conversion::Autoscaler => autoscaler::to_stored(&mut stored),
+        }
+        stored["apiVersion"] = view.api_version.as_str().into();
+        if self.of.is_some() {
+            complete(types::kind(&view.api_version, &self.kind), &mut stored);
+        }
+        Cow::Owned(stored)
+    }
+
+    /// What is stored as an object of this resource.
+    pub(crate) fn shown(&self, mut stored: Value) -> Value {
+        if let Some(view) = &self.rules.view {
+            match view.change {
+                Conversion::Renamed(names) => View::rename(&mut stored, names.iter().copied()),
+                Conversion::Autoscaler => autoscaler::to_shown(&mut stored),
+            }
+            stored["apiVersion"] = self.api_version().into();
+            complete(self.of, &mut stored);
+        }
+        stored
+    }
+
+    /// The name error messages use, which is the id.
+    pub(crate) fn qualified(&self) -> &str {
+        &self.id
+    }
+
+    /// The details of a status about one of its objects.
+    pub(crate) fn details(&self, name: &str) -> StatusDetails {
+        StatusDetails {
+            name: name.to_owned(),
+            group: self.group.clone(),
+            kind: self.plural.clone(),
+            ..StatusDetails::default()
+        }
+    }
+}
+
+/// Writes what an object of another type may not leave out, and leaves out what it may.
+fn complete(of: Option<&'static Struct>, object: &mut Value) {
+    if let (Some(of), Value::Object(members)) = (of, object) {
+        form::complete(of, members);
+    }
+}
+
+/// `v1` for the core group, `group/version` for all others.
+pub(crate) fn group_version(group: &str, version: &str) -> String {
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+}
+
+/// `plural` for the core group, `plural.group` for all others.
+pub(crate) fn storage_id(group: &str, plural: &str) -> String {
+    if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }
+}

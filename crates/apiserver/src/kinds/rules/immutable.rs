@@ -1,0 +1,70 @@
+//! What the server refuses: changes of what stays as it was made, and the commonest mistakes.
+//!
+//! This is a written list, and far from everything the server checks. Where it says something, it says it in the
+//! server's words, except that the server adds to some sentences what has changed, as its own types print it.
+
+mod cause;
+mod claim;
+mod config;
+mod fixed;
+mod job;
+mod label;
+mod name;
+mod network;
+mod pod;
+mod pod_update;
+mod selector;
+mod service;
+mod workload;
+
+pub(crate) use cause::Cause;
+
+use serde_json::Value;
+
+/// The mistakes in an object that is created, with its defaults filled in and prepared.
+pub(crate) fn validate_create(id: &str, object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    check(id, object, None, &mut causes);
+    causes
+}
+
+/// The mistakes in an object that replaces another, with its defaults filled in and prepared.
+pub(crate) fn validate_update(id: &str, old: &Value, new: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    if fixed::comes_first(id) {
+        fixed::check(id, old, new, &mut causes);
+        check(id, new, Some(old), &mut causes);
+    } else {
+        check(id, new, Some(old), &mut causes);
+        fixed::check(id, old, new, &mut causes);
+    }
+    causes
+}
+
+/// What is wrong with an object, whether it is new or not.
+fn check(id: &str, object: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
+    match id {
+        "pods" => pod::check_object(object, old, causes),
+        "podtemplates" => pod::check_template(object.get("template"), "template", causes),
+        "deployments.apps" => workload::deployment(object, causes),
+        "replicasets.apps" => workload::replica_set(object, causes),
+        "replicationcontrollers" => workload::replication_controller(object, causes),
+        "statefulsets.apps" => workload::stateful_set(object, causes),
+        "daemonsets.apps" => workload::daemon_set(object, causes),
+        "jobs.batch" => job::job(object, causes),
+        "cronjobs.batch" => job::cron_job(object, causes),
+        "services" => service::check(object, causes),
+        "ingresses.networking.k8s.io" => network::ingress(object, causes),
+        "configmaps" => config::config_map(object, causes),
+        "secrets" => config::secret(object, causes),
+        "persistentvolumeclaims" => claim::claim(object, causes),
+        "storageclasses.storage.k8s.io" if old.is_none() => config::storage_class(object, causes),
+        "rolebindings.rbac.authorization.k8s.io" => config::binding(object, true, causes),
+        "clusterrolebindings.rbac.authorization.k8s.io" => config::binding(object, false, causes),
+        "roles.rbac.authorization.k8s.io" => config::role(object, true, causes),
+        "clusterroles.rbac.authorization.k8s.io" => config::role(object, false, causes),
+        "horizontalpodautoscalers.autoscaling" => workload::autoscaler(object, causes),
+        "leases.coordination.k8s.io" => config::lease(object, causes),
+        _ => {}
+    }
+}

@@ -1,0 +1,174 @@
+//! What stays as it was made, kind by kind.
+
+use serde_json::{Value, json};
+
+use super::{Cause, claim, config, job, selector, service};
+use crate::kinds::rules::equal::same;
+use crate::kinds::rules::json::{at, object_at};
+
+/// A path that stays as it is, and what the server calls it where that is something else.
+type Field = (&'static str, &'static str);
+
+const SELECTOR: &[Field] = &[("spec.selector", "")];
+
+#[rustfmt::skip]
+const ROWS: &[(&str, &[Field])] = &[
+    ("deployments.apps", SELECTOR),
+    ("replicasets.apps", SELECTOR),
+    ("daemonsets.apps", SELECTOR),
+    ("statefulsets.apps", &[
+        ("spec.selector", ""), ("spec.volumeClaimTemplates", ""), ("spec.serviceName", ""),
+        ("spec.podManagementPolicy", ""),
+    ]),
+    ("controllerrevisions.apps", &[("data", "")]),
+    ("secrets", &[("type", "")]),
+    ("rolebindings.rbac.authorization.k8s.io", &[("roleRef", "")]),
+    ("clusterrolebindings.rbac.authorization.k8s.io", &[("roleRef", "")]),
+    ("storageclasses.storage.k8s.io", &[
+        ("parameters", ""), ("provisioner", ""), ("reclaimPolicy", ""), ("volumeBindingMode", ""),
+    ]),
+    ("volumeattachments.storage.k8s.io", &[("spec", "")]),
+    ("csidrivers.storage.k8s.io", &[
+        ("spec.attachRequired", "spec.attachedRequired"), ("spec.volumeLifecycleModes", ""),
+    ]),
+    ("csistoragecapacities.storage.k8s.io", &[("nodeTopology", ""), ("storageClassName", "")]),
+    ("ingressclasses.networking.k8s.io", &[("spec.controller", "")]),
+    ("ipaddresses.networking.k8s.io", &[("spec.parentRef", "")]),
+    ("endpointslices.discovery.k8s.io", &[("addressType", "")]),
+    ("persistentvolumes", &[("spec.volumeMode", "volumeMode")]),
+    ("priorityclasses.scheduling.k8s.io", &[("preemptionPolicy", "")]),
+];
+
+/// Whether what may not change is said before what else is wrong.
+pub(super) fn comes_first(id: &str) -> bool {
+    matches!(id, "daemonsets.apps" | "secrets" | "configmaps" | "services" | "endpointslices.discovery.k8s.io")
+}
+
+/// What of an object may not be what it is now.
+pub(super) fn check(id: &str, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
+    match id {
+        "priorityclasses.scheduling.k8s.io" => forbid(old, new, "value", "may not be changed in an update.", causes),
+        "volumeattributesclasses.storage.k8s.io" => {
+            forbid(old, new, "driverName", "updates to driverName are forbidden.", causes);
+            forbid(old, new, "parameters", "updates to parameters are forbidden.", causes);
+        }
+        "persistentvolumes" => check_source(old, new, causes),
+        "nodes" => check_node(old, new, causes),
+        "servicecidrs.networking.k8s.io" => check_ranges(old, new, causes),
+        _ => {}
+    }
+    if let Some((_, fields)) = ROWS.iter().find(|(row, _)| *row == id) {
+        check_fields(old, new, fields, causes);
+    }
+    match id {
+        "secrets" => config::check_sealed(old, new, &["data"], causes),
+        "configmaps" => config::check_sealed(old, new, &["data", "binaryData"], causes),
+        "services" => service::check_update(old, new, causes),
+        "jobs.batch" => job::check_update(old, new, causes),
+        "persistentvolumeclaims" => claim::check_update(old, new, causes),
+        _ => {}
+    }
+}
+
+pub(super) fn check_fields(old: &Value, new: &Value, fields: &[Field], causes: &mut Vec<Cause>) {
+    for (path, other) in fields {
+        let value = at(new, path);
+        if same(at(old, path), value) {
+            continue;
+        }
+        let field = if other.is_empty() { path } else { other };
+        let detail = "field is immutable";
+        causes.push(match value {
+            Some(value) if path.ends_with("selector") || *path == "nodeTopology" => {
+                Cause::invalid_as(*field, &selector::shown(value), detail)
+            }
+            Some(value) if *path == "roleRef" => Cause::invalid_as(*field, &shown_role(value), detail),
+            // An empty text is no text.
+            None if matches!(*path, "spec.serviceName" | "storageClassName" | "spec.controller") => {
+                Cause::invalid(*field, Some(&json!("")), detail)
+            }
+            _ if is_hidden(path) => Cause::invalid(*field, None, detail),
+            value => Cause::invalid(*field, value, detail),
+        });
+    }
+}
+
+/// Some checks of the server do not show the value.
+fn is_hidden(path: &str) -> bool {
+    const PATHS: [&str; 7] =
+        ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode", "addressType", "spec", "spec.parentRef"];
+    PATHS.contains(&path)
+}
+
+/// A role as the server's own type shows it.
+fn shown_role(role: &Value) -> String {
+    let text = |key: &str| role.get(key).cloned().unwrap_or_else(|| json!(""));
+    format!("{{\"APIGroup\":{},\"Kind\":{},\"Name\":{}}}", text("apiGroup"), text("kind"), text("name"))
+}
+
+fn forbid(old: &Value, new: &Value, key: &str, detail: &str, causes: &mut Vec<Cause>) {
+    if !same(old.get(key), new.get(key)) {
+        causes.push(Cause::forbidden(key, detail));
+    }
+}
+
+/// Where the data of a volume are: what of its specification is not said about volumes of every sort.
+fn check_source(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
+    const COMMON: [&str; 9] = [
+        "capacity",
+        "accessModes",
+        "claimRef",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "mountOptions",
+        "volumeMode",
+        "nodeAffinity",
+        "volumeAttributesClassName",
+    ];
+    let source = |object: &Value| {
+        let mut spec = object_at(object, "spec").cloned().unwrap_or_default();
+        spec.retain(|key, _| !COMMON.contains(&key.as_str()));
+        spec
+    };
+    let (before, mut after) = (source(old), source(new));
+    let secret = "controllerExpandSecretRef";
+    if let Some(csi) = before.get("csi").filter(|csi| csi.get(secret).is_none())
+        && csi.is_object()
+        && let Some(csi) = after.get_mut("csi").and_then(Value::as_object_mut)
+    {
+        csi.remove(secret);
+    }
+    if !same(Some(&Value::Object(before)), Some(&Value::Object(after))) {
+        let detail = "spec.persistentvolumesource is immutable after creation";
+        causes.push(Cause::forbidden("spec.persistentvolumesource", detail));
+    }
+}
+
+fn check_node(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
+    let list = |node: &Value| at(node, "spec.podCIDRs").and_then(Value::as_array).cloned().unwrap_or_default();
+    let (before, after) = (list(old), list(new));
+    let detail = "node updates may not change podCIDR except from \"\" to valid";
+    let cause = || Cause::forbidden("spec.podCIDRs", detail);
+    if !before.is_empty() && before.len() != after.len() {
+        causes.push(cause());
+    } else if !before.is_empty() {
+        causes.extend(before.iter().zip(&after).filter(|(before, after)| before != after).map(|_| cause()));
+    }
+    let provider = |node: &Value| at(node, "spec.providerID").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (before, after) = (provider(old), provider(new));
+    if !before.is_empty() && before != after {
+        let what = if after.is_empty() { "cleared" } else { "modified" };
+        causes.push(Cause::invalid("spec.providerID", None, &format!("field cannot be {what} once set")));
+    }
+}
+
+fn check_ranges(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
+    let list = |object: &Value| at(object, "spec.cidrs").and_then(Value::as_array).cloned().unwrap_or_default();
+    let (before, after) = (list(old), list(new));
+    if before.len() != after.len() && (before.len(), after.len()) != (1, 2) {
+        return causes.push(Cause::invalid("spec.cidrs", at(new, "spec.cidrs"), "field is immutable"));
+    }
+    for (index, (_, range)) in before.iter().zip(&after).enumerate().filter(|(_, (before, range))| before != range) {
+        causes.push(Cause::invalid(format!("spec.cidrs[{index}]"), Some(range), "field is immutable"));
+    }
+}

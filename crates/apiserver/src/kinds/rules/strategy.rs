@@ -1,0 +1,153 @@
+//! What the server resets, keeps and counts when an object is written, kind by kind.
+//!
+//! An object has its name, its uid and its defaults before it is prepared. Each function takes the kind's id, `plural`
+//! or `plural.group`, and leaves objects of kinds it does not know as they are.
+
+pub(crate) mod service;
+
+mod claim;
+mod disabled;
+mod pod;
+mod pod_resources;
+mod row;
+mod special;
+
+use serde_json::{Value, json};
+
+use super::equal::same;
+use super::json::{Object, at, copy, copy_at, object_at, open};
+use row::{Generation, ROWS, Row, Status};
+
+fn row_of(id: &str) -> Option<&'static Row> {
+    ROWS.iter().find(|row| row.id == id)
+}
+
+/// What else happens on a write, besides what the row of a kind says.
+///
+/// `now` is the time as the server writes it, in whole seconds.
+pub(crate) struct Write<'a> {
+    old: Option<&'a Value>,
+    now: &'a str,
+}
+
+/// Prepares an object that is created.
+pub(crate) fn prepare_create(id: &str, object: &mut Value, now: &str) {
+    let Some(row) = row_of(id) else { return };
+    if matches!(row.status, Status::Dropped(_)) {
+        reset_status(row, object);
+    }
+    if !matches!(row.generation, Generation::Free | Generation::Raised(_))
+        && let Some(object) = object.as_object_mut()
+    {
+        open(object, "metadata").insert("generation".into(), json!(1));
+    }
+    (row.settle)(object);
+    (row.prepare)(object, &Write { old: None, now });
+}
+
+/// Prepares an object that replaces another.
+pub(crate) fn prepare_update(id: &str, old: &Value, new: &mut Value, now: &str) {
+    keep_generation(old, new);
+    let Some(row) = row_of(id) else { return };
+    if !matches!(row.status, Status::None) {
+        copy_at(old, new, "status");
+    }
+    (row.settle)(new);
+    // The server looks at these before it drops anything from them.
+    let is_raised_whole = matches!(row.generation, Generation::CountedWhole) && is_raised(row, old, new);
+    (row.prepare)(new, &Write { old: Some(old), now });
+    if is_raised_whole || is_raised(row, old, new) {
+        raise_generation(old, new);
+    }
+}
+
+/// Prepares an object whose status replaces that of another.
+pub(crate) fn prepare_status_update(id: &str, old: &Value, new: &mut Value, now: &str) {
+    keep_generation(old, new);
+    let Some(row) = row_of(id) else { return };
+    for path in row.kept_by_status.split_whitespace() {
+        match path {
+            "metadata" => keep_metadata(old, new),
+            path => copy_at(old, new, path),
+        }
+    }
+    (row.prepare_status)(new, &Write { old: Some(old), now });
+    (row.settle)(new);
+}
+
+/// Prepares a namespace whose finalizers are written: nothing but its status stays.
+pub(crate) fn prepare_finalize(old: &Value, new: &mut Value) {
+    keep_generation(old, new);
+    copy_at(old, new, "status");
+}
+
+/// The paths that nobody owns who writes the object itself.
+pub(crate) fn reset_fields(id: &str) -> &'static [&'static str] {
+    match row_of(id).map(|row| &row.status) {
+        None | Some(Status::None) => &[],
+        Some(Status::Dropped(_) | Status::Kept) => &["status"],
+    }
+}
+
+/// The paths that nobody owns who writes the status of the object; `None` where nothing is said about the kind.
+pub(crate) fn reset_status_fields(id: &str) -> Option<&'static [&'static str]> {
+    row_of(id).map(|row| row.reset_by_status).filter(|paths| !paths.is_empty())
+}
+
+/// Makes the status what it is where nothing has happened yet.
+fn reset_status(row: &Row, object: &mut Value) {
+    let Status::Dropped(empty) = row.status else { return };
+    let status = serde_json::from_str(empty).unwrap_or_else(|_| json!({}));
+    if let Some(object) = object.as_object_mut() {
+        object.insert("status".into(), status);
+    }
+}
+
+/// Whether a change is one that whoever acts on the object has to see.
+fn is_raised(row: &Row, old: &Value, new: &Value) -> bool {
+    match row.generation {
+        Generation::Free | Generation::Fixed => false,
+        Generation::Counted(paths) | Generation::Raised(paths) => {
+            paths.split_whitespace().any(|path| !same(at(old, path), at(new, path)))
+        }
+        Generation::CountedExactly(path) => at(old, path) != at(new, path),
+        Generation::CountedWhole => {
+            let rest = |value: &Value| {
+                let mut rest = value.clone();
+                rest.as_object_mut().map(|members| members.remove("metadata"));
+                rest
+            };
+            !same(Some(&rest(old)), Some(&rest(new))) || !same(at(old, "metadata.labels"), at(new, "metadata.labels"))
+        }
+    }
+}
+
+/// Nobody sets the generation but the server.
+fn keep_generation(old: &Value, new: &mut Value) {
+    if let Some(new) = new.as_object_mut() {
+        let metadata = open(new, "metadata");
+        match at(old, "metadata.generation") {
+            Some(generation) => metadata.insert("generation".into(), generation.clone()),
+            None => metadata.remove("generation"),
+        };
+    }
+}
+
+fn raise_generation(old: &Value, new: &mut Value) {
+    let generation = at(old, "metadata.generation").and_then(Value::as_i64).unwrap_or_default();
+    if let Some(new) = new.as_object_mut() {
+        open(new, "metadata").insert("generation".into(), json!(generation.saturating_add(1)));
+    }
+}
+
+/// Some kinds let a write of the status change no metadata at all.
+fn keep_metadata(old: &Value, new: &mut Value) {
+    let nothing = Object::new();
+    let old = object_at(old, "metadata").unwrap_or(&nothing);
+    let Some(new) = new.as_object_mut() else { return };
+    let metadata = open(new, "metadata");
+    for key in ["deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"]
+    {
+        copy(old, metadata, key);
+    }
+}

@@ -1,0 +1,172 @@
+//! One row for each kind: what a write of it resets, keeps and counts.
+
+use serde_json::Value;
+
+use super::{Write, claim, disabled, pod, service, special};
+
+/// What becomes of the status when the object itself is written.
+pub(super) enum Status {
+    /// There is none, or it is written as any other member.
+    None,
+    /// A new object gets the one that is given here as JSON, and updates leave it alone.
+    Dropped(&'static str),
+    /// A new object may bring its own, and updates leave it alone.
+    Kept,
+}
+
+/// What raises `metadata.generation`. Paths are separated by blanks.
+pub(super) enum Generation {
+    /// It is what whoever created the object says.
+    Free,
+    /// It is one for ever.
+    Fixed,
+    /// It starts at one, and a change at one of these paths raises it.
+    Counted(&'static str),
+    /// The same, where even an empty list is not the same as none.
+    CountedExactly(&'static str),
+    /// The same for any change of the object or of its labels.
+    CountedWhole,
+    /// It starts as it is given, and a change at one of these paths raises it.
+    Raised(&'static str),
+}
+
+/// What happens to objects of one kind.
+pub(super) struct Row {
+    pub(super) id: &'static str,
+    pub(super) status: Status,
+    pub(super) generation: Generation,
+    /// The paths that a write of the status leaves as they are, separated by blanks.
+    pub(super) kept_by_status: &'static str,
+    /// The paths that a write of the status gives nobody.
+    pub(super) reset_by_status: &'static [&'static str],
+    /// What is brought into one form on every write.
+    pub(super) settle: fn(&mut Value),
+    /// What else happens on a write of the object.
+    pub(super) prepare: fn(&mut Value, &Write<'_>),
+    /// What else happens on a write of its status.
+    pub(super) prepare_status: fn(&mut Value, &Write<'_>),
+}
+
+fn as_it_is(_: &mut Value) {}
+
+fn nothing_else(_: &mut Value, _: &Write<'_>) {}
+
+/// A kind without a status of its own.
+const fn plain(id: &'static str, generation: Generation) -> Row {
+    Row {
+        id,
+        status: Status::None,
+        generation,
+        kept_by_status: "",
+        reset_by_status: &[],
+        settle: as_it_is,
+        prepare: nothing_else,
+        prepare_status: nothing_else,
+    }
+}
+
+/// A kind whose status is written apart.
+const fn split(id: &'static str, empty: &'static str, generation: Generation) -> Row {
+    let row = plain(id, generation);
+    Row { status: Status::Dropped(empty), kept_by_status: "spec", reset_by_status: &["spec"], ..row }
+}
+
+/// A kind whose status is written apart, and writes of which change no metadata.
+const fn apart(id: &'static str, empty: &'static str) -> Row {
+    let row = split(id, empty, Generation::Free);
+    Row { kept_by_status: "spec metadata", reset_by_status: &["metadata", "spec"], ..row }
+}
+
+impl Row {
+    const fn prepared(self, prepare: fn(&mut Value, &Write<'_>)) -> Self {
+        Self { prepare, ..self }
+    }
+
+    const fn settled(self, settle: fn(&mut Value)) -> Self {
+        Self { settle, ..self }
+    }
+
+    const fn with_status(self, prepare_status: fn(&mut Value, &Write<'_>)) -> Self {
+        Self { prepare_status, ..self }
+    }
+
+    /// Writes of the status leave more alone than the specification.
+    const fn keeping(self, kept_by_status: &'static str, reset_by_status: &'static [&'static str]) -> Self {
+        Self { kept_by_status, reset_by_status, ..self }
+    }
+
+    /// A new object may bring its own status.
+    const fn bringing_status(self) -> Self {
+        Self { status: Status::Kept, ..self }
+    }
+}
+
+use Generation::{Counted, CountedExactly, CountedWhole, Fixed, Free, Raised};
+
+const BUDGET: &str = r#"{"disruptionsAllowed":0,"currentHealthy":0,"desiredHealthy":0,"expectedPods":0}"#;
+const DAEMONS: &str =
+    r#"{"currentNumberScheduled":0,"numberMisscheduled":0,"desiredNumberScheduled":0,"numberReady":0}"#;
+const DEFINITION: &str = r#"{"acceptedNames":{"plural":"","kind":""}}"#;
+const SPEC: Generation = Counted("spec");
+
+const POD_META: &str = "spec metadata.deletionTimestamp metadata.ownerReferences";
+const POD_META_FIELDS: &[&str] = &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"];
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    split("namespaces", r#"{"phase":"Active"}"#, Free).settled(special::namespace_label).prepared(special::namespace),
+    split("nodes", "", Free).bringing_status().settled(special::node_addresses)
+        .prepared(disabled::node).with_status(disabled::node_status),
+    split("pods", r#"{"phase":"Pending"}"#, SPEC).keeping(POD_META, POD_META_FIELDS)
+        .prepared(pod::prepare).with_status(pod::prepare_status),
+    plain("configmaps", Free),
+    plain("secrets", Free).settled(special::string_data).prepared(special::secret),
+    split("services", r#"{"loadBalancer":{}}"#, Free).settled(service::settle).prepared(service::prepare),
+    plain("serviceaccounts", Free).prepared(special::service_account),
+    plain("endpoints", Free),
+    plain("events", Free),
+    plain("events.events.k8s.io", Free),
+    plain("limitranges", Free).prepared(special::limit_range),
+    split("resourcequotas", "{}", Free),
+    split("persistentvolumes", r#"{"phase":"Pending"}"#, Free)
+        .prepared(claim::volume).with_status(claim::volume_status),
+    split("persistentvolumeclaims", r#"{"phase":"Pending"}"#, Free)
+        .prepared(claim::claim).with_status(disabled::claim_status),
+    plain("podtemplates", Counted("template")).prepared(disabled::pod_template),
+    split("replicationcontrollers", r#"{"replicas":0}"#, SPEC).prepared(disabled::template),
+    split("deployments.apps", "{}", Counted("spec metadata.annotations"))
+        .keeping("spec metadata.labels", &["spec", "metadata.labels"])
+        .settled(special::deployment_update).prepared(disabled::template),
+    split("replicasets.apps", r#"{"replicas":0}"#, SPEC).prepared(disabled::template),
+    split("statefulsets.apps", r#"{"replicas":0,"availableReplicas":0}"#, SPEC)
+        .settled(special::claim_templates).prepared(disabled::template),
+    split("daemonsets.apps", DAEMONS, SPEC).settled(special::daemon_update)
+        .prepared(special::daemon_set).with_status(special::daemon_set_status),
+    plain("controllerrevisions.apps", Free),
+    split("jobs.batch", "{}", SPEC).prepared(special::job),
+    split("cronjobs.batch", "{}", SPEC).prepared(disabled::cron_job),
+    plain("leases.coordination.k8s.io", Free).prepared(disabled::lease),
+    plain("endpointslices.discovery.k8s.io", CountedWhole).prepared(special::endpoint_slice),
+    split("ingresses.networking.k8s.io", r#"{"loadBalancer":{}}"#, SPEC),
+    plain("ingressclasses.networking.k8s.io", SPEC),
+    plain("networkpolicies.networking.k8s.io", CountedExactly("spec")),
+    plain("ipaddresses.networking.k8s.io", Free),
+    apart("servicecidrs.networking.k8s.io", "{}"),
+    plain("roles.rbac.authorization.k8s.io", Free),
+    plain("rolebindings.rbac.authorization.k8s.io", Free),
+    plain("clusterroles.rbac.authorization.k8s.io", Free),
+    plain("clusterrolebindings.rbac.authorization.k8s.io", Free),
+    plain("storageclasses.storage.k8s.io", Free),
+    apart("volumeattachments.storage.k8s.io", r#"{"attached":false}"#),
+    plain("csidrivers.storage.k8s.io", Raised("spec")),
+    apart("csinodes.storage.k8s.io", "{}").prepared(disabled::csi_node).with_status(disabled::csi_node),
+    plain("csistoragecapacities.storage.k8s.io", Free),
+    plain("volumeattributesclasses.storage.k8s.io", Free),
+    split("poddisruptionbudgets.policy", BUDGET, SPEC).prepared(special::disruption_budget),
+    split("horizontalpodautoscalers.autoscaling", r#"{"desiredReplicas":0}"#, SPEC),
+    plain("priorityclasses.scheduling.k8s.io", Fixed),
+    plain("mutatingwebhookconfigurations.admissionregistration.k8s.io", CountedExactly("webhooks")),
+    plain("validatingwebhookconfigurations.admissionregistration.k8s.io", CountedExactly("webhooks")),
+    split("customresourcedefinitions.apiextensions.k8s.io", DEFINITION, SPEC)
+        .settled(special::conversion).prepared(special::definition),
+];

@@ -1,0 +1,193 @@
+//! The types of built-in and custom objects, as field management sees them.
+
+use serde_json::Value;
+
+use super::resource::Resource;
+use super::types::{self, ListKind, Scalar, Struct, Type};
+use crate::api::crd::schema as custom;
+use crate::fields::schema::{self, Member, PatchRule, Schema, Shape, Strategy};
+
+/// A place in an object.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place<'s> {
+    Known(Known),
+    Custom(custom::Place<'s>),
+}
+
+impl<'s> Place<'s> {
+    /// The place of a whole object of this resource.
+    pub(crate) fn root(resource: &'s Resource) -> Self {
+        match resource.of {
+            Some(of) => Self::Known(Known::root(of)),
+            None => Self::Custom(resource.schema.as_ref().map_or(custom::Place::untyped(), |schema| schema.place())),
+        }
+    }
+}
+
+impl Place<'static> {
+    /// The place of a whole object of this type.
+    pub(crate) fn of(of: &'static Struct) -> Self {
+        Self::Known(Known::root(of))
+    }
+}
+
+impl<'s> Schema<'s> for Place<'s> {
+    fn shape(self) -> Shape {
+        match self {
+            Self::Known(place) => place.shape(),
+            Self::Custom(place) => place.shape(),
+        }
+    }
+
+    fn items(self) -> Self {
+        match self {
+            Self::Known(place) => Self::Known(place.items()),
+            Self::Custom(place) => Self::Custom(place.items()),
+        }
+    }
+
+    fn member(self, name: &str) -> Option<Member<Self>> {
+        match self {
+            Self::Known(place) => place.member(name),
+            Self::Custom(place) if place.has_metadata() && name == "metadata" => {
+                types::named("meta/v1.ObjectMeta").map(|of| Member::Field(Self::Known(Known::root(of))))
+            }
+            Self::Custom(place) => place.member(name).map(|member| match member {
+                Member::Field(place) => Member::Field(Self::Custom(place)),
+                Member::Entry(place) => Member::Entry(Self::Custom(place)),
+            }),
+        }
+    }
+
+    fn keys(self) -> impl Iterator<Item = &'s str> {
+        let (known, custom) = match self {
+            Self::Known(place) => (place.keys(), None),
+            Self::Custom(place) => (&[][..], Some(place.keys())),
+        };
+        known.iter().copied().chain(custom.into_iter().flatten())
+    }
+
+    fn key_default(self, key: &str) -> Option<Value> {
+        match self {
+            Self::Known(place) => place.key_default(key),
+            Self::Custom(place) => place.key_default(key),
+        }
+    }
+
+    fn patch_rule(self) -> PatchRule<'s> {
+        match self {
+            Self::Known(place) => place.patch_rule(),
+            Self::Custom(_) => PatchRule::default(),
+        }
+    }
+
+    fn name(self) -> &'s str {
+        match self {
+            Self::Known(place) => place.structure().map_or("", Struct::short_name),
+            Self::Custom(_) => "",
+        }
+    }
+}
+
+/// A place in an object of a built-in kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known {
+    of: Of,
+    /// The member that leads here; none at the root, and in the items of a list or map.
+    member: Option<&'static types::Member>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Of {
+    Root(&'static Struct),
+    Type(&'static Type),
+}
+
+impl Known {
+    fn root(of: &'static Struct) -> Self {
+        Self { of: Of::Root(of), member: None }
+    }
+
+    fn inside(of: &'static Type) -> Self {
+        Self { of: Of::Type(of), member: None }
+    }
+
+    fn structure(self) -> Option<&'static Struct> {
+        match self.of {
+            Of::Root(of) => Some(of),
+            Of::Type(of) => of.as_struct(),
+        }
+    }
+
+    fn shape(self) -> Shape {
+        let atomic = self.member.is_some_and(|member| member.atomic);
+        if let Some(structure) = self.structure() {
+            return if atomic || structure.atomic { Shape::AtomicMap } else { Shape::Map };
+        }
+        match (self.of, self.member.map(|member| &member.list)) {
+            (Of::Type(Type::Map(_)), _) if atomic => Shape::AtomicMap,
+            (Of::Type(Type::Map(_)) | Of::Root(_), _) => Shape::Map,
+            (Of::Type(Type::List { .. }), Some(ListKind::Set)) => Shape::SetList,
+            (Of::Type(Type::List { .. }), Some(ListKind::Map(_))) => Shape::MapList,
+            (Of::Type(Type::List { .. }), _) => Shape::AtomicList,
+            (Of::Type(Type::Scalar(scalar, _)), _) => shape_of(*scalar),
+            (Of::Type(Type::Struct(_)), _) => Shape::Map,
+        }
+    }
+
+    fn items(self) -> Self {
+        match self.of {
+            Of::Type(Type::List { items, .. }) => Self::inside(items),
+            _ => self,
+        }
+    }
+
+    fn member(self, name: &str) -> Option<Member<Place<'static>>> {
+        if let Some(structure) = self.structure() {
+            let member = structure.member(name)?;
+            return Some(Member::Field(Place::Known(Self { of: Of::Type(&member.of), member: Some(member) })));
+        }
+        match self.of {
+            Of::Type(Type::Map(values)) => Some(Member::Entry(Place::Known(Self::inside(values)))),
+            _ => None,
+        }
+    }
+
+    fn keys(self) -> &'static [&'static str] {
+        match self.member.map(|member| &member.list) {
+            Some(ListKind::Map(keys)) => keys,
+            _ => &[],
+        }
+    }
+
+    fn key_default(self, key: &str) -> Option<Value> {
+        self.items().structure()?.member(key)?.default.clone()
+    }
+
+    fn patch_rule(self) -> PatchRule<'static> {
+        let Some(rule) = self.member.map(|member| member.patch) else { return PatchRule::default() };
+        let strategy = match rule {
+            rule if rule.merge => Strategy::Merge,
+            rule if rule.replace => Strategy::Replace,
+            _ => Strategy::Undeclared,
+        };
+        PatchRule { strategy, merge_key: rule.key }
+    }
+}
+
+fn shape_of(scalar: Scalar) -> Shape {
+    match scalar {
+        Scalar::Text | Scalar::Bytes | Scalar::Time | Scalar::MicroTime | Scalar::Duration => {
+            Shape::Scalar(schema::Scalar::Text)
+        }
+        Scalar::Bool => Shape::Scalar(schema::Scalar::Boolean),
+        Scalar::Int32 | Scalar::Int64 | Scalar::Float => Shape::Scalar(schema::Scalar::Number),
+        Scalar::Quantity | Scalar::IntOrString => Shape::Scalar(schema::Scalar::Any),
+        Scalar::RawExtension
+        | Scalar::FieldsV1
+        | Scalar::Json
+        | Scalar::SchemaOrArray
+        | Scalar::SchemaOrBool
+        | Scalar::SchemaOrStrings => Shape::Deduced,
+    }
+}

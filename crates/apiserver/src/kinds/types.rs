@@ -1,0 +1,352 @@
+//! The types of the built-in kinds: what may stand where, how it is written, and how it is merged.
+//!
+//! They come from a table that `e2e/go/kinds` makes of the Go types and their OpenAPI definitions; nothing here knows a kind by name.
+
+use flate2::read::GzDecoder;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io::Read;
+use std::sync::LazyLock;
+
+static TABLE: &[u8] = include_bytes!("types.gz");
+
+static TYPES: LazyLock<Types> = LazyLock::new(|| {
+    let mut text = String::new();
+    // A table that cannot be read would be found by the first test; without it every kind is unknown.
+    let _ = GzDecoder::new(TABLE).read_to_string(&mut text);
+    Types::read(text.leak())
+});
+
+/// All types, read once.
+#[derive(Debug, Default)]
+struct Types {
+    structs: Vec<Struct>,
+    by_name: HashMap<&'static str, usize>,
+    kinds: HashMap<(&'static str, &'static str), &'static str>,
+}
+
+/// What may stand at a place.
+#[derive(Debug)]
+pub(crate) enum Type {
+    /// Something without parts, and the name that Go has for it.
+    Scalar(Scalar, &'static str),
+    Struct(usize),
+    /// A list of something; in protobuf it may be a message of its own.
+    List {
+        items: Box<Type>,
+        wrapped: bool,
+    },
+    /// A map from text to something.
+    Map(Box<Type>),
+}
+
+/// What has no parts, or none that a table could describe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scalar {
+    Text,
+    Bool,
+    Int32,
+    Int64,
+    Float,
+    Bytes,
+    Time,
+    MicroTime,
+    Duration,
+    Quantity,
+    IntOrString,
+    RawExtension,
+    FieldsV1,
+    Json,
+    SchemaOrArray,
+    SchemaOrBool,
+    SchemaOrStrings,
+}
+
+/// A type with members.
+#[derive(Debug)]
+pub(crate) struct Struct {
+    /// Package and name, such as `core/v1.PodSpec`.
+    pub(crate) name: &'static str,
+    /// Owned as a whole, by one manager.
+    pub(crate) atomic: bool,
+    /// In the order of their numbers.
+    pub(crate) members: Vec<Member>,
+    /// Where each name in JSON leads to, through members that are written in line; in the order of the names.
+    names: Vec<(&'static str, usize, usize)>,
+}
+
+/// One member of a struct.
+#[derive(Debug)]
+pub(crate) struct Member {
+    /// Its name in JSON; empty if its own members are written in its place.
+    pub(crate) name: &'static str,
+    /// Its number in protobuf; zero if it is not written there.
+    pub(crate) number: u32,
+    pub(crate) of: Type,
+    /// Whether there is a difference between nothing and the zero value.
+    pub(crate) pointer: bool,
+    /// Left out of JSON when it is empty, or when it is the zero value.
+    pub(crate) omit: Omit,
+    pub(crate) required: bool,
+    pub(crate) list: ListKind,
+    /// A map that is owned as a whole.
+    pub(crate) atomic: bool,
+    pub(crate) patch: Patching,
+    /// What stands for a missing one, where that is more than the zero value.
+    pub(crate) default: Option<Value>,
+}
+
+/// When a member is left out of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Omit {
+    Never,
+    /// Empty text, list or map, zero, false; never a struct.
+    Empty,
+    /// Whatever is zero, structs too.
+    Zero,
+}
+
+/// How items of a list are told apart when it is merged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ListKind {
+    Atomic,
+    Set,
+    Map(Vec<&'static str>),
+}
+
+/// What strategic merge patches do to a member.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Patching {
+    pub(crate) merge: bool,
+    pub(crate) replace: bool,
+    pub(crate) retain_keys: bool,
+    pub(crate) key: Option<&'static str>,
+}
+
+/// The type of the objects of a kind.
+pub(crate) fn kind(api_version: &str, kind: &str) -> Option<&'static Struct> {
+    let kinds: &HashMap<(&str, &str), &'static str> = &TYPES.kinds;
+    named(kinds.get(&(api_version, kind))?)
+}
+
+/// The type of this package and name.
+pub(crate) fn named(name: &str) -> Option<&'static Struct> {
+    TYPES.by_name.get(name).map(|index| &TYPES.structs[*index])
+}
+
+/// All types.
+#[cfg(test)]
+pub(crate) fn all() -> impl Iterator<Item = &'static Struct> {
+    TYPES.structs.iter()
+}
+
+impl Struct {
+    /// The member with this name in JSON, its own or that of a member written in line.
+    pub(crate) fn member(&self, name: &str) -> Option<&'static Member> {
+        let at = self.names.binary_search_by(|(known, ..)| (*known).cmp(name)).ok()?;
+        let (_, of, member) = self.names[at];
+        Some(&TYPES.structs[of].members[member])
+    }
+
+    /// The members as JSON shows them, in the order of their names.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = &'static Member> + use<'_> {
+        self.names.iter().map(|(_, of, member)| &TYPES.structs[*of].members[*member])
+    }
+
+    /// The name as Go's messages have it: `v1.PodSpec`.
+    pub(crate) fn go_name(&self) -> &'static str {
+        self.name.rsplit_once('/').map_or(self.name, |(_, name)| name)
+    }
+
+    /// The name without its package.
+    pub(crate) fn short_name(&self) -> &'static str {
+        self.name.rsplit_once('.').map_or(self.name, |(_, name)| name)
+    }
+}
+
+impl Type {
+    /// The struct behind it, if it is one.
+    pub(crate) fn as_struct(&self) -> Option<&'static Struct> {
+        match self {
+            Self::Struct(index) => Some(&TYPES.structs[*index]),
+            _ => None,
+        }
+    }
+
+    /// The name as Go's messages have it.
+    pub(crate) fn go_name(&self) -> String {
+        match self {
+            Self::Scalar(_, name) => (*name).to_owned(),
+            Self::Struct(index) => TYPES.structs[*index].go_name().to_owned(),
+            Self::List { items, .. } => format!("[]{}", items.go_name()),
+            Self::Map(values) => format!("map[string]{}", values.go_name()),
+        }
+    }
+}
+
+impl Types {
+    fn read(text: &'static str) -> Self {
+        let mut types = Self::default();
+        for name in text.lines().filter_map(|line| line.strip_prefix("= ")) {
+            let name = name.split(' ').next().unwrap_or_default();
+            types.by_name.insert(name, types.by_name.len());
+        }
+        for line in text.lines() {
+            let mut words = line.split(' ');
+            match (words.next(), words.next(), words.next()) {
+                (Some("!"), Some(api_version), Some(kind)) => {
+                    types.kinds.insert((api_version, kind), words.next().unwrap_or_default());
+                }
+                (Some("="), Some(name), atomic) => types.structs.push(Struct {
+                    name,
+                    atomic: atomic == Some("atomic"),
+                    members: Vec::new(),
+                    names: Vec::new(),
+                }),
+                (Some(name), Some(number), Some(of)) => {
+                    let member = types.member(name, number, of, words);
+                    if let (Some(member), Some(last)) = (member, types.structs.last_mut()) {
+                        last.members.push(member);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for index in 0..types.structs.len() {
+            types.structs[index].members.sort_by_key(|member| member.number);
+        }
+        for index in 0..types.structs.len() {
+            let mut names = Vec::new();
+            types.collect_names(index, &mut names);
+            names.sort_unstable();
+            types.structs[index].names = names;
+        }
+        types
+    }
+
+    fn member(
+        &self,
+        name: &'static str,
+        number: &'static str,
+        of: &'static str,
+        flags: std::str::Split<'static, char>,
+    ) -> Option<Member> {
+        let pointer = of.starts_with('*');
+        let mut member = Member {
+            name: if name == "-" { "" } else { name },
+            number: number.parse().ok()?,
+            of: self.expression(of.trim_start_matches('*'))?,
+            pointer,
+            omit: Omit::Never,
+            required: false,
+            list: ListKind::Atomic,
+            atomic: false,
+            patch: Patching::default(),
+            default: None,
+        };
+        for flag in flags {
+            match flag.split_once('=') {
+                Some(("list", kind)) => member.list = list_kind(kind),
+                Some(("map", kind)) => member.atomic = kind == "atomic",
+                Some(("patch", strategies)) => {
+                    member.patch.merge = strategies.contains("merge");
+                    member.patch.replace = strategies.contains("replace");
+                    member.patch.retain_keys = strategies.contains("retainKeys");
+                }
+                Some(("key", key)) => member.patch.key = Some(key),
+                Some(("default", json)) => member.default = serde_json::from_str(json).ok(),
+                _ if flag == "omitempty" && member.omit == Omit::Never => member.omit = Omit::Empty,
+                _ if flag == "omitzero" => member.omit = Omit::Zero,
+                _ if flag == "required" => member.required = true,
+                _ => {}
+            }
+        }
+        Some(member)
+    }
+
+    fn expression(&self, text: &'static str) -> Option<Type> {
+        if let Some(items) = text.strip_prefix("[]") {
+            let wrapped = items.ends_with('%');
+            let items = self.expression(items.trim_end_matches('%').trim_start_matches('*'))?;
+            return Some(Type::List { items: Box::new(items), wrapped });
+        }
+        if let Some(values) = text.strip_prefix("{}") {
+            return Some(Type::Map(Box::new(self.expression(values.trim_start_matches('*'))?)));
+        }
+        let (plain, own) = text.split_once(':').unwrap_or((text, text));
+        let (scalar, own) = match plain {
+            "string" => (Scalar::Text, own),
+            "bool" => (Scalar::Bool, own),
+            "int32" => (Scalar::Int32, own),
+            "int64" => (Scalar::Int64, own),
+            "float64" => (Scalar::Float, own),
+            "bytes" => (Scalar::Bytes, "[]uint8"),
+            "Time" => (Scalar::Time, "v1.Time"),
+            "MicroTime" => (Scalar::MicroTime, "v1.MicroTime"),
+            "Duration" => (Scalar::Duration, "v1.Duration"),
+            "Quantity" => (Scalar::Quantity, "resource.Quantity"),
+            "IntOrString" => (Scalar::IntOrString, "intstr.IntOrString"),
+            "RawExtension" => (Scalar::RawExtension, "runtime.RawExtension"),
+            "FieldsV1" => (Scalar::FieldsV1, "v1.FieldsV1"),
+            "JSON" => (Scalar::Json, "v1.JSON"),
+            "SchemaOrArray" => (Scalar::SchemaOrArray, "v1.JSONSchemaPropsOrArray"),
+            "SchemaOrBool" => (Scalar::SchemaOrBool, "v1.JSONSchemaPropsOrBool"),
+            "SchemaOrStrings" => (Scalar::SchemaOrStrings, "v1.JSONSchemaPropsOrStringArray"),
+            _ => return self.by_name.get(text).map(|index| Type::Struct(*index)),
+        };
+        Some(Type::Scalar(scalar, own))
+    }
+
+    fn collect_names(&self, of: usize, names: &mut Vec<(&'static str, usize, usize)>) {
+        for (index, member) in self.structs[of].members.iter().enumerate() {
+            match (&member.of, member.name) {
+                (Type::Struct(inner), "") if *inner != of => self.collect_names(*inner, names),
+                (_, "") => {}
+                (_, name) => names.push((name, of, index)),
+            }
+        }
+    }
+}
+
+fn list_kind(text: &'static str) -> ListKind {
+    match text.split_once(':') {
+        Some(("map", keys)) => ListKind::Map(keys.split(',').collect()),
+        _ if text == "set" => ListKind::Set,
+        _ => ListKind::Atomic,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::Catalog;
+
+    #[test]
+    fn every_built_in_kind_has_a_type() {
+        for resource in Catalog::built_in().iter() {
+            let found = kind(&resource.api_version(), &resource.kind);
+            assert!(found.is_some_and(|of| of.member("metadata").is_some()), "{}", resource.id());
+        }
+    }
+
+    #[test]
+    fn members_in_line_are_found_by_their_own_names() {
+        let volume = named("core/v1.Volume").unwrap();
+        let secret = volume.member("secret").unwrap();
+        assert_eq!(secret.of.as_struct().map(|of| of.name), Some("core/v1.SecretVolumeSource"));
+        assert!(volume.member("volumeSource").is_none());
+    }
+
+    #[test]
+    fn the_table_knows_how_lists_are_merged() {
+        let container = named("core/v1.Container").unwrap();
+        let ports = container.member("ports").unwrap();
+        assert_eq!(ports.list, ListKind::Map(vec!["containerPort", "protocol"]));
+        assert_eq!(ports.patch, Patching { merge: true, key: Some("containerPort"), ..Patching::default() });
+        let port = ports.of.go_name();
+        assert_eq!(port, "[]v1.ContainerPort");
+        let protocol = named("core/v1.ContainerPort").unwrap().member("protocol").unwrap();
+        assert_eq!((&protocol.default, protocol.of.go_name().as_str()), (&Some("TCP".into()), "v1.Protocol"));
+        assert!(named("core/v1.ConfigMapKeySelector").unwrap().atomic);
+    }
+}

@@ -1,0 +1,74 @@
+//! One change of one object, with its watch lines encoded at most once.
+
+use bytes::{Bytes, BytesMut};
+use std::sync::{Arc, OnceLock};
+use tokio::time::Instant;
+
+use crate::kinds::Resource;
+use crate::storage::object::{Change, Form, StoredObject};
+
+/// One write: the state before it and the state after it.
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub(crate) revision: u64,
+    /// When it happened, for compaction by age.
+    pub(crate) at: Instant,
+    pub(crate) before: Option<Arc<StoredObject>>,
+    pub(crate) after: Option<Arc<StoredObject>>,
+    /// Lines other than the one the state after the write carries itself, by change and form.
+    lines: [OnceLock<Bytes>; 6],
+}
+
+impl Event {
+    pub(crate) fn new(
+        revision: u64,
+        at: Instant,
+        before: Option<Arc<StoredObject>>,
+        after: Option<Arc<StoredObject>>,
+    ) -> Self {
+        Self { revision, at, before, after, lines: Default::default() }
+    }
+
+    /// How many bytes it takes to tell of it: the encoded state it shows.
+    pub(crate) fn size(&self) -> usize {
+        self.after.as_ref().or(self.before.as_ref()).map_or(0, |object| object.size())
+    }
+
+    /// What a watcher sees of this event, whose selector is `matches`: nothing, or a change.
+    ///
+    /// An object that leaves a selector is deleted for that watcher, and one that enters it is added.
+    pub(crate) fn seen_by(&self, matches: impl Fn(&StoredObject) -> bool) -> Option<Change> {
+        let before = self.before.as_deref().is_some_and(&matches);
+        let after = self.after.as_deref().is_some_and(&matches);
+        match (before, after) {
+            (false, true) => Some(Change::Added),
+            (true, true) => Some(Change::Modified),
+            (true, false) => Some(Change::Deleted),
+            (false, false) => None,
+        }
+    }
+
+    /// The watch line of this event as `change`. Every watcher gets the same bytes.
+    pub(crate) fn line(&self, change: Change, resource: &Resource, form: Form) -> Bytes {
+        let own = if self.before.is_some() { Change::Modified } else { Change::Added };
+        let as_stored = resource.rules.view.is_none();
+        if let (Some(after), Form::Full, true) = (&self.after, form, as_stored)
+            && own == change
+        {
+            return after.line();
+        }
+        let shown = if change == Change::Deleted { &self.before } else { &self.after };
+        let Some(shown) = shown else { return Bytes::new() };
+        let encode = || {
+            let mut out = BytesMut::new();
+            shown.shown_by(resource).write_line(change, form, self.revision, &mut out);
+            out.freeze()
+        };
+        match form {
+            // Few watch what is stored as something else: each gets its own bytes.
+            Form::Full if !as_stored => encode(),
+            Form::Full => self.lines[change as usize].get_or_init(encode).clone(),
+            Form::Metadata => self.lines[change as usize + 3].get_or_init(encode).clone(),
+        }
+    }
+}

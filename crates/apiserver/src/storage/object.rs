@@ -1,0 +1,350 @@
+//! An object as it is stored: encoded once, shared as bytes.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::borrow::Borrow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::kinds::Resource;
+
+/// The place of an object in its collection: `namespace/name`, or `name` in cluster scope.
+///
+/// It is one joined string, because that is what the API server orders by: `a-b/x` comes before `a/x`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key(Arc<str>);
+
+impl Key {
+    pub(crate) fn new(namespace: Option<&str>, name: &str) -> Self {
+        match namespace {
+            Some(namespace) => Self(format!("{namespace}/{name}").into()),
+            None => Self(name.into()),
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.0.split_once('/').map(|(namespace, _)| namespace)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.0.split_once('/').map_or(&*self.0, |(_, name)| name)
+    }
+}
+
+impl Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What a watch event says happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    Added,
+    Modified,
+    Deleted,
+}
+
+impl Change {
+    /// How a watch line of this change begins.
+    pub(crate) fn prefix(self) -> &'static str {
+        match self {
+            Self::Added => r#"{"type":"ADDED","object":"#,
+            Self::Modified => r#"{"type":"MODIFIED","object":"#,
+            Self::Deleted => r#"{"type":"DELETED","object":"#,
+        }
+    }
+}
+
+/// How a watch line ends.
+pub(crate) const LINE_END: &str = "}\n";
+
+/// Which part of an object a reader wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Form {
+    #[default]
+    Full,
+    /// `PartialObjectMetadata`: the metadata alone.
+    Metadata,
+}
+
+const METADATA_PREFIX: &str = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#;
+
+/// An object of a collection. Its bytes are the watch line that announced it; everything else is a slice of them.
+#[derive(Debug)]
+pub(crate) struct StoredObject {
+    pub(crate) key: Key,
+    /// The revision of the write that made it so.
+    pub(crate) revision: u64,
+    uid: Box<str>,
+    /// Whether it is to be deleted.
+    marked: bool,
+    /// The uids of its owners.
+    owners: Box<[Box<str>]>,
+    /// Labels in order of their keys.
+    labels: Box<[(Box<str>, Box<str>)]>,
+    /// Values of the resource's selectable fields, in the order the resource lists them.
+    pub(crate) fields: Box<[Box<str>]>,
+    /// The whole watch line: `{"type":"ADDED","object":{…}}` and a newline.
+    line: Bytes,
+    object: Range<usize>,
+    metadata: Range<usize>,
+    /// The digits of `metadata.resourceVersion`.
+    version: Range<usize>,
+}
+
+impl StoredObject {
+    /// Encodes `object` as the state after the write with this `revision`.
+    pub(crate) fn encode(resource: &Resource, key: Key, object: &Value, revision: u64, change: Change) -> Self {
+        Self::lay_out(resource, key, &resource.stored(object), revision, change)
+    }
+
+    /// The object as another resource shows it.
+    pub(crate) fn shown_by(self: &Arc<Self>, resource: &Resource) -> Arc<Self> {
+        if resource.rules.view.is_none() {
+            return self.clone();
+        }
+        Arc::new(Self::lay_out(resource, self.key.clone(), &self.value_as(resource), self.revision, Change::Modified))
+    }
+
+    fn lay_out(resource: &Resource, key: Key, object: &Value, revision: u64, change: Change) -> Self {
+        let mut line = Vec::with_capacity(1024);
+        line.extend_from_slice(change.prefix().as_bytes());
+        let start = line.len();
+        let nothing = Map::new();
+        let members = object.as_object().unwrap_or(&nothing);
+        let metadata_members = members.get("metadata").and_then(Value::as_object).unwrap_or(&nothing);
+        line.push(b'{');
+        let first = if resource.rules.custom { ["apiVersion", "kind"] } else { ["kind", "apiVersion"] };
+        for name in first {
+            write_member(&mut line, name, members.get(name).unwrap_or(&Value::Null));
+            line.push(b',');
+        }
+        line.extend_from_slice(br#""metadata":"#);
+        let (metadata, version) = write_metadata(&mut line, metadata_members, revision);
+        for (name, value) in members {
+            if !matches!(name.as_str(), "kind" | "apiVersion" | "metadata") {
+                line.push(b',');
+                write_member(&mut line, name, value);
+            }
+        }
+        line.push(b'}');
+        let end = line.len();
+        line.extend_from_slice(LINE_END.as_bytes());
+        line.shrink_to_fit();
+        Self {
+            key,
+            revision,
+            uid: metadata_members.get("uid").and_then(Value::as_str).unwrap_or_default().into(),
+            marked: metadata_members.contains_key("deletionTimestamp"),
+            owners: owners_of(metadata_members),
+            labels: labels_of(metadata_members),
+            fields: resource.rules.fields.iter().map(|field| field.read(object)).collect(),
+            line: line.into(),
+            object: start..end,
+            metadata,
+            version,
+        }
+    }
+
+    /// The watch line of the write that made this state: `ADDED` if it created the object, else `MODIFIED`.
+    pub(crate) fn line(&self) -> Bytes {
+        self.line.clone()
+    }
+
+    /// How many bytes it is encoded in.
+    pub(crate) fn size(&self) -> usize {
+        self.line.len()
+    }
+
+    /// The object as a value, as `resource` shows it. Metadata includes its `resourceVersion`.
+    pub(crate) fn value_as(&self, resource: &Resource) -> Value {
+        resource.shown(self.value())
+    }
+
+    /// The object as a value, as it is stored. Metadata includes its `resourceVersion`.
+    pub(crate) fn value(&self) -> Value {
+        serde_json::from_slice(&self.line[self.object.clone()]).unwrap_or(Value::Null)
+    }
+
+    /// The metadata as a value, without decoding the rest.
+    pub(crate) fn metadata(&self) -> Value {
+        serde_json::from_slice(&self.line[self.metadata.clone()]).unwrap_or(Value::Null)
+    }
+
+    pub(crate) fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    /// Whether it is to be deleted.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.marked
+    }
+
+    /// The uids of its owners.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = &str> {
+        self.owners.iter().map(|owner| &**owner)
+    }
+
+    /// The value of a label.
+    pub(crate) fn label(&self, key: &str) -> Option<&str> {
+        let at = self.labels.binary_search_by(|(candidate, _)| (**candidate).cmp(key)).ok()?;
+        Some(&self.labels[at].1)
+    }
+
+    /// Appends the object in the form asked for.
+    pub(crate) fn write(&self, form: Form, out: &mut BytesMut) {
+        let (prefix, shown, suffix) = self.parts(form);
+        out.put_slice(prefix.as_bytes());
+        out.put_slice(&self.line[shown]);
+        out.put_slice(suffix.as_bytes());
+    }
+
+    /// What a form puts before a slice of the line, the slice, and what it puts behind.
+    fn parts(&self, form: Form) -> (&'static str, Range<usize>, &'static str) {
+        match form {
+            Form::Full => ("", self.object.clone(), ""),
+            Form::Metadata => (METADATA_PREFIX, self.metadata.clone(), "}"),
+        }
+    }
+
+    /// Appends the object as an item of a typed list, which leaves kind and apiVersion out.
+    pub(crate) fn write_untyped_item(&self, out: &mut BytesMut) {
+        const MEMBER: usize = r#""metadata":"#.len();
+        out.put_u8(b'{');
+        out.put_slice(&self.line[self.metadata.start - MEMBER..self.object.end]);
+    }
+
+    /// Appends a watch line that shows this state under another change, form and version.
+    pub(crate) fn write_line(&self, change: Change, form: Form, revision: u64, out: &mut BytesMut) {
+        out.put_slice(change.prefix().as_bytes());
+        let (prefix, shown, suffix) = self.parts(form);
+        out.put_slice(prefix.as_bytes());
+        out.put_slice(&self.line[shown.start..self.version.start]);
+        out.put_slice(revision.to_string().as_bytes());
+        out.put_slice(&self.line[self.version.end..shown.end]);
+        out.put_slice(suffix.as_bytes());
+        out.put_slice(LINE_END.as_bytes());
+    }
+}
+
+/// Members of metadata that come first, in the order the API server writes them.
+const LEADING: [&str; 4] = ["name", "generateName", "namespace", "uid"];
+
+/// Writes metadata with its version. Returns where the whole and where the version's digits stand.
+fn write_metadata(line: &mut Vec<u8>, members: &Map<String, Value>, revision: u64) -> (Range<usize>, Range<usize>) {
+    let start = line.len();
+    line.push(b'{');
+    for name in LEADING {
+        if let Some(value) = members.get(name) {
+            write_member(line, name, value);
+            line.push(b',');
+        }
+    }
+    line.extend_from_slice(br#""resourceVersion":""#);
+    let digits = line.len();
+    line.extend_from_slice(revision.to_string().as_bytes());
+    let version = digits..line.len();
+    line.push(b'"');
+    for (name, value) in members {
+        if !LEADING.contains(&name.as_str()) && name != "resourceVersion" {
+            line.push(b',');
+            write_member(line, name, value);
+        }
+    }
+    line.push(b'}');
+    (start..line.len(), version)
+}
+
+fn write_member(line: &mut Vec<u8>, name: &str, value: &impl Serialize) {
+    // Writing a `Value` into a `Vec` cannot fail: no map has keys that are not strings, no writer refuses.
+    let _ = serde_json::to_writer(&mut *line, name);
+    line.push(b':');
+    let _ = serde_json::to_writer(line, value);
+}
+
+fn owners_of(metadata: &Map<String, Value>) -> Box<[Box<str>]> {
+    let Some(Value::Array(owners)) = metadata.get("ownerReferences") else { return Box::default() };
+    owners.iter().filter_map(|owner| owner["uid"].as_str()).map(Into::into).collect()
+}
+
+fn labels_of(metadata: &Map<String, Value>) -> Box<[(Box<str>, Box<str>)]> {
+    let Some(Value::Object(labels)) = metadata.get("labels") else { return Box::default() };
+    let mut labels: Vec<(Box<str>, Box<str>)> =
+        labels.iter().map(|(key, value)| (key.as_str().into(), value.as_str().unwrap_or_default().into())).collect();
+    labels.sort();
+    labels.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::Catalog;
+    use serde_json::json;
+
+    fn stored() -> StoredObject {
+        let catalog = Catalog::built_in();
+        let pods = catalog.named("pods").unwrap();
+        let object = json!({
+            "kind": "Pod", "apiVersion": "v1", "spec": {"nodeName": "n1"},
+            "metadata": {"name": "a", "namespace": "web", "labels": {"b": "2", "a": "1"}, "resourceVersion": "3"},
+        });
+        StoredObject::encode(pods, Key::new(Some("web"), "a"), &object, 41, Change::Added)
+    }
+
+    #[test]
+    fn the_line_holds_the_object_and_its_version() {
+        let object = stored();
+        let expected = concat!(
+            r#"{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"web","#,
+            r#""resourceVersion":"41","labels":{"a":"1","b":"2"}},"spec":{"nodeName":"n1"}}}"#,
+            "\n"
+        );
+        assert_eq!(object.line(), expected);
+        assert_eq!(object.value()["metadata"]["resourceVersion"], "41");
+        assert_eq!(object.metadata()["name"], "a");
+        assert_eq!((object.label("b"), object.label("c")), (Some("2"), None));
+        assert_eq!(&*object.fields[0], "n1");
+    }
+
+    #[test]
+    fn a_deleted_line_shows_the_version_of_the_delete() {
+        let mut out = BytesMut::new();
+        stored().write_line(Change::Deleted, Form::Full, 1000, &mut out);
+        let line: Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(line["type"], "DELETED");
+        assert_eq!(line["object"]["metadata"]["resourceVersion"], "1000");
+        assert_eq!(line["object"]["spec"]["nodeName"], "n1");
+    }
+
+    #[test]
+    fn a_typed_list_item_leaves_the_kind_out() {
+        let mut out = BytesMut::new();
+        stored().write_untyped_item(&mut out);
+        let item: Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(item.get("kind"), None);
+        assert_eq!(item["metadata"]["name"], "a");
+    }
+
+    #[test]
+    fn metadata_alone_is_a_partial_object() {
+        let mut out = BytesMut::new();
+        stored().write(Form::Metadata, &mut out);
+        let partial: Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(partial["kind"], "PartialObjectMetadata");
+        assert_eq!(partial["metadata"]["resourceVersion"], "41");
+        assert_eq!(partial.get("spec"), None);
+    }
+
+    #[test]
+    fn keys_order_as_joined_strings() {
+        assert!(Key::new(Some("a-b"), "x") < Key::new(Some("a"), "x"));
+        assert_eq!(Key::new(Some("a"), "x").namespace(), Some("a"));
+        assert_eq!(Key::new(None, "x").name(), "x");
+    }
+}

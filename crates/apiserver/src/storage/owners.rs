@@ -1,0 +1,82 @@
+//! Who owns whom, by uid: kept only where somebody looks after it.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use super::object::{Key, StoredObject};
+use crate::api::garbage::Trace;
+
+/// Where an object is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// The name of its collection.
+    pub(crate) collection: Arc<str>,
+    pub(crate) key: Key,
+}
+
+/// Every object by its uid, those it owns, and what has happened that nobody has looked at yet.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Owners {
+    places: BTreeMap<Box<str>, Place>,
+    owned: BTreeMap<Box<str>, BTreeSet<Place>>,
+    pub(crate) traces: VecDeque<Trace>,
+}
+
+impl Owners {
+    /// Takes note of one write.
+    pub(crate) fn record(&mut self, collection: &str, before: Option<&StoredObject>, after: Option<&StoredObject>) {
+        let Some(shown) = after.or(before) else { return };
+        let place = Place { collection: collection.into(), key: shown.key.clone() };
+        for owner in before.into_iter().flat_map(StoredObject::owners) {
+            if let Some(owned) = self.owned.get_mut(owner) {
+                owned.remove(&place);
+                if owned.is_empty() {
+                    self.owned.remove(owner);
+                }
+            }
+        }
+        for owner in after.into_iter().flat_map(StoredObject::owners) {
+            self.owned.entry(owner.into()).or_default().insert(place.clone());
+        }
+        match (before, after) {
+            (Some(before), None) => {
+                self.places.remove(before.uid());
+                self.traces.push_back(Trace::Gone(before.uid().into()));
+                self.relieve(before);
+            }
+            (before, Some(after)) => {
+                self.places.insert(after.uid().into(), place.clone());
+                let others = references(before) != references(Some(after));
+                if let Some(before) = before.filter(|_| others) {
+                    self.relieve(before);
+                }
+                if others || after.is_marked() {
+                    self.traces.push_back(Trace::Stirred(place));
+                }
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// The owners of this object may have waited for it.
+    fn relieve(&mut self, object: &StoredObject) {
+        self.traces.extend(object.owners().map(|owner| Trace::Relieved(owner.into())));
+    }
+
+    /// Where the object with this uid is.
+    pub(crate) fn place_of(&self, uid: &str) -> Option<Place> {
+        self.places.get(uid).cloned()
+    }
+
+    /// Where those are that name this uid as an owner.
+    pub(crate) fn owned_by(&self, uid: &str) -> Option<&BTreeSet<Place>> {
+        self.owned.get(uid)
+    }
+}
+
+/// What an object says of its owners. Most have none: they are not read for it.
+fn references(object: Option<&StoredObject>) -> Value {
+    let owned = object.filter(|object| object.owners().next().is_some());
+    owned.map(|object| object.metadata()["ownerReferences"].take()).unwrap_or_default()
+}

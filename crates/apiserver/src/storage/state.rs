@@ -1,0 +1,240 @@
+//! The state of the whole server: one revision for all resources, one collection for each.
+
+use parking_lot::{Mutex, MutexGuard};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::api::selector::namespace_end;
+use crate::api::status::Status;
+use crate::kinds::{Catalog, Resource};
+use crate::storage::collection::{Collection, HistoryLimits, between};
+use crate::storage::event::Event;
+use crate::storage::object::{Change, Key, StoredObject};
+use crate::storage::owners::{Owners, Place};
+
+/// Everything that is stored, behind one short lock.
+///
+/// A revision is taken and its event recorded under the same lock, so the current revision is never ahead of an event
+/// that cannot be seen yet, and events of a collection are in the order of their revisions.
+#[derive(Debug)]
+pub(crate) struct Storage {
+    state: Mutex<State>,
+    /// Woken whenever the revision grows.
+    advanced: Notify,
+}
+
+/// The state while it is held. Who works on for long lets others in with `bump`.
+pub(crate) type Locked<'a> = MutexGuard<'a, State>;
+
+/// What the lock guards.
+#[derive(Debug, Clone)]
+pub(crate) struct State {
+    pub(crate) revision: u64,
+    /// The revision the server started with: everything before it is unknown.
+    pub(crate) base: u64,
+    pub(crate) catalog: Catalog,
+    /// Grows when all watches must end with a broken connection.
+    pub(crate) connection_epoch: u64,
+    collections: BTreeMap<String, Collection>,
+    /// How many collections there have been.
+    opened: u64,
+    /// The last collection of each resource that was closed: its watches still read it to the end.
+    closed: BTreeMap<String, Collection>,
+    pub(crate) limits: HistoryLimits,
+    /// Who owns whom, if the server looks after it.
+    pub(crate) owners: Option<Owners>,
+}
+
+impl Storage {
+    pub(crate) fn new(base: u64, catalog: Catalog, limits: HistoryLimits) -> Self {
+        let (collections, closed) = (BTreeMap::new(), BTreeMap::new());
+        let state = State {
+            revision: base,
+            base,
+            catalog,
+            connection_epoch: 0,
+            collections,
+            opened: 0,
+            closed,
+            limits,
+            owners: None,
+        };
+        Self { state: Mutex::new(state), advanced: Notify::new() }
+    }
+
+    pub(crate) fn lock(&self) -> Locked<'_> {
+        self.state.lock()
+    }
+
+    pub(crate) fn revision(&self) -> u64 {
+        self.state.lock().revision
+    }
+
+    /// Waits until the revision is at least `revision`. Cancel safe.
+    pub(crate) async fn reached(&self, revision: u64) {
+        loop {
+            let advanced = self.advanced.notified();
+            if self.revision() >= revision {
+                return;
+            }
+            advanced.await;
+        }
+    }
+
+    /// Writes one object: `Some` puts it, `None` removes it. The caller has checked that the write is allowed.
+    pub(crate) fn commit(
+        &self,
+        state: &mut State,
+        resource: &Resource,
+        key: &Key,
+        object: Option<&Value>,
+    ) -> Arc<Event> {
+        state.revision += 1;
+        let (revision, limits) = (state.revision, state.limits);
+        let collection = state.collection(resource);
+        let before = collection.objects().get(key).cloned();
+        let change = if before.is_some() { Change::Modified } else { Change::Added };
+        let after =
+            object.map(|object| Arc::new(StoredObject::encode(resource, key.clone(), object, revision, change)));
+        let event = collection.record(key, Event::new(revision, Instant::now(), before, after), limits);
+        if let Some(owners) = &mut state.owners {
+            owners.record(&resource.storage, event.before.as_deref(), event.after.as_deref());
+        }
+        self.advanced.notify_waiters();
+        event
+    }
+
+    /// Forgets all history up to now.
+    pub(crate) fn compact(&self) {
+        let mut state = self.state.lock();
+        let revision = state.revision;
+        state.base = revision;
+        for collection in state.collections.values_mut() {
+            collection.compact(revision);
+            collection.wake();
+        }
+    }
+
+    /// Cuts every open watch as a reset connection would.
+    pub(crate) fn disconnect(&self) {
+        let mut state = self.state.lock();
+        state.connection_epoch += 1;
+        state.wake_all();
+    }
+
+    /// Puts an older or newer state in place of the current one, and cuts every open watch.
+    pub(crate) fn replace(&self, mut with: State) {
+        let mut state = self.state.lock();
+        with.connection_epoch = state.connection_epoch + 1;
+        let old = std::mem::replace(&mut *state, with);
+        old.wake_all();
+        self.advanced.notify_waiters();
+    }
+}
+
+impl State {
+    /// The collection of a resource; an empty one from the first time it is asked for.
+    pub(crate) fn collection(&mut self, resource: &Resource) -> &mut Collection {
+        if !self.collections.contains_key(&resource.storage) {
+            // What was there under this name before is another collection: its versions mean nothing here.
+            let horizon = if self.closed.contains_key(&resource.storage) { self.revision } else { self.base };
+            self.opened += 1;
+            self.collections.insert(resource.storage.clone(), Collection::new(self.opened, horizon));
+        }
+        self.collections.get_mut(&resource.storage).expect("inserted above")
+    }
+
+    /// The collection as it is asked for a version: what has grown too old is gone.
+    pub(crate) fn collection_now(&mut self, resource: &Resource) -> &mut Collection {
+        let limits = self.limits;
+        let collection = self.collection(resource);
+        collection.trim(limits, Instant::now());
+        collection
+    }
+
+    /// The collection that a watch began in, and whether it is still open.
+    pub(crate) fn collection_of_watch(&self, resource: &Resource, id: u64) -> Option<(&Collection, bool)> {
+        let began_in = |collection: &&Collection| collection.id == id;
+        let open = self.collections.get(&resource.storage).filter(began_in).map(|collection| (collection, true));
+        open.or_else(|| self.closed.get(&resource.storage).filter(began_in).map(|collection| (collection, false)))
+    }
+
+    /// The object at `key`, if there is one.
+    pub(crate) fn object(&self, resource: &Resource, key: &Key) -> Option<Arc<StoredObject>> {
+        self.collections.get(&resource.storage)?.objects().get(key).cloned()
+    }
+
+    /// Refuses a write by a definition that has gone or changed since the write began.
+    pub(crate) fn check_current(&self, resource: &Resource) -> Result<(), Status> {
+        if !resource.rules.custom || self.catalog.iter().any(|known| std::ptr::eq(&**known, resource)) {
+            return Ok(());
+        }
+        match self.catalog.of_definition(&resource.id) {
+            Some(_) => Err(Status::overtaken(resource)),
+            None => Err(Status::no_such_resource()),
+        }
+    }
+
+    /// Where the object with this uid is, if anybody keeps count.
+    pub(crate) fn place_of(&self, uid: &str) -> Option<Place> {
+        self.owners.as_ref()?.place_of(uid)
+    }
+
+    /// Where those are that name this uid as an owner, if anybody keeps count.
+    pub(crate) fn owned_by<'a>(&'a self, uid: &str) -> impl Iterator<Item = &'a Place> + use<'a> {
+        self.owners.as_ref().and_then(|owners| owners.owned_by(uid)).into_iter().flatten()
+    }
+
+    /// All keys of a resource.
+    pub(crate) fn keys(&self, resource: &Resource) -> impl Iterator<Item = &Key> + use<'_> {
+        self.collections.get(&resource.storage).into_iter().flat_map(|collection| collection.objects().keys())
+    }
+
+    /// The keys of a resource in a namespace.
+    pub(crate) fn keys_in(&self, resource: &Resource, namespace: &str) -> Vec<Key> {
+        self.keys_from(resource, namespace).cloned().collect()
+    }
+
+    /// Whether a resource has an object in a namespace.
+    pub(crate) fn has_key_in(&self, resource: &Resource, namespace: &str) -> bool {
+        self.keys_from(resource, namespace).next().is_some()
+    }
+
+    fn keys_from(&self, resource: &Resource, namespace: &str) -> impl Iterator<Item = &Key> + use<'_> {
+        let (first, end) = (format!("{namespace}/"), namespace_end(namespace));
+        let objects = self.collections.get(&resource.storage).map(Collection::objects);
+        let keys = objects.map(|objects| between(objects, Bound::Included(&first), Some(&end)));
+        keys.into_iter().flatten().map(|(key, _)| key)
+    }
+
+    /// Opens the collection of a resource anew after its rules have changed: objects stay, watches end, and everything
+    /// older has expired.
+    pub(crate) fn reopen(&mut self, before: &Resource, resource: &Resource) {
+        let revision = self.revision;
+        let same = before.version == resource.version && before.rules.fields == resource.rules.fields;
+        if let Some(collection) = self.collections.get_mut(&resource.storage) {
+            self.opened += 1;
+            // Nothing else is written into an object, or read out of it beforehand.
+            let anew = (!same).then_some(resource);
+            let closed = collection.reopen(self.opened, anew, revision);
+            closed.wake();
+            self.closed.insert(resource.storage.clone(), closed);
+        }
+    }
+
+    /// Removes the collection of a resource that is no longer served; its watches end.
+    pub(crate) fn drop_collection(&mut self, resource: &Resource) {
+        if let Some(closed) = self.collections.remove(&resource.storage) {
+            closed.wake();
+            self.closed.insert(resource.storage.clone(), closed);
+        }
+    }
+
+    fn wake_all(&self) {
+        self.collections.values().for_each(Collection::wake);
+    }
+}

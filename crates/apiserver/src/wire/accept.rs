@@ -1,0 +1,158 @@
+//! Which form of an answer the client wants.
+
+use super::protobuf::PROTOBUF;
+use crate::api::status::Status;
+use crate::storage::object::Form;
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Format {
+    #[default]
+    Json,
+    Yaml,
+    Protobuf,
+}
+
+/// What kind of answer there is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Object,
+    List,
+    Watch,
+    Discovery,
+}
+
+/// What was agreed on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Agreed {
+    pub(crate) form: Form,
+    pub(crate) format: Format,
+    /// Discovery in one document instead of one for each group.
+    pub(crate) aggregated: bool,
+    /// Rows for people instead of objects.
+    pub(crate) table: bool,
+}
+
+/// What an `Accept` header comes to, found once for each request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Negotiated {
+    pub(crate) answer: Result<Agreed, Status>,
+    /// A refusal is written as an object would be, also where the answer itself could not have been.
+    pub(crate) refusal: Format,
+}
+
+/// Picks the first clause of an `Accept` header that can be met, by weight and then by order.
+pub(crate) fn negotiate(accept: &str, shape: Shape, has_protobuf: bool) -> Negotiated {
+    let mut clauses: Vec<Clause<'_>> =
+        accept.split(',').map(str::trim).filter(|clause| !clause.is_empty()).map(Clause::parse).collect();
+    if clauses.is_empty() {
+        return Negotiated { answer: Ok(Agreed::default()), refusal: Format::Json };
+    }
+    clauses.sort_by(|one, two| two.weight.total_cmp(&one.weight));
+    let answer = clauses.iter().find_map(|clause| clause.meet(shape, has_protobuf)).ok_or_else(|| {
+        let known = match (shape, has_protobuf) {
+            (Shape::Watch, true) => "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
+            (Shape::Watch, false) => "application/json;stream=watch",
+            (_, true) => "application/json, application/yaml, application/vnd.kubernetes.protobuf",
+            (_, false) => "application/json, application/yaml",
+        };
+        Status::failure(406, "NotAcceptable", format!("only the following media types are accepted: {known}"))
+    });
+    let refusal = clauses.iter().find_map(|clause| clause.format(Shape::Object, true)).unwrap_or_default();
+    Negotiated { answer, refusal }
+}
+
+/// One clause of an `Accept` header.
+struct Clause<'a> {
+    media_type: &'a str,
+    /// The kind the client wants the answer converted to.
+    target: Option<&'a str>,
+    group: Option<&'a str>,
+    version: Option<&'a str>,
+    weight: f32,
+}
+
+impl<'a> Clause<'a> {
+    fn parse(text: &'a str) -> Self {
+        let mut parts = text.split(';').map(str::trim);
+        let media_type = parts.next().unwrap_or_default();
+        let mut clause = Self { media_type, target: None, group: None, version: None, weight: 1.0 };
+        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+            match name {
+                "as" => clause.target = Some(value),
+                "g" => clause.group = Some(value),
+                "v" => clause.version = Some(value),
+                "q" => clause.weight = value.parse().unwrap_or(0.0),
+                _ => {}
+            }
+        }
+        clause
+    }
+
+    fn format(&self, shape: Shape, has_protobuf: bool) -> Option<Format> {
+        match self.media_type {
+            "application/json" | "application/*" | "*/*" => Some(Format::Json),
+            "application/yaml" if shape != Shape::Watch => Some(Format::Yaml),
+            PROTOBUF if has_protobuf => Some(Format::Protobuf),
+            _ => None,
+        }
+    }
+
+    fn meet(&self, shape: Shape, has_protobuf: bool) -> Option<Agreed> {
+        // Metadata alone has a protobuf form whatever it is of.
+        let partial = self.target.is_some_and(|target| target.starts_with("PartialObjectMetadata"));
+        let format = self.format(shape, has_protobuf || partial)?;
+        let of = |group, version| self.group == Some(group) && self.version == Some(version);
+        let plain = Agreed { format, ..Agreed::default() };
+        match (self.target, shape) {
+            (None, _) => Some(plain),
+            (Some("PartialObjectMetadata"), Shape::Object | Shape::Watch)
+            | (Some("PartialObjectMetadataList"), Shape::List)
+                if of("meta.k8s.io", "v1") =>
+            {
+                Some(Agreed { form: Form::Metadata, ..plain })
+            }
+            (Some("Table"), Shape::Object | Shape::List | Shape::Watch)
+                if of("meta.k8s.io", "v1") && format == Format::Json =>
+            {
+                Some(Agreed { table: true, ..plain })
+            }
+            (Some("APIGroupDiscoveryList"), Shape::Discovery) if of("apidiscovery.k8s.io", "v2") => {
+                Some(Agreed { aggregated: true, ..plain })
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+    fn check(accept: &str, shape: Shape, expected: Option<(Form, Format)>) {
+        let found = negotiate(accept, shape, false).answer.ok().map(|agreed| (agreed.form, agreed.format));
+        assert_eq!(found, expected, "{accept}");
+    }
+
+    #[test]
+    fn the_first_clause_that_can_be_met_wins() {
+        let json = || Some((Form::Full, Format::Json));
+        check("", Shape::Object, json());
+        check("*/*", Shape::Watch, json());
+        check("application/vnd.kubernetes.protobuf,application/json", Shape::Object, json());
+        check("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Shape::List, json());
+        check("application/json;q=0.5, application/yaml", Shape::Object, Some((Form::Full, Format::Yaml)));
+        check("application/yaml", Shape::Watch, None);
+        check("text/html", Shape::Object, None);
+        check("application/cbor", Shape::Object, None);
+        check(METADATA, Shape::Object, Some((Form::Metadata, Format::Json)));
+        check(METADATA, Shape::Watch, Some((Form::Metadata, Format::Json)));
+        check(METADATA, Shape::List, None);
+        check(METADATA_LIST, Shape::List, Some((Form::Metadata, Format::Json)));
+        check(METADATA_LIST, Shape::Object, None);
+        check(&format!("{METADATA_LIST};q=0.1,application/json;stream=watch"), Shape::List, json());
+    }
+}

@@ -1,0 +1,387 @@
+//! The server over HTTP/1.1 and HTTP/2, plain or with TLS.
+
+mod socket;
+mod streams;
+
+use futures_util::future::BoxFuture;
+use http::{Request, Response, header};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use parking_lot::Mutex;
+use std::any::Any;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
+use tokio::sync::Notify;
+use tokio::task::{JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+use tower::Service;
+
+use crate::fault::Faults;
+use crate::host::kubeconfig::kubeconfig;
+use crate::host::server::ApiServer;
+use crate::wire::reply::Body;
+#[cfg(feature = "tls")]
+use crate::wire::tls::Tls;
+use socket::Socket;
+use streams::Streams;
+
+/// How many streams a client may have open on one HTTP/2 connection.
+const MAX_STREAMS: u32 = 100;
+
+/// What answers the requests of a connection.
+pub(crate) type Handler =
+    Arc<dyn Fn(Request<Incoming>) -> BoxFuture<'static, io::Result<Response<Body>>> + Send + Sync>;
+
+/// A server that listens. Dropping it closes its port and cuts its connections.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use kube_embedded_apiserver::ApiServer;
+///
+/// let listening = ApiServer::new().serve("127.0.0.1:0").await?;
+/// assert_eq!(listening.url(), format!("http://{}", listening.addr()));
+/// listening.stop().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct HttpServer {
+    address: SocketAddr,
+    /// The certificate authority in PEM, if connections are encrypted.
+    authority: Option<String>,
+    token: Option<String>,
+    site: Arc<Site>,
+    cancel: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+/// What all connections share.
+pub(crate) struct Site {
+    handler: Handler,
+    transport: Mutex<Transport>,
+    /// Where to write down what happens to connections.
+    faults: Faults,
+}
+
+/// How the bytes of a connection travel.
+#[derive(Clone)]
+pub(crate) enum Transport {
+    Plain,
+    #[cfg(feature = "tls")]
+    Encrypted(Box<Tls>),
+}
+
+impl Site {
+    pub(crate) fn new(handler: Handler, transport: Transport, faults: Faults) -> Self {
+        Self { handler, transport: Mutex::new(transport), faults }
+    }
+}
+
+impl std::fmt::Debug for Site {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Site").finish_non_exhaustive()
+    }
+}
+
+impl ApiServer {
+    /// Listens for HTTP/1.1 and HTTP/2 on an address; port 0 takes a free one.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use kube_client::{Client, Config};
+    /// let server = ApiServer::new();
+    /// let listening = server.serve("127.0.0.1:0").await?;
+    /// let client = Client::try_from(Config::new(listening.url().parse()?))?;
+    /// assert_eq!(client.apiserver_version().await?.major, "1");
+    /// assert_eq!(server.requests()[0].path, "/version");
+    /// listening.stop().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be listened on.
+    pub async fn serve(&self, address: impl ToSocketAddrs) -> io::Result<HttpServer> {
+        self.listen(address, Transport::Plain).await
+    }
+
+    /// Listens for HTTP/1.1 and HTTP/2 over TLS on an address; port 0 takes a free one. A handshake may take 10 seconds;
+    /// one that fails or takes longer is on the record of faults as `handshake_failed`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::{ApiServer, Tls};
+    ///
+    /// let listening = ApiServer::new().serve_tls("127.0.0.1:0", Tls::generate()?).await?;
+    /// assert!(listening.url().starts_with("https://"));
+    /// assert!(listening.authority().unwrap().starts_with("-----BEGIN CERTIFICATE-----"));
+    /// listening.stop().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be listened on.
+    #[cfg(feature = "tls")]
+    pub async fn serve_tls(&self, address: impl ToSocketAddrs, tls: Tls) -> io::Result<HttpServer> {
+        self.listen(address, Transport::Encrypted(Box::new(tls))).await
+    }
+
+    async fn listen(&self, address: impl ToSocketAddrs, transport: Transport) -> io::Result<HttpServer> {
+        let server = self.clone();
+        let handler: Handler = Arc::new(move |request| server.clone().call(request));
+        let site = Site::new(handler, transport, self.faults().clone());
+        HttpServer::listen(TcpListener::bind(address).await?, site, self.hub.settings.token.clone())
+    }
+}
+
+impl HttpServer {
+    pub(crate) fn listen(listener: TcpListener, site: Site, token: Option<String>) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        let authority = site.transport.lock().authority();
+        let site = Arc::new(site);
+        let cancel = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(accept(site.clone(), listener, cancel.clone()));
+        Ok(Self { address, authority, token, site, cancel, tasks })
+    }
+
+    /// The address it listens on.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address as a URL.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let scheme = if self.authority.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+
+    /// The certificate authority that signed the server's certificate, in PEM, if connections are encrypted.
+    #[must_use]
+    pub fn authority(&self) -> Option<&str> {
+        self.authority.as_deref()
+    }
+
+    /// The token it asks for, if it does: that of [`token`](crate::ApiServerBuilder::token), or of an address that controls
+    /// the server ([`ApiServer::serve_admin`]).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    ///
+    /// let server = ApiServer::new();
+    /// let (listening, admin) = (server.serve("127.0.0.1:0").await?, server.serve_admin("127.0.0.1:0").await?);
+    /// assert!(listening.token().is_none() && admin.token().is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    /// A kubeconfig for this server, as YAML: its address, its authority and the token it asks for.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use kube_client::config::{Config, Kubeconfig};
+    /// let listening = ApiServer::builder().token("secret").build().serve("127.0.0.1:0").await?;
+    /// let kubeconfig = Kubeconfig::from_yaml(&listening.kubeconfig())?;
+    /// let config = Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await?;
+    /// let client = kube_client::Client::try_from(config)?;
+    /// assert!(client.list_core_api_resources("v1").await.is_ok());
+    /// listening.stop().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn kubeconfig(&self) -> String {
+        kubeconfig(&self.url(), self.authority.as_deref(), self.token.as_deref())
+    }
+
+    /// Shows new connections this certificate from now on, as a server does whose certificate was replaced. Those that
+    /// are open stay.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::{ApiServer, Tls};
+    ///
+    /// let mut listening = ApiServer::new().serve_tls("127.0.0.1:0", Tls::generate()?).await?;
+    /// let before = listening.authority().unwrap().to_owned();
+    /// listening.replace_certificate(Tls::expired()?);
+    /// assert_ne!(listening.authority().unwrap(), before);
+    /// listening.stop().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "tls")]
+    pub fn replace_certificate(&mut self, tls: Tls) {
+        self.site.faults.record_server("replace_certificate");
+        self.authority = Some(tls.authority().to_owned());
+        *self.site.transport.lock() = Transport::Encrypted(Box::new(tls));
+    }
+
+    /// Closes the port, cuts all connections, and waits until none of its tasks is left. It is put on the record of
+    /// faults as `stop`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    ///
+    /// let server = ApiServer::new();
+    /// let listening = server.serve("127.0.0.1:0").await?;
+    /// let address = listening.addr();
+    /// listening.stop().await;
+    /// assert!(std::net::TcpStream::connect(address).is_err());
+    /// assert_eq!(server.faults().count("stop"), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If an answer has panicked, which it never should.
+    pub async fn stop(mut self) {
+        self.site.faults.record_server("stop");
+        self.cancel.cancel();
+        while let Some(ended) = self.tasks.join_next().await {
+            if let Some(panic) = panic_of(ended) {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+}
+
+impl Transport {
+    fn authority(&self) -> Option<String> {
+        match self {
+            Self::Plain => None,
+            #[cfg(feature = "tls")]
+            Self::Encrypted(tls) => Some(tls.authority().to_owned()),
+        }
+    }
+}
+
+/// Accepts connections until it is cancelled, then waits for them to end.
+async fn accept(site: Arc<Site>, listener: TcpListener, cancel: CancellationToken) {
+    let mut connections = JoinSet::new();
+    let mut panicked = None;
+    loop {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => break,
+            Some(ended) = connections.join_next() => panicked = panicked.or(panic_of(ended)),
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(connection(site.clone(), stream, cancel.clone()));
+                }
+                // Out of file descriptors, most likely: the next round may find one.
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    while let Some(ended) = connections.join_next().await {
+        panicked = panicked.or(panic_of(ended));
+    }
+    if let Some(panic) = panicked {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// What a task panicked with. One panic costs one connection; whoever stops the server hears of it.
+fn panic_of(ended: Result<(), JoinError>) -> Option<Box<dyn Any + Send>> {
+    ended.err().filter(JoinError::is_panic).map(JoinError::into_panic)
+}
+
+async fn connection(site: Arc<Site>, stream: TcpStream, cancel: CancellationToken) {
+    // Without it small events wait for the previous one to be acknowledged.
+    let _ = stream.set_nodelay(true);
+    let breaks = Arc::new(AtomicBool::new(false));
+    let socket = Socket::new(stream, breaks.clone());
+    let streams = Streams::default();
+    let transport = site.transport.lock().clone();
+    let served = async {
+        match transport {
+            Transport::Plain => exchange(&site.handler, socket, &streams, &breaks).await,
+            #[cfg(feature = "tls")]
+            Transport::Encrypted(tls) => match tls.accept(socket).await {
+                Ok(stream) => exchange(&site.handler, stream, &streams, &breaks).await,
+                Err(error) => {
+                    site.faults.record_server("handshake_failed");
+                    tracing::debug!(%error, "handshake failed");
+                }
+            },
+        }
+    };
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => {}
+        () = served => {}
+    }
+    streams.end().await;
+}
+
+/// Answers the requests of one connection.
+async fn exchange(
+    handler: &Handler,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    streams: &Streams,
+    breaks: &AtomicBool,
+) {
+    let last_answer = Arc::new(Notify::new());
+    let service = service_fn(|request| {
+        let (answer, last_answer) = (handler(request), last_answer.clone());
+        async move {
+            let response = answer.await?;
+            if response.headers().get(header::CONNECTION).is_some_and(|value| value == "close") {
+                last_answer.notify_one();
+            }
+            Ok::<_, io::Error>(response)
+        }
+    });
+    let mut builder = auto::Builder::new(streams.clone());
+    builder.http1().timer(TokioTimer::new());
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MAX_STREAMS);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let served = tokio::select! {
+        biased;
+        served = connection.as_mut() => served,
+        () = last_answer.notified() => {
+            // HTTP/2 has no header for it: the client is told to go away once its streams have ended.
+            connection.as_mut().graceful_shutdown();
+            connection.as_mut().await
+        }
+    };
+    if let Err(error) = served {
+        // An answer that fails is a fault on purpose: the client sees a reset and no goodbye.
+        let on_purpose = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_user);
+        breaks.store(on_purpose, Ordering::Relaxed);
+        tracing::debug!(%error, "connection ended");
+    }
+}

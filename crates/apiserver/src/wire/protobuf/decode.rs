@@ -1,0 +1,253 @@
+//! From messages to JSON values, in the form that the server keeps.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::kinds::types::{Member, Scalar, Struct, Type, named};
+use crate::kinds::{form, moment};
+
+/// The bytes are no message of this type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Broken;
+
+/// How deep messages may lie in each other, as for JSON.
+const DEEPEST: usize = 100;
+
+/// One field of a message, without its number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Field<'a> {
+    Number(u64),
+    Fixed(f64),
+    Bytes(&'a [u8]),
+    /// A number of four bytes, which nothing here needs.
+    Short,
+}
+
+/// Reads a message as an object of this type.
+pub(crate) fn decode(of: &'static Struct, message: &[u8]) -> Result<Value, Broken> {
+    structure(of, message, DEEPEST)
+}
+
+fn structure(of: &'static Struct, message: &[u8], levels: usize) -> Result<Value, Broken> {
+    let mut members = Map::new();
+    put_fields(of, message, levels, &mut members)?;
+    form::complete(of, &mut members);
+    Ok(Value::Object(members))
+}
+
+fn put_fields(
+    of: &'static Struct,
+    message: &[u8],
+    levels: usize,
+    members: &mut Map<String, Value>,
+) -> Result<(), Broken> {
+    let levels = levels.checked_sub(1).ok_or(Broken)?;
+    for field in fields(message) {
+        let (number, field) = field?;
+        let Ok(at) = of.members.binary_search_by_key(&number, |member| member.number) else { continue };
+        let member = &of.members[at];
+        match (member.of.as_struct(), field) {
+            (Some(inner), Field::Bytes(bytes)) if member.name.is_empty() => put_fields(inner, bytes, levels, members)?,
+            _ => put_field(member, field, levels, members)?,
+        }
+    }
+    Ok(())
+}
+
+fn put_field(
+    member: &'static Member,
+    field: Field<'_>,
+    levels: usize,
+    members: &mut Map<String, Value>,
+) -> Result<(), Broken> {
+    match (&member.of, field) {
+        (Type::List { items, wrapped: false }, field) => {
+            let list = members.entry(member.name).or_insert_with(|| Value::Array(Vec::new()));
+            let Value::Array(list) = list else { return Err(Broken) };
+            match (&**items, field) {
+                (Type::Scalar(Scalar::Int32 | Scalar::Int64 | Scalar::Bool, _), Field::Bytes(mut packed)) => {
+                    while !packed.is_empty() {
+                        list.push(value(items, Field::Number(varint(&mut packed).ok_or(Broken)?), levels)?);
+                    }
+                }
+                (items, field) => list.push(value(items, field, levels)?),
+            }
+        }
+        (Type::Map(values), Field::Bytes(entry)) => {
+            let (mut key, mut found) = (String::new(), None);
+            for field in fields(entry) {
+                match field? {
+                    (1, Field::Bytes(text)) => key = owned(text)?,
+                    (2, field) => found = Some(value(values, field, levels)?),
+                    _ => {}
+                }
+            }
+            let map = members.entry(member.name).or_insert_with(|| Value::Object(Map::new()));
+            let Value::Object(map) = map else { return Err(Broken) };
+            map.insert(key, found.unwrap_or_else(|| form::zero_type(values)));
+        }
+        (of, field) => {
+            members.insert(member.name.to_owned(), value(of, field, levels)?);
+        }
+    }
+    Ok(())
+}
+
+fn value(of: &'static Type, field: Field<'_>, levels: usize) -> Result<Value, Broken> {
+    match (of, field) {
+        (Type::Struct(_), Field::Bytes(message)) => structure(of.as_struct().ok_or(Broken)?, message, levels),
+        (Type::List { items, .. }, Field::Bytes(message)) => {
+            let levels = levels.checked_sub(1).ok_or(Broken)?;
+            let mut list = Vec::new();
+            for field in fields(message) {
+                if let (1, field) = field? {
+                    list.push(value(items, field, levels)?);
+                }
+            }
+            Ok(list.into())
+        }
+        (Type::Scalar(scalar, _), field) => scalar_value(*scalar, field, levels),
+        _ => Err(Broken),
+    }
+}
+
+fn scalar_value(scalar: Scalar, field: Field<'_>, levels: usize) -> Result<Value, Broken> {
+    match (scalar, field) {
+        (Scalar::Text, Field::Bytes(bytes)) => owned(bytes).map(Value::from),
+        (Scalar::Bool, Field::Number(number)) => Ok((number != 0).into()),
+        (Scalar::Int32, Field::Number(number)) => Ok((number as i32).into()),
+        (Scalar::Int64, Field::Number(number)) => Ok(number.cast_signed().into()),
+        // Whole numbers are written as such.
+        (Scalar::Float, Field::Fixed(number)) if number.fract() == 0.0 && number.abs() < 1e15 => {
+            Ok((number as i64).into())
+        }
+        (Scalar::Float, Field::Fixed(number)) => Ok(number.into()),
+        (Scalar::Bytes, Field::Bytes(bytes)) => Ok(BASE64_STANDARD.encode(bytes).into()),
+        (Scalar::SchemaOrArray | Scalar::SchemaOrBool | Scalar::SchemaOrStrings, Field::Bytes(message)) => {
+            schema(scalar, message, levels)
+        }
+        (Scalar::Time | Scalar::MicroTime, Field::Bytes(message)) => time(scalar, message),
+        (_, Field::Bytes(message)) => wrapped(scalar, message),
+        _ => Err(Broken),
+    }
+}
+
+fn time(scalar: Scalar, message: &[u8]) -> Result<Value, Broken> {
+    if message.is_empty() {
+        return Ok(Value::Null);
+    }
+    let (mut seconds, mut nanoseconds) = (0, 0);
+    for field in fields(message) {
+        match field? {
+            (1, Field::Number(number)) => seconds = number.cast_signed(),
+            (2, Field::Number(number)) => nanoseconds = number as i32,
+            _ => {}
+        }
+    }
+    if scalar == Scalar::Time {
+        nanoseconds = 0;
+    }
+    let at = Timestamp::new(seconds, nanoseconds).map_err(|_| Broken)?;
+    Ok(if scalar == Scalar::Time { at.to_string() } else { moment::micro_text(at) }.into())
+}
+
+/// What is a message with one or a few plain fields.
+fn wrapped(scalar: Scalar, message: &[u8]) -> Result<Value, Broken> {
+    let (mut number, mut second, mut text) = (0, 0, None);
+    for field in fields(message) {
+        match field? {
+            (1, Field::Number(found)) => number = found.cast_signed(),
+            (2, Field::Number(found)) => second = found as i32,
+            (1 | 3, Field::Bytes(found)) => text = Some(found),
+            _ => {}
+        }
+    }
+    let text = text.unwrap_or_default();
+    match scalar {
+        Scalar::Duration => Ok(moment::duration_text(number).into()),
+        Scalar::Quantity => Ok(crate::kinds::quantity::canonical(&owned(text)?).ok_or(Broken)?.into()),
+        Scalar::IntOrString if number == 0 => Ok(second.into()),
+        Scalar::IntOrString => owned(text).map(Value::from),
+        _ if text.is_empty() => Ok(Value::Null),
+        _ => serde_json::from_slice(text).map_err(|_| Broken),
+    }
+}
+
+fn schema(scalar: Scalar, message: &[u8], levels: usize) -> Result<Value, Broken> {
+    let props = named("apiextensions/v1.JSONSchemaProps").ok_or(Broken)?;
+    let (mut allows, mut found, mut list) = (false, None, None::<Vec<Value>>);
+    for field in fields(message) {
+        match (scalar, field?) {
+            (Scalar::SchemaOrBool, (1, Field::Number(number))) => allows = number != 0,
+            (Scalar::SchemaOrBool, (2, Field::Bytes(message)))
+            | (Scalar::SchemaOrArray | Scalar::SchemaOrStrings, (1, Field::Bytes(message))) => {
+                found = Some(structure(props, message, levels)?);
+            }
+            (Scalar::SchemaOrArray, (2, Field::Bytes(message))) => {
+                list.get_or_insert_default().push(structure(props, message, levels)?);
+            }
+            (Scalar::SchemaOrStrings, (2, Field::Bytes(text))) => {
+                list.get_or_insert_default().push(owned(text)?.into())
+            }
+            _ => {}
+        }
+    }
+    Ok(match (found, list) {
+        (Some(schema), _) => schema,
+        (None, Some(list)) => list.into(),
+        (None, None) if scalar == Scalar::SchemaOrBool => allows.into(),
+        (None, None) => Value::Null,
+    })
+}
+
+fn owned(bytes: &[u8]) -> Result<String, Broken> {
+    std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Broken)
+}
+
+/// The fields of a message in order, up to the first that is broken.
+pub(super) fn fields(message: &[u8]) -> impl Iterator<Item = Result<(u32, Field<'_>), Broken>> {
+    let mut rest = Some(message);
+    std::iter::from_fn(move || {
+        let mut left = rest.filter(|left| !left.is_empty())?;
+        let field = field(&mut left);
+        rest = field.is_some().then_some(left);
+        Some(field.ok_or(Broken))
+    })
+}
+
+fn field<'a>(rest: &mut &'a [u8]) -> Option<(u32, Field<'a>)> {
+    let tag = varint(rest)?;
+    let number = u32::try_from(tag >> 3).ok().filter(|number| *number > 0)?;
+    let field = match tag & 7 {
+        0 => Field::Number(varint(rest)?),
+        1 => Field::Fixed(f64::from_le_bytes(take(rest, 8)?.try_into().ok()?)),
+        2 => {
+            let length = usize::try_from(varint(rest)?).ok()?;
+            Field::Bytes(take(rest, length)?)
+        }
+        5 => take(rest, 4).map(|_| Field::Short)?,
+        _ => return None,
+    };
+    Some((number, field))
+}
+
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+    let (taken, left) = rest.split_at_checked(length)?;
+    *rest = left;
+    Some(taken)
+}
+
+fn varint(rest: &mut &[u8]) -> Option<u64> {
+    let mut value = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, left) = rest.split_first()?;
+        *rest = left;
+        value |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}

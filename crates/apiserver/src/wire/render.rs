@@ -1,0 +1,148 @@
+//! Writes answers, which are JSON inside the server, in the form and the format that the client asked for.
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, stream};
+use http::{HeaderValue, Response, header};
+use http_body_util::BodyExt;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+use super::accept::{Agreed, Format};
+use super::protobuf::{self, PROTOBUF};
+use super::reply::{Body, JSON, YAML, full_body, stream_body};
+use crate::api::table::Printer;
+use crate::host::hub::Hub;
+use crate::kinds::types;
+
+/// Browsers and command-line tools get JSON for human eyes.
+const HUMAN_AGENTS: [&str; 3] = ["curl", "Wget", "Mozilla/5.0"];
+/// The media type of a watch in protobuf.
+const PROTOBUF_WATCH: &str = "application/vnd.kubernetes.protobuf;stream=watch";
+
+/// How an answer is written in the end; it travels with the response.
+#[derive(Clone)]
+pub(crate) struct Rendering {
+    pub(crate) agreed: Agreed,
+    /// The answer is a line for each event.
+    pub(crate) is_watch: bool,
+    /// Indented for human eyes.
+    pub(crate) pretty: bool,
+    /// What makes a table of the answer, and whose clock it tells ages by.
+    pub(crate) table: Option<(Printer, Arc<Hub>)>,
+}
+
+/// Whether JSON is indented for this client.
+pub(crate) fn is_pretty(asked: Option<bool>, user_agent: &str) -> bool {
+    asked.unwrap_or_else(|| HUMAN_AGENTS.iter().any(|agent| user_agent.starts_with(agent)))
+}
+
+/// Writes a JSON answer as it was asked for. Answers of other types are left alone.
+pub(crate) async fn render(response: Response<Body>, rendering: &Rendering) -> Response<Body> {
+    if response.headers().get(header::CONTENT_TYPE).is_none_or(|value| value != JSON) {
+        return response;
+    }
+    let response = match &rendering.table {
+        Some((printer, hub)) if rendering.is_watch && response.status().is_success() => {
+            let (mut printer, hub) = (printer.clone(), hub.clone());
+            return by_line(response, JSON, move |event| printed(&mut printer, event, hub.clock.now()));
+        }
+        Some((printer, hub)) if response.status().is_success() => {
+            rewritten(response, JSON, |value| to_table(printer, value, hub.clock.now())).await
+        }
+        _ => response,
+    };
+    match rendering.agreed.format {
+        Format::Protobuf if rendering.is_watch && response.status().is_success() => {
+            by_line(response, PROTOBUF_WATCH, frame_of)
+        }
+        Format::Protobuf => rewritten(response, PROTOBUF, to_protobuf).await,
+        Format::Yaml => {
+            rewritten(response, YAML, |value| serde_saphyr::to_string(value).ok().map(String::into_bytes)).await
+        }
+        Format::Json if rendering.pretty => {
+            rewritten(response, JSON, |value| serde_json::to_vec_pretty(value).ok()).await
+        }
+        Format::Json => response,
+    }
+}
+
+async fn rewritten(
+    response: Response<Body>,
+    media_type: &'static str,
+    write: impl FnOnce(&Value) -> Option<Vec<u8>>,
+) -> Response<Body> {
+    let (mut parts, body) = response.into_parts();
+    // The bodies of this server do not fail; a fault is only added later.
+    let Ok(collected) = body.collect().await else { return Response::from_parts(parts, full_body("")) };
+    let bytes = collected.to_bytes();
+    // What a fault has made unreadable is sent as it is.
+    let written = serde_json::from_slice::<Value>(&bytes).ok().and_then(|value| write(&value));
+    let Some(written) = written else { return Response::from_parts(parts, full_body(bytes)) };
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    Response::from_parts(parts, full_body(written))
+}
+
+/// An object or a list in its envelope; `None` for what has no such form.
+fn to_protobuf(value: &Value) -> Option<Vec<u8>> {
+    let (api_version, kind) = (value["apiVersion"].as_str()?, value["kind"].as_str()?);
+    if let Some(of) = types::kind(api_version, kind) {
+        return Some(protobuf::seal_object(of, value));
+    }
+    let of = types::kind(api_version, kind.strip_suffix("List")?)?;
+    let items = value["items"].as_array().into_iter().flatten().map(|item| Bytes::from(protobuf::encode(of, item)));
+    Some(protobuf::seal_list(api_version, kind, &value["metadata"], items))
+}
+
+/// A watch whose events are written in another way, one by one.
+fn by_line(
+    response: Response<Body>,
+    media_type: &'static str,
+    write: impl FnMut(&Value) -> Option<Bytes> + Send + 'static,
+) -> Response<Body> {
+    let (mut parts, body) = response.into_parts();
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    let events = stream::unfold((body, BytesMut::new(), write), |(mut body, mut rest, mut write)| async move {
+        loop {
+            if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                let line = rest.split_to(end + 1).freeze();
+                let event = serde_json::from_slice(&line).ok();
+                let written = event.and_then(|event| write(&event)).unwrap_or(line);
+                return Some((Ok(written), (body, rest, write)));
+            }
+            match body.frame().await {
+                Some(Ok(frame)) => rest.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data)),
+                Some(Err(error)) => return Some((Err(error), (body, BytesMut::new(), write))),
+                None if rest.is_empty() => return None,
+                // A line that a fault has cut short.
+                None => return Some((Ok(std::mem::take(&mut rest).freeze()), (body, rest, write))),
+            }
+        }
+    });
+    Response::from_parts(parts, stream_body(events.boxed()))
+}
+
+fn frame_of(event: &Value) -> Option<Bytes> {
+    Some(protobuf::frame(event["type"].as_str()?, &to_protobuf(&event["object"])?))
+}
+
+/// A list or an object as a table; a `Status` stays what it is.
+fn to_table(printer: &Printer, value: &Value, now: Timestamp) -> Option<Vec<u8>> {
+    let kind = value["kind"].as_str()?;
+    let table = match &value["items"] {
+        _ if kind == "Status" => return None,
+        Value::Array(_) if kind.ends_with("List") => printer.list(value, now),
+        _ => printer.object(value, now),
+    };
+    let mut bytes = serde_json::to_vec(&table).ok()?;
+    bytes.push(b'\n');
+    Some(bytes)
+}
+
+fn printed(printer: &mut Printer, event: &Value, now: Timestamp) -> Option<Bytes> {
+    if event["type"] == "ERROR" {
+        return None;
+    }
+    let event = json!({"type": event["type"], "object": printer.event(&event["object"], now)});
+    Some(format!("{event}\n").into())
+}

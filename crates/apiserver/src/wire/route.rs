@@ -1,0 +1,189 @@
+//! Finds out what a path is about.
+
+use http::Method;
+use std::sync::Arc;
+
+use crate::api::action;
+use crate::kinds::{Catalog, Resource};
+use crate::storage::object::Key;
+use crate::wire::query::Query;
+use crate::wire::verb::Verb;
+
+/// What a path leads to.
+#[derive(Debug, Clone)]
+pub(crate) enum Route {
+    /// A collection, an object or a part of one.
+    Resource(Target),
+    /// A path under a group and version that is served, but not this resource.
+    UnknownResource,
+    /// A path outside the resources: discovery, health, version.
+    Other,
+}
+
+/// The place in a resource that a request is about.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) subresource: Option<String>,
+    /// Reached by an old path that asks for a watch by itself: `/api/v1/watch/…`.
+    pub(crate) watch_path: bool,
+}
+
+impl Route {
+    pub(crate) fn find(path: &str, catalog: &Catalog) -> Self {
+        let path = decoded(path);
+        let mut steps: Vec<&str> = path.split('/').filter(|step| !step.is_empty()).collect();
+        let (group, version) = match steps.as_slice() {
+            ["api", version, ..] => ("", (*version).to_owned()),
+            ["apis", group, version, ..] => (*group, (*version).to_owned()),
+            _ => return Self::Other,
+        };
+        let group = group.to_owned();
+        steps.drain(..if group.is_empty() { 2 } else { 3 });
+        if steps.is_empty() || !catalog.serves(&group, &version) {
+            return Self::Other;
+        }
+        let watch_path = steps.first() == Some(&"watch");
+        if watch_path {
+            steps.remove(0);
+        }
+        match target(&steps, watch_path, |plural| catalog.at(&group, &version, plural).cloned()) {
+            Some(target) if target.has_part() => Self::Resource(target),
+            _ => Self::UnknownResource,
+        }
+    }
+}
+
+impl Target {
+    /// The key of the object the path names.
+    pub(crate) fn key(&self) -> Key {
+        Key::new(self.namespace.as_deref(), self.name.as_deref().unwrap_or_default())
+    }
+
+    /// Whether the part of the object that the path names exists for this resource.
+    fn has_part(&self) -> bool {
+        match self.subresource.as_deref() {
+            None => true,
+            Some("status") => self.resource.rules.status,
+            Some("scale") => self.resource.rules.scale.is_some(),
+            Some("finalize") => self.resource.id == "namespaces",
+            Some(part) => self.is_action(part),
+        }
+    }
+
+    /// Whether a part of an object is there to be acted on.
+    fn is_action(&self, part: &str) -> bool {
+        action::PARTS.iter().any(|(resource, name, _)| *resource == self.resource.id && *name == part)
+    }
+
+    /// What this method asks for here; `None` if it may not be asked.
+    pub(crate) fn verb(&self, method: &Method, query: &Query) -> Option<Verb> {
+        let named = self.name.is_some();
+        let scoped = self.namespace.is_some() || !self.resource.namespaced;
+        if self.watch_path {
+            return (*method == Method::GET).then_some(Verb::Watch);
+        }
+        if self.subresource.as_deref().is_some_and(|part| self.is_action(part)) || self.resource.rules.review {
+            let asked = *method == Method::POST && (named || scoped) && named != self.resource.rules.review;
+            return asked.then_some(Verb::Create);
+        }
+        match *method {
+            Method::GET | Method::HEAD if named => Some(Verb::Get),
+            Method::GET | Method::HEAD if query.switch("watch") == Some(true) => Some(Verb::Watch),
+            Method::GET | Method::HEAD => Some(Verb::List),
+            Method::POST if !named && scoped => Some(Verb::Create),
+            Method::PUT if named => Some(Verb::Update),
+            Method::PATCH if self.subresource.as_deref() == Some("finalize") => None,
+            Method::PATCH if named => Some(Verb::Patch),
+            Method::DELETE if named && self.subresource.is_none() => Some(Verb::Delete),
+            // All namespaces at once is more than anybody may delete.
+            Method::DELETE if !named && scoped && self.resource.id != "namespaces" => Some(Verb::DeleteCollection),
+            _ => None,
+        }
+    }
+}
+
+/// The path as the API server reads it: an escaped slash is a slash like any other.
+fn decoded(path: &str) -> String {
+    // The same decoding as for queries, except that a few signs stand for themselves.
+    let pair = format!("={}", path.replace('+', "%2B").replace('&', "%26"));
+    form_urlencoded::parse(pair.as_bytes()).next().map_or_else(String::new, |(_, value)| value.into_owned())
+}
+
+fn target(steps: &[&str], watch_path: bool, find: impl Fn(&str) -> Option<Arc<Resource>>) -> Option<Target> {
+    let (namespace, steps) = match steps {
+        // What follows a namespace is a resource in it, except for the namespace's own parts.
+        ["namespaces", _, "status" | "finalize"] => (None, steps),
+        ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some((*namespace).to_owned()), rest),
+        _ => (None, steps),
+    };
+    let (plural, rest) = steps.split_first()?;
+    let resource = find(plural)?;
+    if namespace.is_some() && !resource.namespaced || rest.len() > 2 {
+        return None;
+    }
+    // An object of a namespaced resource is only found through its namespace.
+    if resource.namespaced && namespace.is_none() && !rest.is_empty() {
+        return None;
+    }
+    let name = rest.first().map(|name| (*name).to_owned());
+    if watch_path && rest.len() > 1 {
+        return None;
+    }
+    let subresource = rest.get(1).map(|part| (*part).to_owned());
+    Some(Target { resource, namespace, name, subresource, watch_path })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, expected: &str) {
+        let found = match Route::find(path, &Catalog::built_in()) {
+            Route::Resource(target) => format!(
+                "{} {} {} {}",
+                target.resource.id,
+                target.namespace.as_deref().unwrap_or("-"),
+                target.name.as_deref().unwrap_or("-"),
+                target.subresource.as_deref().unwrap_or("-")
+            ),
+            Route::UnknownResource => "unknown".into(),
+            Route::Other => "other".into(),
+        };
+        assert_eq!(found, expected, "{path}");
+    }
+
+    #[test]
+    fn paths_lead_to_resources() {
+        check("/api/v1/pods", "pods - - -");
+        check("/api/v1/namespaces/web/pods", "pods web - -");
+        check("/api/v1/namespaces/web/pods/a", "pods web a -");
+        check("/api/v1/namespaces/web/pods/a/status", "pods web a status");
+        check("/api/v1/namespaces", "namespaces - - -");
+        check("/api/v1/namespaces/web", "namespaces - web -");
+        check("/api/v1/namespaces/web/status", "namespaces - web status");
+        check("/apis/apps/v1/deployments", "deployments.apps - - -");
+        check(
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode",
+            "clusterroles.rbac.authorization.k8s.io - system:node -",
+        );
+        check("/apis/apps/v1/namespaces/web/deployments/a/scale", "deployments.apps web a scale");
+        check("/api/v1/namespaces/web%2Fpods/a", "pods web a -");
+        check("/api/v1/namespaces/default%2F..%2Fkube-system/secrets", "unknown");
+        check("/api/v1/namespaces/default/pods/a%2Fb", "unknown");
+        check("/api/v1/namespaces/web/pods/a+b%26c&d", "pods web a+b&c&d -");
+        check("/api/v1/namespaces/web/pods/a/scale", "unknown");
+        check("/api/v1/namespaces/web/configmaps/a/status", "unknown");
+        check("/api/v1/watch/pods", "pods - - -");
+        check("/api/v1/watch/namespaces/web/pods/a", "pods web a -");
+        check("/apis/apps/v1/watch/deployments", "deployments.apps - - -");
+        check("/api/v1/nopes", "unknown");
+        check("/api/v1/pods/a", "unknown");
+        check("/api/v1/namespaces/web/nodes", "unknown");
+        check("/apis/nope.example.com/v1/things", "other");
+        check("/version", "other");
+        check("/api/v1", "other");
+    }
+}

@@ -1,0 +1,266 @@
+//! The server as a tower service: one request in, one response out.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, HeaderValue, Request, Response, header, request};
+use http_body_util::BodyExt;
+use parking_lot::Mutex;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tower::{BoxError, Service};
+
+use crate::api::dispatch::dispatch;
+use crate::api::general::general;
+use crate::api::status::Status;
+use crate::api::table::{Form, Include, Printer};
+use crate::fault::{Facts, before_answer, spoil_bytes, spoil_content};
+use crate::host::hub::Hub;
+use crate::host::journal::RequestRecord;
+use crate::host::server::ApiServer;
+use crate::wire::accept::{Agreed, Negotiated, Shape, negotiate};
+use crate::wire::auth;
+use crate::wire::compress::compress;
+use crate::wire::deadline;
+use crate::wire::query::Query;
+use crate::wire::render::{Rendering, is_pretty, render};
+use crate::wire::reply::{Body, status_reply};
+use crate::wire::route::{Route, Target};
+use crate::wire::verb::Verb;
+
+/// The largest body of a request.
+const BODY_LIMIT: usize = 3 * 1024 * 1024;
+/// How much of a body is read at all.
+const READ_LIMIT: usize = 16 * 1024 * 1024;
+
+/// Names a request in the logs of a real server; a client may choose the name.
+const AUDIT_ID: &str = "audit-id";
+
+/// A request once it is known what it is about.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) id: u64,
+    /// `None` if the method may not be used on this path.
+    pub(crate) verb: Option<Verb>,
+    pub(crate) query: Query,
+    /// What the `Accept` header comes to.
+    pub(crate) accept: Negotiated,
+    pub(crate) parts: request::Parts,
+    pub(crate) body: Bytes,
+    /// What the client is warned of, whatever becomes of its request.
+    pub(crate) warnings: Warnings,
+}
+
+/// What a client is warned of.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>);
+
+/// How many warnings an answer carries, and how long each may be.
+const MOST_WARNINGS: usize = 30;
+const LONGEST_WARNING: usize = 256;
+
+impl Warnings {
+    pub(crate) fn add(&self, warnings: Vec<String>) {
+        self.0.lock().extend(warnings);
+    }
+
+    /// Puts them into the headers of an answer.
+    fn write(&self, headers: &mut HeaderMap) {
+        for warning in self.0.lock().iter().take(MOST_WARNINGS) {
+            let text: String = warning.chars().filter(|sign| !sign.is_control()).take(LONGEST_WARNING).collect();
+            let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+                headers.append(header::WARNING, value);
+            }
+        }
+    }
+}
+
+impl Call {
+    /// A header as text; empty if there is none.
+    pub(crate) fn header(&self, name: header::HeaderName) -> &str {
+        header_text(&self.parts, name)
+    }
+}
+
+impl<B> Service<Request<B>> for ApiServer
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Buf + Send,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    /// A broken connection, as injected by a fault. Everything else is a response.
+    type Error = io::Error;
+    type Future = BoxFuture<'static, Result<Response<Body>, io::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        Box::pin(handle(self.hub.clone(), request))
+    }
+}
+
+async fn handle<B>(hub: Arc<Hub>, request: Request<B>) -> io::Result<Response<Body>>
+where
+    B: http_body::Body + Send,
+    B::Data: Buf + Send,
+    B::Error: Into<BoxError>,
+{
+    let (parts, body) = request.into_parts();
+    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let route = Route::find(parts.uri.path(), &hub.storage.lock().catalog);
+    let target = if let Route::Resource(target) = &route { Some(target) } else { None };
+    let verb = target.map_or(Some(Verb::Other), |target| target.verb(&parts.method, &query));
+    let facts = open_record(&hub, &parts, target, verb);
+    let mut armed = hub.faults.arm(&facts);
+    let audit_id = parts.headers.get(AUDIT_ID).cloned();
+    let id = facts.request;
+    let accept = negotiate(header_text(&parts, header::ACCEPT), shape(target, verb), has_protobuf(target));
+    let is_watch = verb == Some(Verb::Watch);
+    // A refused watch stays on one line, for clients that read line by line whatever its code.
+    let pretty = !is_watch && is_pretty(query.switch("pretty"), header_text(&parts, header::USER_AGENT));
+    let refusal = Agreed { format: accept.refusal, ..Agreed::default() };
+    let agreed = accept.answer.clone().unwrap_or_default();
+    let include = Include::parse(query.text("includeObject"));
+    let printer = target.filter(|_| agreed.table).map(|target| {
+        let form = Form { include: include.clone().unwrap_or_default() };
+        (Printer::of(&target.resource, target.subresource.as_deref(), form), hub.clone())
+    });
+    let mut rendering = Rendering { agreed, is_watch, pretty, table: printer };
+    let bad_include = include.err().filter(|_| rendering.table.is_some());
+    let warnings = Warnings::default();
+    let mut response = match before_answer(&hub, &armed).await? {
+        Some(instead) => instead,
+        None => {
+            let call = Call { id, verb, query, accept, parts, body: Bytes::new(), warnings: warnings.clone() };
+            let refused = bad_include.map(|bad| Status::bad_request(bad.to_string()));
+            let answer = match refused {
+                Some(status) => Err(status),
+                None => attend(&hub, call, body).await,
+            };
+            match answer {
+                Ok(answer) => answer,
+                Err(status) => {
+                    rendering = Rendering { agreed: refusal, table: None, ..rendering };
+                    status_reply(&status)
+                }
+            }
+        }
+    };
+    hub.journal.amend(id, |record| record.status = Some(response.status().as_u16()));
+    let headers = response.headers_mut();
+    warnings.write(headers);
+    if let Ok(date) = HeaderValue::from_str(&hub.clock.http_date()) {
+        headers.insert(header::DATE, date);
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
+    if let Some(audit_id) =
+        audit_id.or_else(|| HeaderValue::from_str(&format!("00000000-0000-4000-8000-{id:012x}")).ok())
+    {
+        headers.insert(AUDIT_ID, audit_id);
+    }
+    let response = render(spoil_content(&mut armed, response, &facts).await, &rendering).await;
+    Ok(spoil_bytes(armed, compress(response)))
+}
+
+/// What kind of answer there is to be.
+fn shape(target: Option<&Target>, verb: Option<Verb>) -> Shape {
+    match (target, verb) {
+        (None, _) => Shape::Discovery,
+        (_, Some(Verb::Watch)) => Shape::Watch,
+        (_, Some(Verb::List | Verb::DeleteCollection)) => Shape::List,
+        _ => Shape::Object,
+    }
+}
+
+/// Custom objects have no form in protobuf.
+fn has_protobuf(target: Option<&Target>) -> bool {
+    target.is_some_and(|target| target.resource.of.is_some())
+}
+
+/// Lets a request in if its client may ask, reads its body and answers it, in the time there is for it.
+async fn attend<B>(hub: &Arc<Hub>, mut call: Call, body: B) -> Result<Response<Body>, Status>
+where
+    B: http_body::Body + Send,
+    B::Data: Buf + Send,
+    B::Error: Into<BoxError>,
+{
+    let is_watch = call.verb == Some(Verb::Watch);
+    let allowed = if is_watch { None } else { Some(deadline::allowed(call.query.text("timeout"))?) };
+    auth::check(hub.settings.token.as_deref(), &call.parts)?;
+    let work = async {
+        call.body = read_body(body).await?;
+        loop {
+            // A body may take its time: what the path leads to is what it leads to now.
+            let route = Route::find(call.parts.uri.path(), &hub.storage.lock().catalog);
+            let answer = match &route {
+                Route::Resource(target) => dispatch(hub, &call, target).await,
+                Route::UnknownResource => Err(Status::no_such_resource()),
+                Route::Other => general(hub, &call),
+            };
+            match answer {
+                Err(status) if status.is_overtaken() => {}
+                answer => return answer,
+            }
+        }
+    };
+    match allowed {
+        Some(allowed) => deadline::within(allowed, work).await,
+        None => work.await,
+    }
+}
+
+/// Writes the request down, and tells what faults look at.
+fn open_record(hub: &Hub, parts: &request::Parts, target: Option<&Target>, verb: Option<Verb>) -> Facts {
+    let verb = verb.unwrap_or(Verb::Other);
+    let resource = target.map(|target| target.resource.id.clone()).unwrap_or_default();
+    let namespace = target.and_then(|target| target.namespace.clone());
+    let query = parts.uri.query().unwrap_or_default().to_owned();
+    let request = hub.journal.open(RequestRecord {
+        id: 0,
+        verb,
+        resource: resource.clone(),
+        namespace: namespace.clone(),
+        name: target.and_then(|target| target.name.clone()),
+        path: parts.uri.path().to_owned(),
+        query: query.clone(),
+        status: None,
+        answered_from: None,
+    });
+    let user_agent = header_text(parts, header::USER_AGENT).to_owned();
+    Facts { request, verb, resource, namespace, user_agent, query }
+}
+
+fn header_text(parts: &request::Parts, name: header::HeaderName) -> &str {
+    parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+/// Reads the whole body, unless it is too large or cut short.
+async fn read_body<B>(body: B) -> Result<Bytes, Status>
+where
+    B: http_body::Body,
+    B::Error: Into<BoxError>,
+{
+    let mut body = pin!(body);
+    let (mut read, mut size) = (BytesMut::new(), 0);
+    while let Some(frame) = body.as_mut().frame().await {
+        let broken = |error: B::Error| Status::bad_request(format!("cannot read the request: {}", error.into()));
+        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        size += data.remaining();
+        // What is too much is read and dropped: who is still sending would not hear the answer.
+        if size <= BODY_LIMIT {
+            read.put(data);
+        } else if size > READ_LIMIT {
+            break;
+        }
+    }
+    if size <= BODY_LIMIT {
+        return Ok(read.freeze());
+    }
+    let message = format!("Request entity too large: limit is {BODY_LIMIT}");
+    Err(Status::failure(413, "RequestEntityTooLarge", message))
+}

@@ -1,0 +1,230 @@
+//! What becomes of objects whose owners go, where the server sees to it.
+
+use crate::support::*;
+use kube_embedded_apiserver::ApiServer;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+fn server() -> ApiServer {
+    ApiServer::builder().seed(1).garbage_collection(true).build()
+}
+
+/// Creates a config map that these own, and returns it.
+fn owned_by(server: &ApiServer, name: &str, owners: &[(&Value, bool)]) -> Value {
+    let reference = |(owner, blocks): &(&Value, bool)| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
+            "blockOwnerDeletion": blocks})
+    };
+    let owners: Vec<Value> = owners.iter().map(reference).collect();
+    let object = json!({"metadata": {"name": name, "ownerReferences": owners}});
+    server.create("configmaps", Some("default"), object).unwrap()
+}
+
+fn names(server: &ApiServer) -> Vec<String> {
+    let objects = server.list("configmaps").unwrap().1;
+    objects.iter().map(|object| object["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn delete_as(server: &ApiServer, name: &str, policy: &str) -> Value {
+    let body = json!({"propagationPolicy": policy}).to_string();
+    let answer = send_as(server, "DELETE", &format!("{CONFIG_MAPS}/{name}"), "application/json", &body).await;
+    assert_eq!(answer.code, 200, "{}", answer.text);
+    answer.json()
+}
+
+async fn a_moment() {
+    tokio::time::sleep(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_the_background_the_owner_goes_first_and_all_below_it_follow() {
+    let server = server();
+    let top = owned_by(&server, "top", &[]);
+    let middle = owned_by(&server, "middle", &[(&top, false)]);
+    owned_by(&server, "bottom", &[(&middle, false)]);
+    owned_by(&server, "other", &[]);
+    delete_as(&server, "top", "Background").await;
+    assert_eq!(names(&server), ["bottom", "middle", "other"]);
+    a_moment().await;
+    assert_eq!(names(&server), ["other"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_the_foreground_the_owner_waits_for_those_that_block_it() {
+    let server = server();
+    let top = owned_by(&server, "top", &[]);
+    let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"], "ownerReferences": [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "top", "uid": top["metadata"]["uid"], "blockOwnerDeletion": true}]}});
+    server.create("configmaps", Some("default"), held).unwrap();
+    owned_by(&server, "free", &[(&top, true)]);
+    let marked = delete_as(&server, "top", "Foreground").await;
+    assert_eq!(marked["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+    a_moment().await;
+    assert_eq!(names(&server), ["held", "top"]);
+    merge(&server, &format!("{CONFIG_MAPS}/held"), &json!({"metadata": {"finalizers": null}})).await;
+    a_moment().await;
+    assert_eq!(names(&server), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn orphans_stay_and_forget_their_owner() {
+    let server = server();
+    let top = owned_by(&server, "top", &[]);
+    owned_by(&server, "child", &[(&top, true)]);
+    delete_as(&server, "top", "Orphan").await;
+    a_moment().await;
+    assert_eq!(names(&server), ["child"]);
+    let child = server.get("configmaps", Some("default"), "child").unwrap();
+    assert_eq!(child["metadata"].get("ownerReferences"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_another_owner_stays_and_who_names_one_that_never_was_goes() {
+    let server = server();
+    let (one, two) = (owned_by(&server, "one", &[]), owned_by(&server, "two", &[]));
+    owned_by(&server, "both", &[(&one, false), (&two, false)]);
+    delete_as(&server, "one", "Background").await;
+    a_moment().await;
+    let both = server.get("configmaps", Some("default"), "both").unwrap();
+    assert_eq!(both["metadata"]["ownerReferences"].as_array().map(Vec::len), Some(1));
+    let nobody = json!({"metadata": {"name": "nobody", "uid": "00000000-0000-4000-8000-000000000000"}});
+    owned_by(&server, "lost", &[(&nobody, false)]);
+    assert_eq!(names(&server), ["both", "two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_it_nothing_follows() {
+    let server = ApiServer::builder().seed(1).build();
+    let top = owned_by(&server, "top", &[]);
+    owned_by(&server, "child", &[(&top, true)]);
+    let deleted = delete_as(&server, "top", "Foreground").await;
+    assert_eq!(deleted["status"], "Success");
+    a_moment().await;
+    assert_eq!(names(&server), ["child"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_chain_of_owners_goes_as_one() {
+    let server = server();
+    let mut last = owned_by(&server, "c0", &[]);
+    for index in 1..2_000 {
+        last = owned_by(&server, &format!("c{index}"), &[(&last, true)]);
+    }
+    server.delete("configmaps", Some("default"), "c0").unwrap();
+    assert_eq!(names(&server), [""; 0]);
+}
+
+/// What owns a config map, as that says it.
+fn reference(owner: &Value, kind: &str, blocks: bool) -> Value {
+    json!({"apiVersion": "v1", "kind": kind, "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
+        "blockOwnerDeletion": blocks})
+}
+
+/// Gives a config map these owners.
+async fn own(server: &ApiServer, name: &str, owners: &[Value]) {
+    let patched =
+        merge(server, &format!("{CONFIG_MAPS}/{name}"), &json!({"metadata": {"ownerReferences": owners}})).await;
+    assert_eq!(patched.code, 200, "{}", patched.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_owns_itself_or_its_owner_does_not_wait_for_ever() {
+    let server = server();
+    let own_owner = owned_by(&server, "self", &[]);
+    own(&server, "self", &[reference(&own_owner, "ConfigMap", true)]).await;
+    delete_as(&server, "self", "Foreground").await;
+    let circle = ["a", "b", "c"].map(|name| owned_by(&server, name, &[]));
+    for (name, owner) in [("a", &circle[2]), ("b", &circle[0]), ("c", &circle[1])] {
+        own(&server, name, &[reference(owner, "ConfigMap", true)]).await;
+    }
+    delete_as(&server, "a", "Foreground").await;
+    a_moment().await;
+    assert_eq!(names(&server), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_chain_that_is_held_at_its_end_waits_and_then_goes() {
+    let server = server();
+    let mut last = owned_by(&server, "c0", &[]);
+    for index in 1..20_000 {
+        last = owned_by(&server, &format!("c{index}"), &[(&last, true)]);
+    }
+    let end = format!("{CONFIG_MAPS}/c19999");
+    merge(&server, &end, &json!({"metadata": {"finalizers": ["example.com/hold"]}})).await;
+    delete_as(&server, "c0", "Foreground").await;
+    a_moment().await;
+    assert_eq!(merge(&server, &format!("{CONFIG_MAPS}/c0"), &json!({"data": {"x": "y"}})).await.code, 200);
+    a_moment().await;
+    assert_eq!(server.list("configmaps").unwrap().1.len(), 20_000);
+    merge(&server, &end, &json!({"metadata": {"finalizers": null}})).await;
+    a_moment().await;
+    assert_eq!(names(&server), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_no_longer_waits_for_who_has_dropped_it_or_blocks_it_no_more() {
+    for released in [json!(null), json!([{"blocks": false}])] {
+        let server = server();
+        let top = owned_by(&server, "top", &[]);
+        let mut held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"]}});
+        held["metadata"]["ownerReferences"] = json!([reference(&top, "ConfigMap", true)]);
+        server.create("configmaps", Some("default"), held).unwrap();
+        delete_as(&server, "top", "Foreground").await;
+        a_moment().await;
+        assert_eq!(names(&server), ["held", "top"]);
+        let owners: Vec<Value> =
+            released.as_array().into_iter().flatten().map(|_| reference(&top, "ConfigMap", false)).collect();
+        own(&server, "held", &owners).await;
+        a_moment().await;
+        assert_eq!(names(&server), ["held"], "{released}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_is_gone_already_counts_as_none_whenever_it_is_named() {
+    let server = server();
+    let gone = owned_by(&server, "gone", &[]);
+    delete_as(&server, "gone", "Background").await;
+    a_moment().await;
+    owned_by(&server, "late", &[]);
+    own(&server, "late", &[reference(&gone, "ConfigMap", false)]).await;
+    a_moment().await;
+    assert_eq!(names(&server), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_is_named_by_kind_name_and_namespace_and_not_by_its_uid_alone() {
+    let server = server();
+    let owner = owned_by(&server, "owner", &[]);
+    let wrong = |name: &str, change: &dyn Fn(&mut Value)| {
+        let mut object =
+            json!({"metadata": {"name": name, "ownerReferences": [reference(&owner, "ConfigMap", false)]}});
+        change(&mut object["metadata"]["ownerReferences"][0]);
+        object
+    };
+    let of_other_kind = wrong("kind", &|owner| owner["kind"] = "Secret".into());
+    let of_other_name = wrong("name", &|owner| owner["name"] = "other".into());
+    server.create("configmaps", Some("default"), of_other_kind).unwrap();
+    server.create("configmaps", Some("default"), of_other_name).unwrap();
+    server.create("configmaps", Some("far"), wrong("far", &|_| {})).unwrap();
+    assert_eq!(names(&server), ["owner"]);
+    // What cannot be told is left alone: no such kind, or a namespace that the object is not in.
+    let of_no_kind = wrong("unknown", &|owner| owner["kind"] = "Nonsense".into());
+    server.create("configmaps", Some("default"), of_no_kind).unwrap();
+    server.create("nodes", None, wrong("node", &|_| {})).unwrap();
+    server.create("configmaps", Some("default"), wrong("owned", &|_| {})).unwrap();
+    assert_eq!(names(&server), ["owned", "owner", "unknown"]);
+    assert!(server.get("nodes", None, "node").is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_waits_is_dropped_by_who_has_another() {
+    let server = server();
+    let (one, two) = (owned_by(&server, "one", &[]), owned_by(&server, "two", &[]));
+    owned_by(&server, "both", &[(&one, true), (&two, true)]);
+    delete_as(&server, "one", "Foreground").await;
+    a_moment().await;
+    assert_eq!(names(&server), ["both", "two"]);
+    let both = server.get("configmaps", Some("default"), "both").unwrap();
+    assert_eq!(both["metadata"]["ownerReferences"], json!([reference(&two, "ConfigMap", true)]));
+}

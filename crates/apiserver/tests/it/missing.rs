@@ -1,0 +1,92 @@
+//! What the documentation of the crate lists as missing is missing, and nothing on the list is there after all.
+
+use crate::support::*;
+use kube_embedded_apiserver::ApiServer;
+use serde_json::{Value, json};
+
+/// The list, as the documentation has it.
+fn listed() -> Vec<String> {
+    let text = include_str!("../../src/lib.rs");
+    let (_, list) = text.split_once("# What is missing against a real server\n").expect("there is a list");
+    let lines = list.lines().map_while(|line| line.strip_prefix("//!").map(str::trim));
+    lines.filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect()
+}
+
+async fn code(server: &ApiServer, method: &str, path: &str, body: &Value) -> u16 {
+    send(server, request(method, path, Some(body))).await.code
+}
+
+fn definition(schema: &Value, conversion: &Value) -> Value {
+    json!({"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1", "metadata": {"name": "gears.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "gears", "kind": "Gear"}, "conversion": conversion,
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_listed_as_missing_is_missing() {
+    const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let server = server();
+    let pod = |spec: Value| json!({"metadata": {"name": "p"}, "spec": spec});
+    let container = json!({"name": "c", "image": "i"});
+    server.create("pods", Some("default"), pod(json!({"containers": [container]}))).unwrap();
+    let found = [
+        (
+            "`apiregistration`",
+            code(&server, "GET", "/apis/apiregistration.k8s.io/v1/apiservices", &Value::Null).await == 404,
+        ),
+        // A probe of nonsense that a real server refuses.
+        ("The validation of built-in kinds is a short list", {
+            let odd = json!({"containers": [{"name": "c", "image": "i", "lifecycle": {"preStop": {"sleep": {"seconds": -5}}}}]});
+            let mut object = pod(odd);
+            object["metadata"]["name"] = json!("odd");
+            code(&server, "POST", "/api/v1/namespaces/default/pods", &object).await == 201
+        }),
+        ("Warnings about objects that are accepted", {
+            let ports = json!([{"containerPort": 1, "name": "a"}]);
+            let twice =
+                json!([{"name": "c", "image": "i", "ports": ports}, {"name": "d", "image": "i", "ports": ports}]);
+            let object = json!({"metadata": {"name": "twice"}, "spec": {"containers": twice}});
+            let answer = post(&server, "/api/v1/namespaces/default/pods", &object).await;
+            answer.code == 201 && !answer.headers.contains_key("warning")
+        }),
+        ("Admission plugins", {
+            let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "0"}}});
+            post(&server, "/api/v1/namespaces/default/resourcequotas", &quota).await;
+            post(&server, CONFIG_MAPS, &config_map("beyond")).await.code == 201
+        }),
+        ("`pods/log`", {
+            let mut missing = true;
+            for part in ["log", "exec", "attach", "portforward", "ephemeralcontainers", "resize", "proxy"] {
+                let path = format!("/api/v1/namespaces/default/pods/p/{part}");
+                missing &= code(&server, "GET", &path, &Value::Null).await == 404;
+            }
+            missing
+        }),
+        ("Webhook conversion", {
+            let conversion = json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
+                "clientConfig": {"url": "https://nowhere.example.com/"}}});
+            let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+            let code = code(&server, "POST", DEFINITIONS, &definition(&open, &conversion)).await;
+            server.delete("customresourcedefinitions", None, "gears.example.com").is_ok() && code == 201
+        }),
+        ("Rules in CEL", {
+            let rule = json!({"rule": "semver('1.0.0').major() == 1"});
+            let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-validations": [rule]}}});
+            code(&server, "POST", DEFINITIONS, &definition(&schema, &json!({"strategy": "None"}))).await == 422
+        }),
+        ("CBOR, OpenAPI v2", {
+            let cbor = send_as(&server, "POST", CONFIG_MAPS, "application/cbor", "x").await.code;
+            (cbor, code(&server, "GET", "/openapi/v2", &Value::Null).await) == (415, 404)
+        }),
+        ("Services have IPv4 addresses alone", {
+            let service = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}], "ipFamilies": ["IPv6"]}});
+            post(&server, "/api/v1/namespaces/default/services", &service).await.code != 201
+        }),
+    ];
+    let listed = listed();
+    for (words, missing) in found {
+        assert!(missing, "{words} is there");
+        assert!(listed.iter().any(|line| line.starts_with(words)), "{words} is not on the list: {listed:#?}");
+    }
+    assert_eq!(listed.len(), found.len(), "every line of the list is tried: {listed:#?}");
+}
