@@ -1,156 +1,177 @@
-//! `informer demo`: everything in one process, with no cluster.
+//! `informer demo`: a whole program at work, with no cluster: informers, handlers, an index and a controller.
 
+mod faults;
+mod lines;
+mod live;
+mod meter;
+mod program;
+mod ready_counts;
+mod story;
+mod summary;
+mod teller;
+mod world;
+
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Pod;
-use kube_embedded_apiserver::{ApiServer, Fault, Verb, Workload};
-use kube_informer::{Event, Index, SharedInformer, SharedInformerFactory};
-use tokio::time::Instant;
+use kube_informer_inspect::{Inspection, Serving};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::ending;
+use self::faults::Faults;
+use self::meter::Meter;
+use self::program::Program;
+use self::teller::Teller;
+use self::world::World;
 use crate::failure::Failure;
-use crate::say::say;
+use crate::{cluster, ending, view};
 
-/// How many writes a second the cluster sees.
-const RATE: f64 = 8.0;
+/// How many pods there are unless it is said.
+const PODS: usize = 40;
+/// More than this would take longer to make than anybody waits.
+const MOST_PODS: usize = 200_000;
+/// How long what is under way may take at the end.
+const LAST_WORK: Duration = Duration::from_secs(1);
 
-/// How long the first lists may take: the server is in this process.
-const SYNCED: Duration = Duration::from_secs(30);
-
+/// Shows the library at work. With no cluster and no configuration an API server runs in this process, with a small cluster that
+/// lives; informers follow it, handlers are told, an index is read, and a controller writes. In a terminal all of it is drawn live;
+/// in a pipe it is told in lines.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  informer demo                        until q or Ctrl-C
+  informer demo --for 10s --faults     with trouble on purpose, and a summary at the end
+  informer demo --scale 20000          many pods
+  informer demo --for 5s | cat         in lines
+  informer demo --context staging      a real cluster, read only")]
 pub(crate) struct Arguments {
-    /// How long to go on, such as 5s or 2m; otherwise until Ctrl-C.
+    /// How long to go on, such as 5s or 2m; otherwise until q or Ctrl-C.
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     duration: Option<Duration>,
+    /// Let connections break and fall silent, and the server be away, busy and forgetful, again and again.
+    #[arg(long)]
+    faults: bool,
+    /// How many pods there are: 40 unless given.
+    #[arg(long, value_name = "PODS")]
+    scale: Option<usize>,
+    /// Where chance comes from: 7 unless given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Tell in lines, also in a terminal.
+    #[arg(long)]
+    plain: bool,
+    /// Where the live page is, on this machine only; a free port unless given.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "no_page")]
+    listen: Option<SocketAddr>,
+    /// Do without the live page.
+    #[arg(long)]
+    no_page: bool,
+    #[command(flatten)]
+    cluster: cluster::Choice,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let server = ApiServer::new();
-    let mut workload = Workload::new(7).nodes(3).pods(12);
-    for _ in 0..40 {
-        workload.step(&server);
+    check(&arguments)?;
+    let on_screen = !arguments.plain && view::is_possible();
+    let scale = arguments.scale.unwrap_or(PODS);
+    let world = async {
+        Ok::<_, Failure>(match arguments.cluster.is_given() {
+            true => World::real(arguments.cluster.connect().await?),
+            false => World::embedded(scale, arguments.seed.unwrap_or(7), on_screen).await,
+        })
+    };
+    let world = tokio::select! {
+        biased;
+        () = ending::after(None) => return Ok(()),
+        world = world => world?,
+    };
+    let meter = Meter::install();
+    let teller = if on_screen { Teller::to_tail() } else { Teller::to_stdout() };
+    let program = Program::new(&world, &teller)?;
+    let page = match arguments.no_page {
+        true => None,
+        false => Some(open_page(&program, &meter, arguments.listen).await?),
+    };
+    let address = page.as_ref().map(Serving::url);
+
+    let (ask, asked) = mpsc::channel(4);
+    let faults = world.server().map(|server| Faults::new(server.clone(), &program, teller.clone()));
+    let injected = faults.as_ref().map(Faults::record).unwrap_or_default();
+    let term = CancellationToken::new();
+    {
+        let control = program.control(term.clone());
+        let trouble = faults::run(faults, arguments.faults, asked);
+        let life = world.live();
+        let stage = live::Stage {
+            program: &program,
+            world: &world.title,
+            address,
+            teller: &teller,
+            ask,
+            injected: world.server().map(|_| injected.clone()),
+            duration: arguments.duration,
+        };
+        let show = async {
+            match on_screen {
+                true => live::show(stage).await,
+                false => lines::show(stage).await,
+            }
+        };
+        tokio::pin!(control);
+        tokio::select! {
+            biased;
+            outcome = show => outcome?,
+            outcome = &mut control => return outcome,
+            () = trouble => {}
+            () = life => {}
+        }
+        // The controller is told to end, and finishes what it has begun.
+        term.cancel();
+        let _ = timeout(LAST_WORK, control).await;
     }
-
-    let clock = Clock(Instant::now());
-    let factory = SharedInformerFactory::new(server.client());
-    let cannot = |error| Failure::new("cannot follow the embedded server", error);
-    let pods = factory.informer::<Pod>().map_err(cannot)?;
-    let deployments = factory.informer::<Deployment>().map_err(cannot)?;
-    let by_node = pods
-        .add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())
-        .map_err(|error| Failure::new("cannot index pods by node", error))?;
-    pods.on_error(move |error| clock.say(&format!("! pods: {error}")));
-    deployments.on_error(move |error| clock.say(&format!("! deployments: {error}")));
-    pods.on_event(move |event| tell_of_pod(clock, &event));
-    deployments.on_event(move |event| tell_of_deployment(clock, &event));
-
-    factory.start().map_err(|error| Failure::new("cannot start", error))?;
-    factory.synced().within(SYNCED).await.map_err(|error| Failure::new("cannot sync", error))?;
-    let version = pods.store().version().map_or_else(String::new, |version| version.to_string());
-    clock.say(&format!("  synced: {} pods at version {version}", pods.store().len()));
-
-    let end = CancellationToken::new();
-    tokio::select! {
-        () = workload.run(server.clone(), RATE, end.clone()) => {}
-        () = trouble(&server, clock) => {}
-        () = ending::after(arguments.duration) => {}
+    teller.hush();
+    summary::print(&summary::lines(&world.title, &program, &meter, &teller, &injected.lock()));
+    if let Some(page) = page {
+        let _ = timeout(LAST_WORK, page.stop()).await;
     }
-
-    print_table(clock, &pods, &by_node);
-    factory.stop().await;
+    // The slow handler may have much before it.
+    let _ = program.factory.stop_within(LAST_WORK).await;
     Ok(())
 }
 
-/// Things break, again and again.
-async fn trouble(server: &ApiServer, clock: Clock) {
-    loop {
-        tokio::time::sleep(Duration::from_millis(1200)).await;
-        clock.say("  the connection breaks: the watch goes on where it was");
-        server.disconnect_watches();
-
-        tokio::time::sleep(Duration::from_millis(1200)).await;
-        let pods = server.list("pods").map(|(_, pods)| pods).unwrap_or_default();
-        let Some((namespace, name)) = pods.iter().find_map(settled) else { continue };
-        clock.say(&format!("  the server is away for a moment; meanwhile {namespace}/{name} goes and history is lost"));
-        server.faults().add(Fault::status(503).verb(Verb::Watch).resource("pods").times(1));
-        server.disconnect_watches();
-        // If it went by itself just now, all the better.
-        let _ = server.delete("pods", Some(namespace), name);
-        server.compact();
-        tokio::time::sleep(Duration::from_secs(5)).await;
-    }
-}
-
-/// Namespace and name of a pod that would stay if nobody touched it.
-fn settled(pod: &serde_json::Value) -> Option<(&str, &str)> {
-    let metadata = &pod["metadata"];
-    let stays = pod["status"]["phase"] == "Running" && metadata["deletionTimestamp"].is_null();
-    stays.then_some((metadata["namespace"].as_str()?, metadata["name"].as_str()?))
-}
-
-fn tell_of_pod(clock: Clock, event: &Event<Pod>) {
-    let key = event.key();
-    clock.say(&match event {
-        Event::Added { object, initial: true } => format!("+ pod {key} is {} (from the start)", state(object)),
-        Event::Added { object, initial: false } => format!("+ pod {key} is {}", state(object)),
-        Event::Updated { old, new } if state(old) == state(new) => format!("~ pod {key} restarted"),
-        Event::Updated { old, new } => format!("~ pod {key} was {}, is {}", state(old), state(new)),
-        Event::Deleted(gone) if gone.is_final() => format!("- pod {key}"),
-        Event::Deleted(_) => format!("- pod {key} (nobody saw it go: noticed by listing again)"),
-        Event::Resynced(_) => return,
-    });
-}
-
-fn tell_of_deployment(clock: Clock, event: &Event<Deployment>) {
-    let key = event.key();
-    clock.say(&match event {
-        Event::Added { initial: true, .. } | Event::Resynced(_) => return,
-        Event::Added { object, .. } => format!("+ deployment {key} wants {} pods", replicas(object)),
-        Event::Updated { old, new } if replicas(old) == replicas(new) => format!("~ deployment {key} rolls"),
-        Event::Updated { old, new } => {
-            format!("~ deployment {key} wanted {}, wants {} pods", replicas(old), replicas(new))
+fn check(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.cluster.is_given() {
+        let made = [
+            ("--faults", arguments.faults),
+            ("--scale", arguments.scale.is_some()),
+            ("--seed", arguments.seed.is_some()),
+        ];
+        if let Some((option, _)) = made.iter().find(|(_, given)| *given) {
+            let failure =
+                Failure::usage(format!("{option} is for the embedded server, and a real cluster is only read"));
+            return Err(failure.hint(format!("leave out {option}, or the cluster")));
         }
-        Event::Deleted(_) => format!("- deployment {key}"),
-    });
+    }
+    if arguments.scale.is_some_and(|scale| scale == 0 || scale > MOST_PODS) {
+        return Err(Failure::usage(format!("--scale takes 1 to {MOST_PODS} pods")));
+    }
+    if let Some(address) = arguments.listen.filter(|address| !address.ip().is_loopback()) {
+        let failure = Failure::usage(format!("the live page is for this machine, and {address} is open to others"));
+        return Err(failure.hint("use an address such as 127.0.0.1:8080"));
+    }
+    Ok(())
 }
 
-/// What is known at the end, read from the cache through the index.
-fn print_table(clock: Clock, pods: &SharedInformer<Pod>, by_node: &Index<Pod>) {
-    clock.say(&format!("  the cache holds {} pods; by node, through an index:", pods.store().len()));
-    say("");
-    say(&format!("  {:<8} {:>4} {:>8}  SOME OF THEM", "NODE", "PODS", "RUNNING"));
-    for node in by_node.values() {
-        let mut here = by_node.get(&node);
-        here.sort_unstable_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-        let running = here.iter().filter(|pod| state(pod) == "Running").count();
-        let names: Vec<_> = here.iter().take(3).filter_map(|pod| pod.metadata.name.as_deref()).collect();
-        say(&format!("  {node:<8} {:>4} {running:>8}  {}", here.len(), names.join(", ")));
+async fn open_page(program: &Program, meter: &Meter, listen: Option<SocketAddr>) -> Result<Serving, Failure> {
+    let (factory, meter) = (program.factory.clone(), meter.clone());
+    let mut inspection =
+        Inspection::of(move || factory.informers()).title("informer demo").metrics(move || meter.render());
+    if let Some(queue) = program.queue() {
+        inspection = inspection.queue(queue);
     }
-}
-
-/// Writes lines with the time since the start.
-#[derive(Clone, Copy)]
-struct Clock(Instant);
-
-impl Clock {
-    fn say(self, line: &str) {
-        say(&format!("{:6.2} s  {line}", self.0.elapsed().as_secs_f64()));
-    }
-}
-
-fn state(pod: &Pod) -> &str {
-    if pod.metadata.deletion_timestamp.is_some() {
-        return "Terminating";
-    }
-    let scheduled = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
-    match pod.status.as_ref().and_then(|status| status.phase.as_deref()) {
-        Some("Pending") if scheduled => "Scheduled",
-        phase => phase.unwrap_or("Unknown"),
-    }
-}
-
-fn replicas(deployment: &Deployment) -> i32 {
-    deployment.spec.replicas.unwrap_or_default()
+    let address = listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
+    inspection.serve(address).await.map_err(|error| {
+        Failure::new(format!("cannot serve the live page on {address}"), error)
+            .hint("name another address with --listen, or do without it with --no-page")
+    })
 }

@@ -18,20 +18,32 @@ pub(crate) struct Offered {
 
 /// Finds a resource by plural, singular, kind or short name, with or without its group: `deploy`, `deployments.apps`.
 pub(crate) async fn find(cluster: &Cluster, name: &str) -> Result<Offered, Failure> {
-    let offered = offered(&cluster.client).await.map_err(|error| {
-        let refused = matches!(&error, kube_client::Error::Api(status) if is_refusal(status));
-        let failure = Failure::new(format!("cannot ask {} which resources it has", cluster.url), error);
-        if refused {
-            failure.hint("the server does not accept these credentials; check the user of the kubeconfig")
-        } else {
-            failure
-        }
-    })?;
+    let offered = offered(&cluster.client).await.map_err(|error| cannot_ask(cluster, error))?;
     choose(&offered, name).cloned()
 }
 
-fn is_refusal(status: &Status) -> bool {
-    matches!(status.code, 401 | 403)
+/// What to do when the server does not know the user.
+pub(crate) const CREDENTIALS: &str = "the server does not accept these credentials; check the user of the kubeconfig";
+
+fn cannot_ask(cluster: &Cluster, error: kube_client::Error) -> Failure {
+    let what = format!("cannot ask {} which resources it has", cluster.url);
+    match error {
+        kube_client::Error::Api(status) => {
+            let Status { code, reason, message, .. } = *status;
+            let failure = Failure::new(what, format!("server answered {code} {reason}: {message}"));
+            match code {
+                401 => failure.hint(CREDENTIALS),
+                403 => failure.hint("this user may not even ask which resources there are; is it the right one?"),
+                _ => failure,
+            }
+        }
+        kube_client::Error::Auth(error) => {
+            Failure::new(what, error).hint("the kubeconfig says how to get credentials, and that failed")
+        }
+        error => Failure::new(what, error).hint(
+            "nobody answers there as a server would; check the address in the kubeconfig, or choose another --context",
+        ),
+    }
 }
 
 fn choose<'o>(offered: &'o [Offered], name: &str) -> Result<&'o Offered, Failure> {
@@ -101,6 +113,11 @@ fn distance(from: &str, to: &str) -> usize {
 }
 
 impl Offered {
+    /// One of them, in small letters: `pod`.
+    pub(crate) fn singular(&self) -> String {
+        if self.singular.is_empty() { self.resource.kind.to_lowercase() } else { self.singular.clone() }
+    }
+
     /// True for the group, and for the group with this version before it.
     fn is_of(&self, group: &str) -> bool {
         let ResourceType { group: own, version, .. } = &self.resource;

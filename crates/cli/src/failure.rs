@@ -3,29 +3,37 @@
 use std::error::Error;
 use std::fmt;
 
+/// The exit code of a command that Ctrl-C ended before it was done.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     what: String,
     cause: Option<Box<dyn Error + Send + Sync>>,
     hint: Option<String>,
-    usage: bool,
+    exit_code: u8,
 }
 
 impl Failure {
     /// Something was tried, and failed.
     pub(crate) fn new(what: impl Into<String>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { what: what.into(), cause: Some(cause.into()), hint: None, usage: false }
+        Self { what: what.into(), cause: Some(cause.into()), hint: None, exit_code: 1 }
     }
 
     /// Something is wrong that nothing else caused.
     pub(crate) fn plain(what: impl Into<String>) -> Self {
-        Self { what: what.into(), cause: None, hint: None, usage: false }
+        Self { what: what.into(), cause: None, hint: None, exit_code: 1 }
     }
 
     /// The arguments make no sense.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
-        Self { what: what.into(), cause: None, hint: None, usage: true }
+        Self { what: what.into(), cause: None, hint: None, exit_code: 2 }
+    }
+
+    /// The user did not wait for an answer.
+    pub(crate) fn interrupted(what: impl Into<String>) -> Self {
+        Self { what: what.into(), cause: None, hint: None, exit_code: INTERRUPTED }
     }
 
     /// Says what to do about it.
@@ -34,9 +42,9 @@ impl Failure {
         self
     }
 
-    /// 2 for wrong arguments, 1 for all else.
+    /// 2 for wrong arguments, 130 if the user did not wait, 1 for all else.
     pub(crate) fn exit_code(&self) -> u8 {
-        if self.usage { 2 } else { 1 }
+        self.exit_code
     }
 }
 

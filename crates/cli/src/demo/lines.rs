@@ -1,0 +1,89 @@
+//! The demo in lines, for pipes and files.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use super::live::Stage;
+use crate::ending;
+use crate::failure::Failure;
+use crate::view::{Board, Mark, State, count, rate, span};
+
+/// How often it is said how things stand.
+const REPORT: Duration = Duration::from_secs(2);
+/// How often it is looked.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Tells until somebody wants to end, or the time is over.
+pub(super) async fn show(stage: Stage<'_>) -> Result<(), Failure> {
+    let note = |text: String| stage.teller.tell(Mark::Note, text);
+    note(format!("this is {}", stage.world));
+    if let Some(address) = &stage.address {
+        note(format!("live page: {address}"));
+    }
+    let end = ending::after(stage.duration);
+    tokio::pin!(end);
+    let (mut board, mut synced, mut refused) = (Board::default(), false, Vec::new());
+    let (mut looks, mut reported) = (interval_at(Instant::now(), LOOK), Instant::now());
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut end => return Ok(()),
+            () = first_list(&stage), if !synced => {
+                synced = true;
+                let version = stage.program.pods.store().version().map_or_else(String::new, |version| version.to_string());
+                note(format!("synced: {} pods at version {version}", count(stage.program.pods.store().len() as u64)));
+            }
+            _ = looks.tick() => {
+                let (readings, queues) = stage.program.readings();
+                board.update(readings, queues, Instant::now());
+                // What may not be listed is said once.
+                for row in board.rows.iter().filter(|row| row.now.state == State::BackingOff && !row.now.synced) {
+                    if !refused.contains(&row.now.name) {
+                        refused.push(row.now.name.clone());
+                        let why = row.now.why.as_deref().unwrap_or_default().replace('\n', " ");
+                        stage.teller.tell(Mark::Failed, format!("{} is not there yet: {why}", row.now.name));
+                    }
+                }
+                if reported.elapsed() >= REPORT {
+                    reported = Instant::now();
+                    note(report(&board));
+                }
+            }
+        }
+    }
+}
+
+/// Waits until the pods are there.
+async fn first_list(stage: &Stage<'_>) {
+    if stage.program.pods.synced().await.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// How things stand, in a line.
+fn report(board: &Board) -> String {
+    let informers = board.rows.iter().map(|row| {
+        let state = match row.now.state {
+            State::Watching => String::new(),
+            state => format!(" ({})", state.word()),
+        };
+        format!("{} {}{state}", count(row.now.objects), row.now.name.split('.').next().unwrap_or_default())
+    });
+    let mut parts: Vec<String> = informers.collect();
+    parts.push(format!("{} events/s", rate(board.rows.iter().map(|row| row.rate).sum())));
+    let behind = board.rows.iter().flat_map(|row| &row.now.handlers).max_by_key(|handler| handler.backlog);
+    if let Some(handler) = behind.filter(|handler| handler.backlog > 0) {
+        parts.push(format!(
+            "handler {:?} is {} events, {} behind",
+            handler.name,
+            count(handler.backlog),
+            span(handler.lag)
+        ));
+    }
+    for queue in &board.queues {
+        parts.push(format!("{} reconciled", count(queue.worked)));
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,81 @@
+//! The demo on a screen.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::faults::{self, Record};
+use super::program::Program;
+use super::teller::Teller;
+use crate::ending;
+use crate::failure::Failure;
+use crate::view::{Board, Key, Palette, Picture, Screen, span};
+
+/// How often everything is drawn anew.
+const FRAME: Duration = Duration::from_millis(200);
+
+/// What is to be shown.
+pub(super) struct Stage<'s> {
+    pub(super) program: &'s Program,
+    /// What is followed.
+    pub(super) world: &'s str,
+    /// Where the live page is.
+    pub(super) address: Option<String>,
+    pub(super) teller: &'s Teller,
+    /// Asks for a fault.
+    pub(super) ask: mpsc::Sender<()>,
+    /// The faults so far, if there can be any.
+    pub(super) injected: Option<Record>,
+    pub(super) duration: Option<Duration>,
+}
+
+/// Draws until somebody wants to end, or the time is over.
+pub(super) async fn show(stage: Stage<'_>) -> Result<(), Failure> {
+    let cannot =
+        |error| Failure::new("cannot draw on the terminal", error).hint("`informer demo --plain` tells in lines");
+    let mut screen = Screen::enter().map_err(cannot)?;
+    let palette = Palette::from_environment();
+    let (mut board, mut chosen, mut help) = (Board::default(), 0_usize, false);
+    let mut frames = interval(FRAME);
+    frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let end = ending::after(stage.duration);
+    tokio::pin!(end);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut end => return Ok(()),
+            key = screen.key() => match key {
+                Key::Quit | Key::Interrupt => return Ok(()),
+                Key::Next => chosen = (chosen + 1) % board.rows.len().max(1),
+                Key::Previous => chosen = (chosen + board.rows.len().saturating_sub(1)) % board.rows.len().max(1),
+                Key::Pause => if let Some(mut tail) = stage.teller.tail() { tail.pause() },
+                // If several wait already, one more makes no difference.
+                Key::Fault => { let _ = stage.ask.try_send(()); }
+                Key::Help => help = !help,
+                Key::Resized => {}
+            },
+            _ = frames.tick() => {
+                let (readings, queues) = stage.program.readings();
+                board.update(readings, queues, Instant::now());
+            }
+        }
+        let tail = stage.teller.tail();
+        let left = stage.duration.map(|duration| format!(" of {}", span(duration))).unwrap_or_default();
+        let picture = Picture {
+            title: "informer demo",
+            subtitle: &format!("{} · {}{left}", stage.world, span(stage.teller.elapsed())),
+            address: stage.address.as_deref(),
+            trouble: None,
+            board: &board,
+            chosen,
+            tail: tail.as_deref(),
+            note: &stage.injected.as_ref().map(|record| faults::note(&record.lock())).unwrap_or_default(),
+            groups: &stage.program.groups(),
+            help,
+            faults: stage.injected.is_some(),
+            palette,
+        };
+        screen.draw(|frame| picture.draw(frame)).map_err(cannot)?;
+    }
+}

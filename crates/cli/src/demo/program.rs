@@ -1,0 +1,150 @@
+//! The program that is shown: informers through one factory, handlers, an index, and a controller.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use kube_informer::health::AnyQueue;
+use kube_informer::settings::{BackoffOptions, InformerOptions};
+use kube_informer::{Health, Index, InformerRequest, Object, Selection, SharedInformer, SharedInformerFactory};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::ready_counts::{self, ReadyCounts};
+use super::story;
+use super::teller::Teller;
+use super::world::World;
+use crate::failure::Failure;
+use crate::view::{Group, Mark, Reading, Work};
+
+/// How long the slow handler takes for each event.
+const SLOW: Duration = Duration::from_millis(100);
+
+/// The program that is shown.
+pub(super) struct Program {
+    pub(super) factory: SharedInformerFactory,
+    pub(super) pods: SharedInformer<Pod>,
+    by_node: Index<Pod>,
+    /// Who acts; nobody does on a real cluster.
+    ready_counts: Option<ReadyCounts>,
+    /// What each informer says of itself whenever that changes.
+    changes: Vec<watch::Receiver<Health>>,
+}
+
+impl Program {
+    /// Asks for informers, adds handlers and the index, and starts all of it.
+    pub(super) fn new(world: &World, teller: &Teller) -> Result<Self, Failure> {
+        let factory = SharedInformerFactory::builder(world.client.clone()).options(options(world)).build();
+        let cannot = |error| Failure::new("cannot follow the server", error);
+        let pods = factory.informer::<Pod>().map_err(cannot)?;
+        let deployments = factory.informer::<Deployment>().map_err(cannot)?;
+        let nodes = factory.informer::<Node>().map_err(cannot)?;
+        let by_node = pods
+            .add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())
+            .map_err(|error| Failure::new("cannot index pods by node", error))?;
+
+        let (voice, mut told) = (teller.clone(), 0);
+        pods.register().name("story").on_event(move |event| story::tell_of_pod(&voice, &event, &mut told));
+        // It falls behind, and nobody else does.
+        pods.register().name("slow").on_event_async(|_| tokio::time::sleep(SLOW));
+        let voice = teller.clone();
+        deployments.register().name("story").on_event(move |event| story::tell_of_deployment(&voice, &event));
+        let voice = teller.clone();
+        nodes.register().name("story").on_event(move |event| story::tell_of_node(&voice, &event));
+        let mut changes = vec![pods.health_changes(), deployments.health_changes(), nodes.health_changes()];
+        report(&pods, teller);
+        report(&deployments, teller);
+        report(&nodes, teller);
+
+        let ready_counts = match world.server() {
+            None => None,
+            Some(_) => {
+                let ours = Selection::new()
+                    .labels(ready_counts::OURS)
+                    .map_err(|error| Failure::new("cannot select", error))?;
+                let request = InformerRequest::<ConfigMap>::new().select(ours);
+                let maps = factory.informer_with(request).map_err(cannot)?;
+                let voice = teller.clone();
+                maps.register().name("story").on_event(move |event| story::tell_of_map(&voice, &event));
+                report(&maps, teller);
+                changes.push(maps.health_changes());
+                Some(ReadyCounts::new(world.client.clone(), &deployments, &pods, maps)?)
+            }
+        };
+        factory.start().map_err(|error| Failure::new("cannot start", error))?;
+        Ok(Self { factory, pods, by_node, ready_counts, changes })
+    }
+
+    /// Has the controller work until told to end.
+    pub(super) async fn control(&self, term: CancellationToken) -> Result<(), Failure> {
+        match &self.ready_counts {
+            Some(controller) => {
+                controller.run(term).await.map_err(|error| Failure::new("the controller has ended", error))
+            }
+            None => {
+                term.cancelled().await;
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn queue(&self) -> Option<Arc<dyn AnyQueue>> {
+        self.ready_counts.as_ref().map(ReadyCounts::queue)
+    }
+
+    pub(super) fn changes(&self) -> Vec<watch::Receiver<Health>> {
+        self.changes.clone()
+    }
+
+    /// How all of it does now. What matters most comes first, and not by name.
+    pub(super) fn readings(&self) -> (Vec<Reading>, Vec<Work>) {
+        let mut readings: Vec<Reading> = self.factory.informers().iter().map(Reading::of).collect();
+        let order = ["pods", "deployments.apps", "nodes", "configmaps"];
+        readings.sort_by_key(|reading| order.iter().position(|name| *name == reading.name));
+        (readings, self.queue().iter().map(|queue| queue.health().into()).collect())
+    }
+
+    /// Pods by node, through the index; the fullest first where there are many.
+    pub(super) fn groups(&self) -> Vec<Group> {
+        let snapshot = self.pods.store().snapshot();
+        let group = |node: String| {
+            let (mut objects, mut ready) = (0, 0);
+            for pod in snapshot.by_index("node", &node) {
+                objects += 1;
+                ready += u64::from(ready_counts::is_ready(pod));
+            }
+            Group { name: node, objects, ready }
+        };
+        let mut groups: Vec<Group> = self.by_node.values().into_iter().map(group).collect();
+        if groups.len() > 10 {
+            groups.sort_by_key(|group| std::cmp::Reverse(group.objects));
+        }
+        groups
+    }
+
+    /// Some of the pods of a node, by name.
+    pub(super) fn some_pods(&self, node: &str) -> Vec<String> {
+        let mut names: Vec<String> =
+            self.by_node.get(node).iter().filter_map(|pod| pod.metadata.name.clone()).collect();
+        names.sort_unstable();
+        names.truncate(3);
+        names
+    }
+}
+
+/// On a server of our own trouble is over sooner: who looks on does not wait for half a minute.
+fn options(world: &World) -> InformerOptions {
+    let Some(seed) = world.seed() else { return InformerOptions::new() };
+    let backoff = BackoffOptions {
+        initial: Duration::from_millis(300),
+        max: Duration::from_secs(1),
+        ..BackoffOptions::default()
+    };
+    InformerOptions::new().seed(seed).backoff(backoff).progress_deadline(Duration::from_secs(2))
+}
+
+fn report<T: Object>(informer: &SharedInformer<T>, teller: &Teller) {
+    let (name, voice) = (informer.name().to_owned(), teller.clone());
+    informer.on_error(move |error| voice.tell(Mark::Failed, format!("{name}: {error}").replace('\n', " ")));
+}

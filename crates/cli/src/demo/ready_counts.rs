@@ -1,0 +1,96 @@
+//! The controller: every deployment has a config map that says how many of its pods are ready.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube_client::api::PostParams;
+use kube_client::{Api, Client, Resource as _};
+use kube_controller::{Controller, Next, Request, RunError};
+use kube_informer::health::AnyQueue;
+use kube_informer::object::KeyRef;
+use kube_informer::{Index, ObjectKey, SharedInformer};
+use tokio_util::sync::CancellationToken;
+
+use crate::failure::Failure;
+
+/// The label of everything that the controller writes.
+pub(super) const OURS: &str = "demo.example.com/written-by=ready-counts";
+
+/// The controller, and what it needs.
+pub(super) struct ReadyCounts {
+    controller: Controller<Deployment>,
+    context: Arc<Context>,
+}
+
+struct Context {
+    client: Client,
+    maps: SharedInformer<ConfigMap>,
+    by_app: Index<Pod>,
+}
+
+impl ReadyCounts {
+    pub(super) fn new(
+        client: Client,
+        deployments: &SharedInformer<Deployment>,
+        pods: &SharedInformer<Pod>,
+        maps: SharedInformer<ConfigMap>,
+    ) -> Result<Self, Failure> {
+        let by_app = pods
+            .add_index("app", |pod: &Pod| app(pod).map(|key| key.to_string()))
+            .map_err(|error| Failure::new("cannot index pods by app", error))?;
+        // A change of a deployment, of one of its pods or of its config map has it reconciled.
+        let controller = Controller::new(deployments).name("ready-counts").owns(&maps).watches(pods, app).workers(2);
+        Ok(Self { controller, context: Arc::new(Context { client, maps, by_app }) })
+    }
+
+    pub(super) fn queue(&self) -> Arc<dyn AnyQueue> {
+        Arc::new(self.controller.handle())
+    }
+
+    pub(super) async fn run(&self, term: CancellationToken) -> Result<(), RunError> {
+        self.controller.run(term, reconcile, self.context.clone()).await
+    }
+}
+
+async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Next, kube_client::Error> {
+    // Gone: the server collects what belonged to it.
+    let Some(deployment) = request.object() else { return Ok(Next::Done) };
+    let ready = context.by_app.get(request.key().as_str()).iter().filter(|pod| is_ready(pod)).count();
+    let wanted = deployment.spec.replicas.unwrap_or_default();
+    let data = BTreeMap::from([("ready".to_owned(), ready.to_string()), ("wanted".to_owned(), wanted.to_string())]);
+
+    let namespace = request.key().namespace().unwrap_or_default();
+    let name = format!("{}-ready", request.key().name());
+    let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), namespace);
+    match context.maps.store().get(KeyRef::new(namespace, &name)) {
+        Some(found) if found.data.as_ref() == Some(&data) => {}
+        Some(found) => {
+            // It names the version it was made from: if somebody else wrote meanwhile, it is refused and tried again.
+            let mut map = ConfigMap::clone(&found);
+            map.data = Some(data);
+            request.write(&context.maps, maps.replace(&name, &PostParams::default(), &map)).await?;
+        }
+        None => {
+            let mut map = ConfigMap { data: Some(data), ..ConfigMap::default() };
+            map.metadata.name = Some(name);
+            map.metadata.labels = OURS.split_once('=').map(|(key, value)| [(key.into(), value.into())].into());
+            map.metadata.owner_references = Some(deployment.controller_owner_ref(&()).into_iter().collect());
+            // Its key comes again only when the cache has seen this: it is never created twice.
+            request.write(&context.maps, maps.create(&PostParams::default(), &map)).await?;
+        }
+    }
+    Ok(Next::Done)
+}
+
+/// The deployment that a pod belongs to.
+fn app(pod: &Pod) -> Option<ObjectKey> {
+    let app = pod.metadata.labels.as_ref()?.get("app")?;
+    Some(KeyRef::new(pod.metadata.namespace.as_deref()?, app).into())
+}
+
+pub(super) fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.is_some_and(|all| all.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True"))
+}

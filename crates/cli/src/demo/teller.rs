@@ -1,0 +1,56 @@
+//! Tells what happens, as it happens: on stdout, or in the tail of a screen.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
+use tokio::time::Instant;
+
+use crate::say::say;
+use crate::view::{Mark, Tail};
+
+/// Tells what happens, with the time since the start. Cloning gives another handle.
+#[derive(Clone)]
+pub(super) struct Teller {
+    started: Instant,
+    /// Where it is told, unless on stdout.
+    tail: Option<Arc<Mutex<Tail>>>,
+    /// True once all is told.
+    hushed: Arc<AtomicBool>,
+}
+
+impl Teller {
+    pub(super) fn to_stdout() -> Self {
+        Self { started: Instant::now(), tail: None, hushed: Arc::default() }
+    }
+
+    pub(super) fn to_tail() -> Self {
+        Self { started: Instant::now(), tail: Some(Arc::default()), hushed: Arc::default() }
+    }
+
+    pub(super) fn tell(&self, mark: Mark, text: String) {
+        if self.hushed.load(Ordering::SeqCst) {
+            return;
+        }
+        let at = self.elapsed();
+        match &self.tail {
+            Some(tail) => tail.lock().push(at, mark, text),
+            None => say(&format!("{:6.2} s  {} {text}", at.as_secs_f64(), mark.sign())),
+        }
+    }
+
+    /// Tells nothing from now on: what still happens would stand between the lines of the summary.
+    pub(super) fn hush(&self) {
+        self.hushed.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// What was told last, if it is for a screen.
+    pub(super) fn tail(&self) -> Option<MutexGuard<'_, Tail>> {
+        self.tail.as_ref().map(|tail| tail.lock())
+    }
+}

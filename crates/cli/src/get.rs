@@ -1,0 +1,127 @@
+//! `informer get`: what there is, once the cache holds all of it.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::ending;
+use crate::failure::Failure;
+use crate::line::Line;
+use crate::output::{Output, Table, document, full_name, pretty_json, yaml};
+use crate::progress;
+use crate::say;
+use crate::which::{Followed, Which};
+
+const EXAMPLES: &str = "\
+Examples:
+  informer get pods                                     those of the current namespace
+  informer get deploy web -o yaml                       one of them, whole
+  informer get pods -A --index spec.nodeName=worker-7   what an index finds
+  informer get widgets.demo.example.com -o name         custom resources too
+  informer get secrets -l app=shop -o json | jq '.items[].metadata.name'";
+
+/// Print the objects of a resource.
+///
+/// They are listed through an informer; the command ends as soon as its cache is synced. Tables have kubectl's columns, and
+/// those of the definition for custom resources; they show nothing of the data of Secrets.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    which: Which,
+    /// How objects are written.
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t = Output::Table)]
+    output: Output,
+    /// How long to wait for the server, such as 5s or 2m; otherwise until Ctrl-C.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    timeout: Option<Duration>,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let Arguments { which, output, timeout } = arguments;
+    let line = Line::new();
+    let outcome = tokio::select! {
+        biased;
+        () = ending::after(None) => return Err(Failure::interrupted("interrupted before the server had answered")),
+        outcome = answer(which, output, timeout, &line) => outcome,
+    };
+    line.clear();
+    say::write(outcome?.as_bytes())
+}
+
+/// Everything that is to be printed.
+async fn answer(which: Which, output: Output, timeout: Option<Duration>, line: &Line) -> Result<String, Failure> {
+    let mut followed = which.open("get").await?;
+    followed.start()?;
+    synced(&mut followed, timeout, line).await?;
+    let text = written(&followed, output).await;
+    followed.factory.stop().await;
+    text
+}
+
+async fn synced(followed: &mut Followed, timeout: Option<Duration>, line: &Line) -> Result<(), Failure> {
+    let informer = followed.informer.clone();
+    let wait = async {
+        match timeout {
+            Some(limit) => informer.synced().within(limit).await,
+            None => informer.synced().await,
+        }
+    };
+    let waited = {
+        let bar = progress::Bar::of(followed, line);
+        // It may see the end before the wait does, and must not have the last word.
+        let drawn = async {
+            bar.draw().await;
+            std::future::pending().await
+        };
+        tokio::select! {
+            biased;
+            waited = wait => waited,
+            refusal = followed.refused(line) => return Err(refusal),
+            never = drawn => never,
+        }
+    };
+    line.clear();
+    waited.map_err(|error| followed.cannot(error))
+}
+
+async fn written(followed: &Followed, output: Output) -> Result<String, Failure> {
+    let objects = followed.objects();
+    let single = followed.name.is_some() && !followed.many_namespaces();
+    if objects.is_empty() && followed.name.is_some() {
+        return Err(not_found(followed));
+    }
+    let cannot_write = |error: &dyn std::fmt::Display| followed.cannot(error.to_string());
+    Ok(match output {
+        Output::Json => pretty_json(&document(&objects, single)).map_err(|error| cannot_write(&error))?,
+        Output::Yaml => yaml(&document(&objects, single)).map_err(|error| cannot_write(&error))?,
+        Output::Name => objects.iter().fold(String::new(), |mut text, object| {
+            let _ = writeln!(text, "{}", full_name(&followed.offered, object));
+            text
+        }),
+        Output::Table | Output::Wide if objects.is_empty() => {
+            say::remark(format!("no {}", followed.title));
+            String::new()
+        }
+        Output::Table | Output::Wide => {
+            let mut table = Table::of(followed, output == Output::Wide).await;
+            let rows: Vec<Vec<String>> = objects.iter().map(|object| table.row(object)).collect();
+            let mut text = table.head() + "\n";
+            for row in &rows {
+                text.push_str(&table.line(row));
+                text.push('\n');
+            }
+            text
+        }
+    })
+}
+
+fn not_found(followed: &Followed) -> Failure {
+    let (resource, name) = (followed.resource(), followed.name.as_deref().unwrap_or_default());
+    let rest = followed.title.strip_prefix(&resource.to_string()).unwrap_or_default();
+    let what = format!("{resource} {name:?} not found{rest}");
+    let failure = Failure::plain(what);
+    match resource.namespaced {
+        false => failure.hint(format!("`informer get {resource}` lists those there are")),
+        true => failure.hint(format!("`informer get {resource} -A` lists those of all namespaces")),
+    }
+}

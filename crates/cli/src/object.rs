@@ -1,0 +1,41 @@
+//! Objects of any kind, as the server wrote them.
+
+use kube_informer::Object;
+use kube_informer::object::{Id, KeyRef, ResourceType};
+use kube_informer::representation::{Decode, DecodeError, Raw};
+use serde_json::{Map, Value};
+
+/// An object as the server wrote it, whatever its kind.
+pub(crate) struct Wire(pub(crate) Value);
+
+impl Wire {
+    fn text(&self, member: &str) -> &str {
+        self.0["metadata"][member].as_str().unwrap_or_default()
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.text("name")
+    }
+
+    /// Empty for what lives in no namespace.
+    pub(crate) fn namespace(&self) -> &str {
+        self.text("namespace")
+    }
+}
+
+impl Object for Wire {
+    fn id(&self) -> Id<'_> {
+        let key = KeyRef::new(self.namespace(), self.name());
+        Id { key, uid: self.text("uid"), version: self.text("resourceVersion") }
+    }
+}
+
+impl Decode for Wire {
+    type Decoder = ();
+
+    fn decoder(_: &ResourceType) {}
+
+    fn decode((): &(), raw: &Raw<'_>) -> Result<Self, DecodeError> {
+        raw.deserialize().map(|object: Map<String, Value>| Self(Value::Object(object)))
+    }
+}

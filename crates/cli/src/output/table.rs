@@ -1,0 +1,135 @@
+//! Objects as lines of a table: the columns that a server has for their kind.
+
+use std::time::SystemTime;
+
+use http::Request;
+use kube_client::Client;
+use kube_embedded_apiserver::TablePrinter;
+use kube_informer::object::ResourceType;
+use serde_json::Value;
+
+use crate::object::Wire;
+use crate::which::Followed;
+
+/// Between two columns.
+const GAP: &str = "   ";
+
+/// Makes the lines of a table. Columns grow as cells need it.
+pub(crate) struct Table {
+    printer: TablePrinter,
+    /// Which of the printer's columns are shown.
+    shown: Vec<usize>,
+    /// Whether the namespace comes first.
+    namespaces: bool,
+    titles: Vec<String>,
+    widths: Vec<usize>,
+}
+
+impl Table {
+    /// The table of what is followed.
+    pub(crate) async fn of(followed: &Followed, wide: bool) -> Self {
+        let printer = printer(&followed.cluster.client, followed.resource()).await;
+        Self::new(printer, wide, followed.many_namespaces())
+    }
+
+    fn new(printer: TablePrinter, wide: bool, namespaces: bool) -> Self {
+        let columns = printer.columns();
+        let shown: Vec<usize> = (0..columns.len()).filter(|at| wide || !columns[*at].wide).collect();
+        let own = shown.iter().map(|at| columns[*at].name.to_uppercase());
+        let titles: Vec<String> = namespaces.then(|| "NAMESPACE".to_owned()).into_iter().chain(own).collect();
+        let widths = titles.iter().map(|title| title.chars().count()).collect();
+        Self { printer, shown, namespaces, titles, widths }
+    }
+
+    /// The cells of an object. The columns are wide enough for them from now on.
+    pub(crate) fn row(&mut self, object: &Wire) -> Vec<String> {
+        let cells = self.printer.cells(&object.0, SystemTime::now());
+        let own = self.shown.iter().map(|at| cells.get(*at).map(|cell| one_line(cell)).unwrap_or_default());
+        let row: Vec<String> = self.namespaces.then(|| object.namespace().to_owned()).into_iter().chain(own).collect();
+        for (width, cell) in self.widths.iter_mut().zip(&row) {
+            *width = (*width).max(cell.chars().count());
+        }
+        row
+    }
+
+    /// The line of the titles.
+    pub(crate) fn head(&self) -> String {
+        self.line(&self.titles)
+    }
+
+    /// The line of a row.
+    pub(crate) fn line(&self, row: &[String]) -> String {
+        let mut line = String::new();
+        for (at, (cell, width)) in row.iter().zip(&self.widths).enumerate() {
+            if at > 0 {
+                line.push_str(GAP);
+            }
+            line.push_str(cell);
+            line.extend(std::iter::repeat_n(' ', width.saturating_sub(cell.chars().count())));
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+/// What an object says must not break the table, nor talk to the terminal.
+fn one_line(cell: &str) -> String {
+    cell.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+/// How the objects of a resource are shown. Of a custom one the definition says so, if this user may read it.
+async fn printer(client: &Client, resource: &ResourceType) -> TablePrinter {
+    let ResourceType { group, plural, .. } = resource;
+    let id = if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") };
+    let built_in = TablePrinter::built_in(&id);
+    // Groups of custom resources are domains; a kind with columns of its own is not one of them.
+    if !group.contains('.') || built_in.columns().len() > 2 {
+        return built_in;
+    }
+    match definition(client, &id).await {
+        Some(definition) => TablePrinter::defined(additional_columns(&definition, &resource.version)),
+        None => built_in,
+    }
+}
+
+async fn definition(client: &Client, id: &str) -> Option<Value> {
+    let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{id}");
+    client.request(Request::get(path).body(Vec::new()).ok()?).await.ok()
+}
+
+fn additional_columns<'d>(definition: &'d Value, version: &str) -> &'d [Value] {
+    let versions = definition["spec"]["versions"].as_array().map_or(&[][..], Vec::as_slice);
+    let own = versions.iter().find(|known| known["name"] == version);
+    own.and_then(|own| own["additionalPrinterColumns"].as_array()).map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let mut table = Table::new(TablePrinter::built_in("configmaps"), false, true);
+        let map = |name: &str| Wire(json!({"metadata": {"name": name, "namespace": "web"}, "data": {"a": "secret"}}));
+        let (short, long) = (table.row(&map("a")), table.row(&map("a-long-name")));
+        assert_eq!(table.head(), "NAMESPACE   NAME          DATA   AGE");
+        assert_eq!(table.line(&short), "web         a             1      <unknown>");
+        assert_eq!(table.line(&long), "web         a-long-name   1      <unknown>");
+    }
+
+    #[test]
+    fn what_a_server_sends_cannot_talk_to_the_terminal() {
+        let mut table = Table::new(TablePrinter::built_in("configmaps"), false, false);
+        let row = table.row(&Wire(json!({"metadata": {"name": "a\u{1b}[31m\nb"}})));
+        assert_eq!(row[0], "a [31m b");
+    }
+
+    #[test]
+    fn columns_of_a_definition_are_those_of_the_version() {
+        let definition =
+            json!({"spec": {"versions": [{"name": "v1"}, {"name": "v2", "additionalPrinterColumns": [{}]}]}});
+        assert_eq!(additional_columns(&definition, "v1"), [] as [Value; 0]);
+        assert_eq!(additional_columns(&definition, "v2"), [json!({})]);
+    }
+}

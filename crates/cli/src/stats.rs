@@ -1,0 +1,107 @@
+//! `informer watch --stats`: how the informer does, in one line.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use kube_informer::reflector::ListReason;
+use kube_informer::{Health, Phase, SharedInformer};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use crate::line::Line;
+use crate::object::Wire;
+
+/// How often the line is drawn on a terminal.
+const DRAWN: Duration = Duration::from_millis(250);
+
+/// How often it is written where there is no terminal.
+const WRITTEN: Duration = Duration::from_secs(5);
+
+/// Over how long events are counted.
+const WINDOW: Duration = Duration::from_secs(5);
+
+/// Keeps the line up to date, for as long as it is polled.
+pub(crate) async fn show(informer: &SharedInformer<Wire>, line: &Line) {
+    let mut ticks = interval(if line.is_drawn() { DRAWN } else { WRITTEN });
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut rate = Rate::default();
+    loop {
+        ticks.tick().await;
+        let health = informer.health();
+        let words = describe(&health, rate.of(health.counts.events, Instant::now()));
+        if line.is_drawn() {
+            line.text(&words);
+        } else {
+            line.remark(&format!("stats: {words}"));
+        }
+    }
+}
+
+/// How many events come in a second, over the last few.
+#[derive(Default)]
+struct Rate {
+    /// At most one for each time the line is drawn within the window.
+    seen: VecDeque<(Instant, u64)>,
+}
+
+impl Rate {
+    fn of(&mut self, events: u64, now: Instant) -> f64 {
+        self.seen.push_back((now, events));
+        while self.seen.len() > 2 && self.seen.get(1).is_some_and(|(at, _)| now - *at >= WINDOW) {
+            self.seen.pop_front();
+        }
+        match self.seen.front() {
+            Some((at, before)) if now > *at => events.saturating_sub(*before) as f64 / (now - *at).as_secs_f64(),
+            _ => 0.0,
+        }
+    }
+}
+
+fn describe(health: &Health, rate: f64) -> String {
+    let lag = health.handlers.iter().map(|handler| handler.lag).max().unwrap_or_default();
+    let contact = health.age().map_or("unknown".to_owned(), |age| format!("{:.1} s ago", age.as_secs_f64()));
+    format!(
+        "{} | {} objects | {rate:.1} events/s | lag {} ms | last contact {contact} | {}",
+        state(health),
+        health.objects,
+        lag.as_millis(),
+        relists(health),
+    )
+}
+
+/// What the part does that does worst.
+fn state(health: &Health) -> String {
+    let phases = health.parts.iter().map(|part| &part.phase);
+    let badness = |phase: &&Phase| match phase {
+        Phase::Watching => 0,
+        Phase::New => 1,
+        Phase::Listing { .. } | Phase::Streaming { .. } => 2,
+        Phase::BackingOff { .. } => 3,
+        Phase::Parked { .. } => 4,
+        _ => 5,
+    };
+    phases.max_by_key(badness).map_or_else(|| "not started".to_owned(), ToString::to_string)
+}
+
+fn relists(health: &Health) -> String {
+    let again = health.counts.lists.iter().filter(|(reason, _)| **reason != ListReason::First);
+    let again: Vec<String> = again.map(|(reason, count)| format!("{} {count}", reason.as_str())).collect();
+    if again.is_empty() { "no relists".to_owned() } else { format!("relists: {}", again.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_that_of_the_last_seconds() {
+        let mut rate = Rate::default();
+        let start = Instant::now();
+        let mut at = |seconds: u64, events| rate.of(events, start + Duration::from_secs(seconds));
+        assert_eq!(at(0, 100), 0.0);
+        assert_eq!(at(1, 110), 10.0);
+        assert_eq!(at(5, 150), 10.0);
+        // What came before the window no longer counts.
+        assert_eq!(at(10, 150), 0.0);
+        assert_eq!(at(11, 156), 1.0);
+    }
+}

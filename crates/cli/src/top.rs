@@ -1,0 +1,174 @@
+//! `informer top`: all informers of a program, or of the resources named, as a live table.
+
+mod here;
+mod lines;
+mod live;
+mod there;
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use self::here::Here;
+use self::there::There;
+use crate::failure::Failure;
+use crate::view::{self, Board, Reading, Work};
+use crate::{cluster, ending};
+
+/// Shows informers as a table that is kept up to date: what each is doing, how much it holds, how much comes, how far behind its
+/// slowest handler is, and how often it had to begin anew.
+///
+/// The informers are those of a program that has mounted the inspection router (`--connect`), or informers of the resources
+/// named, which are then followed by this command itself.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  informer top --connect 127.0.0.1:8080        the informers of a program
+  informer top pods deployments.apps nodes     those of this command
+  informer top pods --once                     one table, for a script")]
+pub(crate) struct Arguments {
+    /// Plural, singular, kind or short names, with or without a group: pods, deploy, widgets.demo.example.com.
+    #[arg(required_unless_present = "connect", value_name = "RESOURCE")]
+    resources: Vec<String>,
+    /// Where a program shows its informers, such as 127.0.0.1:8080 or http://localhost:8080/inspect.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["resources", "namespaces", "kubeconfig", "context", "in_cluster"])]
+    connect: Option<String>,
+    /// The token that the program asks for.
+    #[arg(long)]
+    token: Option<String>,
+    /// The namespace to follow; can be given more than once. Otherwise all.
+    #[arg(long = "namespace", short, value_name = "NAMESPACE")]
+    namespaces: Vec<String>,
+    /// How often the table is brought up to date.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = period)]
+    interval: Duration,
+    /// Print one table and end.
+    #[arg(long)]
+    once: bool,
+    /// Print tables one after the other, also in a terminal.
+    #[arg(long)]
+    plain: bool,
+    /// How long to go on, such as 5s or 2m; otherwise until q or Ctrl-C.
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    duration: Option<Duration>,
+    #[command(flatten)]
+    cluster: cluster::Choice,
+}
+
+/// A time that is long enough to wait for.
+fn period(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if time >= Duration::from_millis(50) => Ok(time),
+        Ok(_) => Err("the shortest interval is 50ms".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What is known of a program at one moment.
+pub(crate) struct Seen {
+    /// What the program is, in a few words.
+    title: String,
+    informers: Vec<Reading>,
+    queues: Vec<Work>,
+}
+
+/// What is known now, or why nothing is.
+type Answer = Result<Seen, Failure>;
+
+/// Where informers are.
+enum Source {
+    Here(Here),
+    There(Box<There>),
+}
+
+impl Source {
+    async fn read(&self) -> Answer {
+        match self {
+            Self::Here(here) => Ok(here.read()),
+            Self::There(there) => there.read().await,
+        }
+    }
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    if arguments.token.is_some() && arguments.connect.is_none() {
+        let failure = Failure::usage("--token is for a program, and none is named");
+        return Err(failure.hint("name it with --connect ADDRESS"));
+    }
+    let end = ending::after(arguments.duration);
+    tokio::pin!(end);
+    let open = async {
+        Ok::<_, Failure>(match &arguments.connect {
+            Some(address) => Source::There(Box::new(There::new(address, arguments.token.as_deref())?)),
+            None => {
+                let cluster = arguments.cluster.connect().await?;
+                Source::Here(Here::start(cluster, &arguments.resources, &arguments.namespaces).await?)
+            }
+        })
+    };
+    let source = tokio::select! {
+        biased;
+        () = &mut end => return Ok(()),
+        source = open => source?,
+    };
+    let outcome = if arguments.once {
+        tokio::select! {
+            biased;
+            () = &mut end => Ok(()),
+            outcome = once(&source, arguments.interval) => outcome,
+        }
+    } else {
+        let (sender, answers) = mpsc::channel(1);
+        let on_screen = !arguments.plain && view::is_possible();
+        let show = async {
+            match on_screen {
+                true => live::show(answers, &mut end).await,
+                false => lines::show(answers, &mut end).await,
+            }
+        };
+        tokio::select! {
+            biased;
+            outcome = show => outcome,
+            () = ask(&source, arguments.interval, sender) => Ok(()),
+        }
+    };
+    if let Source::Here(here) = &source {
+        here.stop().await;
+    }
+    outcome
+}
+
+/// Asks again and again, and hands on what it hears.
+async fn ask(source: &Source, period: Duration, answers: mpsc::Sender<Answer>) {
+    let mut ticks = interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        // Whoever shows it has ended, and so does this.
+        if answers.send(source.read().await).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// One table: two readings, so that there are rates.
+async fn once(source: &Source, period: Duration) -> Result<(), Failure> {
+    if let Source::Here(here) = source {
+        here.settled().await;
+    }
+    let mut board = Board::default();
+    let first = source.read().await?;
+    board.update(first.informers, first.queues, Instant::now());
+    tokio::time::sleep(period).await;
+    let second = source.read().await?;
+    board.update(second.informers, second.queues, Instant::now());
+    lines::print(&board);
+    Ok(())
+}
+
+/// A failure in a line, without its hint.
+fn in_a_line(failure: &Failure) -> String {
+    let text = failure.to_string();
+    let text = text.split("\n\nhint: ").next().unwrap_or_default();
+    text.trim_start_matches("error: ").replace("\n  caused by: ", ": ").replace('\n', " ")
+}

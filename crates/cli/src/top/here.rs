@@ -1,0 +1,71 @@
+//! Informers of this command, for the resources named.
+
+use std::time::Duration;
+
+use kube_informer::{InformerRequest, Selection, SharedInformerFactory, View};
+use serde::de::IgnoredAny;
+use tokio::time::{interval, timeout};
+
+use super::Seen;
+use crate::cluster::Cluster;
+use crate::discover;
+use crate::failure::Failure;
+use crate::view::{Reading, State};
+
+/// How long the first lists may take before a single table is printed without them.
+const SETTLED: Duration = Duration::from_secs(30);
+/// How often it is looked whether they are there.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long the end may take.
+const LAST_WORK: Duration = Duration::from_secs(1);
+
+/// Informers of this command. Of the objects nothing is kept but which they are.
+pub(super) struct Here {
+    factory: SharedInformerFactory,
+    title: String,
+}
+
+impl Here {
+    pub(super) async fn start(cluster: Cluster, resources: &[String], namespaces: &[String]) -> Result<Self, Failure> {
+        let factory = SharedInformerFactory::new(cluster.client.clone());
+        let mut selection = Selection::new();
+        if !namespaces.is_empty() {
+            selection = selection.namespaces(namespaces).map_err(|error| Failure::usage(error.to_string()))?;
+        }
+        for name in resources {
+            let found = discover::find(&cluster, name).await?;
+            let request = InformerRequest::<View<IgnoredAny>>::new().select(selection.clone());
+            let informer = factory.dynamic_with(found.resource, request);
+            let informer = informer.map_err(|error| Failure::new(format!("cannot follow {name}"), error))?;
+            // It is in the table; the log would say the same again.
+            informer.on_error(|_| {});
+        }
+        factory.start().map_err(|error| Failure::new("cannot start", error))?;
+        Ok(Self { factory, title: cluster.url })
+    }
+
+    pub(super) fn read(&self) -> Seen {
+        let informers = self.factory.informers().iter().map(Reading::of).collect();
+        Seen { title: self.title.clone(), informers, queues: Vec::new() }
+    }
+
+    /// Waits until each has synced, or has failed to.
+    pub(super) async fn settled(&self) {
+        let mut looks = interval(LOOK);
+        let all = async {
+            loop {
+                looks.tick().await;
+                let settled = |reading: &Reading| reading.synced || reading.state.rank() >= State::BackingOff.rank();
+                if self.read().informers.iter().all(settled) {
+                    return;
+                }
+            }
+        };
+        // The table says what is missing.
+        let _ = timeout(SETTLED, all).await;
+    }
+
+    pub(super) async fn stop(&self) {
+        let _ = self.factory.stop_within(LAST_WORK).await;
+    }
+}

@@ -1,0 +1,32 @@
+//! What a screen shows of informers: the same drawing for a program in this process and for one elsewhere.
+//!
+//! [`Reading`] is what is known of one informer at one moment, wherever it comes from; [`Board`] remembers readings and knows
+//! rates; [`Picture`] is one whole screen, drawn from plain values; [`Screen`] is the terminal, which is always given back as it
+//! was.
+
+mod board;
+mod charts;
+mod groups;
+mod help;
+mod keys;
+mod palette;
+mod picture;
+mod pipeline;
+mod reading;
+mod screen;
+mod table;
+mod tail;
+mod text;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use board::Board;
+pub(crate) use groups::Group;
+pub(crate) use keys::Key;
+pub(crate) use palette::Palette;
+pub(crate) use picture::Picture;
+pub(crate) use reading::{Handler, Progress, Reading, State, Work};
+pub(crate) use screen::{Screen, give_back, is_possible};
+pub(crate) use table::lines as table_lines;
+pub(crate) use tail::{Mark, Tail};
+pub(crate) use text::{align, bytes, count, lists, rate, short, span};

@@ -1,0 +1,44 @@
+//! What the keys and the words mean, over everything else.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Flex, Layout, Rect};
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Clear, Paragraph};
+
+use super::palette::Palette;
+
+/// What there is beside the table.
+pub(super) struct Offered {
+    pub(super) tail: bool,
+    pub(super) faults: bool,
+}
+
+const KEYS: [(&str, &str); 5] = [
+    ("q Esc Ctrl-C", "end"),
+    ("Tab ↓ ↑", "choose an informer"),
+    ("p", "hold the tail, or let it go on"),
+    ("f", "let something go wrong now"),
+    ("?", "this, or away with it"),
+];
+
+const WORDS: [(&str, &str); 6] = [
+    ("EVENTS/S", "what the server sends, a second"),
+    ("LAG", "how long the oldest event has waited for its handler"),
+    ("BACKLOG", "what waits for the handler furthest behind"),
+    ("CONTACT", "how long ago the server was heard of"),
+    ("RELISTS", "why everything was asked for again, and how often"),
+    ("+ ~ - = !", "added, updated, deleted, written by the controller, failed"),
+];
+
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, offered: Offered, palette: Palette) {
+    let line = |(key, meaning): &(&str, &str)| Line::from(format!("{key:<13} {meaning}"));
+    let keys = KEYS.iter().filter(|(key, _)| (offered.faults || *key != "f") && (offered.tail || *key != "p"));
+    let lines: Vec<Line<'_>> = keys.map(line).chain([Line::default()]).chain(WORDS.iter().map(line)).collect();
+    let widest = lines.iter().map(Line::width).max().unwrap_or_default() as u16;
+    let [place] = Layout::vertical([Constraint::Length(lines.len() as u16 + 2)]).flex(Flex::Center).areas(area);
+    let [place] = Layout::horizontal([Constraint::Length(widest + 4)]).flex(Flex::Center).areas(place);
+    let place = place.intersection(area);
+    let block = Block::bordered().title(" help ").title_style(palette.title()).border_style(palette.title());
+    frame.render_widget(Clear, place);
+    frame.render_widget(Paragraph::new(lines).block(block), place);
+}

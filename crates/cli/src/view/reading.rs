@@ -1,0 +1,188 @@
+//! What is known of an informer at one moment.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kube_informer::health::QueueHealth;
+use kube_informer::reflector::Phase;
+use kube_informer::{AnyInformer, Health};
+
+/// What is known of an informer at one moment, wherever it runs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Reading {
+    pub(crate) name: String,
+    pub(crate) state: State,
+    /// What went wrong, if something did.
+    pub(crate) why: Option<String>,
+    pub(crate) synced: bool,
+    pub(crate) objects: u64,
+    /// How many changes wait to be applied.
+    pub(crate) queued: u64,
+    pub(crate) events: u64,
+    pub(crate) wire_bytes: u64,
+    pub(crate) watches: u64,
+    pub(crate) failures: u64,
+    /// How often everything was asked for, by reason.
+    pub(crate) lists: BTreeMap<String, u64>,
+    /// How long ago the server was heard of.
+    pub(crate) contact: Option<Duration>,
+    pub(crate) handlers: Vec<Handler>,
+    pub(crate) indexes: Vec<String>,
+    /// How far the list is that arrives.
+    pub(crate) progress: Option<Progress>,
+}
+
+/// What an informer is doing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    #[default]
+    New,
+    Listing,
+    Watching,
+    BackingOff,
+    Parked,
+    Stopped,
+    /// Nobody could be asked.
+    Unknown,
+}
+
+/// How a handler does.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Handler {
+    pub(crate) name: String,
+    pub(crate) backlog: u64,
+    pub(crate) lag: Duration,
+    pub(crate) folds: u64,
+}
+
+/// How far a list is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) received: u64,
+    pub(crate) remaining: Option<u64>,
+}
+
+/// How a queue of work does.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Work {
+    pub(crate) name: String,
+    pub(crate) waiting: u64,
+    pub(crate) processing: u64,
+    pub(crate) delayed: u64,
+    pub(crate) parked: u64,
+    pub(crate) worked: u64,
+    pub(crate) failures: u64,
+}
+
+impl Reading {
+    pub(crate) fn of(informer: &AnyInformer) -> Self {
+        let health = informer.health();
+        let (state, why, progress) = condition(&health);
+        Self {
+            name: informer.name().to_owned(),
+            state,
+            why,
+            synced: health.synced,
+            objects: health.objects as u64,
+            queued: health.queued as u64,
+            events: health.counts.events,
+            wire_bytes: health.counts.wire_bytes,
+            watches: health.counts.watches,
+            failures: health.counts.failures + health.counts.undecodable,
+            lists: health.counts.lists.iter().map(|(reason, count)| (reason.as_str().to_owned(), *count)).collect(),
+            contact: health.age(),
+            handlers: health.handlers.iter().map(handler).collect(),
+            indexes: informer.index_names().iter().map(ToString::to_string).collect(),
+            progress,
+        }
+    }
+
+    /// How long the oldest event has waited whose handler has not returned.
+    pub(crate) fn lag(&self) -> Duration {
+        self.handlers.iter().map(|handler| handler.lag).max().unwrap_or_default()
+    }
+
+    /// The handler that is furthest behind.
+    pub(crate) fn slowest(&self) -> Option<&Handler> {
+        self.handlers.iter().max_by_key(|handler| (handler.backlog, handler.lag))
+    }
+
+    /// How often everything was asked for again, by reason.
+    pub(crate) fn relists(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.lists.iter().filter(|(reason, _)| *reason != "first").map(|(reason, count)| (reason.as_str(), *count))
+    }
+}
+
+fn handler(health: &kube_informer::processor::HandlerHealth) -> Handler {
+    Handler { name: health.name.clone(), backlog: health.backlog as u64, lag: health.lag, folds: health.folds }
+}
+
+/// The condition of the part that is worst off.
+fn condition(health: &Health) -> (State, Option<String>, Option<Progress>) {
+    if health.stopped {
+        return (State::Stopped, None, None);
+    }
+    let worst =
+        health.parts.iter().map(|part| (condition_of(&part.phase), part)).max_by_key(|(found, _)| found.0.rank());
+    let Some(((state, why, progress), part)) = worst else { return (State::New, None, None) };
+    let why = why.or_else(|| part.last_error.as_ref().map(ToString::to_string));
+    (state, why, progress)
+}
+
+fn condition_of(phase: &Phase) -> (State, Option<String>, Option<Progress>) {
+    match phase {
+        Phase::New => (State::New, None, None),
+        Phase::Listing { received, remaining } => {
+            (State::Listing, None, Some(Progress { received: *received, remaining: *remaining }))
+        }
+        Phase::Streaming { received } => {
+            (State::Listing, None, Some(Progress { received: *received, remaining: None }))
+        }
+        Phase::Watching => (State::Watching, None, None),
+        Phase::BackingOff { why, .. } => (State::BackingOff, Some(why.clone()), None),
+        Phase::Parked { why, .. } => (State::Parked, Some(why.clone()), None),
+        Phase::Stopped => (State::Stopped, None, None),
+        _ => (State::Unknown, None, None),
+    }
+}
+
+impl State {
+    /// The higher the worse.
+    pub(crate) fn rank(self) -> u8 {
+        match self {
+            Self::Watching => 0,
+            Self::Listing => 1,
+            Self::New => 2,
+            Self::BackingOff => 3,
+            Self::Parked => 4,
+            Self::Stopped => 5,
+            Self::Unknown => 6,
+        }
+    }
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::New => "not started",
+            Self::Listing => "listing",
+            Self::Watching => "watching",
+            Self::BackingOff => "backing off",
+            Self::Parked => "parked",
+            Self::Stopped => "stopped",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl From<QueueHealth> for Work {
+    fn from(health: QueueHealth) -> Self {
+        Self {
+            name: health.name,
+            waiting: health.waiting as u64,
+            processing: health.processing as u64,
+            delayed: health.delayed as u64,
+            parked: health.parked as u64,
+            worked: health.worked,
+            failures: health.failures,
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! `informer demo`, in lines and on a screen.
+
+use kube_embedded_apiserver::{Fault, Verb};
+use serde_json::json;
+
+use tokio::time::timeout;
+
+use crate::command::{DEADLINE, Running, run, serve, text};
+#[cfg(unix)]
+use crate::pty::{On, Terminal};
+
+/// What leaves the screen that was taken, and shows the cursor.
+#[cfg(unix)]
+const GIVEN_BACK: [&str; 2] = ["\x1b[?1049l", "\x1b[?25h"];
+
+#[cfg(unix)]
+fn assert_given_back(raw: &str) {
+    for sequence in GIVEN_BACK {
+        assert!(raw.contains(sequence), "{sequence:?} is missing");
+    }
+    assert!(raw.rfind(GIVEN_BACK[0]) > raw.rfind("\x1b[?1049h"), "the terminal was taken again");
+}
+
+/// Reads what a demo tells until that is enough, ends it, and gives all of it.
+async fn told_until(demo: &mut Running, enough: impl Fn(&str) -> bool) -> String {
+    let mut told = String::new();
+    while !enough(&told) {
+        told.push_str(&demo.line().await);
+        told.push('\n');
+    }
+    demo.signal("TERM").await;
+    while let Some(line) = timeout(DEADLINE, demo.stdout.next_line()).await.expect("it ends").unwrap() {
+        told.push_str(&line);
+        told.push('\n');
+    }
+    assert_eq!(demo.end().await, (Some(0), String::new()), "{told}");
+    told
+}
+
+#[tokio::test]
+async fn demo_tells_a_story_and_ends_with_a_summary() {
+    let demo = run(&["demo", "--for", "10s"]).await;
+    assert_eq!((demo.status.code(), text(&demo.stderr)), (Some(0), ""));
+    let parts = [
+        "live page: http://127.0.0.1:",
+        "synced: ",
+        "+ pod",
+        "~ pod",
+        "= the controller wrote",
+        "events/s",
+        "INFORMER",
+        "deployments.apps",
+        "HANDLER",
+        "slow",
+        "CONTROLLER",
+        "ready-counts",
+        "NODE",
+        "node-1",
+    ];
+    for shown in parts {
+        assert!(text(&demo.stdout).contains(shown), "{shown:?} is missing from:\n{}", text(&demo.stdout));
+    }
+    for absent in ["FAULT", "connection breaks", "\x1b"] {
+        assert!(!text(&demo.stdout).contains(absent), "{absent:?} is in:\n{}", text(&demo.stdout));
+    }
+}
+
+#[tokio::test]
+async fn faults_of_every_kind_are_shown_and_recovered_from() {
+    let mut demo = Running::start(&["demo", "--faults", "--no-page"]);
+    let enough = |told: &str| told.matches("all is followed again").count() >= 5;
+    let told = told_until(&mut demo, enough).await;
+    for shown in [
+        "connection breaks",
+        "history is lost",
+        "answers 503",
+        "answers 429",
+        "falls silent",
+        "noticed by listing again",
+    ] {
+        assert!(told.contains(shown), "{shown:?} is missing from:\n{told}");
+    }
+    assert!(!told.contains("live page"));
+    let summary = told.split_once("\n\n").expect("there is a summary").1;
+    let row = |begin: &str| {
+        summary
+            .lines()
+            .find(|line| line.trim_start().starts_with(begin))
+            .unwrap_or_else(|| panic!("{begin}: {summary:?}"))
+    };
+    for fault in ["disconnect", "410 Gone", "503 Service", "429 Too Many", "silent"] {
+        let row = row(fault);
+        assert!(row.contains(" s") || row.contains(" ms"), "{row}");
+    }
+    assert!(row("pods").contains("expired 1"), "{}", row("pods"));
+}
+
+#[tokio::test]
+async fn many_pods_are_counted_and_not_told_one_by_one() {
+    let mut demo = Running::start(&["demo", "--scale", "1500", "--no-page", "--seed", "3"]);
+    // The second report comes some seconds later.
+    let told = told_until(&mut demo, |told| told.contains("synced: ") && told.matches("events/s").count() > 1).await;
+    let synced = told.lines().find_map(|line| line.split_once("synced: ")).expect("it synced").1;
+    let pods: u64 = synced.split(' ').next().unwrap().replace(',', "").parse().unwrap();
+    assert!((1_000..=2_000).contains(&pods), "{synced}");
+    assert!(told.matches("from the start").count() < 10);
+}
+
+#[tokio::test]
+async fn a_real_cluster_is_only_read_and_what_may_not_be_listed_is_said() {
+    let (server, _http, kubeconfig) = serve("demo-real").await;
+    server
+        .create("pods", Some("default"), json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a"}]}}))
+        .unwrap();
+    server.faults().add(Fault::status(403).resource("nodes"));
+    let before = server.revision();
+    let mut demo = Running::start(&["demo", "--kubeconfig", &kubeconfig, "--no-page"]);
+    let said = |told: &str| ["read only", "synced: 1 pods", "nodes", "403"].iter().all(|words| told.contains(words));
+    let told = told_until(&mut demo, said).await;
+    assert!(!told.contains("CONTROLLER"), "{told}");
+    assert_eq!(server.revision(), before, "something was written");
+    let wrote = |verb: Verb| !matches!(verb, Verb::List | Verb::Watch | Verb::Get);
+    assert!(server.requests().iter().all(|request| !wrote(request.verb)));
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused() {
+    let wrong: [&[&str]; 6] = [
+        &["demo", "--faults", "--context", "x"],
+        &["demo", "--scale", "10", "--in-cluster"],
+        &["demo", "--scale", "0"],
+        &["demo", "--listen", "0.0.0.0:0"],
+        &["demo", "--listen", "127.0.0.1:0", "--no-page"],
+        &["demo", "--for", "soon"],
+    ];
+    for arguments in wrong {
+        let outcome = run(arguments).await;
+        assert_eq!((outcome.status.code(), text(&outcome.stdout)), (Some(2), ""), "{arguments:?}");
+        assert_ne!(text(&outcome.stderr), "", "{arguments:?}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_screen_shows_the_pipeline_and_takes_keys() {
+    let mut demo = Terminal::start(&["demo"], (40, 120));
+    for shown in [
+        "informer demo",
+        "http://127.0.0.1:",
+        "source",
+        "reflector",
+        "store",
+        "handlers",
+        "work queue",
+        "node-1",
+        "q end",
+    ] {
+        demo.wait_for(shown);
+    }
+    let events = |screen: &str| -> Option<u64> {
+        let before = screen.split(" in all").next()?;
+        before.rsplit(|letter: char| !letter.is_ascii_digit() && letter != ',').next()?.replace(',', "").parse().ok()
+    };
+    let first = events(&demo.wait("events are counted", |screen| events(screen).is_some())).unwrap();
+    demo.wait("counts move", |screen| events(screen).is_some_and(|now| now > first));
+
+    demo.keys("?");
+    demo.wait_for("choose an informer");
+    demo.keys("?\t");
+    demo.wait("another is chosen", |screen| {
+        screen.lines().any(|line| line.starts_with("deployments.apps ") && line.ends_with('─'))
+    });
+    demo.keys("f");
+    demo.wait_for("1 fault, the last was over after");
+    demo.keys("p");
+    demo.wait_for("held:");
+    demo.resize((24, 80));
+    demo.wait("it fits", |screen| {
+        screen.lines().count() == 24 && screen.contains("q end") && screen.contains("reflector")
+    });
+    demo.resize((12, 40));
+    demo.wait("it fits", |screen| screen.lines().count() == 12 && screen.contains("q end") && screen.contains("pods"));
+    demo.resize((60, 120));
+    demo.wait_for("lag of the slowest handler");
+    demo.keys("q");
+    let ended = demo.wait("the summary is printed", |screen| screen.contains("INFORMER") && screen.contains("FAULT"));
+    assert!(ended.contains("disconnect"), "{ended}");
+    let raw = demo.raw();
+    assert_eq!(demo.end().0, Some(0));
+    assert_given_back(&raw);
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_terminal_is_given_back_however_it_ends() {
+    let ends: [fn(&mut Terminal); 4] =
+        [|demo| demo.signal("TERM"), |demo| demo.signal("INT"), |demo| demo.keys("\x03"), |demo| demo.keys("\x1b")];
+    for end in ends {
+        let mut demo = Terminal::start(&["demo", "--no-page"], (24, 80));
+        demo.wait_for("watching");
+        end(&mut demo);
+        demo.wait_for("THROUGH THE INDEX");
+        let raw = demo.raw();
+        assert_eq!(demo.end().0, Some(0));
+        assert_given_back(&raw);
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn there_are_colours_unless_nobody_wants_them() {
+    for (variables, coloured) in [(vec![], true), (vec![("NO_COLOR", "1")], false)] {
+        let mut demo = Terminal::start_on(On::Everything, &["demo", "--no-page"], (24, 80), &variables);
+        demo.wait_for("watching");
+        demo.keys("q");
+        demo.wait_for("THROUGH THE INDEX");
+        assert_eq!(demo.raw().contains("[38;5;"), coloured);
+        assert_eq!(demo.end().0, Some(0));
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_screen_ends_by_itself_and_plain_takes_none() {
+    // Long enough for what the summary is waited for by: that the pods are there.
+    let demo = Terminal::start(&["demo", "--for", "5s", "--no-page"], (24, 80));
+    demo.wait_for("THROUGH THE INDEX");
+    assert_given_back(&demo.raw());
+    assert_eq!(demo.end().0, Some(0));
+    let demo = Terminal::start(&["demo", "--for", "5s", "--no-page", "--plain"], (24, 80));
+    demo.wait_for("THROUGH THE INDEX");
+    assert!(!demo.raw().contains("\x1b[?1049h"));
+    assert_eq!(demo.end().0, Some(0));
+}

@@ -1,0 +1,152 @@
+//! What is said when something is wrong: what was tried, why it failed, what to do.
+
+use std::time::Duration;
+
+use kube_embedded_apiserver::{Action, ApiServer, Fault, Verb};
+
+use crate::command::{ended, informer, listen, run, serve, text, written};
+use crate::snapshot::{check, check_command};
+
+#[tokio::test]
+async fn wrong_arguments_end_with_2_and_say_nothing_on_stdout() {
+    let wrong: [&[&str]; 20] = [
+        &[],
+        &["fly"],
+        &["watch"],
+        &["get"],
+        &["watch", "pods", "-A", "-n", "web"],
+        &["watch", "pods", "-l", "app in web"],
+        &["watch", "pods", "-o", "xml"],
+        &["watch", "pods", "-n", "Not A Name"],
+        &["watch", "pods", "--field-selector", "spec.nodeName"],
+        &["watch", "pods", "--diff", "-o", "json"],
+        &["get", "pods", "--index", "spec.nodeName"],
+        &["get", "pods", "--index", "=worker-7"],
+        &["get", "pods", "Not A Name"],
+        &["get", "pods/a", "b"],
+        &["get", "pods", "--in-cluster", "--context", "x"],
+        &["completions", "cmd.exe"],
+        &["serve", "--workload", "-1"],
+        &["serve", "--listen", "0.0.0.0:0"],
+        &["serve", "--admin-token", "sesame"],
+        &["get", "pods", "--timeout", "soon"],
+    ];
+    for arguments in wrong {
+        let outcome = run(arguments).await;
+        assert_eq!(outcome.status.code(), Some(2), "{arguments:?}");
+        assert_eq!(text(&outcome.stdout), "", "{arguments:?}");
+        assert_ne!(text(&outcome.stderr), "", "{arguments:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_selected_is_refused_with_a_hint() {
+    check("error-namespace", &["watch", "pods", "-n", "Not A Name"], &[]).await;
+    check("error-selector", &["get", "pods", "-l", "app in web"], &[]).await;
+    check("error-field-selector", &["get", "pods", "--field-selector", "spec.nodeName"], &[]).await;
+    check("error-index", &["get", "pods", "--index", "spec.nodeName"], &[]).await;
+    check("error-diff", &["watch", "pods", "--diff", "-o", "json"], &[]).await;
+}
+
+#[tokio::test]
+async fn no_cluster_at_all() {
+    check("error-no-cluster", &["get", "pods"], &[]).await;
+    check("error-no-kubeconfig", &["get", "pods", "--kubeconfig", "/nowhere/config"], &[]).await;
+    let arguments = ["get", "pods"];
+    let mut command = informer(&arguments);
+    command.env("KUBECONFIG", "/nowhere/config");
+    check_command("error-no-kubeconfig-in-environment", command, &arguments, &[]).await;
+    check("error-not-in-cluster", &["get", "pods", "--in-cluster"], &[]).await;
+}
+
+#[tokio::test]
+async fn a_context_that_is_not_there_is_met_with_those_there_are() {
+    let (_server, _http, kubeconfig) = serve("contexts").await;
+    let one = std::fs::read_to_string(&kubeconfig).unwrap();
+    check(
+        "error-context",
+        &["get", "pods", "--kubeconfig", &kubeconfig, "--context", "moon"],
+        &[(&kubeconfig, "FILE")],
+    )
+    .await;
+    let current = one.lines().find(|line| line.starts_with("current-context:")).unwrap().to_owned();
+    let none = written("no-context.kubeconfig", &one.replace(&current, ""));
+    check("error-no-current-context", &["get", "pods", "--kubeconfig", &none], &[(&none, "FILE")]).await;
+    let broken = written("broken.kubeconfig", "clusters: [a: b");
+    let outcome = run(&["get", "pods", "--kubeconfig", &broken]).await;
+    let said = text(&outcome.stderr);
+    assert_eq!(outcome.status.code(), Some(1));
+    assert!(said.starts_with(&format!("error: cannot use the kubeconfig {broken}\n  caused by: ")), "{said}");
+}
+
+#[tokio::test]
+async fn a_server_that_nobody_reaches_is_one_error_and_no_log_lines() {
+    let (_server, http, kubeconfig) = serve("unreachable").await;
+    let url = http.url();
+    http.stop().await;
+    let replacements: [(&str, &str); 2] = [(&kubeconfig, "FILE"), (&url, "SERVER")];
+    check("error-unreachable", &["get", "pods", "--kubeconfig", &kubeconfig], &replacements).await;
+
+    // Whoever asks for them gets the lines of the libraries.
+    let mut command = informer(&["get", "pods", "--kubeconfig", &kubeconfig]);
+    command.env("RUST_LOG", "debug");
+    let outcome = ended(command).await;
+    assert!(text(&outcome.stderr).contains(" DEBUG "), "{}", text(&outcome.stderr));
+}
+
+#[tokio::test]
+async fn credentials_that_are_not_accepted() {
+    let server = ApiServer::builder().token("sesame").build();
+    let (http, kubeconfig) = listen(&server, "token").await;
+    let wrong = std::fs::read_to_string(&kubeconfig).unwrap().replace("sesame", "wrong");
+    let wrong = written("wrong-token.kubeconfig", &wrong);
+    let url = http.url();
+    check("error-401", &["get", "pods", "--kubeconfig", &wrong], &[(&wrong, "FILE"), (&url, "SERVER")]).await;
+}
+
+#[tokio::test]
+async fn what_a_user_may_not_do() {
+    let (server, http, kubeconfig) = serve("forbidden").await;
+    let url = http.url();
+    let replacements: [(&str, &str); 2] = [(&kubeconfig, "FILE"), (&url, "SERVER")];
+    server.faults().add(Fault::status(403).resource("pods"));
+    check("error-403", &["get", "pods", "--kubeconfig", &kubeconfig], &replacements).await;
+    check("error-403-watch", &["watch", "pods", "-A", "--kubeconfig", &kubeconfig], &replacements).await;
+}
+
+#[tokio::test]
+async fn a_resource_that_is_not_there_is_met_with_the_nearest_names() {
+    let (_server, _http, kubeconfig) = serve("unknown").await;
+    let replacements: [(&str, &str); 1] = [(&kubeconfig, "FILE")];
+    check("error-unknown-near", &["watch", "deploymets", "--kubeconfig", &kubeconfig], &replacements).await;
+    check("error-unknown-far", &["get", "xyzzy", "--kubeconfig", &kubeconfig], &replacements).await;
+    check("error-not-listed", &["get", "tokenreviews", "--kubeconfig", &kubeconfig], &replacements).await;
+}
+
+#[tokio::test]
+async fn a_field_the_server_does_not_know_ends_the_command() {
+    let (_server, _http, kubeconfig) = serve("refused").await;
+    for verb in ["get", "watch"] {
+        let outcome = run(&[verb, "pods", "--field-selector", "spec.shoeSize=46", "--kubeconfig", &kubeconfig]).await;
+        assert_eq!(outcome.status.code(), Some(1), "{}", text(&outcome.stderr));
+        // A warning comes first: that the initial state could not be had by a watch either.
+        let expected = format!(
+            "error: cannot {verb} pods in namespace \"default\"\n  caused by: server answered 400 BadRequest: "
+        );
+        assert!(text(&outcome.stderr).contains(&expected), "{}", text(&outcome.stderr));
+        assert!(text(&outcome.stderr).contains("\n\nhint: "), "{}", text(&outcome.stderr));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_in_time_is_an_error() {
+    let (server, _http, kubeconfig) = serve("slow").await;
+    server.faults().add(Fault::new(Action::NoAnswer).resource("pods"));
+    let began = tokio::time::Instant::now();
+    let outcome = run(&["get", "pods", "--kubeconfig", &kubeconfig, "--timeout", "300ms"]).await;
+    assert_eq!((outcome.status.code(), text(&outcome.stdout)), (Some(1), ""));
+    let said = text(&outcome.stderr);
+    assert!(said.starts_with("error: cannot get pods in namespace \"default\"\n  caused by: "), "{said}");
+    assert!(began.elapsed() < Duration::from_secs(30));
+    assert_eq!(server.requests().iter().filter(|request| request.verb == Verb::Create).count(), 0);
+}

@@ -1,0 +1,109 @@
+//! `informer serve`.
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
+
+use crate::command::{DEADLINE, Running, file, run, text};
+
+#[tokio::test]
+async fn serve_writes_a_kubeconfig_that_watch_can_use() {
+    for (name, tls, scheme) in [("plain", None, "http"), ("tls", Some("--tls"), "https")] {
+        let kubeconfig = file(&format!("served-{name}"));
+        let kubeconfig = kubeconfig.to_str().unwrap();
+        let mut arguments =
+            vec!["serve", "--listen", "127.0.0.1:0", "--workload", "200", "--kubeconfig-out", kubeconfig];
+        arguments.extend(tls);
+        let mut serve = Running::start(&arguments);
+        let line = timeout(DEADLINE, serve.stderr.next_line()).await.expect("a line").unwrap().unwrap();
+        assert!(line.starts_with(&format!("serving on {scheme}://127.0.0.1:")), "{line}");
+
+        let mut watch = Running::start(&["watch", "pods", "-A", "--kubeconfig", kubeconfig]);
+        let (kind, _, pod) = watch.event().await;
+        assert_eq!((kind.as_str(), &pod["kind"]), ("ADDED", &json!("Pod")));
+        assert_eq!(watch.terminate().await.0, Some(0));
+        assert_eq!(serve.terminate().await, (Some(0), String::new()));
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_needed_when_one_is_set() {
+    let with = file("with-token");
+    let with = with.to_str().unwrap();
+    let mut serve = Running::start(&["serve", "--token", "sesame", "--kubeconfig-out", with]);
+    timeout(DEADLINE, serve.stderr.next_line()).await.expect("a line").unwrap().unwrap();
+
+    let mut watch = Running::start(&["watch", "namespaces", "--kubeconfig", with]);
+    assert!(watch.told().await.starts_with("ADDED "));
+    assert_eq!(watch.terminate().await.0, Some(0));
+
+    let without = file("without-token");
+    let text_without = std::fs::read_to_string(with).unwrap().replace("sesame", "wrong");
+    std::fs::write(&without, text_without).unwrap();
+    let refused = run(&["watch", "namespaces", "--kubeconfig", without.to_str().unwrap()]).await;
+    assert_eq!((refused.status.code(), text(&refused.stdout)), (Some(1), ""));
+    assert!(text(&refused.stderr).contains("Unauthorized"), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("\n\nhint: the server does not accept these credentials"));
+    assert_eq!(serve.terminate().await.0, Some(0));
+}
+
+#[tokio::test]
+async fn nobody_has_the_empty_token() {
+    for token in ["--token", "--admin-token"] {
+        let arguments = ["serve", "--listen", "0.0.0.0:0", "--for", "10ms", "--admin", "127.0.0.1:0", token, ""];
+        let outcome = run(&arguments).await;
+        assert_eq!((outcome.status.code(), text(&outcome.stdout)), (Some(2), ""), "{token}");
+        assert!(text(&outcome.stderr).contains(token), "{}", text(&outcome.stderr));
+    }
+}
+
+/// What an address answers to a request with a token.
+async fn ask(address: &str, request: &str, token: &str) -> String {
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let head = format!("Host: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json");
+    let request = format!("{request} HTTP/1.1\r\n{head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    timeout(DEADLINE, stream.read_to_string(&mut answer)).await.expect("an answer").unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn a_server_is_controlled_by_who_knows_the_token() {
+    for token in [Some("sesame"), None] {
+        let mut arguments = vec!["serve", "--admin", "127.0.0.1:0"];
+        arguments.extend(token.iter().flat_map(|token| ["--admin-token", token]));
+        let mut serve = Running::start(&arguments);
+        let mut line = async || {
+            timeout(DEADLINE, serve.stderr.next_line()).await.expect("a line").unwrap().expect("stderr is open")
+        };
+        let serving = line().await;
+        assert!(serving.starts_with("serving on http://127.0.0.1:"), "{serving}");
+        let controlled = line().await;
+        let (url, shown) = controlled.split_once(" with the token ").unwrap();
+        let address = url.strip_prefix("controlled on http://").unwrap();
+        assert!(token.is_none_or(|token| token == shown) && !shown.is_empty(), "{controlled}");
+
+        assert!(ask(address, "POST /compact", shown).await.starts_with("HTTP/1.1 200"));
+        assert!(ask(address, "POST /compact", "wrong").await.starts_with("HTTP/1.1 401"));
+        assert_eq!(serve.terminate().await, (Some(0), String::new()));
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_kubeconfig_that_may_hold_a_token_is_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (new, known) = (file("private"), file("private-now"));
+    std::fs::write(&known, "readable for everybody").unwrap();
+    std::fs::set_permissions(&known, std::fs::Permissions::from_mode(0o644)).unwrap();
+    for kubeconfig in [new, known] {
+        let outcome = run(&["serve", "--for", "10ms", "--kubeconfig-out", kubeconfig.to_str().unwrap()]).await;
+        assert_eq!(outcome.status.code(), Some(0));
+        assert_eq!(std::fs::metadata(&kubeconfig).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    // What is no file stays as it is.
+    let before = std::fs::metadata("/dev/null").unwrap().permissions();
+    assert_eq!(run(&["serve", "--for", "10ms", "--kubeconfig-out", "/dev/null"]).await.status.code(), Some(0));
+    assert_eq!(std::fs::metadata("/dev/null").unwrap().permissions(), before);
+}

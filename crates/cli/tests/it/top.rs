@@ -1,0 +1,155 @@
+//! `informer top`, of a program and of resources, in lines and on a screen.
+
+use std::net::TcpListener;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_embedded_apiserver::Fault;
+use kube_informer::SharedInformerFactory;
+use kube_informer_inspect::{Inspection, Serving};
+
+use crate::command::{Running, put, run, serve, text};
+use crate::pty::Terminal;
+
+/// A program in this process that shows its informer, maybe only to who has a token.
+async fn program(token: Option<&str>) -> (SharedInformerFactory, Serving) {
+    let server = kube_embedded_apiserver::ApiServer::new();
+    put(&server, "a", "1");
+    let factory = SharedInformerFactory::new(server.client());
+    let maps = factory.informer::<ConfigMap>().unwrap();
+    maps.register().name("audit").on_event(|_| {});
+    factory.start().unwrap();
+    factory.synced().await.unwrap();
+    let shown = factory.clone();
+    let mut inspection = Inspection::of(move || shown.informers()).title("shop");
+    if let Some(token) = token {
+        inspection = inspection.token(token);
+    }
+    (factory, inspection.serve("127.0.0.1:0").await.unwrap())
+}
+
+/// A port that nobody has at the moment.
+fn free_address() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+#[tokio::test]
+async fn one_table_of_the_resources_named() {
+    let (server, _http, kubeconfig) = serve("top-once").await;
+    put(&server, "a", "1");
+    put(&server, "b", "1");
+    server.faults().add(Fault::status(403).resource("secrets"));
+    let top = run(&["top", "cm", "secrets", "--once", "--interval", "200ms", "--kubeconfig", &kubeconfig]).await;
+    assert_eq!((top.status.code(), text(&top.stderr)), (Some(0), ""));
+    let lines: Vec<&str> = text(&top.stdout).lines().collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    for title in ["NAME", "STATE", "OBJECTS", "EVENTS/S", "LAG", "CONTACT", "BACKLOG", "WIRE", "RELISTS"] {
+        assert!(lines[0].contains(title), "{title} is missing from {}", lines[0]);
+    }
+    let words: Vec<&str> = lines[1].split_whitespace().collect();
+    assert_eq!(words[..3], ["configmaps", "watching", "2"]);
+    assert!(lines[2].starts_with("secrets") && lines[2].contains("backing off 403"), "{}", lines[2]);
+}
+
+#[tokio::test]
+async fn tables_come_one_after_the_other() {
+    let (server, _http, kubeconfig) = serve("top-lines").await;
+    let mut top = Running::start(&["top", "configmaps", "--interval", "100ms", "--kubeconfig", &kubeconfig]);
+    while !top.line().await.contains("watching") {}
+    put(&server, "a", "1");
+    while !top.line().await.contains("watching  1 ") && !top.line().await.contains(" 1 ") {}
+    assert_eq!(top.terminate().await, (Some(0), String::new()));
+}
+
+#[tokio::test]
+async fn one_table_of_a_program() {
+    let (factory, serving) = program(None).await;
+    let url = serving.url();
+    let top = run(&["top", "--connect", &url, "--once", "--interval", "100ms"]).await;
+    assert_eq!((top.status.code(), text(&top.stderr)), (Some(0), ""));
+    let row = text(&top.stdout).lines().nth(1).unwrap().to_owned();
+    assert!(row.starts_with("configmaps") && row.contains("watching"), "{row}");
+    serving.stop().await;
+    factory.stop().await;
+}
+
+#[tokio::test]
+async fn a_token_is_asked_for_and_taken() {
+    let (factory, serving) = program(Some("sesame")).await;
+    let url = serving.url();
+    let url = url.split('?').next().unwrap();
+    let refused = run(&["top", "--connect", url, "--once"]).await;
+    assert_eq!((refused.status.code(), text(&refused.stdout)), (Some(1), ""));
+    assert!(
+        text(&refused.stderr).contains("--token") && text(&refused.stderr).contains("401"),
+        "{}",
+        text(&refused.stderr)
+    );
+    let let_in = run(&["top", "--connect", url, "--once", "--interval", "100ms", "--token", "sesame"]).await;
+    assert_eq!((let_in.status.code(), text(&let_in.stderr)), (Some(0), ""));
+    serving.stop().await;
+    factory.stop().await;
+}
+
+#[tokio::test]
+async fn who_is_not_there_is_said_and_what_makes_no_sense_is_refused() {
+    let nobody = run(&["top", "--connect", &free_address()]).await;
+    assert_eq!((nobody.status.code(), text(&nobody.stdout)), (Some(1), ""));
+    assert!(text(&nobody.stderr).starts_with("error: cannot ask 127.0.0.1:"), "{}", text(&nobody.stderr));
+    let wrong: [&[&str]; 6] = [
+        &["top"],
+        &["top", "pods", "--connect", "127.0.0.1:1"],
+        &["top", "--connect", "https://127.0.0.1:1"],
+        &["top", "--connect", "nowhere"],
+        &["top", "pods", "--token", "x"],
+        &["top", "pods", "--interval", "0s"],
+    ];
+    for arguments in wrong {
+        let outcome = run(arguments).await;
+        assert_eq!((outcome.status.code(), text(&outcome.stdout)), (Some(2), ""), "{arguments:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_screen_follows_the_resources_named() {
+    let (server, _http, kubeconfig) = serve("top-screen").await;
+    put(&server, "a", "1");
+    let arguments = ["top", "configmaps", "nodes", "--interval", "100ms", "--kubeconfig", &kubeconfig];
+    let mut top = Terminal::start(&arguments, (24, 80));
+    let counts = |screen: &str, objects: &str| {
+        let row = screen.lines().find(|line| line.starts_with("configmaps"));
+        row.is_some_and(|row| row.split_whitespace().take(3).eq(["configmaps", "watching", objects]))
+    };
+    top.wait("one is there", |screen| counts(screen, "1"));
+    put(&server, "b", "1");
+    top.wait("the other one comes", |screen| counts(screen, "2"));
+    top.wait_for("reflector");
+    top.keys("q");
+    let raw = {
+        top.wait("the screen is left", |screen| !screen.contains("reflector"));
+        top.raw()
+    };
+    assert_eq!(top.end().0, Some(0));
+    assert!(raw.contains("\x1b[?1049l") && raw.contains("\x1b[?25h"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_comes_back_is_found_again() {
+    let address = free_address();
+    let demo = || Running::start(&["demo", "--listen", &address, "--seed", "5"]);
+    let mut first = demo();
+    while !first.line().await.contains("synced") {}
+    let mut top = Terminal::start(&["top", "--connect", &address, "--interval", "200ms"], (24, 100));
+    let shows =
+        |screen: &str, state: &str| screen.lines().any(|line| line.starts_with("pods ") && line.contains(state));
+    top.wait("the demo's informers are shown", |screen| {
+        shows(screen, "watching") && screen.contains("deployments.apps")
+    });
+    top.wait_for("work queue");
+
+    drop(first);
+    top.wait("it is away", |screen| screen.contains("away for") && shows(screen, "unknown"));
+    let _second = demo();
+    top.wait("it is back", |screen| !screen.contains("away for") && shows(screen, "watching"));
+    top.keys("q");
+    assert_eq!(top.end().0, Some(0));
+}

@@ -1,0 +1,163 @@
+//! A program whose informers can be looked at: open the address that it prints.
+//!
+//! `cargo run -p kube-informer-inspect --example inspected -- --for 5m`. Lines on its standard input make things happen:
+//! `fail` has the server refuse everything that is asked about pods, `heal` ends that, and `touch NAMESPACE/NAME` changes a pod.
+
+#![allow(
+    missing_docs,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "an example is read as a whole, and prints"
+)]
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Secret};
+use kube_controller::{Controller, Next, Request};
+use kube_embedded_apiserver::{ApiServer, Fault, Workload};
+use kube_informer::{CancellationToken, SharedInformerFactory};
+use kube_informer_inspect::Inspection;
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// Runs informers on a small cluster in this process, and shows them.
+#[derive(Parser)]
+struct Arguments {
+    /// Where the page is served.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: String,
+    /// Asks everybody for this token.
+    #[arg(long)]
+    token: Option<String>,
+    /// About how many pods there are.
+    #[arg(long, default_value_t = 120)]
+    pods: usize,
+    /// How many changes happen in a second.
+    #[arg(long, default_value_t = 8.0)]
+    rate: f64,
+    /// How long to go on, such as 5s or 2m; otherwise until Ctrl-C.
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    duration: Option<Duration>,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = Arguments::parse();
+    let (server, mut tasks) = cluster(&arguments)?;
+
+    let factory = SharedInformerFactory::new(server.client());
+    let pods = factory.informer::<Pod>()?;
+    pods.on_error(|_| {}); // The page shows it.
+    pods.add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())?;
+    pods.add_index("phase", |pod: &Pod| pod.status.as_ref()?.phase.clone())?;
+    pods.register().name("audit").on_event(|_| {});
+    // Slow enough that something waits for it now and then.
+    pods.register().name("reporter").on_event_async(|_| tokio::time::sleep(Duration::from_millis(25)));
+    let deployments = factory.informer::<Deployment>()?;
+    deployments.register().name("rollouts").on_event(|_| {});
+    factory.informer::<Node>()?.register().name("capacity").on_event(|_| {});
+    factory.informer::<Namespace>()?;
+    factory.informer::<Secret>()?;
+
+    let controller = Controller::new(&pods).name("placements").workers(2);
+    let queue = Arc::new(controller.handle());
+    let ended = CancellationToken::new();
+    let term = ended.clone();
+    tasks.spawn(async move {
+        if let Err(error) = controller.run(term, reconcile, Arc::new(())).await {
+            eprintln!("the controller ended: {error}");
+        }
+    });
+    factory.start()?;
+
+    // This is all that a program has to do.
+    let mut inspection = Inspection::of(factory.roster()).queue(queue).title("inspected").metrics(render(&factory));
+    if let Some(token) = arguments.token {
+        inspection = inspection.token(token);
+    }
+    let serving = inspection.serve(&arguments.listen).await?;
+    println!("{}", serving.url());
+
+    tokio::select! {
+        () = obey(&server) => {}
+        () = at_the_end(arguments.duration) => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    serving.stop().await;
+    ended.cancel();
+    factory.stop().await;
+    Ok(())
+}
+
+/// A server with some life in it.
+fn cluster(arguments: &Arguments) -> Result<(ApiServer, JoinSet<()>), Box<dyn Error>> {
+    let server = ApiServer::new();
+    let mut workload = Workload::new(7).nodes(6).pods(arguments.pods).namespaces(["default", "shop", "web"]);
+    for _ in 0..arguments.pods * 8 {
+        workload.step(&server);
+    }
+    // Not one of those that come and go.
+    let spec = json!({"nodeName": "node-1", "containers": [{"name": "main", "image": "keeper:1"}]});
+    server.create("pods", Some("shop"), json!({"metadata": {"name": "keeper"}, "spec": spec}))?;
+    let secret = json!({"metadata": {"name": "database"}, "data": {"password": "aHVudGVyMg=="}});
+    server.create("secrets", Some("shop"), secret)?;
+    let mut tasks = JoinSet::new();
+    tasks.spawn(workload.run(server.clone(), arguments.rate, CancellationToken::new()));
+    Ok((server, tasks))
+}
+
+async fn reconcile(request: Request<Pod>, _: Arc<()>) -> Result<Next, Infallible> {
+    // As if something were looked up elsewhere.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let placed = request.object().is_none_or(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some()));
+    Ok(if placed { Next::Done } else { Next::After(Duration::from_secs(2)) })
+}
+
+/// What a recorder of metrics would render.
+fn render(factory: &SharedInformerFactory) -> impl Fn() -> String + Send + Sync + 'static {
+    let roster = factory.roster();
+    move || {
+        let line = |name: &str, objects: usize| format!("informer_objects{{informer=\"{name}\"}} {objects}\n");
+        roster().iter().map(|informer| line(informer.name(), informer.health().objects)).collect()
+    }
+}
+
+/// Does what is said on the standard input; if there is none, or it ends, nothing.
+async fn obey(server: &ApiServer) {
+    // On a thread of its own, which ends with the program: a runtime would wait for the next line.
+    let (sender, mut lines) = mpsc::unbounded_channel();
+    std::thread::spawn(move || std::io::stdin().lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    let mut times = 0;
+    while let Some(line) = lines.recv().await {
+        match line.split_once(' ').unwrap_or((line.as_str(), "")) {
+            ("fail", _) => {
+                server.faults().add(Fault::status(503).resource("pods"));
+                server.disconnect_watches();
+            }
+            ("heal", _) => server.faults().clear(),
+            ("touch", key) => {
+                times += 1;
+                let (namespace, name) = key.split_once('/').unwrap_or(("default", key));
+                let note = json!({"metadata": {"annotations": {"example.com/touched": format!("time {times}")}}});
+                if let Err(error) = server.patch("pods", Some(namespace), name, note) {
+                    eprintln!("{key}: {error}");
+                }
+            }
+            _ => eprintln!("say fail, heal, or touch NAMESPACE/NAME"),
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
+async fn at_the_end(duration: Option<Duration>) {
+    match duration {
+        Some(duration) => tokio::time::sleep(duration).await,
+        None => std::future::pending().await,
+    }
+}

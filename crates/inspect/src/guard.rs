@@ -1,0 +1,127 @@
+//! Who may look.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::net::IpAddr;
+
+use axum::http::{HeaderMap, Uri, header};
+
+/// How a request shows that it may look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shows {
+    /// It has the token, or none is asked for.
+    Token,
+    /// It has the token in its address: a browser is to keep it as a cookie.
+    TokenInAddress,
+    /// It has none, or another one.
+    Nothing,
+}
+
+/// What a request has to show for the token.
+pub(crate) fn shows(token: &str, headers: &HeaderMap, uri: &Uri) -> Shows {
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let bearer = bearer.and_then(|value| value.split_once(' '));
+    let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, given)| given.trim());
+    if bearer.is_some_and(|given| equal(token, given)) {
+        return Shows::Token;
+    }
+    let query = uri.query().unwrap_or_default().as_bytes();
+    if form_urlencoded::parse(query).any(|(name, given)| name == "token" && equal(token, &given)) {
+        return Shows::TokenInAddress;
+    }
+    let name = cookie_name(token);
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut cookies = cookies.flat_map(|value| value.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
+    if cookies.any(|(given, value)| given == name && equal(&encoded(token), value)) {
+        return Shows::Token;
+    }
+    Shows::Nothing
+}
+
+/// The cookie that a browser is to keep, for this path and those below.
+pub(crate) fn cookie(token: &str, path: &str) -> String {
+    let (name, value) = (cookie_name(token), encoded(token));
+    // `;` would begin another attribute.
+    let path = if path.contains(';') { "/" } else { path };
+    format!("{name}={value}; Path={path}; HttpOnly; SameSite=Lax")
+}
+
+/// Browsers tell servers on one machine apart by name alone, not by port: each token has a cookie of its own.
+fn cookie_name(token: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    token.hash(&mut hasher);
+    format!("inspect-{:016x}", hasher.finish())
+}
+
+fn encoded(token: &str) -> String {
+    form_urlencoded::byte_serialize(token.as_bytes()).collect()
+}
+
+/// Takes as long for any text of the same length, however much of it is right. Nobody has the empty token.
+fn equal(token: &str, given: &str) -> bool {
+    let different = token.bytes().zip(given.bytes()).fold(0, |different, (left, right)| different | (left ^ right));
+    token.len() == given.len() && std::hint::black_box(different) == 0 && !token.is_empty()
+}
+
+/// True if a request calls this machine by a name of its own: a page elsewhere can give its own name this machine's address, but
+/// not this machine's name.
+pub(crate) fn calls_this_machine(headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    let Ok(host) = host.to_str() else { return false };
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map(|(address, _)| address),
+        None => host.split(':').next(),
+    };
+    name.is_some_and(|name| {
+        name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    })
+}
+
+/// True if a browser says that another site's page asks in the background.
+pub(crate) fn comes_from_another_site(headers: &HeaderMap) -> bool {
+    let says = |name: &str, value: &str| headers.get(name).is_some_and(|given| given.as_bytes() == value.as_bytes());
+    says("sec-fetch-site", "cross-site") && !says("sec-fetch-mode", "navigate")
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn host(text: &'static str) -> bool {
+        calls_this_machine(&HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(text))]))
+    }
+
+    #[test]
+    fn only_names_of_this_machine_are_its_own() {
+        for own in ["localhost", "LOCALHOST:80", "127.0.0.1:8080", "127.8.9.1", "[::1]:80", "[::1]"] {
+            assert!(host(own), "{own}");
+        }
+        for foreign in
+            ["", "evil.example", "localhost.evil.example:80", "127.0.0.1.evil.example", "[::2]", "10.0.0.1", "[::1"]
+        {
+            assert!(!host(foreign), "{foreign}");
+        }
+        assert!(!calls_this_machine(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn a_token_is_shown_as_header_address_or_cookie_and_the_empty_one_never() {
+        let (none, uri) = (HeaderMap::new(), Uri::from_static("/"));
+        let with = |name: header::HeaderName, value: &str| {
+            HeaderMap::from_iter([(name, HeaderValue::from_str(value).unwrap())])
+        };
+        let token = "a b;c";
+        assert_eq!(shows(token, &with(header::AUTHORIZATION, "bearer a b;c"), &uri), Shows::Token);
+        assert_eq!(shows(token, &none, &Uri::from_static("/?token=a+b%3Bc")), Shows::TokenInAddress);
+        let kept = cookie(token, "/x");
+        let kept = kept.split(';').next().unwrap();
+        assert_eq!(shows(token, &with(header::COOKIE, &format!("other=1; {kept}")), &uri), Shows::Token);
+        assert_eq!(shows("other", &with(header::COOKIE, kept), &uri), Shows::Nothing);
+        for wrong in ["Bearer", "Bearer a b;d", "Bearer a b;cc", "Basic a b;c"] {
+            assert_eq!(shows(token, &with(header::AUTHORIZATION, wrong), &uri), Shows::Nothing, "{wrong}");
+        }
+        assert_eq!(shows("", &with(header::AUTHORIZATION, "Bearer "), &Uri::from_static("/?token=")), Shows::Nothing);
+    }
+}

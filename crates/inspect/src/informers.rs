@@ -1,0 +1,164 @@
+//! How informers and queues do, as JSON.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, State};
+use axum::http::Uri;
+use kube_informer::health::{AnyQueue, PartHealth};
+use kube_informer::{AnyInformer, reflector};
+use tokio::time::Instant;
+
+use crate::answer::{Json, Refusal};
+use crate::inspection::Shown;
+use crate::model::{Counts, Handler, Informer, Overview, Part, Phase, Queue, Resource, Undecodable};
+use crate::parameters::Parameters;
+use crate::recorder::now_ms;
+
+/// So many objects that could not be read are named.
+const UNDECODABLE: usize = 100;
+
+pub(crate) async fn all(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Json<Overview>, Refusal> {
+    Parameters::of(&uri).end()?;
+    Ok(Json::ok(overview(&shown)))
+}
+
+pub(crate) async fn one(
+    State(shown): State<Arc<Shown>>,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Json<Informer>, Refusal> {
+    Parameters::of(&uri).end()?;
+    let informer = find(&shown, &id)?;
+    Ok(Json::ok(informer_of(id, &informer, shown.inspection.fresh_within)))
+}
+
+pub(crate) async fn queues(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Json<Vec<Queue>>, Refusal> {
+    Parameters::of(&uri).end()?;
+    Ok(Json::ok(queues_of(&shown)))
+}
+
+pub(crate) fn find(shown: &Shown, id: &str) -> Result<AnyInformer, Refusal> {
+    shown.informer(id).ok_or_else(|| {
+        let known: Vec<String> = shown.informers().into_iter().map(|(id, _)| id).collect();
+        let hint = match known.as_slice() {
+            [] => "there are none at the moment".to_owned(),
+            known => format!("there are: {}", known.join(", ")),
+        };
+        Refusal::missing(format!("there is no informer {id:?}"), hint)
+    })
+}
+
+pub(crate) fn overview(shown: &Shown) -> Overview {
+    let fresh_within = shown.inspection.fresh_within;
+    let informers = shown.informers().into_iter().map(|(id, informer)| informer_of(id, &informer, fresh_within));
+    Overview {
+        title: shown.inspection.title.clone(),
+        fresh_within_ms: millis(fresh_within),
+        at_ms: now_ms(),
+        informers: informers.collect(),
+        queues: queues_of(shown),
+    }
+}
+
+fn queues_of(shown: &Shown) -> Vec<Queue> {
+    let queues = shown.inspection.queues.iter().flat_map(|queues| queues());
+    queues.map(|queue| queue_of(&*queue)).collect()
+}
+
+fn queue_of(queue: &dyn AnyQueue) -> Queue {
+    let health = queue.health();
+    Queue {
+        name: health.name,
+        waiting: number(health.waiting),
+        processing: number(health.processing),
+        delayed: number(health.delayed),
+        parked: number(health.parked),
+        longest_running_ms: millis(health.longest_running),
+        worked: health.worked,
+        failures: health.failures,
+        last_error: health.last_error,
+    }
+}
+
+fn informer_of(id: String, informer: &AnyInformer, fresh_within: Duration) -> Informer {
+    let health = informer.health();
+    let handlers = health.handlers.iter().map(|handler| Handler {
+        name: handler.name.clone(),
+        backlog: number(handler.backlog),
+        // To the microsecond: most handlers are quicker than a millisecond.
+        lag_ms: (handler.lag.as_secs_f64() * 1e6).round() / 1e3,
+        folds: handler.folds,
+        synced: handler.synced,
+    });
+    let undecodable = health.undecodable.iter().take(UNDECODABLE);
+    let figures = health.figures.iter().filter(|(_, figure)| figure.is_finite());
+    Informer {
+        id,
+        name: informer.name().to_owned(),
+        resource: informer.resource().map(|resource| Resource {
+            group: resource.group.clone(),
+            version: resource.version.clone(),
+            kind: resource.kind.clone(),
+            plural: resource.plural.clone(),
+            namespaced: resource.namespaced,
+        }),
+        version: informer.version().map(|version| version.to_string()),
+        live: health.is_live(),
+        synced: health.synced,
+        watching: health.is_watching(),
+        fresh: health.is_fresh(fresh_within),
+        age_ms: health.age().map(millis),
+        objects: number(health.objects),
+        queued: number(health.queued),
+        counts: Counts {
+            lists: health.counts.lists.iter().map(|(reason, count)| (reason.as_str().to_owned(), *count)).collect(),
+            watches: health.counts.watches,
+            events: health.counts.events,
+            failures: health.counts.failures,
+            undecodable: health.counts.undecodable,
+            wire_bytes: health.counts.wire_bytes,
+        },
+        undecodable: undecodable.map(|(key, why)| Undecodable { key: key.to_string(), why: why.clone() }).collect(),
+        handlers: handlers.collect(),
+        indexes: crate::objects::indexes(informer),
+        figures: figures.map(|(name, figure)| ((*name).to_owned(), *figure)).collect(),
+        // A phase is over as soon as the informer is, whatever it was.
+        parts: health.parts.iter().map(|part| part_of(part, health.stopped)).collect(),
+    }
+}
+
+fn part_of(part: &PartHealth, stopped: bool) -> Part {
+    Part {
+        namespace: part.scope.as_deref().map(str::to_owned),
+        phase: if stopped { Phase::Stopped } else { phase_of(&part.phase) },
+        age_ms: part.last_contact.map(|contact| millis(contact.elapsed())),
+        last_error: part.last_error.as_ref().map(ToString::to_string),
+        failures: part.failures,
+        inconclusive: part.inconclusive,
+    }
+}
+
+fn phase_of(phase: &reflector::Phase) -> Phase {
+    let left_ms = |until: &Instant| millis(until.saturating_duration_since(Instant::now()));
+    match phase {
+        reflector::Phase::New => Phase::New,
+        reflector::Phase::Listing { received, remaining } => {
+            Phase::Listing { received: *received, remaining: *remaining }
+        }
+        reflector::Phase::Streaming { received } => Phase::Streaming { received: *received },
+        reflector::Phase::Watching => Phase::Watching,
+        reflector::Phase::BackingOff { until, why } => Phase::BackingOff { left_ms: left_ms(until), why: why.clone() },
+        reflector::Phase::Parked { until, why } => Phase::Parked { left_ms: left_ms(until), why: why.clone() },
+        reflector::Phase::Stopped => Phase::Stopped,
+        _ => Phase::Unknown,
+    }
+}
+
+fn number(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

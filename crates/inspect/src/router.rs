@@ -1,0 +1,112 @@
+//! The routes, and what stands before each of them.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{OriginalUri, Request, State};
+use axum::http::{HeaderValue, Method, Response, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::IntoResponse as _;
+use axum::routing::get;
+
+use crate::answer::Refusal;
+use crate::guard::{Shows, calls_this_machine, comes_from_another_site, cookie, shows};
+use crate::inspection::Shown;
+use crate::{informers, objects, page, probes, stream};
+
+/// What is asked of who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guarded {
+    /// The token, if there is one.
+    ByToken,
+    /// That this machine is called by a name of its own.
+    ByHost,
+}
+
+pub(crate) fn router(shown: Arc<Shown>, guarded: Guarded) -> Router {
+    Router::new()
+        .route("/", get(page::page))
+        .route("/api/informers", get(informers::all))
+        .route("/api/informers/{id}", get(informers::one))
+        .route("/api/informers/{id}/keys", get(objects::keys))
+        .route("/api/informers/{id}/values", get(objects::values))
+        .route("/api/informers/{id}/object", get(objects::object))
+        .route("/api/informers/{id}/history", get(objects::history))
+        .route("/api/queues", get(informers::queues))
+        .route("/api/stream", get(stream::stream))
+        .route("/livez", get(probes::live))
+        .route("/readyz", get(probes::ready))
+        .route("/metrics", get(probes::metrics))
+        .fallback(nothing_here)
+        .method_not_allowed_fallback(read_only)
+        .layer(from_fn_with_state((shown.clone(), guarded), guard))
+        .with_state(shown)
+}
+
+async fn nothing_here() -> Refusal {
+    Refusal::missing("there is nothing here", "`api/informers` lists the informers, and `/` is a page for people")
+}
+
+async fn read_only() -> Refusal {
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this can only be read", "ask by GET")
+}
+
+async fn guard(
+    State((shown, guarded)): State<(Arc<Shown>, Guarded)>,
+    OriginalUri(uri): OriginalUri,
+    request: Request,
+    next: Next,
+) -> Response<Body> {
+    let headers = request.headers();
+    let for_people = request.method() == Method::GET && request.uri().path() == "/";
+    let shows = match &shown.inspection.token {
+        Some(token) => shows(token, headers, request.uri()),
+        None => Shows::Token,
+    };
+    let mut response = if guarded == Guarded::ByHost && !calls_this_machine(headers) {
+        let hint = "open it as 127.0.0.1 or localhost; a token makes it answer to other names";
+        Refusal::forbidden("this is not a name of this machine", hint).into_response()
+    } else if comes_from_another_site(headers) {
+        Refusal::forbidden("another site's page asks for this", "open the page itself").into_response()
+    } else {
+        match (shows, &shown.inspection.token) {
+            (Shows::Nothing, _) if for_people => page::ask_for_token(),
+            (Shows::Nothing, _) => refuse(),
+            (Shows::TokenInAddress, Some(token)) if for_people => keep_token(token, uri.path()),
+            _ => next.run(request).await,
+        }
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    // What is no page needs nothing at all.
+    let nothing = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(nothing);
+    response
+}
+
+fn refuse() -> Response<Body> {
+    let hint = "send it as `Authorization: Bearer …`, or open the page with `?token=…`";
+    let mut response = Refusal::new(StatusCode::UNAUTHORIZED, "this needs a token", hint).into_response();
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+/// Has the browser keep the token, and takes it out of the address, which people copy and screens show.
+fn keep_token(token: &str, path: &str) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    let place = format!("./{}", path.rsplit('/').next().unwrap_or_default());
+    if let (Ok(cookie), Ok(place)) = (HeaderValue::from_str(&cookie(token, path)), HeaderValue::from_str(&place)) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+    response
+}

@@ -1,0 +1,290 @@
+// Opens the live page in a real browser, on a program that runs informers, and checks what people are promised.
+//
+// node page.mjs --program PATH --chromium PATH [--screenshot FILE] [--pictures FOLDER]
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+import { chromium } from 'playwright-core';
+
+const { values: given } = parseArgs({ options: {
+  program: { type: 'string' }, chromium: { type: 'string' }, screenshot: { type: 'string' }, pictures: { type: 'string' },
+} });
+const PATIENCE = 30_000;
+const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync'];
+const KEEPER = 'shop/keeper';
+
+const started = [];
+
+/** Starts the program, and gives its address and a way to tell it something. */
+async function program(...parameters) {
+  const child = spawn(given.program, ['--for', '4m', ...parameters], { stdio: ['pipe', 'pipe', 'inherit'] });
+  started.push(child);
+  for await (const line of createInterface({ input: child.stdout })) return { url: line.trim(), say: (text) => child.stdin.write(`${text}\n`) };
+  throw new Error('the program ended without an address');
+}
+
+/** Waits until something holds in the page. */
+async function until(page, what, holds, argument) {
+  try {
+    await page.waitForFunction(holds, argument, { timeout: PATIENCE, polling: 50 });
+  } catch (error) {
+    throw new Error(`not so within ${PATIENCE / 1000} s: ${what} (${error.message.split('\n')[0]})`);
+  }
+  console.log(`  ok: ${what}`);
+}
+
+function check(what, holds, details = '') {
+  assert.ok(holds, `${what} ${details}`);
+  console.log(`  ok: ${what}`);
+}
+
+/** Everything a page asks for, and everything it complains about. */
+function overhear(page, heard) {
+  page.on('request', (request) => heard.requests.push(request.url()));
+  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) heard.complaints.push(message.text()); });
+  page.on('pageerror', (error) => heard.complaints.push(String(error)));
+}
+
+const phase = (page, tone, words) => until(page, `pods are shown as ${words}`, ([tone, words]) => {
+  const state = document.querySelector('#informers tr[data-key="pods"] .state');
+  return state?.classList.contains(tone) && state.textContent === words && document.querySelector('#stage-reflector').classList.contains(tone)
+    && document.querySelector('#stage-reflector .state').textContent === words;
+}, [tone, words]);
+
+async function shows(page) {
+  await until(page, 'every informer is in the table', () =>
+    [...document.querySelectorAll('#informers tbody tr')].map((row) => row.dataset.key).join() === 'deployments.apps,namespaces,nodes,pods,secrets');
+  await until(page, 'all of them watch', () => document.querySelector('#overall').textContent === 'all watching');
+  await until(page, 'the pipeline has figures on each part', () => [...document.querySelectorAll('.stage')].every((stage) => /\d|heard|watching/.test(stage.textContent)));
+  const came = await page.textContent('#stage-queue li');
+  await until(page, 'counts move', (came) => document.querySelector('#stage-queue li').textContent !== came, came);
+  await until(page, 'events are drawn over time', () => (document.querySelector('#trend-events .stroke')?.getAttribute('points') ?? '').split(' ').length >= 3);
+  await until(page, 'events are told one by one', () => document.querySelectorAll('#tail li').length >= 3);
+  await until(page, 'the controller works', () => /[1-9]\d* done/.test(document.querySelector('#stage-work').textContent.replaceAll(',', '')));
+}
+
+async function findsAndCompares(page, say) {
+  await page.click('#informers tr[data-key="pods"] button');
+  await until(page, 'the index of nodes is offered', () => [...document.querySelectorAll('#index option')].some((option) => option.value === 'node'));
+  await page.selectOption('#index', 'node');
+  await until(page, 'its values are offered', () => [...document.querySelectorAll('#values option')].some((option) => option.value === 'node-1'));
+  await page.fill('#value', 'node-1');
+  await until(page, 'a pod is found by its node', (key) => [...document.querySelectorAll('#keys button')].some((button) => button.dataset.key === key), KEEPER);
+  const total = await page.textContent('#found');
+  await page.fill('#prefix', 'shop/k');
+  await until(page, 'and by the beginning of its key', (key) => [...document.querySelectorAll('#keys button')].map((button) => button.dataset.key).join() === key, KEEPER);
+  await page.fill('#prefix', '');
+  await until(page, 'all of that node are shown again', (total) => Number.parseInt(document.querySelector('#found').textContent) > 1, total);
+  await page.click(`#keys button[data-key="${KEEPER}"]`);
+  await until(page, 'it is shown', (key) => document.querySelector('#key').textContent === key && !document.querySelector('#object').hidden, KEEPER);
+  await page.click('#tab-json');
+  await until(page, 'as JSON', () => document.querySelector('#json').textContent.includes('"image": "keeper:1"'));
+  await page.click('#tab-changes');
+  const touched = (times) => until(page, `change ${times} is shown as what it was and what it is`, (times) => {
+    const fields = [...document.querySelectorAll('#changes .field')];
+    return fields.some((field) => field.textContent.includes('touched') && field.querySelector('ins')?.textContent.includes(`time ${times}`)
+      && (times === 1 || field.querySelector('del')?.textContent === `time ${times - 1}`));
+  }, times);
+  say(`touch ${KEEPER}`);
+  await touched(1);
+  say(`touch ${KEEPER}`);
+  await touched(2);
+}
+
+async function survives(page, say) {
+  await page.evaluate(() => {
+    globalThis.heard = '';
+    new MutationObserver(() => { globalThis.heard += document.querySelector('#announce').textContent; }).observe(document.querySelector('#announce'), { childList: true });
+  });
+  say('fail');
+  await phase(page, 'bad', 'backing off');
+  await until(page, 'why is said', () => document.querySelector('#informers tr[data-key="pods"] .why').textContent.includes('503'));
+  await until(page, 'the source is drawn as cut off', () => document.querySelector('#stage-source').classList.contains('cut'));
+  await until(page, 'who reads by ear is told', () => /pods is backing off/.test(globalThis.heard));
+  check('not by colour alone', await page.evaluate(() => getComputedStyle(document.querySelector('#stage-reflector .state'), '::before').content === '"▲"'));
+  await picture(page, 'fault');
+  say('heal');
+  await phase(page, 'good', 'watching');
+  await until(page, 'both are in the list of state changes', () => {
+    const changes = [...document.querySelectorAll('#log li')].map((item) => item.textContent).filter((text) => text.includes('pods'));
+    return changes.some((text) => text.includes('→ backing off')) && changes[0].includes('→ watching');
+  });
+}
+
+/** Goes through the page by Tab alone, and notes what is reached and whether it can be seen. */
+async function byKeyboard(page) {
+  await page.evaluate(() => { document.activeElement?.blur(); scrollTo(0, 0); });
+  await page.click('h1'); // Nothing that takes the focus: Tab begins at the top.
+  const reached = [];
+  for (let step = 0; step < 400; step += 1) {
+    await page.keyboard.press('Tab');
+    const now = await page.evaluate(() => {
+      const element = document.activeElement;
+      if (!element || element === document.body) return null;
+      const { outlineStyle, outlineWidth } = getComputedStyle(element);
+      const where = element.closest('#keys') ? 'keys' : element.closest('#informers') ? 'informers' : element.closest('#tail .what') ? 'tail' : element.id;
+      return { where, visible: outlineStyle !== 'none' && Number.parseFloat(outlineWidth) >= 2, name: element.textContent.slice(0, 40) };
+    });
+    if (!now) break;
+    assert.ok(now.visible, `the focus cannot be seen on ${now.where} ${now.name}`);
+    reached.push(now.where);
+    if (now.where === 'pause') break;
+  }
+  for (const wanted of ['theme', 'choose', 'informers', 'refresh', 'index', 'value', 'prefix', 'keys', 'tab-changes', 'tab-json', 'changes', 'tail-of', 'pause'])
+    assert.ok(reached.includes(wanted), `${wanted} is not reached by Tab: ${[...new Set(reached)].join(' ')}`);
+  console.log(`  ok: everything is reached by Tab, and the focus can be seen (${reached.length} steps)`);
+  await page.focus('#informers tr[data-key="nodes"] button');
+  await page.keyboard.press('Enter');
+  await until(page, 'an informer is chosen by Enter', () => document.querySelector('#browser-title').textContent === 'Objects of nodes'
+    && document.activeElement === document.querySelector('#informers tr[data-key="nodes"] button'));
+  await page.keyboard.press('/');
+  await until(page, 'the slash leads to the filter', () => document.activeElement.id === 'prefix');
+  await page.click('#informers tr[data-key="pods"] button');
+}
+
+async function byEar(page) {
+  const unnamed = await page.evaluate(() => {
+    const named = (element) => element.textContent.trim() || element.getAttribute('aria-label') || element.labels?.[0]?.textContent.trim() || element.getAttribute('aria-labelledby');
+    return [...document.querySelectorAll('button, select, input, section, svg[role=img], table')].filter((element) => element.getClientRects().length && !named(element)).map((element) => element.outerHTML.slice(0, 90));
+  });
+  check('everything has a name', unnamed.length === 0, unnamed.join('\n'));
+  for (const role of ['banner', 'main', 'contentinfo']) check(`there is a landmark for ${role}`, await page.getByRole(role).count() === 1);
+  for (const name of ['Pipeline', 'Informers', 'State changes', 'Events']) check(`the part ${name} can be found`, await page.getByRole('region', { name, exact: true }).count() === 1);
+}
+
+/** How well text stands out, as the accessibility guidelines measure it. */
+async function contrasts(page, name) {
+  const low = await page.evaluate(() => {
+    const canvas = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+    const parts = (color, below) => { canvas.fillStyle = below; canvas.fillRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3); };
+    const css = (rgb) => `rgb(${rgb.join(' ')})`;
+    const light = (rgb) => { const [r, g, b] = rgb.map((part) => { const c = part / 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+    const ground = (element) => { const chain = []; for (let at = element; at; at = at.parentElement) chain.unshift(getComputedStyle(at).backgroundColor); return chain.reduce((below, color) => css(parts(color, below)), 'white'); };
+    return [...document.querySelectorAll('h1, h2, h3, th, td, li, dt, dd, p, button, label, .state, .why, .kind, time, small, figcaption, .field *, pre span')].filter((element) => element.getClientRects().length && element.textContent.trim()).flatMap((element) => {
+      const below = ground(element);
+      const [text, back] = [light(parts(getComputedStyle(element).color, below)), light(parts(below, 'white'))];
+      const contrast = (Math.max(text, back) + 0.05) / (Math.min(text, back) + 0.05);
+      return contrast < 4.5 ? [`${element.tagName}.${element.className} ${contrast.toFixed(2)} "${element.textContent.trim().slice(0, 30)}"`] : [];
+    });
+  });
+  check(`text stands out in ${name}`, low.length === 0, [...new Set(low)].slice(0, 10).join('\n'));
+}
+
+async function inBothLights(page) {
+  const brightness = () => page.evaluate(() => { const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number); return (r + g + b) / 3; });
+  await page.emulateMedia({ colorScheme: 'dark' });
+  check('dark where the system is dark', await brightness() < 60);
+  await contrasts(page, 'dark');
+  await picture(page, 'dark');
+  await page.emulateMedia({ colorScheme: 'light' });
+  check('light where the system is light', await brightness() > 200);
+  await contrasts(page, 'light');
+  await picture(page, 'light');
+  await page.click('#theme');
+  await page.click('#theme');
+  check('dark by choice', await page.textContent('#theme') === 'Theme: dark' && await brightness() < 60);
+  await page.reload();
+  await until(page, 'the choice is remembered', () => document.querySelector('#theme').textContent === 'Theme: dark');
+  await page.click('#theme');
+}
+
+async function onAPhone(page) {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await until(page, 'everything is there on a phone', () => document.querySelectorAll('#informers tbody tr').length === 5 && document.querySelectorAll('#keys button').length > 0);
+  const width = () => page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  const fits = async (what) => { const [scroll, inner] = await width(); check(`nothing has to be moved sideways ${what}`, scroll <= inner, `${scroll} > ${inner}`); };
+  await fits('at 390 pixels');
+  await page.click('#keys button');
+  await until(page, 'an object is shown', () => !document.querySelector('#object').hidden);
+  await page.click('#tab-json');
+  await until(page, 'as JSON', () => document.querySelector('#json').textContent.length > 100);
+  await fits('with an object');
+  for (const colorScheme of ['dark', 'light']) {
+    await page.emulateMedia({ colorScheme });
+    await picture(page, `phone-${colorScheme}`);
+  }
+  await page.setViewportSize({ width: 800, height: 900 });
+  await fits('at 800 pixels');
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+async function withToken(context, heard) {
+  const { url } = await program('--token', 'open sesame & more');
+  const page = await context.newPage();
+  overhear(page, heard);
+  // The browser notes the refusal itself as an error: that one is meant.
+  const before = heard.complaints.length;
+  await page.goto(url);
+  heard.complaints.splice(before, heard.complaints.length, ...heard.complaints.slice(before).filter((text) => !text.includes('401')));
+  await page.fill('#token', 'open sesame & more');
+  await page.keyboard.press('Enter');
+  await until(page, 'the token opens the page', () => document.querySelectorAll('#informers tbody tr').length === 5);
+  check('and is not left in the address', page.url().split('#')[0].replace(/\?$/, '') === url, page.url());
+  await page.close();
+  return url;
+}
+
+async function picture(page, name) {
+  if (given.pictures) await page.screenshot({ path: join(given.pictures, `${name}.png`), fullPage: true });
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'live-page-'));
+const heard = { requests: [], complaints: [] };
+let browser;
+const giveUp = setTimeout(() => { console.error('not done within four minutes'); process.exit(1); }, 240_000);
+try {
+  const { url, say } = await program();
+  browser = await chromium.launchPersistentContext(folder, { executablePath: given.chromium, headless: true, args: FLAGS, viewport: { width: 1280, height: 900 } });
+  const page = browser.pages()[0] ?? await browser.newPage();
+  overhear(page, heard);
+  await page.goto(url);
+  await shows(page);
+  await findsAndCompares(page, say);
+  await survives(page, say);
+  await byEar(page);
+  await byKeyboard(page);
+  await inBothLights(page);
+  await onAPhone(page);
+  if (given.screenshot) await show(page, say);
+  await page.goto('about:blank');
+  await page.goto(`${url}#%`);
+  await until(page, 'an address that cannot be read still shows an informer', () => document.querySelectorAll('#informers tbody tr').length === 5
+    && document.querySelector('#choose').value !== '');
+  await page.goto('about:blank');
+  const urls = [url, await withToken(browser, heard)];
+  const elsewhere = heard.requests.filter((request) => !/^(data|about):/.test(request) && !urls.some((own) => request.startsWith(own)));
+  check('nothing is fetched from elsewhere', elsewhere.length === 0, elsewhere.join('\n'));
+  check('there is no error in the console', heard.complaints.length === 0, heard.complaints.join('\n'));
+  console.log('the live page keeps its promises');
+} catch (error) {
+  console.error(`failed: ${error.message}`);
+  if (heard.complaints.length) console.error(`the console said:\n${heard.complaints.join('\n')}`);
+  process.exitCode = 1;
+} finally {
+  clearTimeout(giveUp);
+  await browser?.close().catch(() => {});
+  for (const child of started) child.kill();
+  await rm(folder, { recursive: true, force: true }).catch(() => {});
+}
+
+/** One picture for those who read about it. */
+async function show(page, say) {
+  await page.setViewportSize({ width: 1280, height: 1180 });
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.goto(`${page.url().split('#')[0]}#pods`);
+  await page.reload();
+  await until(page, 'it has run for a while', () => (document.querySelector('#trend-events .stroke')?.getAttribute('points') ?? '').split(' ').length >= 24);
+  await page.fill('#value', 'node-1');
+  await until(page, 'the pods of a node are found', (key) => [...document.querySelectorAll('#keys button')].some((button) => button.dataset.key === key) && Number.parseInt(document.querySelector('#found').textContent) < 60, KEEPER);
+  await page.click(`#keys button[data-key="${KEEPER}"]`);
+  say(`touch ${KEEPER}`);
+  await until(page, 'a change is shown', () => document.querySelectorAll('#changes ins').length > 0);
+  await page.evaluate(() => { document.activeElement.blur(); scrollTo(0, 0); });
+  await page.screenshot({ path: given.screenshot });
+}

@@ -1,0 +1,70 @@
+//! Who may look: those who have the token, or call this machine by its own name.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode, header};
+use kube_informer_inspect::Inspection;
+
+use crate::world::{Reply, get, send};
+
+fn guarded() -> axum::Router {
+    Inspection::of(Vec::new).token("s3cret & more").router()
+}
+
+async fn with(router: &axum::Router, path: &str, name: header::HeaderName, value: &str) -> Reply {
+    send(router, Request::get(path).header(name, value).body(Body::empty()).unwrap()).await
+}
+
+#[tokio::test]
+async fn without_the_token_nothing_is_told() {
+    let router = guarded();
+    for path in
+        ["/api/informers", "/api/stream", "/readyz", "/livez", "/metrics", "/nowhere", "/api/informers?token=other"]
+    {
+        let reply = get(&router, path).await;
+        assert_eq!(reply.status, StatusCode::UNAUTHORIZED, "{path}");
+        assert_eq!(reply.headers["www-authenticate"], "Bearer");
+        assert!(!reply.text.contains("s3cret"));
+    }
+    let wrong = with(&router, "/api/informers", header::AUTHORIZATION, "Bearer s3cret & mor").await;
+    assert_eq!(wrong.status, StatusCode::UNAUTHORIZED);
+    let right = with(&router, "/api/informers", header::AUTHORIZATION, "Bearer s3cret & more").await;
+    assert_eq!(right.status, StatusCode::OK);
+    let in_address = get(&router, "/api/informers?token=s3cret+%26+more").await;
+    assert_eq!(in_address.status, StatusCode::OK, "the token is no unknown parameter: {}", in_address.text);
+}
+
+#[tokio::test]
+async fn a_browser_is_asked_for_the_token_and_keeps_it() {
+    let router = axum::Router::new().nest("/inspect", guarded());
+    let asked = get(&router, "/inspect").await;
+    assert_eq!(asked.status, StatusCode::UNAUTHORIZED);
+    assert!(asked.text.contains("<form") && asked.text.contains("name=\"token\""));
+    let kept = get(&router, "/inspect?token=s3cret%20%26%20more").await;
+    assert_eq!(kept.status, StatusCode::SEE_OTHER);
+    assert_eq!(kept.headers["location"], "./inspect", "the token is out of the address");
+    let cookie = kept.headers["set-cookie"].to_str().unwrap();
+    assert!(
+        cookie.contains("Path=/inspect;") && cookie.contains("HttpOnly") && cookie.contains("SameSite"),
+        "{cookie}"
+    );
+    let pair = cookie.split(';').next().unwrap();
+    let opened = with(&router, "/inspect", header::COOKIE, pair).await;
+    assert_eq!(opened.status, StatusCode::OK);
+    assert!(opened.text.contains("data-base=\"./inspect/\""));
+    assert_eq!(with(&router, "/inspect/api/informers", header::COOKIE, pair).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn nobody_has_the_empty_token() {
+    let router = Inspection::of(Vec::new).token("").router();
+    assert_eq!(get(&router, "/api/informers?token=").await.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(with(&router, "/livez", header::AUTHORIZATION, "Bearer ").await.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_are_refused() {
+    let router = Inspection::of(Vec::new).router();
+    let site = header::HeaderName::from_static("sec-fetch-site");
+    assert_eq!(with(&router, "/api/informers", site.clone(), "cross-site").await.status, StatusCode::FORBIDDEN);
+    assert_eq!(with(&router, "/api/informers", site, "same-origin").await.status, StatusCode::OK);
+}

@@ -1,0 +1,110 @@
+//! Served by itself: on loopback, or with a token, and gone when it is stopped.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use http_body_util::BodyExt as _;
+use hyper::client::conn::http1;
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use kube_informer_inspect::{Inspection, ServeError};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::world::{LIMIT, World};
+
+/// Asks over a socket, by whatever name.
+async fn ask(address: std::net::SocketAddr, path: &str, host: &str) -> (StatusCode, String) {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (mut sender, connection) = http1::handshake::<_, Body>(TokioIo::new(stream)).await.unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(connection);
+    let request = Request::get(path).header("host", host).body(Body::empty()).unwrap();
+    let response = sender.send_request(request).await.unwrap();
+    let status = response.status();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    (status, String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn it_is_served_on_this_machine_and_stopped_with_all_that_it_started() {
+    let world = World::new().await;
+    let serving = world.inspection().serve("127.0.0.1:0").await.unwrap();
+    let address = serving.address();
+    assert_eq!(serving.url(), format!("http://{address}/"));
+    assert!(address.ip().is_loopback() && address.port() != 0);
+    let (status, text) = ask(address, "/api/informers", &address.to_string()).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(text.contains("\"pods\""));
+
+    // One who listens, and one who never says what it wants, keep nothing up.
+    let stream = TcpStream::connect(address).await.unwrap();
+    let silent = TcpStream::connect(address).await.unwrap();
+    let (mut sender, connection) = http1::handshake::<_, Body>(TokioIo::new(stream)).await.unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(connection);
+    let request = Request::get("/api/stream").header("host", "localhost").body(Body::empty()).unwrap();
+    let mut listening = sender.send_request(request).await.unwrap().into_body();
+    assert!(listening.frame().await.unwrap().is_ok());
+    tokio::time::timeout(LIMIT, serving.stop()).await.expect("it ends");
+    while let Some(frame) = listening.frame().await {
+        assert!(frame.is_ok(), "the stream ends in order");
+    }
+    drop(silent);
+    assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
+    assert_eq!(world.pods.health().handlers.len(), 1, "nothing is recorded any more");
+    world.factory.stop().await;
+}
+
+#[tokio::test]
+async fn a_foreign_name_is_refused_on_loopback() {
+    let serving = Inspection::of(Vec::new).serve("127.0.0.1:0").await.unwrap();
+    let (status, text) = ask(serving.address(), "/api/informers", "rebound.example").await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    assert!(text.contains("localhost"), "{text}");
+    for own in ["localhost:1234", "127.0.0.1", "[::1]:80"] {
+        assert_eq!(ask(serving.address(), "/livez", own).await.0, StatusCode::OK, "{own}");
+    }
+    serving.stop().await;
+    let serving = Inspection::of(Vec::new).token("t").serve("127.0.0.1:0").await.unwrap();
+    assert_eq!(
+        ask(serving.address(), "/livez?token=t", "inner.example").await.0,
+        StatusCode::OK,
+        "the token is enough"
+    );
+    assert_eq!(ask(serving.address(), "/livez", "localhost").await.0, StatusCode::UNAUTHORIZED);
+    serving.stop().await;
+}
+
+#[tokio::test]
+async fn an_address_that_others_reach_needs_a_token() {
+    let open = Inspection::of(Vec::new).serve("0.0.0.0:0").await;
+    assert!(matches!(open, Err(ServeError::NeedsToken(address)) if address.ip().is_unspecified()), "{open:?}");
+    let open = Inspection::of(Vec::new).serve("[::]:0").await;
+    assert!(matches!(open, Err(ServeError::NeedsToken(_))), "{open:?}");
+    let empty = Inspection::of(Vec::new).token("").serve("127.0.0.1:0").await;
+    assert!(matches!(empty, Err(ServeError::EmptyToken)), "{empty:?}");
+    let wrong = Inspection::of(Vec::new).serve("no address").await;
+    assert!(matches!(wrong, Err(ServeError::Address(_))), "{wrong:?}");
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_said() {
+    let first = Inspection::of(Vec::new).serve("127.0.0.1:0").await.unwrap();
+    let second = Inspection::of(Vec::new).serve(first.address()).await;
+    assert!(matches!(second, Err(ServeError::Listen { address, .. }) if address == first.address()), "{second:?}");
+    first.stop().await;
+}
+
+#[tokio::test]
+async fn dropping_it_ends_it() {
+    let serving = Inspection::of(Vec::new).serve("127.0.0.1:0").await.unwrap();
+    let address = serving.address();
+    drop(serving);
+    let gone = async {
+        while TcpStream::connect(address).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, gone).await.expect("it ends");
+}
