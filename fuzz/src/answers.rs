@@ -6,82 +6,193 @@ use http_body_util::StreamBody;
 use k8s_openapi::api::core::v1::Pod;
 use kube_client::Client;
 use kube_core::metadata::PartialObjectMeta;
-use kube_informer::InformerOptions;
+use kube_informer::object::Object;
 use kube_informer::representation::{Decode, Identity};
 use kube_informer::source::kube::KubeSource;
-use kube_informer::source::{Decoded, ListOptions, ListPart, ListWatch, WatchOptions};
-use serde::de::IgnoredAny;
+use kube_informer::source::{Decoded, ListOptions, ListPart, ListWatch, SourceError, WatchEvent, WatchOptions};
+use kube_informer::{Compact, InformerOptions, View};
+use serde_json::Value;
 use std::fmt::Debug;
 use std::time::Duration;
 
 /// Small, so that the fuzzer finds its way beyond it.
 const LIMIT: usize = 4 * 1024;
 
-/// A watch: however its bytes are cut into chunks, the same events and the same errors come out, for every type.
+/// A watch: however its bytes are cut into chunks, the same events and the same errors come out; what a plain parser finds in
+/// its lines is what comes out; and what a whole object can be made of, every representation can, and says the same.
 pub fn watch(input: &[u8]) {
     crate::run(async {
         let whole = watched::<Pod>(input, input.len().max(1)).await;
         for size in [1, 7] {
-            assert_eq!(watched::<Pod>(input, size).await, whole, "in chunks of {size}");
+            assert_eq!(said(&watched::<Pod>(input, size).await), said(&whole), "in chunks of {size}");
         }
-        watched::<Identity>(input, 64).await;
+        same_as_plain(input, &whole);
         watched::<PartialObjectMeta<Pod>>(input, 64).await;
+        let whole = objects(whole);
+        same_compact(&whole, objects(watched::<Compact<Pod>>(input, 64).await));
+        same_identities(&whole, &objects(watched::<View<Few>>(input, 64).await));
+        same_identities(&whole, &objects(watched::<Identity>(input, 64).await));
     });
 }
 
-/// A list: however its bytes are cut into chunks, the same comes out; a whole list of which every item could be read is
-/// valid JSON, and holds as many items.
+/// A list: however its bytes are cut into chunks, the same comes out; a whole list of which every item could be read is JSON, but
+/// for managed fields, and a plain parser finds the same objects in it; and so does every representation.
 pub fn list(input: &[u8]) {
     crate::run(async {
-        let (whole, items) = listed::<Pod>(input, input.len().max(1)).await;
+        let whole = listed::<Pod>(input, input.len().max(1)).await;
         for size in [1, 7] {
-            assert_eq!(listed::<Pod>(input, size).await.0, whole, "in chunks of {size}");
+            assert_eq!(said(&listed::<Pod>(input, size).await), said(&whole), "in chunks of {size}");
         }
-        listed::<Identity>(input, 64).await;
-        let Some(items) = items else { return };
-        let plain: Plain = serde_json::from_slice(input).expect("a whole list is JSON");
-        assert_eq!(items, plain.items.map_or(0, |items| items.len()), "as many items as a plain parser finds");
+        let complete = matches!(whole.last(), Some(Ok(ListPart::End(_))));
+        let pods = items(whole);
+        same_compact(&pods, items(listed(input, 64).await));
+        same_identities(&pods, &items(listed::<View<Few>>(input, 64).await));
+        same_identities(&pods, &items(listed::<Identity>(input, 64).await));
+        let Some(pods) = complete.then(|| pods.into_iter().collect::<Option<Vec<Pod>>>()).flatten() else { return };
+        let Ok(plain) = serde_json::from_slice::<Plain>(input) else {
+            let unread = input.windows(13).any(|part| part == b"managedFields");
+            assert!(unread, "a whole list is JSON, but for managed fields, which nobody reads");
+            return;
+        };
+        let plain: Option<Vec<Pod>> = plain.items.unwrap_or_default().into_iter().map(plain_pod).collect();
+        assert_eq!(Some(pods), plain, "a plain parser finds the same");
     });
 }
+
+type Event<T> = Result<WatchEvent<T>, SourceError>;
+type Part<T> = Result<ListPart<T>, SourceError>;
+
+/// As little as a view can have.
+#[derive(Debug, serde::Deserialize)]
+struct Few {}
 
 #[derive(serde::Deserialize)]
 struct Plain {
-    items: Option<Vec<IgnoredAny>>,
+    items: Option<Vec<Value>>,
 }
 
-async fn watched<T: Decode + Debug>(body: &[u8], chunk: usize) -> Vec<String> {
-    let options = WatchOptions { version: Some("1".into()), timeout: Duration::from_secs(60), ..Default::default() };
-    match source::<T>(body, chunk).watch(options).await {
-        Ok(events) => events.map(|event| word(&event)).collect().await,
-        Err(error) => vec![error.to_string()],
-    }
+/// A line of a watch, by a plain parser.
+#[derive(serde::Deserialize)]
+struct PlainLine {
+    #[serde(rename = "type")]
+    kind: String,
+    object: Value,
 }
 
-/// What came in words, and how many items if the list was complete and every item could be read.
-async fn listed<T: Decode + Debug>(body: &[u8], chunk: usize) -> (Vec<String>, Option<usize>) {
-    let mut words = Vec::new();
-    match source::<T>(body, chunk).list(ListOptions::default()).await {
-        Err(error) => (vec![error.to_string()], None),
-        Ok(mut parts) => {
-            let (mut items, mut readable, mut complete) = (0, true, None);
-            while let Some(part) = parts.next().await {
-                words.push(word(&part));
-                match part {
-                    Ok(ListPart::Item(Decoded::Object(_))) => items += 1,
-                    Ok(ListPart::Item(Decoded::Bad(_))) => readable = false,
-                    Ok(ListPart::End(_)) => complete = readable.then_some(items),
-                    Err(_) => complete = None,
-                }
-            }
-            (words, complete)
+/// As much of a bookmark as counts.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PlainMetadata {
+    resource_version: String,
+}
+
+/// Each line that a plain parser takes for a pod or for a bookmark is that very event; and nothing else is.
+fn same_as_plain(input: &[u8], events: &[Event<Pod>]) {
+    let lines = input.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    for (line, event) in lines.zip(events) {
+        // What is too long is not read at all, and the last line may be cut off.
+        if matches!(event, Err(SourceError::TooLarge { .. } | SourceError::CutOff)) {
+            return;
+        }
+        // By way of a value: of a key that comes twice, the last counts.
+        let value = serde_json::from_slice::<Value>(line);
+        let Ok(PlainLine { kind, object }) = value.and_then(serde_json::from_value) else { continue };
+        let found = match event {
+            Ok(WatchEvent::Added(Decoded::Object(pod))) => Some(("ADDED", pod)),
+            Ok(WatchEvent::Modified(Decoded::Object(pod))) => Some(("MODIFIED", pod)),
+            Ok(WatchEvent::Deleted(Decoded::Object(pod))) => Some(("DELETED", pod)),
+            _ => None,
+        };
+        if let Some((found, pod)) = found {
+            assert_eq!((found, Some(pod)), (&*kind, plain_pod(object).as_ref()), "a plain parser finds the same");
+        } else if matches!(&*kind, "ADDED" | "MODIFIED" | "DELETED") {
+            let named = plain_pod(object).filter(|pod| pod.metadata.name.as_ref().is_some_and(|name| !name.is_empty()));
+            assert_eq!(named, None, "a plain parser finds a pod, and we {event:?}");
+        } else if kind == "BOOKMARK" && object.as_object().is_some_and(|object| object.len() == 1) {
+            let only_version = |metadata: &&Value| metadata.as_object().is_some_and(|metadata| metadata.len() == 1);
+            let metadata = object.get("metadata").filter(only_version).cloned().map(serde_json::from_value);
+            let Some(Ok(PlainMetadata { resource_version })) = metadata else { continue };
+            let bookmark =
+                matches!(event, Ok(WatchEvent::Bookmark { version, .. }) if *version.as_str() == *resource_version);
+            assert!(bookmark, "a plain parser finds a bookmark, and we {event:?}");
         }
     }
 }
 
-fn word<T: Debug, E: std::fmt::Display>(result: &Result<T, E>) -> String {
-    match result {
-        Ok(value) => format!("{value:?}"),
-        Err(error) => error.to_string(),
+/// Slow and obvious: a pod, if it does not say to be something else and everything in it is as it should be.
+fn plain_pod(mut item: Value) -> Option<Pod> {
+    let object = item.as_object_mut()?;
+    for (name, text) in [("apiVersion", "v1"), ("kind", "Pod")] {
+        match object.insert(name.to_owned(), text.into()) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(said)) if said.is_empty() || said == text => {}
+            Some(_) => return None,
+        }
+    }
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    serde_json::from_value(item).ok()
+}
+
+/// The object of each event, and `None` in place of what has none.
+fn objects<T>(events: Vec<Event<T>>) -> Vec<Option<T>> {
+    let object = |event| match event {
+        Ok(WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object)) => match object {
+            Decoded::Object(object) => Some(object),
+            Decoded::Bad(_) => None,
+        },
+        _ => None,
+    };
+    events.into_iter().map(object).collect()
+}
+
+/// The items, and `None` in place of each that could not be read.
+fn items<T>(parts: Vec<Part<T>>) -> Vec<Option<T>> {
+    let item = |part| match part {
+        Ok(ListPart::Item(Decoded::Object(object))) => Some(Some(object)),
+        Ok(ListPart::Item(Decoded::Bad(_))) => Some(None),
+        _ => None,
+    };
+    parts.into_iter().filter_map(item).collect()
+}
+
+fn same_compact(pods: &[Option<Pod>], compact: Vec<Option<Compact<Pod>>>) {
+    same_identities(pods, &compact);
+    for (pod, compact) in pods.iter().zip(compact) {
+        if let (Some(pod), Some(compact)) = (pod, compact) {
+            assert_eq!(compact.decode().as_deref(), Ok(pod));
+            let phase = pod.status.as_ref().and_then(|status| status.phase.clone());
+            assert_eq!(compact.get("/status/phase"), Ok(phase));
+        }
+    }
+}
+
+/// What a whole pod could be made of is there, and is the same object.
+fn same_identities<T: Object>(pods: &[Option<Pod>], others: &[Option<T>]) {
+    for (pod, other) in pods.iter().zip(others) {
+        let Some(pod) = pod else { continue };
+        assert_eq!(other.as_ref().map(Identity::of), Some(Identity::of(pod)));
+    }
+}
+
+/// In words, so that they can be compared.
+fn said<T: Debug>(all: &[Result<T, SourceError>]) -> Vec<String> {
+    all.iter().map(|one| one.as_ref().map_or_else(ToString::to_string, |one| format!("{one:?}"))).collect()
+}
+
+async fn watched<T: Decode>(body: &[u8], chunk: usize) -> Vec<Event<T>> {
+    let options = WatchOptions { version: Some("1".into()), timeout: Duration::from_secs(60), ..Default::default() };
+    match source::<T>(body, chunk).watch(options).await {
+        Ok(events) => events.collect().await,
+        Err(error) => vec![Err(error)],
+    }
+}
+
+async fn listed<T: Decode>(body: &[u8], chunk: usize) -> Vec<Part<T>> {
+    match source::<T>(body, chunk).list(ListOptions::default()).await {
+        Ok(parts) => parts.collect().await,
+        Err(error) => vec![Err(error)],
     }
 }
 

@@ -3,18 +3,32 @@
 //! `cargo xtask fuzz` looks for such bytes; `cargo test -p kube-informer-fuzz` replays those in `corpus`.
 
 mod answers;
+mod applies;
+mod ask;
+mod choices;
+mod protobuf;
 mod requests;
+mod rules;
+mod samples;
+mod schemas;
+mod subresources;
 mod text;
+mod things;
 
 pub use answers::{list, watch};
+pub use applies::applies;
+pub use protobuf::protobuf;
 pub use requests::{continue_tokens, patches, routes, writes};
+pub use rules::rules;
+pub use schemas::schemas;
+pub use subresources::subresources;
 pub use text::{keys, selectors};
 
 /// Panics if something does not hold for this input.
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 13] = [
     ("watch", watch),
     ("list", list),
     ("keys", keys),
@@ -23,6 +37,11 @@ pub const TARGETS: [(&str, Target); 8] = [
     ("patches", patches),
     ("routes", routes),
     ("writes", writes),
+    ("protobuf", protobuf),
+    ("applies", applies),
+    ("schemas", schemas),
+    ("rules", rules),
+    ("subresources", subresources),
 ];
 
 /// Runs to the end on a clock that never waits.

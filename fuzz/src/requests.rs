@@ -1,14 +1,10 @@
 //! What a client asks, to the embedded server.
 
 use bytes::Bytes;
-use http::Request;
-use http_body_util::{BodyExt as _, Full};
 use kube_embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
-use tower::ServiceExt as _;
 
-/// What a real server answers to versions that are none, as if it were broken itself. To nothing else does ours.
-const BROKEN: u16 = 500;
+use crate::ask::{Ask, encoded};
 
 /// Any method, path, query and body, one line each: an answer always comes, and it never says that the server is broken.
 pub fn routes(input: &[u8]) {
@@ -97,21 +93,6 @@ pub(crate) async fn answer(
     content_type: &str,
     body: Vec<u8>,
 ) -> (u16, Bytes) {
-    let request = Request::builder().method(method).uri(target).header("content-type", content_type);
-    // What is no request at all never reaches a server.
-    let Ok(request) = request.body(Full::new(Bytes::from(body))) else { return (400, Bytes::new()) };
-    let response = server.clone().oneshot(request).await.expect("an answer always comes");
-    let code = response.status().as_u16();
-    if target.contains("watch") && code < 400 {
-        return (code, Bytes::new());
-    }
-    let body = response.into_body().collect().await.expect("the whole answer").to_bytes();
-    let said = String::from_utf8_lossy(&body);
-    assert!(code != BROKEN || said.contains("ersion"), "{method} {target}: {said}");
-    (code, body)
-}
-
-/// Every byte as a query can carry it.
-pub(crate) fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    let answer = Ask { method, target, content_type, body, ..Ask::default() }.send(server).await;
+    (answer.code, answer.body)
 }

@@ -5,7 +5,8 @@ use kube_embedded_apiserver::ApiServer;
 use kube_informer::{ObjectKey, Selector};
 use serde_json::{Value, json};
 
-use crate::requests::{answer, encoded};
+use crate::ask::encoded;
+use crate::requests::answer;
 
 /// A key that can be read is written as it was read.
 pub fn keys(input: &[u8]) {
