@@ -25,6 +25,10 @@ const OPERATOR: &str = "operator-token";
 const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- level: \
                             Metadata\n  verbs: [create, update, patch, delete]\n";
 
+/// What changes objects on their way.
+const CHANGING: &str = ",DefaultTolerationSeconds,Priority,StorageObjectInUseProtection,TaintNodesByCondition,\
+                        DefaultStorageClass,DefaultIngressClass,RuntimeClass,PodTopologyLabels";
+
 /// A `kube-apiserver` and an `etcd`, with TLS and tokens, that end with the test.
 ///
 /// There are two users, both of whom may do everything: the operator, whose token never changes, and the reader, whose token
@@ -37,6 +41,8 @@ pub struct Cluster {
     ports: Ports,
     /// Whether all writes are kept in [`audit_log`](Self::audit_log).
     is_audited: bool,
+    /// Whether objects are stored as they are written, with defaults and no more.
+    is_plain: bool,
     /// How often the reader's token expired.
     expired: u32,
     etcd: Option<Process>,
@@ -90,7 +96,16 @@ impl Cluster {
     ///
     /// [`ClusterError::NotStarted`] with the last words of what did not start.
     pub async fn start(assets: &Assets) -> Result<Self, ClusterError> {
-        Self::start_as(assets, false).await
+        Self::start_as(assets, false, false).await
+    }
+
+    /// The same, without what changes objects on their way: tolerations, priorities and finalizers that nobody wrote.
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError::NotStarted`] with the last words of what did not start.
+    pub async fn start_plain(assets: &Assets) -> Result<Self, ClusterError> {
+        Self::start_as(assets, false, true).await
     }
 
     /// The same, and keeps who wrote what in [`audit_log`](Self::audit_log).
@@ -99,17 +114,17 @@ impl Cluster {
     ///
     /// [`ClusterError::NotStarted`] with the last words of what did not start.
     pub async fn start_audited(assets: &Assets) -> Result<Self, ClusterError> {
-        Self::start_as(assets, true).await
+        Self::start_as(assets, true, false).await
     }
 
-    async fn start_as(assets: &Assets, is_audited: bool) -> Result<Self, ClusterError> {
+    async fn start_as(assets: &Assets, is_audited: bool, is_plain: bool) -> Result<Self, ClusterError> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let home = std::env::temp_dir().join(format!("kube-informer-e2e-{}-{number}", std::process::id()));
         fs::create_dir_all(&home)?;
         let ports = Ports::free()?;
         let assets = assets.clone();
-        let mut cluster = Self { assets, home, ports, is_audited, expired: 0, etcd: None, apiserver: None };
+        let mut cluster = Self { assets, home, ports, is_audited, is_plain, expired: 0, etcd: None, apiserver: None };
         fs::write(cluster.home.join("audit.yaml"), AUDIT_POLICY)?;
         cluster.write_certificates()?;
         cluster.write_tokens()?;
@@ -198,11 +213,11 @@ impl Cluster {
             "--anonymous-auth=false".to_owned(),
             "--authorization-mode=AlwaysAllow".to_owned(),
             // There is nobody who makes a service account per namespace, and pods would wait for theirs.
-            "--disable-admission-plugins=ServiceAccount".to_owned(),
+            format!("--disable-admission-plugins=ServiceAccount{}", if self.is_plain { CHANGING } else { "" }),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             format!("--service-account-key-file={}", file("accounts.pub")),
             format!("--service-account-signing-key-file={}", file("accounts.key")),
-            "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
+            "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
             // Nobody reaches this server by its service.
             "--endpoint-reconciler-type=none".to_owned(),
             // The test says when old versions are forgotten.

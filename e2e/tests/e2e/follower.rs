@@ -9,11 +9,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Client;
 use kube_core::ApiResource;
 use kube_core::gvk::GroupVersionKind;
+use kube_informer::representation::Projection;
 use kube_informer::{
-    Delivery, Event, HandlerHandle, Health, InformerError, InformerOptions, InformerRequest, Object, QueueOrder,
-    Removal, SharedInformer, SharedInformerFactory,
+    Compact, Delivery, Event, HandlerHandle, Health, InformerError, InformerOptions, InformerRequest, Object,
+    QueueOrder, Removal, SharedInformer, SharedInformerFactory, View,
 };
-use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -81,7 +81,7 @@ pub(crate) struct Followers {
 }
 
 impl Followers {
-    /// Starts them: typed, dynamic, metadata only, a set of namespaces, selectors by label and field; in both orders.
+    /// Starts them: typed, compact, views, dynamic, metadata only, a set of namespaces, selectors by label and field; in both orders.
     pub(crate) fn start(client: &Client) -> Self {
         let mut followers = Self { all: Vec::new(), factories: Vec::new(), failures: Failures::default() };
         for order in [QueueOrder::Ordered, QueueOrder::PerObject] {
@@ -92,6 +92,13 @@ impl Followers {
             };
             add("typed", &|name, failures| {
                 Watched::start(name, ALL, factory.informer::<ConfigMap>().unwrap(), failures)
+            });
+            add("compact", &|name, failures| {
+                Watched::start(name, ALL, factory.informer::<Compact<ConfigMap>>().unwrap(), failures)
+            });
+            add("view", &|name, failures| {
+                let informer = factory.informer::<View<Whole>>().unwrap();
+                Watched::start_as(name, ALL, informer, failures, |view| Value::Object(view.0.clone()))
             });
             add("dynamic", &|name, failures| {
                 let resource = resource("", "ConfigMap", "configmaps");
@@ -158,13 +165,33 @@ struct Watched<T> {
     name: String,
     selection: Selection,
     informer: SharedInformer<T>,
+    /// What an object is in full.
+    json: fn(&T) -> Value,
     handlers: Vec<(SharedWitness, HandlerHandle)>,
     /// What witnesses before were told.
     changes_before: u64,
 }
 
-impl<T: Object + Serialize> Watched<T> {
+/// A view that leaves nothing out.
+#[derive(serde::Deserialize)]
+struct Whole(serde_json::Map<String, Value>);
+
+impl Projection for Whole {
+    type Of = ConfigMap;
+}
+
+impl<T: Object> Watched<T> {
     fn start(name: String, selection: Selection, informer: SharedInformer<T>, failures: Failures) -> Box<dyn Follower> {
+        Self::start_as(name, selection, informer, failures, |object| object.to_json().unwrap())
+    }
+
+    fn start_as(
+        name: String,
+        selection: Selection,
+        informer: SharedInformer<T>,
+        failures: Failures,
+        json: fn(&T) -> Value,
+    ) -> Box<dyn Follower> {
         informer.on_error(move |error| {
             let kind = match (error, error.status()) {
                 (_, Some(status)) => status.code.to_string(),
@@ -173,7 +200,7 @@ impl<T: Object + Serialize> Watched<T> {
             };
             *failures.lock().unwrap().entry(kind).or_default() += 1;
         });
-        let mut watched = Self { name, selection, informer, handlers: Vec::new(), changes_before: 0 };
+        let mut watched = Self { name, selection, informer, json, handlers: Vec::new(), changes_before: 0 };
         watched.add_handlers();
         Box::new(watched)
     }
@@ -206,7 +233,7 @@ impl<T: Object + Serialize> Watched<T> {
     }
 }
 
-impl<T: Object + Serialize> Follower for Watched<T> {
+impl<T: Object> Follower for Watched<T> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -242,7 +269,7 @@ impl<T: Object + Serialize> Follower for Watched<T> {
         let snapshot = self.informer.store().snapshot();
         let mut compared = 0;
         for (key, there) in self.selection.of(objects) {
-            let here = snapshot.get(key.as_str()).map(|object| serde_json::to_value(&**object).unwrap());
+            let here = snapshot.get(key.as_str()).map(|object| (self.json)(object));
             let [here, there] =
                 [here.unwrap_or_default(), there.clone()].map(|object| comparable(object, self.selection));
             if here != there {

@@ -8,7 +8,11 @@
 mod churn;
 mod conformance;
 mod convergence;
+mod differential;
 mod follower;
+mod kinds;
+mod kubectl;
+mod operators;
 mod peers;
 mod sample_controller;
 mod server;

@@ -5,10 +5,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kube_informer_e2e::{Cluster, Process};
+use kube_informer_e2e::Process;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::ground::Ground;
 use crate::server::Server;
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/sample-controller";
@@ -39,24 +40,24 @@ pub(crate) struct Copies {
 
 impl Copies {
     /// Starts one process of client-go's; or two of ours, once the first leads.
-    pub(crate) async fn start(whose: Whose, cluster: &Cluster) -> Self {
-        let server = Server::connect(cluster.operator().await.unwrap());
+    pub(crate) async fn start(whose: Whose, ground: &Ground) -> Self {
+        let server = Server::connect(ground.operator().await);
         let mut copies = Self { whose, server, running: BTreeMap::new() };
         if copies.whose == Whose::Ours {
-            copies.start_copy("first", cluster).await;
+            copies.start_copy("first", ground).await;
             copies.knows_leader("first").await;
-            copies.start_copy("second", cluster).await;
+            copies.start_copy("second", ground).await;
             copies.knows_leader("second").await;
         } else {
-            copies.start_copy("client-go", cluster).await;
+            copies.start_copy("client-go", ground).await;
         }
         copies
     }
 
     /// Starts a copy with this identity.
-    pub(crate) async fn start_copy(&mut self, identity: &str, cluster: &Cluster) {
-        let kubeconfig = cluster.kubeconfig_as(identity).unwrap().display().to_string();
-        let log = cluster.log(identity);
+    pub(crate) async fn start_copy(&mut self, identity: &str, ground: &Ground) {
+        let kubeconfig = ground.kubeconfig_as(identity).display().to_string();
+        let log = ground.log(identity);
         let process = match &self.whose {
             Whose::ClientGo(program) => Process::start(program, ["-kubeconfig", &kubeconfig], &log).await,
             Whose::Ours => {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kube_informer_e2e::Cluster;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::copies::Copies;
 use super::end_state::EndState;
+use super::ground::Ground;
 use crate::server::Server;
 
 pub(crate) const FOOS: &str = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos";
@@ -39,8 +39,8 @@ struct Wanted {
 
 impl Story {
     /// Before the controller is there: a deployment that is nobody's, and what a Foo is, unless the controller says so itself.
-    pub(crate) async fn begin(cluster: &Cluster, definition: Option<&Definition>) -> Self {
-        let server = Server::connect(cluster.operator().await.unwrap());
+    pub(crate) async fn begin(ground: &Ground, definition: Option<&Definition>) -> Self {
+        let server = Server::connect(ground.operator().await);
         let mut story = Self { server, wanted: BTreeMap::new(), taken: Value::Null };
         if let Some(Definition(definition)) = definition {
             story.send("POST", DEFINITIONS, definition).await;
@@ -68,7 +68,7 @@ impl Story {
     }
 
     /// Plays it from beginning to end.
-    pub(crate) async fn play(&mut self, cluster: &mut Cluster, copies: &mut Copies) {
+    pub(crate) async fn play(&mut self, ground: &mut Ground, copies: &mut Copies) {
         self.served().await;
         for (name, replicas) in [("plain", 2), ("resized", 1), ("scaled", 2), ("deleted", 3), ("available", 2)] {
             self.create(name, json!({"deploymentName": deployment(name), "replicas": replicas})).await;
@@ -84,8 +84,7 @@ impl Story {
         self.meddle(4, 9, 2).await;
         self.settled("others meddled", copies).await;
 
-        cluster.kill_apiserver().await.unwrap();
-        cluster.start_apiserver().await.unwrap();
+        ground.restart().await;
         self.served().await;
         self.meddle(5, 8, 1).await;
         self.create("late", json!({"deploymentName": deployment("late"), "replicas": 1})).await;
@@ -98,10 +97,10 @@ impl Story {
         self.wanted.insert("orphan", Wanted { replicas: 2, available: 0 });
         if copies.has_standby() {
             self.settled("a standby took over", copies).await;
-            copies.start_copy(&killed, cluster).await;
+            copies.start_copy(&killed, ground).await;
             copies.knows_leader(&killed).await;
         } else {
-            copies.start_copy(&killed, cluster).await;
+            copies.start_copy(&killed, ground).await;
             self.settled("it was killed and started again", copies).await;
         }
 
