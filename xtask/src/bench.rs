@@ -1,75 +1,257 @@
-//! The figures of the work queue, beside those of client-go's.
+//! What informers cost, beside client-go's and kube-rs's: a server replays the same bytes to each, in a process of its own.
 
-use std::io::{BufRead as _, BufReader};
+mod chart;
+pub(crate) mod machine;
+mod parts;
+mod programs;
+mod readme;
+mod results;
+mod table;
+mod targets;
+
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
-use crate::{cargo, run};
+use clap::{Args, Subcommand, ValueEnum};
 
-/// Where our client-go program is.
-const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/go");
+use self::programs::{Program, Programs, Server};
+use self::results::Results;
 
-/// One line of either program: a name, a value and a unit.
-#[derive(Debug, PartialEq)]
-struct Figure {
-    name: String,
-    value: f64,
-    unit: String,
+/// Where the results are kept, with the sources: a figure is worth what it can be compared with.
+const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/results");
+/// Where what is not worth keeping goes.
+const SCRATCH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/bench");
+/// Objects that are read by key: so many that neither they nor what leads to them fits into a cache of the processor.
+const READ: usize = 100_000;
+/// Sizes at which it is looked at how figures grow.
+const GROWTH: [usize; 3] = [5_000, 20_000, 100_000];
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    which: Option<Which>,
+    /// How often everything is measured; the least of each figure counts.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// How many pods there are.
+    #[arg(long, default_value_t = 20_000)]
+    objects: usize,
+    /// How many of them change while it is measured.
+    #[arg(long, default_value_t = 50_000)]
+    events: usize,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only these clients.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Client>,
+    /// Only these scenarios.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    scenario: Vec<Scenario>,
+    /// Measures at several sizes instead, to see what does not stay the same.
+    #[arg(long)]
+    growth: bool,
+    /// Measures nothing, and writes the last results into the README.
+    #[arg(long, conflicts_with_all = ["growth", "quick"])]
+    readme: bool,
+    /// Ours alone, few objects, one round, not optimised: it says nothing about speed, but fails if anything is lost.
+    #[arg(long, conflicts_with = "growth")]
+    quick: bool,
 }
 
-/// Prints the figures of queues and controllers, and those of client-go's queue if there is Go.
-pub(crate) fn controller() -> Result<(), String> {
-    let mut bench = cargo(["bench", "-p", "kube-controller", "--bench", "figures"]);
-    let ours = figures("controller figures", &mut bench)?;
-    if Command::new("go").arg("version").output().is_err() {
-        println!("client-go figures: skipped, go is not installed (https://go.dev/doc/install)");
-        return Ok(());
+#[derive(Subcommand)]
+enum Which {
+    /// The figures of the parts: cache and handlers, representations, connections, the embedded server, queues and controllers.
+    Parts,
+}
+
+/// Who is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+enum Client {
+    Typed,
+    View,
+    Compact,
+    KubeRs,
+    /// client-go with protobuf, as it is used for pods.
+    #[value(name = "client-go")]
+    Go,
+    #[value(name = "client-go-json")]
+    GoJson,
+    Floor,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+enum Scenario {
+    Streamed,
+    Listed,
+    Ten,
+    Stuck,
+    Latency,
+    Reads,
+}
+
+impl Scenario {
+    /// How many objects it has, if the others have so many.
+    fn size(self, objects: usize) -> usize {
+        if self == Self::Reads { READ } else { objects }
     }
-    let program = client_go()?;
-    let theirs = figures("client-go figures", &mut Command::new(program))?;
-    side_by_side(&ours, &theirs);
+}
+
+impl Client {
+    const OURS: [Self; 3] = [Self::Typed, Self::View, Self::Compact];
+
+    fn name(self) -> String {
+        name(self)
+    }
+
+    /// The program, and what it is called there.
+    fn program(self) -> (Program, &'static str) {
+        match self {
+            Self::Typed => (Program::Ours, "typed"),
+            Self::View => (Program::Ours, "view"),
+            Self::Compact => (Program::Ours, "compact"),
+            Self::KubeRs => (Program::Ours, "kube-rs"),
+            Self::Floor => (Program::Ours, "floor"),
+            Self::Go => (Program::ClientGo, "protobuf"),
+            Self::GoJson => (Program::ClientGo, "json"),
+        }
+    }
+
+    /// kube-rs has one reader for a stream, and where nobody is told of anything there is little to measure.
+    fn takes_part(self, scenario: Scenario) -> bool {
+        match self {
+            Self::KubeRs => !matches!(scenario, Scenario::Ten | Scenario::Stuck),
+            Self::Floor => matches!(scenario, Scenario::Streamed | Scenario::Listed),
+            _ => true,
+        }
+    }
+}
+
+fn name(value: impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+/// What is to be measured.
+struct Plan {
+    clients: Vec<Client>,
+    /// How many objects there are, and what is measured with them.
+    sizes: BTreeMap<usize, Vec<Scenario>>,
+    rounds: usize,
+    seed: u64,
+    /// What the objects are, as the programs call it.
+    kind: &'static str,
+    /// What the programs are told beside.
+    arguments: Vec<String>,
+    /// Where the results go.
+    file: PathBuf,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), String> {
+    match options {
+        Options { which: Some(Which::Parts), .. } => parts::run_all(),
+        Options { readme: true, .. } => readme::write(&Results::read(&PathBuf::from(RESULTS).join("latest.json"))?),
+        Options { quick: true, .. } => quick(),
+        _ => compare(options),
+    }
+}
+
+/// Fails if a figure is missing, an object is lost, or a handler is told of something that did not happen.
+pub(crate) fn quick() -> Result<(), String> {
+    let numbers = ["--events=5000", "--stuck-events=10000", "--duration-secs=1"];
+    let plan = |clients: &[Client], objects, scenarios: &[Scenario], kind| Plan {
+        clients: clients.to_vec(),
+        sizes: BTreeMap::from([(objects, scenarios.to_vec())]),
+        rounds: 1,
+        seed: 1,
+        kind,
+        arguments: numbers.map(str::to_owned).to_vec(),
+        file: PathBuf::from(SCRATCH).join(format!("quick-{kind}.json")),
+    };
+    let (programs, objects) = (Programs::build("dev")?, 5_000);
+    let results = plan(&Client::OURS, objects, Scenario::value_variants(), "pods").measure(&programs)?;
+    targets::check_quick(&results, objects, &Client::OURS, Scenario::value_variants())?;
+    // Views are of pods only, and compact nodes are on no node that they could be found by.
+    let (scenarios, objects) = ([Scenario::Streamed], 500);
+    for (kind, clients) in [("nodes", &[Client::Typed][..]), ("widgets", &[Client::Typed, Client::Compact])] {
+        let results = plan(clients, objects, &scenarios, kind).measure(&programs)?;
+        targets::check_quick(&results, objects, clients, &scenarios).map_err(|error| format!("{error} of {kind}"))?;
+    }
+    println!("bench: every figure is there, and nothing was lost");
     Ok(())
 }
 
-/// Builds our client-go program, beside this one, and gives its path.
-fn client_go() -> Result<PathBuf, String> {
-    let this = std::env::current_exe().map_err(|error| format!("client-go build: {error}"))?;
-    let program = this.with_file_name(format!("client-go-queue{}", std::env::consts::EXE_SUFFIX));
-    run("client-go build", Command::new("go").args(["build", "-C", MODULE, "-o"]).arg(&program).arg("./queue"))?;
-    Ok(program)
-}
-
-/// Runs a program, passes on what it prints, and picks the figures out of that.
-fn figures(step: &str, command: &mut Command) -> Result<Vec<Figure>, String> {
-    let failed = |error: std::io::Error| format!("{step}: {error}");
-    let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
-    let mut figures = Vec::new();
-    for line in child.stdout.take().into_iter().flat_map(|printed| BufReader::new(printed).lines()) {
-        let line = line.map_err(failed)?;
-        println!("{line}");
-        figures.extend(figure(&line));
+fn compare(options: &Options) -> Result<(), String> {
+    let Options { only, scenario, growth, rounds, seed, events, .. } = options;
+    let clients = if only.is_empty() { Client::value_variants() } else { only };
+    let mut sizes: BTreeMap<usize, Vec<Scenario>> = BTreeMap::new();
+    if *growth {
+        sizes.extend(GROWTH.map(|objects| (objects, vec![Scenario::Streamed])));
+    } else {
+        let scenarios = if scenario.is_empty() { Scenario::value_variants() } else { scenario };
+        scenarios.iter().for_each(|scenario| sizes.entry(scenario.size(options.objects)).or_default().push(*scenario));
     }
-    let status = child.wait().map_err(failed)?;
-    if status.success() { Ok(figures) } else { Err(step.to_owned()) }
-}
-
-fn figure(line: &str) -> Option<Figure> {
-    let (line, unit) = line.trim().rsplit_once(' ')?;
-    let (name, value) = line.trim_end().rsplit_once(' ')?;
-    let value = value.parse().ok()?;
-    Some(Figure { name: name.trim_end().to_owned(), value, unit: unit.to_owned() })
-}
-
-/// Prints our figures beside those of client-go, each with how many times theirs it is. Ours are named for their key besides.
-fn side_by_side(ours: &[Figure], theirs: &[Figure]) {
-    println!("{:<30} {:>10} {:>18} {:>18}", "", "client-go", "ObjectKey", "String");
-    for Figure { name, value, unit } in theirs {
-        let beside = ["ObjectKey", "String"].map(|key| {
-            let ours = ours.iter().find(|figure| figure.name == format!("{name}, {key}"));
-            ours.map_or("unknown".to_owned(), |ours| format!("{:.0} ({:.2}x)", ours.value, ours.value / value))
-        });
-        println!("{name:<30} {value:>10.0} {:>18} {:>18}  {unit}", beside[0], beside[1]);
+    let mut arguments = vec![format!("--events={events}")];
+    if *growth {
+        arguments.push("--duration-secs=1".to_owned());
     }
+    let file = match growth {
+        // What is measured in part takes the place of nothing.
+        _ if !(only.is_empty() && scenario.is_empty()) => PathBuf::from(SCRATCH).join("partial.json"),
+        true => PathBuf::from(RESULTS).join("growth.json"),
+        false => PathBuf::from(RESULTS).join("latest.json"),
+    };
+    let programs = Programs::build("release")?;
+    let clients = clients.iter().copied().filter(|client| programs.has(client.program().0)).collect();
+    let plan = Plan { clients, sizes, rounds: *rounds, seed: *seed, kind: "pods", arguments, file };
+    let results = plan.measure(&programs)?;
+    if *growth {
+        print!("{}", table::growth(&results));
+    } else {
+        print!("{}", table::comparison(&results, options.objects));
+        print!("{}", targets::table(&results, options.objects));
+    }
+    println!("all rounds: {}", plan.file.display());
+    Ok(())
+}
+
+impl Plan {
+    /// Measures everything, one process after the other, and saves what there is after each round. What fails is told at the
+    /// end, with the rest measured.
+    fn measure(&self, programs: &Programs) -> Result<Results, String> {
+        let mut results = Results::new(machine::describe(), self.seed);
+        let mut failed = Vec::new();
+        for (&objects, scenarios) in &self.sizes {
+            let server = Server::start(programs, self.kind, objects, self.seed)?;
+            for round in 0..self.rounds {
+                for &scenario in scenarios {
+                    for client in rotated(&self.clients, round).filter(|client| client.takes_part(scenario)) {
+                        let what = format!(
+                            "{objects} {}, round {}: {} {}",
+                            self.kind,
+                            round + 1,
+                            name(scenario),
+                            client.name()
+                        );
+                        match programs.measure(client, scenario, &server, objects, &self.arguments) {
+                            Ok(figures) => results.add(objects, client, scenario, figures),
+                            Err(error) => failed.push(format!("{what}: {error}")),
+                        }
+                        eprintln!("{what}");
+                    }
+                }
+                results.write(&self.file)?;
+            }
+            server.stop()?;
+        }
+        if failed.is_empty() { Ok(results) } else { Err(failed.join("\n")) }
+    }
+}
+
+/// All of them, beginning with another one each round: who comes first finds another machine than who comes last.
+fn rotated<T: Copy>(all: &[T], round: usize) -> impl Iterator<Item = T> {
+    let start = round % all.len().max(1);
+    all[start..].iter().chain(&all[..start]).copied()
 }
 
 #[cfg(test)]
@@ -77,10 +259,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_is_a_name_a_value_and_a_unit() {
-        let expected = Figure { name: "get, workers: 1".to_owned(), value: 412.0, unit: "ns".to_owned() };
-        assert_eq!(figure("get, workers: 1        412 ns"), Some(expected));
-        assert_eq!(figure("get                unknown ns"), None);
-        assert_eq!(figure(""), None);
+    fn each_round_begins_with_another_client() {
+        let rounds: Vec<Vec<_>> = (0..4).map(|round| rotated(&[1, 2, 3], round).collect()).collect();
+        assert_eq!(rounds, [[1, 2, 3], [2, 3, 1], [3, 1, 2], [1, 2, 3]]);
+    }
+
+    #[test]
+    fn reads_are_measured_among_many_whatever_the_others_have() {
+        assert_eq!((Scenario::Reads.size(20_000), Scenario::Streamed.size(20_000)), (READ, 20_000));
+        assert!(!Client::Floor.takes_part(Scenario::Reads) && Client::KubeRs.takes_part(Scenario::Reads));
+    }
+
+    #[test]
+    fn clients_are_named_as_on_the_command_line() {
+        assert_eq!(Client::GoJson.name(), "client-go-json");
+        assert_eq!(name(Scenario::Streamed), "streamed");
     }
 }

@@ -8,10 +8,14 @@ use crate::{cargo, program, within};
 /// The first build takes about ten minutes on two cores, and longer where something else runs.
 const BUILD: Duration = Duration::from_secs(30 * 60);
 
+/// How much disk the builds and the servers' databases take at the most, in GiB.
+const ROOM: u64 = 8;
+
 /// What is to be run.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only tests whose name contains this: conformance, convergence, side_by_side, sample_controller.
+    /// Only tests whose name contains this: conformance, convergence, differential, kubectl, operators,
+    /// sample_controller, side_by_side.
     name: Option<String>,
     /// Where chance comes from.
     #[arg(long, default_value_t = 1)]
@@ -49,6 +53,9 @@ pub(crate) fn run_if_possible() -> Result<(), String> {
 
 /// Finds the servers, or builds them.
 fn servers() -> Result<(), String> {
+    if let Some(free) = free_gibibytes().filter(|free| *free < ROOM) {
+        return Err(format!("{free} GiB of disk are free, and builds and databases need {ROOM}"));
+    }
     if !is_installed("go") && std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
         return Err("go is not installed and KUBEBUILDER_ASSETS names none".to_owned());
     }
@@ -65,6 +72,14 @@ fn tests(options: &Options) -> Result<(), String> {
     tests.args(["--nocapture", "--test-threads", "1"]).args(&options.name);
     tests.env("E2E_SEED", options.seed.to_string()).env("E2E_SECONDS", options.duration.as_secs().to_string());
     within(options.limit.saturating_add(options.duration), "e2e", &mut tests)
+}
+
+/// How much disk is free here, if that can be told.
+fn free_gibibytes() -> Option<u64> {
+    let output = Command::new("df").args(["-Pk", "."]).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let kibibytes: u64 = text.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()?;
+    Some(kibibytes >> 20)
 }
 
 fn is_installed(program: &str) -> bool {

@@ -1,35 +1,133 @@
-//! Counts the instructions of the parts that programs spend their time in: the same on every machine, or nearly.
+//! Counts the instructions of the parts that programs spend their time in: the same on every machine, or nearly. What they were
+//! when somebody last looked at them stands beside this program; a part that takes much more is an error.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// What is counted: how it is called here, the part, how often it is repeated, how many operations that is each time, and how
-/// many events of a watch are at hand at once, if not all of them.
-const PARTS: [(&str, &str, u64, u64, Option<&str>); 7] = [
-    ("decode-list, an object", "decode-list", 1_000, 1, None),
-    ("decode-watch, an object", "decode-watch", 1_000, 1, None),
-    ("apply, an event", "apply", 10_000, 1, None),
-    ("apply one by one, an event", "apply", 10_000, 1, Some("1")),
-    ("get", "get", 100_000, 1, None),
-    ("fanout, a notification", "fanout", 10_000, 10, None),
-    ("fanout one by one, a notification", "fanout", 10_000, 10, Some("1")),
+/// How much more than the baseline is too much.
+const TOO_MUCH: f64 = 1.25;
+
+/// One thing that is counted.
+struct Part {
+    /// How it is called here.
+    name: &'static str,
+    /// How the program calls it.
+    part: &'static str,
+    /// Which of its repetitions.
+    repetitions: Range<u64>,
+    /// How many operations each of them is.
+    operations: u64,
+    /// How many events of a watch are at hand at once, if not all of them.
+    burst: Option<&'static str>,
+}
+
+impl Part {
+    const fn new(name: &'static str, part: &'static str, repetitions: Range<u64>) -> Self {
+        Self { name, part, repetitions, operations: 1, burst: None }
+    }
+
+    const fn operations(self, operations: u64) -> Self {
+        Self { operations, ..self }
+    }
+
+    const fn one_by_one(self) -> Self {
+        Self { burst: Some("1"), ..self }
+    }
+}
+
+/// A dictionary is trained on the first compact objects: those are not like the rest.
+const PARTS: [Part; 9] = [
+    Part::new("decode-list, an object", "decode-list", 0..1_000),
+    Part::new("decode-watch, an object", "decode-watch", 0..1_000),
+    Part::new("decode-watch, a view", "decode-view", 0..1_000),
+    Part::new("decode-watch, a compact object", "decode-compact", 256..1_000),
+    Part::new("apply, an event", "apply", 0..10_000),
+    Part::new("apply one by one, an event", "apply", 0..10_000).one_by_one(),
+    Part::new("get", "get", 0..100_000),
+    Part::new("fanout, a notification", "fanout", 0..10_000).operations(10),
+    Part::new("fanout one by one, a notification", "fanout", 0..10_000).operations(10).one_by_one(),
 ];
 
-pub(crate) fn run() -> Result<(), String> {
+/// What was counted, and with which compiler: another one makes other instructions.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Baseline {
+    compiler: String,
+    instructions: BTreeMap<String, f64>,
+}
+
+/// Counts, and compares with the baseline, or writes it.
+pub(crate) fn run(write: bool) -> Result<(), String> {
     if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
         println!("instructions: skipped, valgrind is not installed (it is in your system's packages)");
         return Ok(());
     }
-    let mut build = crate::cargo(["bench", "--package", "kube-informer", "--bench", "instructions"]);
-    let program = crate::program("instructions build", &mut build)?;
-    println!("{:<34} {:>14}", "part", "instructions");
-    for (name, part, repetitions, operations, burst) in PARTS {
-        // What is done before a part does not depend on the repetitions.
-        let without = count(&program, part, 0, burst)?;
-        let with = count(&program, part, repetitions, burst)?;
-        let each = with.saturating_sub(without) as f64 / (repetitions * operations) as f64;
-        println!("{name:<34} {each:>14.1}");
+    let compiler = compiler()?;
+    let baseline = read()?;
+    if !write && baseline.compiler != compiler {
+        println!(
+            "instructions: skipped, the baseline is of {}, and this is {compiler} (write one: cargo xtask instructions --write)",
+            baseline.compiler
+        );
+        return Ok(());
     }
-    Ok(())
+    let mut build =
+        crate::cargo(["bench", "--profile", "counted", "--package", "kube-informer", "--bench", "instructions"]);
+    let program = crate::program("instructions build", &mut build)?;
+    println!("{:<34} {:>12} {:>12}", "instructions", "now", "baseline");
+    let (mut instructions, mut worse) = (BTreeMap::new(), Vec::new());
+    for Part { name, part, repetitions, operations, burst } in PARTS {
+        // What is done before a part does not depend on the repetitions.
+        let without = count(&program, part, repetitions.start, burst)?;
+        let with = count(&program, part, repetitions.end, burst)?;
+        let counted = (repetitions.end - repetitions.start) * operations;
+        let now = with.saturating_sub(without) as f64 / counted as f64;
+        let before = baseline.instructions.get(name).copied();
+        let said = before.map_or_else(String::new, |before| format!("{before:>12.1} {:>+7.1} %", change(before, now)));
+        println!("{name:<34} {now:>12.1} {said}");
+        if !write && before.is_none_or(|before| is_worse(before, now)) {
+            worse.push(name);
+        }
+        instructions.insert(name.to_owned(), (now * 10.0).round() / 10.0);
+    }
+    if write {
+        return save(&Baseline { compiler, instructions });
+    }
+    if worse.is_empty() { Ok(()) } else { Err(format!("instructions: far more than before: {}", worse.join("; "))) }
+}
+
+fn change(before: f64, now: f64) -> f64 {
+    (now / before - 1.0) * 100.0
+}
+
+fn is_worse(before: f64, now: f64) -> bool {
+    now > before * TOO_MUCH
+}
+
+fn path() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.json"))
+}
+
+fn read() -> Result<Baseline, String> {
+    let Ok(text) = std::fs::read_to_string(path()) else {
+        return Ok(Baseline { compiler: "none".to_owned(), instructions: BTreeMap::new() });
+    };
+    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path().display()))
+}
+
+fn save(baseline: &Baseline) -> Result<(), String> {
+    let text = serde_json::to_string_pretty(baseline).map_err(|error| error.to_string())? + "\n";
+    std::fs::write(path(), text).map_err(|error| format!("{}: {error}", path().display()))
+}
+
+/// Which compiler, and for which machine.
+fn compiler() -> Result<String, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("rustc: {error}");
+    let output = Command::new("rustc").arg("-vV").output().map_err(|error| failed(&error))?;
+    let text = String::from_utf8(output.stdout).map_err(|error| failed(&error))?;
+    let said = |start: &str| text.lines().find_map(|line| line.strip_prefix(start)).unwrap_or("unknown");
+    Ok(format!("rustc {} {}", said("release: "), said("host: ")))
 }
 
 /// How many instructions one run takes, start and end included.
@@ -42,4 +140,15 @@ fn count(program: &str, part: &str, repetitions: u64, burst: Option<&str>) -> Re
     let text = String::from_utf8_lossy(&output.stderr);
     let collected = text.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok());
     collected.filter(|_| output.status.success()).ok_or_else(|| format!("instructions of {part}:\n{text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quarter_more_is_too_much() {
+        assert!(!is_worse(1000.0, 1249.0) && is_worse(1000.0, 1251.0));
+        assert_eq!(change(1000.0, 1250.0), 25.0);
+    }
 }

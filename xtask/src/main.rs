@@ -1,13 +1,24 @@
 //! Every habit of this project as a command; `cargo xtask --help` lists them. Nothing to install beyond cargo, and what a
 //! habit needs beyond that is named where it is missing.
 
-#![allow(clippy::print_stdout, clippy::disallowed_types, reason = "a command for people, on a real clock")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_types,
+    reason = "a command for people, on a real clock"
+)]
 
 mod bench;
+mod book;
+mod browser;
 mod e2e;
+mod faults;
 mod fuzz;
 mod instructions;
 mod mutants;
+mod package;
+mod readme;
+mod truth;
 
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -24,7 +35,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Habit {
-    /// All that CI runs: format, clippy, tests, stress, docs, the rules for dependencies, fuzzing, and a real API server.
+    /// All that CI runs: format, clippy, tests, stress, docs, packages, the rules for dependencies, a short benchmark, instruction
+    /// counts, and a real API server.
     Check,
     /// Has threads do everything at once to one informer for a while, and fails if anything was lost.
     Stress {
@@ -43,10 +55,29 @@ enum Habit {
     },
     /// Holds informers and the embedded server against a real API server, which is built the first time.
     E2e(e2e::Options),
-    /// Prints the figures of the cache and the handlers, of the embedded server, and of queues and controllers beside client-go.
-    Bench,
-    /// Counts the instructions of decoding, applying, reading and telling. Needs valgrind.
-    Instructions,
+    /// Writes what the real libraries answer, for the unit tests of the embedded server to compare with; and its table of types.
+    /// Needs Go.
+    Truth(truth::Options),
+    /// Measures what informers cost beside client-go's and kube-rs's, or the parts of ours by themselves.
+    Bench(bench::Options),
+    /// Plays faults of an API server to our informer, kube-rs's and client-go's, and writes what became of them to docs/faults.md.
+    /// Needs Go.
+    Faults(faults::Options),
+    /// Opens the live page in a real browser, and checks what people are promised of it. Needs chromium, node and npm.
+    Browser(browser::Options),
+    /// Counts the instructions of decoding, applying, reading and telling, and fails if they are far more than the baseline.
+    /// Needs valgrind.
+    Instructions {
+        /// Writes the baseline instead.
+        #[arg(long)]
+        write: bool,
+    },
+    /// Makes the packages that are published, and checks that they are fit for it.
+    Package(package::Options),
+    /// Runs the first command of README as it stands there, and checks that the habits that pages name are there.
+    Readme,
+    /// Builds the guides as a book, in target/book. Needs mdbook.
+    Book,
     /// Loads one informer for a while, prints a table, and fails if anything was lost or memory grew.
     Soak {
         /// How long, such as 30s or 10m.
@@ -75,8 +106,14 @@ fn main() -> ExitCode {
         Habit::Stress { duration } => stress(duration),
         Habit::Sim { seeds, first } => sim(first, seeds),
         Habit::E2e(options) => e2e::run(&options),
-        Habit::Bench => bench(),
-        Habit::Instructions => instructions::run(),
+        Habit::Truth(options) => truth::write(&options),
+        Habit::Bench(options) => bench::run(&options),
+        Habit::Faults(options) => faults::run(&options),
+        Habit::Browser(options) => browser::run(&options),
+        Habit::Instructions { write } => instructions::run(write),
+        Habit::Package(options) => package::run(&options),
+        Habit::Readme => readme::run(),
+        Habit::Book => book::run(),
         Habit::Soak { duration } => soak(duration),
         Habit::Fuzz { duration, target } => fuzz::run(duration, target.as_deref()),
         Habit::Mutants { name } => mutants::run(name.as_deref()),
@@ -101,12 +138,18 @@ fn check() -> Result<(), String> {
     run("test", &mut cargo(["test"]))?;
     stress(Duration::from_secs(20))?;
     run("docs", cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
+    browser::run(&browser::Options::default())?;
+    book::run()?;
+    readme::run()?;
+    package::quick()?;
     if Command::new("cargo-deny").arg("--version").output().is_ok() {
         run("deny", &mut cargo(["deny", "check", "bans", "licenses", "sources"]))?;
     } else {
         println!("deny: skipped, cargo-deny is not installed (cargo install cargo-deny)");
     }
-    fuzz::run(Duration::from_secs(30), None)?;
+    bench::quick()?;
+    instructions::run(false)?;
+    fuzz::build()?;
     e2e::run_if_possible()
 }
 
@@ -125,15 +168,6 @@ fn sim(first: u64, seeds: u64) -> Result<(), String> {
     )
 }
 
-fn bench() -> Result<(), String> {
-    run("figures", &mut cargo(["bench", "-p", "kube-informer", "--bench", "figures"]))?;
-    run("representations", &mut cargo(["bench", "-p", "kube-informer", "--bench", "representations"]))?;
-    run("server figures", &mut cargo(["run", "--release", "-p", "kube-embedded-apiserver", "--example", "figures"]))?;
-    bench::controller()?;
-    println!("`cargo xtask instructions` counts what does not depend on the machine");
-    Ok(())
-}
-
 fn soak(duration: Duration) -> Result<(), String> {
     let duration = humantime::format_duration(duration).to_string();
     run("soak", cargo(["bench", "-p", "kube-informer", "--bench", "soak", "--", "--for"]).arg(duration))
@@ -147,12 +181,16 @@ fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
 
 /// Builds a test or a benchmark, and gives its program.
 fn program(step: &str, build: &mut Command) -> Result<String, String> {
-    let built = build.args(["--no-run", "--message-format=json-render-diagnostics"]).stderr(Stdio::inherit()).output();
+    executable(step, build.arg("--no-run"), &["test", "bench"])
+}
+
+/// Builds what makes a program of one of these kinds, and gives that program.
+fn executable(step: &str, build: &mut Command, kinds: &[&str]) -> Result<String, String> {
+    let built = build.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit()).output();
     let built = built.map_err(|error| format!("{step}: {error}"))?;
     let text = String::from_utf8_lossy(&built.stdout);
     let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let mut programs =
-        messages.filter(|message| ["test", "bench"].iter().any(|kind| message["target"]["kind"][0] == *kind));
+    let mut programs = messages.filter(|message| kinds.iter().any(|kind| message["target"]["kind"][0] == *kind));
     let program = programs.find_map(|message| message["executable"].as_str().map(str::to_owned));
     program.filter(|_| built.status.success()).ok_or_else(|| step.to_owned())
 }

@@ -1,0 +1,66 @@
+//! Opens the live page in a real browser, on a program that runs informers.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// The page, and everything that is checked of it, takes well under a minute.
+const LIMIT: Duration = Duration::from_secs(5 * 60);
+/// How Chromium is called here and there.
+const CHROMIUM: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/// What to do beside checking.
+#[derive(Default, clap::Args)]
+pub(crate) struct Options {
+    /// Writes docs/live-page.png too.
+    #[arg(long)]
+    screenshot: bool,
+    /// Writes pictures of the whole page into this folder: both lights, desktop and phone, and a fault.
+    #[arg(long, value_name = "FOLDER")]
+    pictures: Option<PathBuf>,
+}
+
+/// Checks the page, where a browser is there.
+pub(crate) fn run(options: &Options) -> Result<(), String> {
+    let Some(chromium) = CHROMIUM.iter().find_map(|name| found(name)) else {
+        println!("browser: skipped, chromium is not installed (it is in your system's packages)");
+        return Ok(());
+    };
+    if found("node").is_none() || found("npm").is_none() {
+        println!("browser: skipped, node or npm is not installed (they are in your system's packages)");
+        return Ok(());
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("the workspace is not found")?;
+    let folder = root.join("target/browser");
+    let failed = |error: std::io::Error| format!("browser: {error}");
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    // What is installed stays out of the sources; the script stands beside it, as that is where it is looked for.
+    for file in ["package.json", "package-lock.json", "page.mjs"] {
+        let source = root.join("crates/inspect/tests/browser").join(file);
+        std::fs::copy(source, folder.join(file)).map_err(failed)?;
+    }
+    let mut install = Command::new("npm");
+    install.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(&folder);
+    if !install.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+        println!("browser: skipped, playwright-core could not be installed (npm ci in target/browser says why)");
+        return Ok(());
+    }
+    let mut build = crate::cargo(["build", "--package", "kube-informer-inspect", "--example", "inspected"]);
+    let program = crate::executable("browser build", &mut build, &["example"])?;
+    let mut test = Command::new("node");
+    test.arg(folder.join("page.mjs")).args(["--program", &program]).arg("--chromium").arg(chromium);
+    if options.screenshot {
+        test.arg("--screenshot").arg(root.join("docs/live-page.png"));
+    }
+    if let Some(pictures) = &options.pictures {
+        std::fs::create_dir_all(pictures).map_err(failed)?;
+        test.arg("--pictures").arg(pictures);
+    }
+    crate::within(LIMIT, "browser", &mut test)
+}
+
+/// Where a program is, if it is there.
+fn found(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
