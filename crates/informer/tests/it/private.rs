@@ -6,15 +6,21 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_embedded_apiserver::{Action, ApiServer, Fault};
-use kube_informer::SharedInformerFactory;
 use kube_informer::informer::EventKind;
+use kube_informer::settings::{BackoffOptions, InformerOptions};
 use kube_informer::source::{ListEnd, ListOptions, ListStream, ListWatchFns, WatchOptions, WatchStream};
+use kube_informer::{InformerRequest, SharedInformerFactory};
 use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::script::on_the_real_clock;
 
 const VALUE: &str = "hunter2";
+
+/// How many lines of a watch could not be read.
+fn unread(said: &[String]) -> usize {
+    said.iter().filter(|said| said.contains("not a watch event")).count()
+}
 
 // Hole 15: serde's messages quote the value that did not fit.
 #[tokio::test]
@@ -23,7 +29,10 @@ async fn the_value_that_did_not_fit_is_in_no_error_and_not_in_health() {
         let server = ApiServer::new();
         server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}, "data": {"n": "fine"}})).unwrap();
         let factory = SharedInformerFactory::new(server.client());
-        let maps = factory.informer::<ConfigMap>().unwrap();
+        let soon = Duration::from_millis(1);
+        let backoff = BackoffOptions { initial: soon, max: soon, ..BackoffOptions::default() };
+        let request = InformerRequest::new().options(InformerOptions::new().backoff(backoff));
+        let maps = factory.informer_with::<ConfigMap>(request).unwrap();
         let said = Arc::new(Mutex::new(Vec::new()));
         let hook = said.clone();
         maps.on_error(move |error| hook.lock().push(format!("{error} {error:?}")));
@@ -38,14 +47,16 @@ async fn the_value_that_did_not_fit_is_in_no_error_and_not_in_health() {
             format!("{VALUE} is not JSON"),
         ];
         for line in lines {
+            let before = unread(&said.lock());
             server
                 .faults()
                 .add(Fault::new(Action::InsertLine { after_events: 0, line }).resource("configmaps").times(1));
-        }
-        for _ in 0..6 {
             server.disconnect_watches();
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            while unread(&said.lock()) == before {
+                tokio::time::sleep(soon).await;
+            }
         }
+        assert_eq!(server.faults().count("insert_line"), 3);
         let said = said.lock().clone();
         assert!(said.iter().any(|said| said.contains("does not fit its type")), "{said:?}");
         assert!(said.iter().any(|said| said.contains("not a watch event")), "{said:?}");

@@ -78,14 +78,15 @@ async fn health_says_that_an_informer_is_stopped_while_a_handler_still_runs() {
 async fn a_handler_that_blocks_for_ever_does_not_hold_up_who_will_not_wait() {
     on_the_real_clock(async {
         let informer = SharedInformer::<Thing>::builder(script().may_end_early()).options(options()).build();
+        let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
         let (release, blocked) = std::sync::mpsc::channel::<()>();
         let blocked = Arc::new(std::sync::Mutex::new(blocked));
         informer.register().name("blocks").on_event_blocking(move |_: Event<Thing>| {
+            begun.send(()).unwrap();
             let _ = blocked.lock().unwrap().recv();
         });
         informer.start().unwrap();
-        informer.synced().await.unwrap();
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        begins.recv().await.unwrap();
         let error = informer.stop_within(Duration::from_millis(50)).await.unwrap_err();
         assert_eq!(error.handlers, ["blocks"]);
         drop(release);

@@ -8,6 +8,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::config::Config;
 use kube_client::core::{ApiResource, GroupVersionKind};
 use kube_embedded_apiserver::{ApiServer, Fault};
+use kube_informer::health::Health;
+use kube_informer::reflector::Phase;
+use kube_informer::settings::{BackoffOptions, InformerOptions};
 use kube_informer::{SharedInformerFactory, client_from};
 use parking_lot::Mutex;
 
@@ -24,11 +27,24 @@ async fn first_error(factory: &SharedInformerFactory) -> String {
     error
 }
 
+/// A factory whose informers stay in the first pause for as long as a test takes.
+fn slow_to_ask_again(server: &ApiServer) -> SharedInformerFactory {
+    let backoff =
+        BackoffOptions { initial: Duration::from_secs(600), max: Duration::from_secs(600), ..Default::default() };
+    SharedInformerFactory::builder(server.client()).options(InformerOptions::new().backoff(backoff)).build()
+}
+
+fn refused(health: &Health) -> bool {
+    health.parts.iter().any(|part| matches!(part.phase, Phase::BackingOff { .. } | Phase::Parked { .. }))
+}
+
 #[tokio::test]
 async fn a_server_that_is_not_there_is_named_with_the_reason() {
     on_the_real_clock(async {
-        // A port that was free a moment ago.
-        let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+        // Whoever has a port and does not listen keeps it from everybody else.
+        let taken = tokio::net::TcpSocket::new_v4().unwrap();
+        taken.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let port = taken.local_addr().unwrap().port();
         let client = client_from(Config::new(format!("http://127.0.0.1:{port}").parse().unwrap())).unwrap();
         let error = first_error(&SharedInformerFactory::new(client)).await;
         assert!(error.contains("cannot reach the server") && error.contains("Connection refused"), "{error}");
@@ -40,11 +56,12 @@ async fn a_server_that_is_not_there_is_named_with_the_reason() {
 async fn a_custom_resource_that_is_not_there_may_lack_its_definition() {
     on_the_real_clock(async {
         let server = ApiServer::new();
-        let factory = SharedInformerFactory::new(server.client());
+        let factory = slow_to_ask_again(&server);
         let kind = GroupVersionKind::gvk("nowhere.example.org", "v1", "Widget");
         let widgets = factory.dynamic(ApiResource::from_gvk(&kind)).unwrap();
         factory.start().unwrap();
-        let error = factory.synced().within(Duration::from_millis(500)).await.unwrap_err().to_string();
+        widgets.health_changes().wait_for(refused).await.unwrap();
+        let error = factory.synced().within(Duration::from_millis(1)).await.unwrap_err().to_string();
         assert!(error.contains("is the definition of widgets.nowhere.example.org installed?"), "{error}");
         assert!(error.contains("404") && !error.contains('\n'), "{error}");
         widgets.stop().await;
@@ -57,14 +74,12 @@ async fn who_waits_for_a_sync_that_is_refused_hears_why() {
     on_the_real_clock(async {
         let server = ApiServer::new();
         server.faults().add(Fault::status(403));
-        let factory = SharedInformerFactory::new(server.client());
-        factory.informer::<ConfigMap>().unwrap();
+        let factory = slow_to_ask_again(&server);
+        let maps = factory.informer::<ConfigMap>().unwrap();
         factory.start().unwrap();
-        let error = factory.synced().within(Duration::from_millis(500)).await.unwrap_err().to_string();
-        assert!(
-            error.starts_with("waited 500ms in vain: configmaps is backing off") && error.contains("403"),
-            "{error}"
-        );
+        maps.health_changes().wait_for(refused).await.unwrap();
+        let error = factory.synced().within(Duration::from_millis(1)).await.unwrap_err().to_string();
+        assert!(error.starts_with("waited 1ms in vain: configmaps is backing off") && error.contains("403"), "{error}");
         assert_eq!(error.matches("403").count(), 1, "said once: {error}");
         factory.stop().await;
     })
