@@ -47,32 +47,79 @@ fn done() -> Response<Body> {
 
 /// Gives a pod its node, once.
 fn bind(hub: &Hub, pods: &Resource, key: &Key, sent: &Value, options: &WriteOptions) -> Result<Response<Body>, Status> {
-    let node = sent["target"]["name"].as_str().unwrap_or_default();
-    if node.is_empty() {
-        let cause = StatusCause::required("target.name", "");
-        return Err(Status::invalid("", "Binding", key.name(), vec![cause]));
+    if sent["metadata"]["name"].as_str().unwrap_or_default() != key.name() {
+        return Err(Status::bad_request("name in URL does not match name in Binding object"));
     }
-    let host = WriteOptions { dry_run: options.dry_run, manager: options.manager.clone(), ..WriteOptions::host() };
-    write::patch_with(hub, pods, key, &host, |pod| {
-        let mut pod = pod.clone();
-        if let Some(known) = pod["spec"]["nodeName"].as_str().filter(|known| !known.is_empty()) {
-            let why = format!("pod {} is already assigned to node {known:?}", key.name());
+    check_target(&sent["target"])?;
+    let host = WriteOptions { dry_run: options.dry_run, ..WriteOptions::host() };
+    write::patch_unowned(hub, pods, key, &host, |pod| {
+        write::check_conditions(pods, key, pod, sent)?;
+        if let Some(why) = unfit(key.name(), pod) {
             let message = format!("Operation cannot be fulfilled on pods/binding \"{}\": {why}", key.name());
             let details = StatusDetails { kind: "pods/binding".into(), ..pods.details(key.name()) };
             return Err(Status::failure(409, "Conflict", message).with_details(details));
         }
-        pod["spec"]["nodeName"] = node.into();
-        let scheduled = json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": hub.clock.now_text()});
-        match pod["status"]["conditions"].as_array_mut() {
-            Some(conditions) => {
-                conditions.retain(|condition| condition["type"] != "PodScheduled");
-                conditions.push(scheduled);
-            }
-            None => pod["status"]["conditions"] = json!([scheduled]),
-        }
-        Ok(pod)
+        Ok(bound(pod.clone(), sent, hub))
     })?;
     Ok(done())
+}
+
+/// What is wrong with a target is told without a reason, as nobody on the way says what kind of failure it is.
+fn check_target(target: &Value) -> Result<(), Status> {
+    let text = |member: &str| target[member].as_str().unwrap_or_default();
+    let (kind, name) = (text("kind"), text("name"));
+    let is_node = matches!(kind, "" | "Node");
+    let mut wrong = Vec::new();
+    if !is_node {
+        wrong.push(format!("target.kind: Unsupported value: {kind:?}: supported values: \"Node\", \"<empty>\""));
+    }
+    if name.is_empty() {
+        wrong.push("target.name: Required value".to_owned());
+    } else if let Some(why) = write::subdomain(name).filter(|_| is_node) {
+        wrong.push(format!("target.name: Invalid value: {name:?}: {why}"));
+    }
+    match wrong.as_slice() {
+        [] => Ok(()),
+        [one] => Err(Status::failure(500, "", one)),
+        several => Err(Status::failure(500, "", format!("[{}]", several.join(", ")))),
+    }
+}
+
+/// Why a pod cannot be bound; `None` if it can.
+fn unfit(name: &str, pod: &Value) -> Option<String> {
+    if !pod["metadata"]["deletionTimestamp"].is_null() {
+        return Some(format!("pod {name} is being deleted, cannot be assigned to a host"));
+    }
+    if let Some(known) = pod["spec"]["nodeName"].as_str().filter(|known| !known.is_empty()) {
+        return Some(format!("pod {name} is already assigned to node {known:?}"));
+    }
+    let gates = pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
+    gates.then(|| format!("pod {name} has non-empty .spec.schedulingGates"))
+}
+
+/// A pod on its node, with the labels and annotations of its binding.
+fn bound(mut pod: Value, binding: &Value, hub: &Hub) -> Value {
+    pod["spec"]["nodeName"] = binding["target"]["name"].clone();
+    for member in ["annotations", "labels"] {
+        let Some(more) = binding["metadata"][member].as_object().filter(|more| !more.is_empty()) else { continue };
+        match pod["metadata"][member].as_object_mut() {
+            Some(known) => known.extend(more.clone()),
+            None => pod["metadata"][member] = more.clone().into(),
+        }
+    }
+    if let Some(status) = pod["status"].as_object_mut() {
+        status.remove("nominatedNodeName");
+    }
+    let scheduled = json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": hub.clock.now_text()});
+    let Some(conditions) = pod["status"]["conditions"].as_array_mut() else {
+        pod["status"]["conditions"] = json!([scheduled]);
+        return pod;
+    };
+    match conditions.iter_mut().find(|condition| condition["type"] == "PodScheduled") {
+        Some(known) => *known = scheduled,
+        None => conditions.push(scheduled),
+    }
+    pod
 }
 
 /// Deletes a pod, unless a budget forbids it.

@@ -1,9 +1,9 @@
 //! What is asked for by a create and is not kept.
 
 use super::cluster::{Case, case};
-use serde_json::json;
+use serde_json::{Value, json};
 
-fn pod(name: &str) -> serde_json::Value {
+fn pod(name: &str) -> Value {
     json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": name},
         "spec": {"containers": [{"name": "c", "image": "i"}]}})
 }
@@ -73,6 +73,56 @@ pub(crate) fn cases() -> Vec<Case> {
             assert_eq!(cluster.merge(&format!("{path}/status"), &pending).await.code, 200);
             let evicted = cluster.post(&format!("{path}/eviction"), &eviction("p")).await;
             assert_eq!((evicted.code, cluster.get(&path).await.code), (201, 404), "{}", evicted.text);
+        }),
+        case(136, |cluster| async move {
+            let mut gated = pod("gated");
+            gated["spec"]["schedulingGates"] = json!([{"name": "example.com/wait"}]);
+            let mut held = pod("held");
+            held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+            for pod in [pod("p"), gated, held] {
+                assert_eq!(cluster.post(&cluster.pods(), &pod).await.code, 201);
+            }
+            assert_eq!(cluster.delete(&format!("{}/held", cluster.pods())).await.code, 200);
+            let bind = async |name: &str, metadata: Value, target: Value| {
+                let binding = json!({"kind": "Binding", "apiVersion": "v1", "metadata": metadata, "target": target});
+                cluster.post(&format!("{}/{name}/binding", cluster.pods()), &binding).await
+            };
+            let node = || json!({"kind": "Node", "name": "n1"});
+            bind("p", json!({"name": "q"}), node()).await.is(400, "BadRequest");
+            for (name, why) in [
+                ("gated", "pod gated has non-empty .spec.schedulingGates"),
+                ("held", "pod held is being deleted, cannot be assigned to a host"),
+            ] {
+                let refused = bind(name, json!({"name": name}), node()).await;
+                refused.is(409, "Conflict");
+                let said = format!("Operation cannot be fulfilled on pods/binding \"{name}\": {why}");
+                assert_eq!(refused.at("/message"), said);
+            }
+            for (target, why) in [
+                (json!({"name": ""}), "target.name: Required value"),
+                (
+                    json!({"kind": "Pod", "name": "n1"}),
+                    "target.kind: Unsupported value: \"Pod\": supported values: \"Node\", \"<empty>\"",
+                ),
+            ] {
+                let refused = bind("p", json!({"name": "p"}), target).await;
+                assert_eq!((refused.code, refused.at("/message")), (500, json!(why)), "{}", refused.text);
+            }
+            // Whoever decided for another pod of that name, or another state, is told so.
+            for named in [json!({"name": "p", "uid": "another"}), json!({"name": "p", "resourceVersion": "1"})] {
+                let refused = bind("p", named, node()).await;
+                refused.is(409, "Conflict");
+                assert!(refused.text.contains("Precondition failed: "), "{}", refused.text);
+            }
+            let path = format!("{}/p", cluster.pods());
+            let before = cluster.get(&path).await;
+            let metadata = json!({"name": "p", "uid": before.at("/metadata/uid"), "labels": {"zone": "a"},
+                "annotations": {"example.com/why": "room"}});
+            assert_eq!(bind("p", metadata, node()).await.code, 201);
+            let bound = cluster.get(&path).await;
+            assert_eq!(bound.at("/metadata/labels/zone"), "a");
+            assert_eq!(bound.at("/metadata/annotations/example.com~1why"), "room");
+            assert_eq!(bound.at("/metadata/managedFields"), before.at("/metadata/managedFields"));
         }),
     ]
 }

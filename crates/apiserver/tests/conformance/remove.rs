@@ -1,4 +1,5 @@
-use super::cluster::{Case, Cluster, case, config_map, told, version};
+use super::cluster::{Answer, Case, Cluster, case, config_map, told, version};
+use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -75,6 +76,34 @@ pub(crate) fn cases() -> Vec<Case> {
             assert_eq!(told(&watch.event().await), "DELETED a");
             gone(&cluster, &path).await;
             cluster.delete("/api/v1/namespaces/default").await.is(403, "Forbidden");
+        }),
+        case(135, |cluster| async move {
+            let pod = json!({"metadata": {"name": "p"}, "spec": {"nodeName": "n1", "terminationGracePeriodSeconds": 600,
+                "containers": [{"name": "c", "image": "i"}]}});
+            assert_eq!(cluster.post(&cluster.pods(), &pod).await.code, 201);
+            let path = format!("{}/p", cluster.pods());
+            let seconds = |answer: &Answer| answer.at("/metadata/deletionGracePeriodSeconds");
+            let first = cluster.delete(&format!("{path}?gracePeriodSeconds=900")).await;
+            assert_eq!((first.code, seconds(&first)), (200, json!(900)));
+            // Neither who says nothing nor who gives more time changes anything, not even of a pod that has ended.
+            for again in [path.clone(), format!("{path}?gracePeriodSeconds=1200")] {
+                assert_eq!(cluster.delete(&again).await.version(), first.version());
+            }
+            let ended = cluster.merge(&format!("{path}/status"), &json!({"status": {"phase": "Succeeded"}})).await;
+            assert_eq!(cluster.delete(&path).await.version(), ended.version());
+            let policy = json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Foreground"});
+            let pending = cluster.write("DELETE", &path, "application/json", &policy).await;
+            assert_eq!((pending.version(), pending.at("/metadata/finalizers")), (ended.version(), Value::Null));
+            // Less time is counted from when the first was.
+            let sooner = cluster.delete(&format!("{path}?gracePeriodSeconds=300")).await;
+            assert_eq!(seconds(&sooner), 300);
+            let at = |answer: &Answer| {
+                let text = answer.at("/metadata/deletionTimestamp");
+                text.as_str().unwrap().parse::<Timestamp>().unwrap()
+            };
+            assert_eq!(at(&first).duration_since(at(&sooner)).as_secs(), 600);
+            assert_eq!(cluster.delete(&format!("{path}?gracePeriodSeconds=0")).await.code, 200);
+            assert_eq!(cluster.get(&path).await.code, 404);
         }),
     ]
 }

@@ -1,5 +1,6 @@
 use crate::support::*;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
@@ -60,6 +61,35 @@ async fn a_running_pod_is_given_time() {
         delete(&server, &format!("{PODS}/q")).await;
         assert_eq!(get(&server, &format!("{PODS}/q")).await.code, 404);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_a_pod_was_given_is_only_shortened() {
+    let server = server();
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"nodeName": "n1", "containers": []}});
+    server.create("pods", Some("default"), pod).unwrap();
+    let path = format!("{PODS}/p");
+    let until = async |grace: i64| {
+        let marked = delete(&server, &format!("{path}?gracePeriodSeconds={grace}")).await.json();
+        let metadata = &marked["metadata"];
+        (metadata["deletionTimestamp"].as_str().unwrap().to_owned(), metadata["deletionGracePeriodSeconds"].clone())
+    };
+    assert_eq!(until(100).await, ("2026-01-01T00:01:40Z".into(), json!(100)));
+    let revision = server.revision();
+    assert_eq!(until(200).await, ("2026-01-01T00:01:40Z".into(), json!(100)));
+    merge(&server, &format!("{path}/status"), &json!({"status": {"phase": "Failed"}})).await;
+    assert_eq!(delete(&server, &path).await.code, 200);
+    assert_eq!(server.revision(), revision + 1, "nobody asked for less");
+    // It is reckoned from when the first time began, whenever it is asked for.
+    tokio::time::advance(Duration::from_secs(20)).await;
+    assert_eq!(until(40).await, ("2026-01-01T00:00:40Z".into(), json!(40)));
+    // All of that has passed: whoever stops it still has to say so.
+    assert_eq!(until(10).await, ("2026-01-01T00:00:20Z".into(), json!(1)));
+    assert_eq!(until(-1).await, ("2026-01-01T00:00:20Z".into(), json!(1)));
+    let generation = get(&server, &path).await.json()["metadata"]["generation"].clone();
+    assert_eq!(generation, 2, "only the first mark counts");
+    assert_eq!(until(0).await, ("2026-01-01T00:00:20Z".into(), json!(0)));
+    assert_eq!(get(&server, &path).await.code, 404);
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use crate::api::crd;
 use crate::api::garbage::{FOREGROUND, ORPHAN};
 use crate::api::status::{Status, StatusDetails};
 use crate::host::hub::Hub;
-use crate::kinds::{Resource, storage_id};
+use crate::kinds::{Resource, moment, storage_id};
 use crate::storage::object::{Key, StoredObject};
 use crate::storage::state::Locked;
 use crate::wire::verb::Verb;
@@ -68,6 +68,18 @@ fn remove(
 ) -> Outcome {
     let key = &stored.key;
     let marked = !object["metadata"]["deletionTimestamp"].is_null();
+    let left = object["metadata"]["deletionGracePeriodSeconds"].as_i64().filter(|left| marked && *left > 0);
+    let (at, grace) = match left {
+        // Time that was given is only ever shortened, by who says so; until it is over nothing else changes.
+        Some(left) => match shortened(hub, &object, left, options) {
+            Some(shorter) => shorter,
+            None => return Outcome::Stored { object: stored, created: false },
+        },
+        None => {
+            let grace = if marked { 0 } else { grace_period(resource, &object, options) };
+            (hub.clock.text_after(Duration::from_secs(grace)), grace)
+        }
+    };
     let before = object["metadata"]["finalizers"].clone();
     if !marked && resource.id == crd::DEFINITIONS {
         crd::hold(hub, &mut object);
@@ -75,14 +87,12 @@ fn remove(
     if hub.settings.garbage_collection {
         propagate(resource, &mut object, options);
     }
-    let grace = grace_period(resource, &object, options);
     let held = grace > 0 || !finalizers(&object).is_empty() || is_content_held(resource, &object);
     if held {
-        let shorter = object["metadata"]["deletionGracePeriodSeconds"].as_i64().is_some_and(|left| grace < left);
-        if marked && !shorter && object["metadata"]["finalizers"] == before {
+        if marked && left.is_none() && object["metadata"]["finalizers"] == before {
             return Outcome::Stored { object: stored, created: false };
         }
-        mark(hub, resource, &mut object, grace);
+        mark(resource, &mut object, at, grace);
         if options.dry_run {
             return Outcome::Shown { object, created: false };
         }
@@ -93,9 +103,9 @@ fn remove(
             None => Outcome::Shown { object, created: false },
         };
     }
-    if resource.id == "pods" && !marked {
+    if resource.id == "pods" && (!marked || left.is_some()) {
         // Who might have been given time is shown without any.
-        mark(hub, resource, &mut object, 0);
+        mark(resource, &mut object, at, 0);
     }
     if !options.dry_run {
         let event = hub.storage.commit(state, resource, key, None);
@@ -191,12 +201,11 @@ fn is_content_held(resource: &Resource, object: &Value) -> bool {
     resource.id == "namespaces" && finalizers.is_some_and(|finalizers| !finalizers.is_empty())
 }
 
-/// Marks an object as being deleted.
-fn mark(hub: &Hub, resource: &Resource, object: &mut Value, grace: i64) {
-    let delay = Duration::from_secs(u64::try_from(grace).unwrap_or(0));
+/// Marks an object as being deleted, at some time, after so many seconds.
+fn mark(resource: &Resource, object: &mut Value, at: String, grace: u64) {
     let first = object["metadata"]["deletionTimestamp"].is_null();
     let metadata = metadata_mut(object);
-    metadata.insert("deletionTimestamp".into(), hub.clock.text_after(delay).into());
+    metadata.insert("deletionTimestamp".into(), at.into());
     if resource.id == "namespaces" {
         let members = object.as_object_mut();
         let status = members.map(|members| members.entry("status").or_insert_with(|| json!({})));
@@ -213,7 +222,7 @@ fn mark(hub: &Hub, resource: &Resource, object: &mut Value, grace: i64) {
 }
 
 /// How long the object may still live, in seconds. Only running pods are given time.
-fn grace_period(resource: &Resource, object: &Value, options: &DeleteOptions) -> i64 {
+fn grace_period(resource: &Resource, object: &Value, options: &DeleteOptions) -> u64 {
     if resource.id != "pods" || options.trust == Trust::Host && options.grace_period.is_none() {
         return 0;
     }
@@ -222,8 +231,26 @@ fn grace_period(resource: &Resource, object: &Value, options: &DeleteOptions) ->
         return 0;
     }
     let asked = options.grace_period.or_else(|| object["spec"]["terminationGracePeriodSeconds"].as_i64());
-    let grace = asked.unwrap_or(30);
-    if grace < 0 { 1 } else { grace }
+    seconds(asked.unwrap_or(30))
+}
+
+/// Less than nothing is a second, as the API server takes it.
+fn seconds(asked: i64) -> u64 {
+    u64::try_from(asked).unwrap_or(1)
+}
+
+/// When an object is to go that has so many seconds left, and with how many; `None` if it is not to go sooner.
+fn shortened(hub: &Hub, object: &Value, left: i64, options: &DeleteOptions) -> Option<(String, u64)> {
+    let asked = options.grace_period.or_else(|| (options.trust == Trust::Host).then_some(0));
+    let (left, asked) = (left.unsigned_abs(), seconds(asked?));
+    let sooner = left.checked_sub(asked).filter(|sooner| *sooner > 0)?;
+    let planned = moment::parse(object["metadata"]["deletionTimestamp"].as_str().unwrap_or_default());
+    let at = planned.and_then(|planned| planned.checked_sub(Duration::from_secs(sooner)).ok());
+    match at.filter(|at| *at >= hub.clock.now()) {
+        Some(at) => Some((at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), asked)),
+        // All that time has passed: the least there is, if any was asked for.
+        None => Some((hub.clock.now_text(), asked.min(1))),
+    }
 }
 
 fn check_preconditions(resource: &Resource, key: &Key, object: &Value, options: &DeleteOptions) -> Result<(), Status> {

@@ -38,7 +38,8 @@ fn label(name: &str) -> Option<String> {
     })
 }
 
-fn subdomain(name: &str) -> Option<String> {
+/// What is wrong with a name such as most objects have; `None` if nothing is.
+pub(crate) fn subdomain(name: &str) -> Option<String> {
     let fine = name.len() <= 253 && name.split('.').all(is_label);
     (!fine).then(|| {
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \

@@ -270,10 +270,26 @@ pub(crate) fn patch_with(
     resource: &Resource,
     key: &Key,
     options: &WriteOptions,
-    mut change: impl FnMut(&Value) -> Result<Value, Status>,
+    change: impl FnMut(&Value) -> Result<Value, Status>,
 ) -> Result<Outcome, Status> {
-    modify(hub, resource, key, Part::Main, options, |stored| {
-        checked(resource, key, stored, change(stored)?, None, options).map(|received| received.object)
+    patch_as(Write { hub, resource, key, part: Part::Main, options, ownership: Ownership::Due }, change)
+}
+
+/// The same, and nobody comes to own what is changed.
+pub(crate) fn patch_unowned(
+    hub: &Hub,
+    resource: &Resource,
+    key: &Key,
+    options: &WriteOptions,
+    change: impl FnMut(&Value) -> Result<Value, Status>,
+) -> Result<Outcome, Status> {
+    patch_as(Write { hub, resource, key, part: Part::Main, options, ownership: Ownership::Done }, change)
+}
+
+fn patch_as(write: Write<'_>, mut change: impl FnMut(&Value) -> Result<Value, Status>) -> Result<Outcome, Status> {
+    modify_as(write, |stored| {
+        let changed = change(stored)?;
+        checked(write.resource, write.key, stored, changed, None, write.options).map(|received| received.object)
     })
 }
 

@@ -188,13 +188,24 @@ pub(super) fn check_version(
 
 /// Compares the uid a client based its update on with what is stored; nothing stored has an empty one.
 fn check_uid(resource: &Resource, key: &Key, stored: &str, updated: &Value) -> Result<(), Status> {
-    let uid = metadata_text(updated, "uid");
-    if uid.is_empty() || uid == stored {
+    check_condition(resource, key, "UID", metadata_text(updated, "uid"), stored)
+}
+
+/// Refuses a write that is to be done only if the uid and version of what is stored are those that it names.
+pub(crate) fn check_conditions(resource: &Resource, key: &Key, stored: &Value, named: &Value) -> Result<(), Status> {
+    for (what, member) in [("UID", "uid"), ("ResourceVersion", "resourceVersion")] {
+        check_condition(resource, key, what, metadata_text(named, member), metadata_text(stored, member))?;
+    }
+    Ok(())
+}
+
+fn check_condition(resource: &Resource, key: &Key, what: &str, named: &str, stored: &str) -> Result<(), Status> {
+    if named.is_empty() || named == stored {
         return Ok(());
     }
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: /registry/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
-         Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}",
+         Precondition failed: {what} in precondition: {named}, {what} in object meta: {stored}",
         folder(resource),
         key.as_str()
     );
