@@ -17,6 +17,9 @@ const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower ca
 /// Says who has agreed that a definition is in one of the project's own groups.
 const APPROVED: &str = "api-approved.kubernetes.io";
 
+/// After how many problems a list in a definition is not read on.
+const MOST_CAUSES: usize = 1_000;
+
 /// What is wrong with a definition that has its defaults; `before` is what it was, if it was already there.
 pub(super) fn check(object: &Value, before: Option<&Value>) -> Vec<StatusCause> {
     let mut causes = Vec::new();
@@ -41,6 +44,11 @@ fn text<'a>(value: &'a Value, member: &str) -> &'a str {
 
 fn items<'a>(value: &'a Value, member: &str) -> &'a [Value] {
     value[member].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Whether so much is wrong that nobody needs to hear more of it.
+fn is_enough(causes: &[StatusCause]) -> bool {
+    causes.len() >= MOST_CAUSES
 }
 
 fn check_name(object: &Value, causes: &mut Vec<StatusCause>) {
@@ -81,37 +89,45 @@ fn check_spec(spec: &Value, causes: &mut Vec<StatusCause>) {
 
 fn check_versions(versions: &[Value], causes: &mut Vec<StatusCause>) {
     for (index, version) in versions.iter().enumerate() {
+        if is_enough(causes) {
+            return;
+        }
         if version.pointer("/schema/openAPIV3Schema").is_none_or(Value::is_null) {
             causes.push(StatusCause::required(&format!("spec.versions[{index}].schema.openAPIV3Schema"), ""));
         }
     }
     // What all versions have in common is looked at once, and messages name it as such.
     let shared = |member: &str| versions.iter().all(|version| version[member] == versions[0][member]);
-    let place = |member: &str, index: usize| match (shared(member), index) {
+    let members = ["schema", "subresources", "additionalPrinterColumns", "selectableFields"];
+    let [schema_shared, subresources_shared, columns_shared, fields_shared] = members.map(shared);
+    let place = |shared: bool, index: usize| match (shared, index) {
         (true, 0) => Some("spec".to_owned()),
         (true, _) => None,
         (false, index) => Some(format!("spec.versions[{index}]")),
     };
     for (index, version) in versions.iter().enumerate() {
+        if is_enough(causes) {
+            return;
+        }
         let name = text(version, "name");
         if let Some(why) = wrong_label(name) {
             causes.push(StatusCause::invalid(&format!("spec.versions[{index}].name"), format!("{name:?}: {why}")));
         }
-        if let Some(place) = place("schema", index) {
+        if let Some(place) = place(schema_shared, index) {
             let within = if place == "spec" { "validation" } else { "schema" };
             let status = !version["subresources"]["status"].is_null();
             check_schema(version, &format!("{place}.{within}.openAPIV3Schema"), status, causes);
         }
-        if let Some(place) = place("subresources", index) {
+        if let Some(place) = place(subresources_shared, index) {
             check_scale(&version["subresources"]["scale"], &format!("{place}.subresources.scale"), causes);
         }
-        if let Some(place) = place("additionalPrinterColumns", index) {
+        if let Some(place) = place(columns_shared, index) {
             let columns = items(version, "additionalPrinterColumns");
             let wrong = Columns::check(columns, &format!("{place}.additionalPrinterColumns"));
             causes.extend(wrong.into_iter().map(StatusCause::from));
         }
-        if let Some(place) = place("selectableFields", index) {
-            let schema = (place != "spec" || shared("schema")).then(|| &version["schema"]["openAPIV3Schema"]);
+        if let Some(place) = place(fields_shared, index) {
+            let schema = (place != "spec" || schema_shared).then(|| &version["schema"]["openAPIV3Schema"]);
             selectable::check(items(version, "selectableFields"), schema, &format!("{place}.selectableFields"), causes);
         }
     }
@@ -171,6 +187,9 @@ fn check_names(names: &Value, causes: &mut Vec<StatusCause>) {
     }
     let check_all = |member: &str, causes: &mut Vec<StatusCause>| {
         for (index, name) in items(names, member).iter().enumerate() {
+            if is_enough(causes) {
+                return;
+            }
             let name = name.as_str().unwrap_or_default();
             if let Some(why) = wrong_label(name) {
                 causes.push(StatusCause::invalid(&format!("spec.names.{member}[{index}]"), format!("{name:?}: {why}")));
@@ -297,4 +316,28 @@ fn is_label(text: &str) -> bool {
     text.bytes().next().is_some_and(is_word)
         && text.bytes().next_back().is_some_and(is_word)
         && text.bytes().all(|byte| is_word(byte) || byte == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// What is wrong with a definition of these versions and short names.
+    fn checked(versions: Vec<Value>, short_names: Vec<Value>) -> usize {
+        let names =
+            json!({"plural": "as", "singular": "a", "kind": "A", "listKind": "AList", "shortNames": short_names});
+        let spec = json!({"group": "example.com", "scope": "Cluster", "names": names, "versions": versions,
+            "conversion": {"strategy": "None"}});
+        check(&json!({"metadata": {"name": "as.example.com"}, "spec": spec}), None).len()
+    }
+
+    #[test]
+    fn many_versions_and_names_are_walked_once_and_told_of_within_bounds() {
+        let schema = json!({"openAPIV3Schema": {"type": "object"}});
+        let sound = |index: usize| json!({"name": format!("v{index}"), "storage": index == 0, "schema": schema});
+        assert_eq!(checked((0..100_000).map(sound).collect(), Vec::new()), 0);
+        assert!(checked(vec![json!({}); 100_000], Vec::new()) < 1_100);
+        assert!(checked(vec![sound(0)], vec![json!("-"); 100_000]) < 1_100);
+    }
 }

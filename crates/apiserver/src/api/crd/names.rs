@@ -33,7 +33,7 @@ pub(super) fn settle(state: &State, object: &Value) -> Names {
         ("kind", "KindConflict", &taken.kinds),
         ("listKind", "ListKindConflict", &taken.kinds),
     ] {
-        let held: Vec<&str> = words(&had[member]).collect();
+        let held: BTreeSet<&str> = words(&had[member]).collect();
         let lost: Vec<String> = words(&wanted[member])
             .filter(|name| !held.contains(name) && among.contains(*name))
             .map(|name| format!("{name:?} is already in use"))

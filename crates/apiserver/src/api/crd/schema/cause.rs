@@ -97,6 +97,11 @@ impl Cause {
         Self { reason, field, message }
     }
 
+    /// How many bytes it is told in.
+    pub(crate) fn size(&self) -> usize {
+        self.field.len() + self.message.len()
+    }
+
     pub(crate) fn required(path: &Path<'_>, detail: &str) -> Self {
         Self::new(Reason::Required, path, None, detail)
     }
@@ -163,6 +168,18 @@ fn cut(text: &mut String, most: usize) {
         text.push_str("...");
         text.shrink_to_fit();
     }
+}
+
+/// Forgets what is too much to be told.
+pub(crate) fn bound(causes: &mut Vec<Cause>) {
+    let mut bytes = 0;
+    let fits = causes.iter().take(limits::PROBLEMS).take_while(|cause| {
+        let fits = bytes < limits::PROBLEM_BYTES;
+        bytes += cause.size();
+        fits
+    });
+    let most = fits.count();
+    causes.truncate(most);
 }
 
 /// A value as it is printed in a message.

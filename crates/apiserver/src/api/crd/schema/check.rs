@@ -1,5 +1,7 @@
 //! What a definition must keep to beyond being structural: extensions that fit together, and rules that compile.
 
+use std::collections::HashSet;
+
 use super::cause::Cause;
 use super::limits;
 use super::node::{Additional, Definition, Kind, Node};
@@ -11,6 +13,8 @@ use super::{golang, rules};
 pub(crate) struct Found {
     pub(crate) schema: Vec<Cause>,
     pub(crate) rules: Vec<Cause>,
+    /// What those of the schema come to.
+    bytes: usize,
 }
 
 impl Found {
@@ -20,9 +24,14 @@ impl Found {
     }
 
     fn push(&mut self, cause: Cause) {
-        if self.schema.len() < limits::PROBLEMS {
+        if !self.is_full() {
+            self.bytes += cause.size();
             self.schema.push(cause);
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.schema.len() >= limits::PROBLEMS || self.bytes >= limits::PROBLEM_BYTES
     }
 }
 
@@ -276,7 +285,11 @@ impl<'a> Here<'a> {
             return found.push(Cause::invalid(&at_items.child("type"), &kind, detail));
         }
         let printed = golang::json(&node.list_keys.clone().into());
-        for (index, key) in node.list_keys.iter().enumerate() {
+        let mut known = HashSet::new();
+        for key in &node.list_keys {
+            if found.is_full() {
+                return;
+            }
             match items.properties.get(key) {
                 None => {
                     let detail = "entries must all be names of item properties";
@@ -289,7 +302,7 @@ impl<'a> Here<'a> {
                 }
                 Some(_) => {}
             }
-            if node.list_keys[..index].contains(key) {
+            if !known.insert(key) {
                 found.push(Cause::invalid(&at_keys, &printed, "must not contain duplicate entries"));
             }
         }
@@ -308,9 +321,10 @@ impl<'a> Here<'a> {
             return;
         }
         let members = at_items.child("properties");
+        let required: HashSet<&String> = items.checks.required.iter().collect();
         for (key, member) in node.list_keys.iter().filter_map(|key| items.properties.get_key_value(key)) {
             let at = members.key(key);
-            if member.default.is_none() && !items.checks.required.contains(key) {
+            if member.default.is_none() && !required.contains(key) {
                 let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a \
                               required property";
                 found.push(Cause::required(&at.child("default"), detail));

@@ -6,6 +6,8 @@ pub(crate) const DEPTH: usize = 100;
 pub(crate) const NODES: usize = 60_000;
 /// Problems that are written down before reading or checking stops.
 pub(crate) const PROBLEMS: usize = 1_000;
+/// Bytes of all problems of a schema: after these reading or checking stops too.
+pub(crate) const PROBLEM_BYTES: usize = 4 << 20;
 /// Bytes of the path in a problem, and of its sentence: what is longer is cut.
 pub(crate) const PATH_BYTES: usize = 64 << 10;
 pub(crate) const SENTENCE_BYTES: usize = 256 << 10;

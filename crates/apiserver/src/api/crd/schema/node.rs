@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use super::cause::Cause;
+use super::cause::{self, Cause};
 use super::cel::Program;
 use super::path::Path;
 use super::{check, defaults, meta, pattern, prune, read, structural};
@@ -54,7 +54,7 @@ impl Schema {
             }
             problems.append(&mut found.all());
         }
-        problems.truncate(super::limits::PROBLEMS);
+        cause::bound(&mut problems);
         if !problems.is_empty() {
             return Err(problems);
         }

@@ -330,6 +330,23 @@ fn many_wrong_resources_within_an_object_are_told_within_bounds() {
 }
 
 #[test]
+fn many_wrong_keys_of_a_list_are_told_within_bounds() {
+    let list = |keys: Vec<Value>, required: Vec<Value>| {
+        let items = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": required});
+        let list = json!({"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys});
+        parse(&json!({"type": "object", "properties": {"spec": list}})).unwrap_err()
+    };
+    let unknown = (0..100_000).map(|index| json!(format!("k{index}"))).collect();
+    // Those that are known, not twice, and required: only a walk for each of them would take long.
+    let mut required = vec![json!("b"); 100_000];
+    required.push(json!("a"));
+    for (keys, required) in [(unknown, Vec::new()), (vec![json!("a"); 100_000], required)] {
+        let told: usize = list(keys, required).iter().map(|cause| cause.field.len() + cause.message.len()).sum();
+        assert!(told < 8 << 20, "{told} bytes");
+    }
+}
+
+#[test]
 fn defaults_that_multiply_are_stopped() {
     let large = "x".repeat(100_000);
     let schema = with_spec(json!({
