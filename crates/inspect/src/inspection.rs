@@ -34,6 +34,7 @@ pub struct Inspection {
     pub(crate) fresh_within: Duration,
     pub(crate) title: String,
     pub(crate) token: Option<String>,
+    open: bool,
 }
 
 /// What the routes know.
@@ -59,6 +60,7 @@ impl Inspection {
             fresh_within: FRESH,
             title: "kube-informer".to_owned(),
             token: None,
+            open: false,
         }
     }
 
@@ -98,11 +100,25 @@ impl Inspection {
         self
     }
 
+    /// Lets everybody look who reaches the [router](Self::router), for a program that asks by itself who may. A token is asked for all the
+    /// same.
+    pub fn open(mut self) -> Self {
+        self.open = true;
+        self
+    }
+
     /// The routes, to be mounted where the program likes: at the root, or nested below any path.
+    ///
+    /// Without a [token](Self::token) only `/livez` and `/readyz` are answered, unless it is said to be [open](Self::open).
     ///
     /// axum's `nest("/inspect", …)` has the page at `/inspect` alone, `nest_service` at `/inspect/` too.
     pub fn router(self) -> Router {
-        router(self.shown(CancellationToken::new()), Guarded::ByToken)
+        let guarded = match (&self.token, self.open) {
+            (Some(_), _) => Guarded::ByToken,
+            (None, true) => Guarded::ByProgram,
+            (None, false) => Guarded::ProbesOnly,
+        };
+        router(self.shown(CancellationToken::new()), guarded)
     }
 
     /// Serves the routes by themselves, at an address of this machine such as `127.0.0.1:0`; any other needs a token.

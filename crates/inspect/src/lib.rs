@@ -17,7 +17,8 @@
 //! println!("open {}", serving.url());
 //!
 //! // Or among the routes that the program has anyway:
-//! let app: axum::Router = axum::Router::new().nest("/inspect", Inspection::of(factory.roster()).router());
+//! let inspection = Inspection::of(factory.roster()).token("open sesame");
+//! let app: axum::Router = axum::Router::new().nest("/inspect", inspection.router());
 //! # drop(app);
 //! serving.stop().await;
 //! # Ok(()) });
@@ -54,7 +55,8 @@
 //!
 //! [`Inspection::serve`] listens on loopback only, and answers only those who call it by a name of this machine, so that a web
 //! page elsewhere cannot read it by giving its own name this address. Any other address needs a [token](Inspection::token). A
-//! router that a program mounts by itself asks for the token if there is one, and leaves everything else to the program.
+//! router that a program mounts by itself asks for the token; without one it answers probes alone, unless the program says that it
+//! is [open](Inspection::open) and sees to the rest by itself.
 //!
 //! Of Secrets neither data nor the last applied configuration is ever shown, and they can be looked up by no index but that of
 //! their namespace, since an index may be made of what they hold.

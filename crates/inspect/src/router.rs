@@ -18,11 +18,18 @@ use crate::{informers, objects, page, probes, stream};
 /// What is asked of who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guarded {
-    /// The token, if there is one.
+    /// The token.
     ByToken,
     /// That this machine is called by a name of its own.
     ByHost,
+    /// Nothing: the program asks.
+    ByProgram,
+    /// Nothing has been said: only probes are answered.
+    ProbesOnly,
 }
+
+/// What tells a stranger no more than how the program does.
+const PROBES: [&str; 2] = ["/livez", "/readyz"];
 
 pub(crate) fn router(shown: Arc<Shown>, guarded: Guarded) -> Router {
     Router::new()
@@ -67,6 +74,9 @@ async fn guard(
     let mut response = if guarded == Guarded::ByHost && !calls_this_machine(headers) {
         let hint = "open it as 127.0.0.1 or localhost; a token makes it answer to other names";
         Refusal::forbidden("this is not a name of this machine", hint).into_response()
+    } else if guarded == Guarded::ProbesOnly && !PROBES.contains(&request.uri().path()) {
+        let hint = "set `Inspection::token`, or say `Inspection::open` if the program itself asks who may look";
+        Refusal::forbidden("no token is set, so that only probes are answered", hint).into_response()
     } else if comes_from_another_site(headers) {
         Refusal::forbidden("another site's page asks for this", "open the page itself").into_response()
     } else {

@@ -55,6 +55,23 @@ async fn a_browser_is_asked_for_the_token_and_keeps_it() {
 }
 
 #[tokio::test]
+async fn a_router_without_a_token_answers_probes_alone_unless_it_is_said_to_be_open() {
+    let router = axum::Router::new().nest("/inspect", Inspection::of(Vec::new).router());
+    for path in ["", "/api/informers", "/api/stream", "/metrics", "/nowhere", "/api/informers?token="] {
+        let reply = get(&router, &format!("/inspect{path}")).await;
+        assert_eq!(reply.status, StatusCode::FORBIDDEN, "{path}");
+        assert!(reply.text.contains("token"), "{path}: {}", reply.text);
+    }
+    for path in ["/inspect/livez", "/inspect/readyz"] {
+        assert_eq!(get(&router, path).await.status, StatusCode::OK, "{path}");
+    }
+    let open = Inspection::of(Vec::new).open().router();
+    assert_eq!(get(&open, "/api/informers").await.status, StatusCode::OK);
+    let both = Inspection::of(Vec::new).token("t").open().router();
+    assert_eq!(get(&both, "/api/informers").await.status, StatusCode::UNAUTHORIZED, "the token is asked for");
+}
+
+#[tokio::test]
 async fn nobody_has_the_empty_token() {
     let router = Inspection::of(Vec::new).token("").router();
     assert_eq!(get(&router, "/api/informers?token=").await.status, StatusCode::UNAUTHORIZED);
@@ -63,7 +80,7 @@ async fn nobody_has_the_empty_token() {
 
 #[tokio::test]
 async fn pages_of_other_sites_are_refused() {
-    let router = Inspection::of(Vec::new).router();
+    let router = Inspection::of(Vec::new).open().router();
     let site = header::HeaderName::from_static("sec-fetch-site");
     assert_eq!(with(&router, "/api/informers", site.clone(), "cross-site").await.status, StatusCode::FORBIDDEN);
     assert_eq!(with(&router, "/api/informers", site, "same-origin").await.status, StatusCode::OK);

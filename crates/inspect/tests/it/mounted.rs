@@ -28,7 +28,7 @@ async fn every_answer_says_how_it_may_be_used() {
 
 #[tokio::test]
 async fn the_page_is_one_file_and_its_nonce_is_new_each_time() {
-    let router = Inspection::of(Vec::new).router();
+    let router = Inspection::of(Vec::new).open().router();
     let (first, second) = (get(&router, "/").await, get(&router, "/").await);
     assert_eq!(first.headers["content-type"], "text/html; charset=utf-8");
     assert_ne!(first.headers["content-security-policy"], second.headers["content-security-policy"]);

@@ -26,7 +26,7 @@ async fn ready_is_who_has_synced_and_live_who_has_not_stopped() {
     assert!(ready.ok && ready.informers == 3 && ready.problems.is_empty());
 
     let stopped = world.pods.any();
-    let held = Inspection::of(move || vec![stopped.clone()]).router();
+    let held = Inspection::of(move || vec![stopped.clone()]).open().router();
     world.factory.stop().await;
     for path in ["/livez", "/readyz"] {
         let reply = get(&held, path).await;
@@ -112,11 +112,11 @@ async fn freshness_has_the_bound_that_is_asked_for() {
 
 #[tokio::test]
 async fn metrics_are_what_the_program_renders() {
-    let router = Inspection::of(Vec::new).metrics(|| "up 1\n".to_owned()).router();
+    let router = Inspection::of(Vec::new).metrics(|| "up 1\n".to_owned()).open().router();
     let reply = get(&router, "/metrics").await;
     assert_eq!((reply.status, reply.text.as_str()), (StatusCode::OK, "up 1\n"));
     assert!(reply.headers["content-type"].to_str().unwrap().starts_with("text/plain"));
-    let none = get(&Inspection::of(Vec::new).router(), "/metrics").await;
+    let none = get(&Inspection::of(Vec::new).open().router(), "/metrics").await;
     assert_eq!(none.status, StatusCode::NOT_FOUND);
     assert!(none.text.contains("Inspection::metrics"), "{}", none.text);
 }

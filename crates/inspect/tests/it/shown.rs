@@ -27,7 +27,7 @@ impl AnyQueue for Letters {
 #[tokio::test]
 async fn every_informer_is_shown_with_what_is_known_of_it() {
     let world = World::new().await;
-    let router = world.inspection().title("shop").fresh_within(Duration::from_secs(90)).router();
+    let router = world.inspection().title("shop").fresh_within(Duration::from_secs(90)).open().router();
     let overview: Overview = answer(&router, "/api/informers").await;
     assert_eq!((overview.title.as_str(), overview.fresh_within_ms), ("shop", 90_000));
     let ids: Vec<&str> = overview.informers.iter().map(|informer| informer.id.as_str()).collect();
@@ -76,7 +76,7 @@ async fn a_failure_shows_as_a_phase_with_its_reason_and_passes() {
 
 #[tokio::test]
 async fn queues_of_work_are_shown() {
-    let router = Inspection::of(Vec::new).queue(Arc::new(Letters)).queues(|| vec![Arc::new(Letters)]).router();
+    let router = Inspection::of(Vec::new).queue(Arc::new(Letters)).queues(|| vec![Arc::new(Letters)]).open().router();
     let queues: Vec<Queue> = answer(&router, "/api/queues").await;
     assert_eq!(queues.len(), 2);
     let letters = &queues[0];
@@ -90,7 +90,7 @@ async fn queues_of_work_are_shown() {
 async fn informers_of_one_name_are_told_apart() {
     let (one, other) = (World::new().await, World::new().await);
     let (first, second) = (one.factory.roster(), other.factory.roster());
-    let router = Inspection::of(move || [first(), second()].concat()).router();
+    let router = Inspection::of(move || [first(), second()].concat()).open().router();
     let overview: Overview = answer(&router, "/api/informers").await;
     let ids: Vec<&str> = overview.informers.iter().map(|informer| informer.id.as_str()).collect();
     assert_eq!(ids, ["configmaps", "pods", "secrets", "configmaps~2", "pods~2", "secrets~2"]);
@@ -106,7 +106,7 @@ async fn informers_of_one_name_are_told_apart() {
 async fn an_id_stays_with_its_informer_and_so_does_its_history() {
     let (one, other) = (World::new().await, World::new().await);
     let (first, second) = (one.factory.roster(), other.factory.roster());
-    let router = Inspection::of(move || [first(), second()].concat()).router();
+    let router = Inspection::of(move || [first(), second()].concat()).open().router();
     let ids = async || {
         let overview: Overview = answer(&router, "/api/informers").await;
         overview

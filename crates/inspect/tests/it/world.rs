@@ -73,7 +73,7 @@ impl World {
     }
 
     pub(crate) fn router(&self) -> Router {
-        self.inspection().router()
+        self.inspection().open().router()
     }
 
     /// Waits until the cache of pods has what the server has.
