@@ -272,6 +272,8 @@ pub struct State {
     pub changes: Vec<FieldChange>,
     /// How many differences there are beside those in `changes`.
     pub more: u64,
+    /// False if nobody can tell what is different: one of the two states is not kept, has no JSON, or is too large.
+    pub compared: bool,
 }
 
 /// What happened to an object.

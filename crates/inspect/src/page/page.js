@@ -5,6 +5,7 @@ const base = document.documentElement.dataset.base;
 const $ = (id) => document.getElementById(id);
 const POINTS = 60; // One a second.
 const TAIL = 150;
+const NOT_REACHED = 'program not reached';
 
 /** Makes an element: attributes by name, `text` for its text, `on…` for listeners. */
 function make(tag, attributes = {}, ...children) {
@@ -368,30 +369,35 @@ function choose(id) {
 
 async function ask(path, parameters = {}) {
   const query = new URLSearchParams(parameters).toString();
-  const answer = await fetch(`${base}${path}${query ? `?${query}` : ''}`, { headers: { accept: 'application/json' } });
+  const answer = await fetch(`${base}${path}${query ? `?${query}` : ''}`, { headers: { accept: 'application/json' } }).catch(() => null);
+  if (!answer) return { failure: NOT_REACHED, hint: '' };
   const body = await answer.json().catch(() => ({ error: `the answer cannot be read (${answer.status})` }));
   return answer.ok ? body : { failure: body.error ?? `refused (${answer.status})`, hint: body.hint ?? '' };
 }
 
 const objects = {
-  of: null, key: null, next: null, tab: 'changes', timer: 0, turn: 0,
+  of: null, offered: null, key: null, next: null, tab: 'changes', timer: 0, turn: 0,
 
   reset() {
-    Object.assign(this, { of: null, key: null, next: null });
+    Object.assign(this, { of: null, offered: null, key: null, next: null });
     for (const id of ['value', 'prefix']) $(id).value = '';
     $('keys').replaceChildren();
     $('object').hidden = true;
     $('nothing-shown').hidden = false;
   },
 
-  /** Looks up the keys once the informer has something to show. */
+  /** Looks up the keys, and again when the informer has more to show. */
   offer(informer) {
-    if (!informer || this.of === informer.id) return;
-    this.of = informer.id;
+    if (!informer) return;
+    // The first list brings more, and an index may come late.
+    const offered = JSON.stringify([informer.id, informer.synced, informer.indexes]);
+    if (this.offered === offered) return;
+    const before = this.of === informer.id ? $('index').value : '';
+    Object.assign(this, { of: informer.id, offered });
     $('index').replaceChildren(make('option', { value: '', text: 'all objects' }), ...informer.indexes.map((name) => make('option', { value: name, text: `by ${name}` })));
     put($('browser-title'), `Objects of ${informer.id}`);
     // Where there is an index of the program's own, it says more than that of namespaces.
-    $('index').value = informer.indexes.find((name) => name !== 'namespace') ?? '';
+    $('index').value = before || (informer.indexes.find((name) => name !== 'namespace') ?? '');
     this.values();
     this.list();
   },
@@ -475,7 +481,7 @@ const objects = {
       const fields = state.changes.map((change) => make('div', { class: 'field' }, make('div', { text: change.path }),
         ...(change.old === null ? [] : [value('del', change.old)]), ...(change.new === null ? [] : [value('ins', change.new)])));
       if (state.more) fields.push(make('div', { class: 'field', text: `and ${plural(state.more, 'field', 'fields')} more` }));
-      if (!fields.length && state.kind === 'updated') fields.push(make('div', { class: 'field quiet', text: 'nothing but its version' }));
+      if (!fields.length && state.kind === 'updated') fields.push(make('div', { class: 'field quiet', text: state.compared ? 'nothing but its version' : 'what changed cannot be shown' }));
       return make('li', {}, make('div', { class: 'when' }, make('span', { class: `kind ${state.kind}`, text: state.kind }),
         make('span', { text: clock(state.at_ms) }), make('span', { class: 'quiet', text: `version ${state.version}` })), ...fields);
     });
@@ -523,7 +529,7 @@ const tail = {
 // The connection to the program.
 
 const connection = {
-  lost: true,
+  lost: true, missed: false,
 
   says(tone, words) {
     if (this.lost) return;
@@ -533,12 +539,17 @@ const connection = {
 
   open() {
     const source = new EventSource(`${base}api/stream`);
-    source.addEventListener('health', (event) => { this.lost = false; learn(JSON.parse(event.data)); draw(); });
+    source.addEventListener('health', (event) => {
+      if (this.missed) put($('announce'), 'program reached again');
+      Object.assign(this, { lost: false, missed: false });
+      learn(JSON.parse(event.data));
+      draw();
+    });
     source.addEventListener('changes', (event) => tail.take(JSON.parse(event.data)));
     source.onerror = () => {
-      this.lost = true;
+      Object.assign(this, { lost: true, missed: true });
       putClass($('overall'), 'state badge over');
-      put($('overall'), 'program not reached');
+      for (const id of ['overall', 'announce']) put($(id), NOT_REACHED);
       // A refusal ends it for good; a lost connection does not.
       if (source.readyState === EventSource.CLOSED) { source.close(); setTimeout(() => this.open(), 3000); }
     };

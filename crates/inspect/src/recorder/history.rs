@@ -47,7 +47,7 @@ struct Kept {
     kind: ChangeKind,
     at_ms: u64,
     version: String,
-    /// As text, so that it is known how much memory it takes; empty if it is too large to be kept.
+    /// As text, so that it is known how much memory it takes; empty if there is none, or it is too large to be kept.
     object: Arc<str>,
 }
 
@@ -119,7 +119,8 @@ impl Recalled {
                 (Some(before), Some(object)) => differences(before, object, DIFFERENCES),
                 _ => (Vec::<FieldChange>::new(), 0),
             };
-            states.push(State { kind, at_ms, version, changes, more });
+            let compared = before.is_some() && object.is_some();
+            states.push(State { kind, at_ms, version, changes, more, compared });
             before = object;
         }
         let recorded_ms = u64::try_from(self.recorded.as_millis()).unwrap_or(u64::MAX);

@@ -1,6 +1,9 @@
 //! What the caches hold can be looked up by key and by index.
 
 use axum::http::StatusCode;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_informer::representation::Projection;
+use kube_informer::{InformerRequest, View};
 use kube_informer_inspect::model::{ChangeKind, History, Keys, Object, Values};
 use serde_json::json;
 
@@ -122,5 +125,42 @@ async fn recording_has_its_own_place_among_the_handlers_only_while_somebody_look
     let quiet = Events::open(&world.router(), "/api/stream?changes=false").await;
     assert_eq!(world.pods.health().handlers.len(), 1, "health alone records nothing");
     drop(quiet);
+    world.factory.stop().await;
+}
+
+/// Nothing of a config map.
+#[derive(serde::Deserialize)]
+struct Nothing {}
+
+impl Projection for Nothing {
+    type Of = ConfigMap;
+}
+
+#[tokio::test]
+async fn what_cannot_be_compared_is_not_called_unchanged() {
+    let world = World::new().await;
+    let views = world.factory.informer_with(InformerRequest::<View<Nothing>>::new().name("views")).unwrap();
+    views.synced().within(LIMIT).await.unwrap();
+    let router = world.router();
+    let mut events = Events::open(&router, "/api/stream").await;
+    for color in ["green", "blue"] {
+        world.server.patch("configmaps", Some("web"), "m", json!({"data": {"color": color}})).unwrap();
+    }
+    let last = world.server.get("configmaps", Some("web"), "m").unwrap()["metadata"]["resourceVersion"].clone();
+    for (informer, compared) in [("configmaps", true), ("views", false)] {
+        let history = async {
+            loop {
+                let path = format!("/api/informers/{informer}/history?key=web/m");
+                let history: History = answer(&router, &path).await;
+                if let Some(state) = history.states.last().filter(|state| last == *state.version) {
+                    return state.clone();
+                }
+                events.next().await;
+            }
+        };
+        let state = tokio::time::timeout(LIMIT, history).await.expect("it is recorded");
+        assert_eq!((state.kind, state.compared), (ChangeKind::Updated, compared), "{informer}");
+        assert_eq!(state.changes.is_empty(), !compared, "{informer}");
+    }
     world.factory.stop().await;
 }
