@@ -2,10 +2,10 @@
 
 use axum::http::StatusCode;
 use kube_embedded_apiserver::Fault;
-use kube_informer_inspect::model::{ChangeKind, Changes, Overview};
+use kube_informer_inspect::model::{ChangeKind, Changes, History, Overview};
 use serde_json::json;
 
-use crate::world::{Events, LIMIT, World, get, pod};
+use crate::world::{Events, LIMIT, World, answer, get, pod};
 
 #[tokio::test]
 async fn health_comes_again_and_again_and_a_change_of_state_is_never_missed() {
@@ -64,6 +64,18 @@ async fn what_comes_too_fast_is_left_out_and_counted() {
             .patch("pods", Some("web"), "a", json!({"metadata": {"labels": {"time": time.to_string()}}}))
             .unwrap();
     }
+    // Nobody reads until all of them are recorded: far more than wait for a reader.
+    let recorded = async {
+        let last = world.server.get("pods", Some("web"), "a").unwrap()["metadata"]["resourceVersion"].clone();
+        loop {
+            let history: History = answer(&router, "/api/informers/pods/history?key=web/a").await;
+            if history.states.last().is_some_and(|state| last == *state.version) {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LIMIT, recorded).await.expect("all are recorded");
     let mut seen = 0;
     let (mut shown, mut dropped) = (0, 0);
     while seen < ALL {
