@@ -119,7 +119,7 @@ pub(crate) fn cases() -> Vec<Case> {
             let bookmark = watch.event().await;
             assert_eq!((told(&bookmark), version(&bookmark["object"]) > start), ("BOOKMARK".into(), true));
             watch.rest().await;
-            assert!((5.0..9.0).contains(&started.elapsed().as_secs_f64()));
+            assert!((5.0..60.0).contains(&started.elapsed().as_secs_f64()));
         }),
         case(90, |cluster| async move {
             cluster.make("a").await;

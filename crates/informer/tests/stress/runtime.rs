@@ -44,7 +44,7 @@ fn an_informer_whose_runtime_has_gone_is_stopped_and_every_wait_on_it_ends() {
             handle.remove(kube_informer::Removal::Drain).await.unwrap();
             informer.stop().await;
         };
-        timeout(Duration::from_secs(1), all_end).await.expect("every wait ends within a second");
+        timeout(Duration::from_secs(30), all_end).await.expect("every wait ends");
     });
     let health = informer.health();
     assert!(health.stopped && !health.is_live() && !health.is_watching(), "{health:#?}");

@@ -90,7 +90,7 @@ fn watching(factory: &SharedInformerFactory) -> usize {
 async fn until(what: &str, reached: impl Fn() -> bool) {
     let start = tokio::time::Instant::now();
     while !reached() {
-        assert!(start.elapsed() < Duration::from_secs(20), "never came true: {what}");
+        assert!(start.elapsed() < Duration::from_secs(60), "never came true: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -150,7 +150,7 @@ async fn a_connection_whose_other_end_has_gone_is_noticed_by_a_ping() {
     let (server, line) = (ApiServer::new(), Line::default());
     let patience = Patience {
         ping_after: Duration::from_millis(300),
-        ping_within: Duration::from_millis(150),
+        ping_within: Duration::from_secs(2),
         idle: Duration::from_millis(200),
     };
     let factory = SharedInformerFactory::new(connect(&server, &line, patience).await);
@@ -163,7 +163,7 @@ async fn a_connection_whose_other_end_has_gone_is_noticed_by_a_ping() {
     line.cut.store(true, Ordering::Relaxed);
     server.create("configmaps", Some("default"), serde_json::json!({"metadata": {"name": "a"}})).unwrap();
     while maps.store().get("default/a").is_none() {
-        assert!(cut.elapsed() < Duration::from_secs(20), "nobody noticed: {:#?}", maps.health());
+        assert!(cut.elapsed() < Duration::from_secs(60), "nobody noticed: {:#?}", maps.health());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(line.open.load(Ordering::Relaxed) > 1, "the dead one was never closed by the other side");
@@ -199,10 +199,10 @@ async fn a_server_that_never_shakes_hands_is_given_up() {
 async fn the_timeouts_of_the_configuration_hold() {
     let (server, line) = (ApiServer::new(), Line::default());
     let mut config = config(&server, &line).await;
-    config.read_timeout = Some(Duration::from_millis(300));
+    config.read_timeout = Some(Duration::from_secs(2));
     let client = client(config, Patience::default()).unwrap();
     client.apiserver_version().await.unwrap();
     line.cut.store(true, Ordering::Relaxed);
-    let asked = tokio::time::timeout(Duration::from_secs(10), client.apiserver_version()).await;
+    let asked = tokio::time::timeout(Duration::from_secs(30), client.apiserver_version()).await;
     assert!(asked.expect("it is given up long before a ping would be missed").is_err());
 }
