@@ -72,6 +72,16 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
+fn there_are_as_many_kinds_of_fault_as_is_said() {
+    let simulation = read("crates/informer/tests/sim/faults.rs");
+    let kinds = simulation.split("KINDS: [&str; ").nth(1).and_then(|rest| rest.split(']').next());
+    let said = format!("{} kinds of fault", kinds.expect("the simulation names its faults"));
+    for file in ["README.md", "CHANGELOG.md"] {
+        assert!(read(file).contains(&said), "{file} does not say {said:?}");
+    }
+}
+
+#[test]
 fn the_book_has_every_guide() {
     let listed: BTreeSet<String> = links(&read("docs/SUMMARY.md")).into_iter().collect();
     let guides = pages().into_iter().filter(|page| page.parent() == Some(&root().join("docs")));
