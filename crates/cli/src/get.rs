@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use tokio::time::{Instant, timeout};
+
 use crate::ending;
 use crate::failure::Failure;
 use crate::line::Line;
@@ -50,12 +52,36 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 
 /// Everything that is to be printed.
 async fn answer(which: Which, output: Output, timeout: Option<Duration>, line: &Line) -> Result<String, Failure> {
-    let mut followed = which.open("get").await?;
+    let start = Instant::now();
+    // In whole milliseconds, as it may be said.
+    let left = || timeout.map(|whole| Duration::from_millis(millis(whole.saturating_sub(start.elapsed()))));
+    let late = |what: &str| {
+        let whole = timeout.unwrap_or_default();
+        Failure::new(format!("cannot get {what}"), format!("the server did not answer within {whole:?}"))
+    };
+    let resource = which.resource.clone();
+    let mut followed = limited(left(), which.open("get"), || late(&resource)).await?;
     followed.start()?;
-    synced(&mut followed, timeout, line).await?;
-    let text = written(&followed, output).await;
+    synced(&mut followed, left(), line).await?;
+    let text = limited(left(), written(&followed, output), || late(&followed.title)).await;
     followed.factory.stop().await;
     text
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What comes of something, or a failure if that takes too long.
+async fn limited<T>(
+    limit: Option<Duration>,
+    work: impl Future<Output = Result<T, Failure>>,
+    late: impl Fn() -> Failure,
+) -> Result<T, Failure> {
+    match limit {
+        Some(limit) => timeout(limit, work).await.unwrap_or_else(|_| Err(late())),
+        None => work.await,
+    }
 }
 
 async fn synced(followed: &mut Followed, timeout: Option<Duration>, line: &Line) -> Result<(), Failure> {

@@ -21,7 +21,7 @@ use crate::path::Lookup;
 #[derive(clap::Args)]
 pub(crate) struct Which {
     /// A plural, singular, kind or short name, with or without a group: pods, deploy, widgets.demo.example.com.
-    resource: String,
+    pub(crate) resource: String,
     /// Only the object of this name. RESOURCE/NAME means the same.
     name: Option<String>,
     /// The namespace to look in; can be given more than once. Otherwise that of the context.
