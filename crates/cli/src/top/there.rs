@@ -63,14 +63,18 @@ impl There {
             Err(_) => return Err(Failure::plain(format!("{}: no answer within {PATIENCE:?}", what()))),
         };
         if !status.is_success() {
-            let failure = Failure::plain(format!("{}: it answered {status}", what()));
-            return Err(match status {
-                StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                    failure.hint("it asks for a token: give it with --token")
-                }
-                StatusCode::NOT_FOUND => {
+            let said: Option<model::Failure> = serde_json::from_slice(&body).ok();
+            let answered = format!("{}: it answered {status}", what());
+            let failure = match &said {
+                Some(said) => Failure::new(answered, said.error.clone()),
+                None => Failure::plain(answered),
+            };
+            return Err(match (status, said) {
+                (StatusCode::UNAUTHORIZED, _) => failure.hint("it asks for a token: give it with --token"),
+                (StatusCode::NOT_FOUND, _) => {
                     failure.hint("if the router is mounted below a path, give that too: HOST:PORT/PATH")
                 }
+                (_, Some(said)) => failure.hint(said.hint),
                 _ => failure,
             });
         }
