@@ -77,7 +77,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let world = async {
         Ok::<_, Failure>(match arguments.cluster.is_given() {
             true => World::real(arguments.cluster.connect().await?),
-            false => World::embedded(scale, arguments.seed.unwrap_or(7), on_screen).await,
+            false => World::embedded(scale, arguments.seed.unwrap_or(7)).await,
         })
     };
     let world = tokio::select! {

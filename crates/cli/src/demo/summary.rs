@@ -30,10 +30,6 @@ pub(super) fn lines(
             count(reading.watches),
             count(reading.failures),
             lists(all),
-            reading
-                .why
-                .as_deref()
-                .map_or_else(|| reading.state.word().to_owned(), |why| short(&why.replace('\n', " "), 60)),
         ]
     });
     let titles = ["INFORMER", " OBJECTS", " EVENTS", " WIRE", " WATCHES", " FAILURES", "LISTS"];

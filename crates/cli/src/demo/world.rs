@@ -40,14 +40,14 @@ impl World {
 
     /// A server in this process with about so many pods, most of which run. It takes a while if they are many; who waits can do
     /// something else meanwhile.
-    pub(super) async fn embedded(pods: usize, seed: u64, on_screen: bool) -> Self {
+    pub(super) async fn embedded(pods: usize, seed: u64) -> Self {
         let server = ApiServer::builder().seed(seed).garbage_collection(true).build();
         // Some three in five are wanted; the others are on their way out when deployments roll. A workload begins with half of what
         // it may have, and up to ten more.
         let wanted = (pods * 3).div_ceil(5);
         let nodes = (pods / 30).clamp(3, 10);
         let mut workload = Workload::new(seed).nodes(nodes).pods((wanted * 2).saturating_sub(10).max(wanted));
-        let mut progress = Progress::new(pods, on_screen);
+        let mut progress = Progress::new(pods);
         // Each is scheduled and then starts; some are still on their way when the curtain rises, and of very many most.
         let settling = (pods * 3).min(pods + 10_000);
         let mut made = 0;
@@ -95,8 +95,8 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(pods: usize, on_screen: bool) -> Self {
-        let wanted = pods > 1_000 && (on_screen || io::stderr().is_terminal());
+    fn new(pods: usize) -> Self {
+        let wanted = pods > 1_000 && io::stderr().is_terminal();
         Self { shown: wanted.then_some(usize::MAX) }
     }
 
