@@ -161,22 +161,33 @@ async fn ctrl_c_twice_ends_at_once() {
     for number in 0..2000 {
         put(&server, &format!("map-{number}"), &"x".repeat(60));
     }
-    let mut watch = Running::start(&["watch", "cm", "--kubeconfig", &kubeconfig]);
-    watch.line().await;
-    watch.signal("INT").await;
-    // A signal that comes while the first is not taken yet is the same signal.
+    // The graceful end takes two seconds, and on a busy machine may be over before the second signal comes: then it is tried again.
+    for _ in 0..10 {
+        let mut watch = Running::start(&["watch", "cm", "--kubeconfig", &kubeconfig]);
+        watch.line().await;
+        let code = interrupted_until_it_ends(&mut watch).await;
+        if code == Some(130) {
+            return;
+        }
+        assert_eq!(code, Some(0));
+    }
+    panic!("the second signal never ended it");
+}
+
+/// Sends one signal after the other: one that comes while the last is not taken yet is the same signal.
+#[cfg(unix)]
+async fn interrupted_until_it_ends(watch: &mut Running) -> Option<i32> {
     let mut interval = tokio::time::interval(std::time::Duration::from_millis(20));
-    let status = loop {
+    loop {
         tokio::select! {
-            status = watch.child.wait() => break status.unwrap(),
+            status = watch.child.wait() => return status.unwrap().code(),
             _ = interval.tick() => {
                 if let Some(id) = watch.child.id() {
                     tokio::process::Command::new("kill").args(["-INT", &id.to_string()]).status().await.unwrap();
                 }
             }
         }
-    };
-    assert_eq!(status.code(), Some(130));
+    }
 }
 
 /// Waits until the server was asked for config maps.

@@ -10,9 +10,9 @@ use crate::pty::{On, Terminal};
 
 const SIZE: (u16, u16) = (24, 110);
 
-/// A server that takes its time: so many objects, a few of them each moment.
+/// A server that takes its time, some ten seconds: so many objects, a few of them each moment.
 async fn slow(name: &str, streaming: bool) -> (ApiServer, kube_embedded_apiserver::HttpServer, String) {
-    let server = ApiServer::builder().initial_pace(20, Duration::from_millis(50)).streaming_lists(streaming).build();
+    let server = ApiServer::builder().initial_pace(3, Duration::from_millis(50)).streaming_lists(streaming).build();
     for number in 0..600 {
         let map = json!({"metadata": {"name": format!("map-{number:03}")}});
         server.create("configmaps", Some("default"), map).unwrap();
