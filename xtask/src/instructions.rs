@@ -1,4 +1,4 @@
-//! Counts the instructions of the parts that programs spend their time in: the same on every machine, or nearly. What they were
+//! Counts the instructions of the parts that programs spend their time in: the same on every machine of a kind, or nearly. What they were
 //! when somebody last looked at them stands beside this program; a part that takes much more is an error.
 
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ const PARTS: [Part; 9] = [
     Part::new("fanout one by one, a notification", "fanout", 0..10_000).operations(10).one_by_one(),
 ];
 
-/// What was counted, and with which compiler: another one makes other instructions.
+/// What was counted, with which compiler and for which processor: another one makes other instructions, or takes other paths.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Baseline {
     compiler: String,
@@ -121,13 +121,28 @@ fn save(baseline: &Baseline) -> Result<(), String> {
     std::fs::write(path(), text).map_err(|error| format!("{}: {error}", path().display()))
 }
 
-/// Which compiler, and for which machine.
+/// Which compiler, and which processor.
 fn compiler() -> Result<String, String> {
     let failed = |error: &dyn std::fmt::Display| format!("rustc: {error}");
     let output = Command::new("rustc").arg("-vV").output().map_err(|error| failed(&error))?;
     let text = String::from_utf8(output.stdout).map_err(|error| failed(&error))?;
     let said = |start: &str| text.lines().find_map(|line| line.strip_prefix(start)).unwrap_or("unknown");
-    Ok(format!("rustc {} {}", said("release: "), said("host: ")))
+    Ok(format!("rustc {} {} {}", said("release: "), said("host: "), processor()))
+}
+
+/// What programs choose their paths by: valgrind shows them a processor that has these too, and nothing newer.
+#[cfg(target_arch = "x86_64")]
+fn processor() -> &'static str {
+    match () {
+        () if std::is_x86_feature_detected!("avx2") => "with AVX2",
+        () if std::is_x86_feature_detected!("avx") => "with AVX",
+        () => "without AVX",
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn processor() -> &'static str {
+    "of any kind"
 }
 
 /// How many instructions one run takes, start and end included.
