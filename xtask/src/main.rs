@@ -136,6 +136,11 @@ fn check() -> Result<(), String> {
         &mut cargo(["clippy", "-p", "kube-informer", "--lib", "--no-default-features", "--", "-D", "warnings"]),
     )?;
     run("test", &mut cargo(["test"]))?;
+    // No default members: they are tools, and whoever works on the library does not wait for them.
+    run(
+        "test of tools",
+        &mut cargo(["test", "-p", "xtask", "-p", "kube-informer-bench", "-p", "kube-informer-faults"]),
+    )?;
     stress(Duration::from_secs(20))?;
     run("docs", cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     browser::run(&browser::Options::default())?;

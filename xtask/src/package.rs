@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::{cargo, within};
 
-/// How long it may take in all: nothing is built unless asked for.
-const LIMIT: Duration = Duration::from_secs(120);
+/// How long it may take in all: nothing is built unless asked for, but a registry may be asked, and the machine busy.
+const LIMIT: Duration = Duration::from_secs(600);
 /// How long building every package by itself may take, with all dependencies and in a profile that nobody else uses.
 const VERIFIED: Duration = Duration::from_secs(1800);
 /// The largest package: who depends on us downloads it.
