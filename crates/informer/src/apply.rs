@@ -77,10 +77,14 @@ impl<T: Object> Applier<T> {
         let Batch { work, bytes, settled } = batch;
         match work {
             Work::Deltas(mut deltas) => match deltas.pop() {
-                Some(Delta::Replaced(list)) => self.replace(list).await,
+                Some(Delta::Replaced(list)) => self.replace(list, bytes).await,
                 last => self.change(deltas.into_iter().chain(last), bytes),
             },
             Work::Object(_, deltas) => self.change_object(deltas, bytes),
+            Work::Gone { key, version } => {
+                self.health.decodable((&key).into());
+                self.saw(key.namespace(), version);
+            }
             Work::Listed(mark) => self.listed(&mark, &mut self.writing.clone().lock()),
             Work::Resynced => self.writing.lock().processor.resync_done(),
         }
@@ -118,7 +122,7 @@ impl<T: Object> Applier<T> {
                     // In order: what was changed before is told before.
                     writing.distribute(std::mem::take(&mut events), 0);
                     let known = writing.writer.store().snapshot();
-                    writing.processor.resync(known.iter());
+                    writing.processor.resync(known.iter(), known.len());
                     writing.processor.resync_done();
                 }
                 Delta::Restarted { scope } => self.restart(&scope, &mut writing.writer),
@@ -145,7 +149,8 @@ impl<T: Object> Applier<T> {
                     match known.filter(|known| known.id().same_state(&object.id())) {
                         Some(known) => {
                             writing.distribute(std::mem::take(&mut events), 0);
-                            writing.processor.resync(std::iter::once(&known));
+                            let live = writing.writer.store().len();
+                            writing.processor.resync(std::iter::once(&known), live);
                         }
                         None => self.put(object, &mut writing.writer, &mut events),
                     }
@@ -215,8 +220,10 @@ impl<T: Object> Applier<T> {
 
     /// Everything was asked for again: the store becomes what the list says, all at once. It is prepared on a copy, a piece
     /// at a time, with nobody held off.
-    async fn replace(&mut self, list: Replacement<T>) {
+    async fn replace(&mut self, mut list: Replacement<T>, bytes: u64) {
         let mark = list.full_mark();
+        // As in a watch: what was not asked for, nobody would ever take away again.
+        list.objects.retain(|object| in_scope(&mark.scope, object.id().key));
         let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) else { return };
         let initial = !part.listed;
         part.version = mark.version.clone();
@@ -230,7 +237,9 @@ impl<T: Object> Applier<T> {
             let mut writing = writing.lock();
             // Somebody may have added an index meanwhile; then it is all done once more, with that index.
             if writing.writer.commit(transaction) {
-                writing.distribute(events, 0);
+                // Each old state is about as large as those that came are on average.
+                let old = events.iter().filter(|event| !matches!(event, Event::Added { .. })).count() as u64;
+                writing.distribute(events, bytes / list.objects.len().max(1) as u64 * old);
                 self.listed(&mark, &mut writing);
                 self.take_failures(&mut writing.writer);
                 break;

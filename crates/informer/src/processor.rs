@@ -73,6 +73,8 @@ const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
 /// All listeners of one informer.
 pub(crate) struct Processor<T> {
     listeners: Vec<Arc<Listener<T>>>,
+    /// Those that were taken off the list, and of which a call may still run.
+    leaving: Vec<Arc<Listener<T>>>,
     /// How often it is looked who is to be shown the cache again; `None` if nobody ever is. Fixed once started.
     resync_check: Option<Duration>,
     started: bool,
@@ -84,7 +86,8 @@ pub(crate) struct Processor<T> {
 impl<T: Object> Processor<T> {
     pub(crate) fn new(resync_check: Option<Duration>) -> Self {
         let resync_check = resync_check.map(|period| period.max(SHORTEST_RESYNC));
-        Self { listeners: Vec::new(), resync_check, started: false, synced: false, closed: false }
+        let (listeners, leaving) = (Vec::new(), Vec::new());
+        Self { listeners, leaving, resync_check, started: false, synced: false, closed: false }
     }
 
     /// From now on the time between resync checks is fixed; gives it.
@@ -172,7 +175,11 @@ impl<T: Object> Processor<T> {
     /// Takes a listener off the list, and gives its name.
     pub(crate) fn remove(&mut self, id: u64) -> Option<String> {
         let at = self.listeners.iter().position(|listener| listener.id == id)?;
-        Some(self.listeners.remove(at).name().to_owned())
+        let removed = self.listeners.remove(at);
+        let name = removed.name().to_owned();
+        self.leaving.push(removed);
+        self.leaving.retain(|listener| !listener.has_ended());
+        Some(name)
     }
 
     /// Tells everybody of changes that took so many bytes on the wire, in a store of so many objects.
@@ -188,11 +195,11 @@ impl<T: Object> Processor<T> {
         }
     }
 
-    /// Shows objects to those who are due.
-    pub(crate) fn resync<'a>(&self, objects: impl Iterator<Item = &'a Arc<T>>) {
+    /// Shows objects of a store of so many to those who are due.
+    pub(crate) fn resync<'a>(&self, objects: impl Iterator<Item = &'a Arc<T>>, live: usize) {
         let events: Arc<[Event<T>]> = objects.cloned().map(Event::Resynced).collect();
         for listener in self.listeners.iter().filter(|listener| listener.resync.lock().due) {
-            listener.mailbox.push(&events, 0, events.len());
+            listener.mailbox.push(&events, 0, live);
         }
     }
 
@@ -205,13 +212,13 @@ impl<T: Object> Processor<T> {
 
     /// True inside a callback of one of these listeners.
     pub(crate) fn is_called_from_one(&self) -> bool {
-        listener::current().is_some_and(|current| self.listeners.iter().any(|listener| listener.id == current))
+        listener::current().is_some_and(|current| self.all().any(|listener| listener.id == current))
     }
 
     /// Ends all listeners, also those that come later; what waits is dropped.
     pub(crate) fn close(&mut self) {
         self.closed = true;
-        for listener in &self.listeners {
+        for listener in self.all() {
             listener.mailbox.close(false);
         }
     }
@@ -230,7 +237,12 @@ impl<T: Object> Processor<T> {
 
     /// The names of those whose callback has not returned.
     pub(crate) fn running(&self) -> Vec<String> {
-        let running = self.listeners.iter().filter(|listener| !listener.has_ended());
+        let running = self.all().filter(|listener| !listener.has_ended());
         running.map(|listener| listener.name().to_owned()).collect()
+    }
+
+    /// Those on the list, and those who leave.
+    fn all(&self) -> impl Iterator<Item = &Arc<Listener<T>>> {
+        self.listeners.iter().chain(&self.leaving)
     }
 }

@@ -73,6 +73,13 @@ pub enum Work<T> {
     Deltas(Vec<Delta<T>>),
     /// The changes of one object.
     Object(ObjectKey, Deltas<T>),
+    /// An object is gone of which nothing else waits, or is known: there is nothing to do but to know how far the server is.
+    Gone {
+        /// Which one.
+        key: ObjectKey,
+        /// The version of its deletion, if it could be read.
+        version: Option<ResourceVersion>,
+    },
     /// A list that came object by object is complete.
     Listed(ListMark),
     /// A resync that came object by object is complete.
@@ -214,6 +221,7 @@ impl<T> Clone for Work<T> {
         match self {
             Self::Deltas(deltas) => Self::Deltas(deltas.clone()),
             Self::Object(key, deltas) => Self::Object(key.clone(), deltas.clone()),
+            Self::Gone { key, version } => Self::Gone { key: key.clone(), version: version.clone() },
             Self::Listed(mark) => Self::Listed(mark.clone()),
             Self::Resynced => Self::Resynced,
         }
@@ -257,6 +265,7 @@ impl<T: Object> fmt::Debug for Work<T> {
         match self {
             Self::Deltas(deltas) => f.debug_list().entries(deltas).finish(),
             Self::Object(_, deltas) => f.debug_list().entries(deltas).finish(),
+            Self::Gone { key, .. } => write!(f, "Gone({key})"),
             Self::Listed(mark) => write!(f, "Listed({:?})", mark.version),
             Self::Resynced => f.write_str("Resynced"),
         }

@@ -35,6 +35,7 @@ use tracing::{debug, warn};
 
 use self::backoff::Backoff;
 pub use self::error::{IncompleteReason, ReflectorError};
+pub(crate) use self::initial::MOST_PAGES;
 use self::initial::Streaming;
 use self::open_watch::{OpenWatch, Rhythm};
 pub(crate) use self::page::{answered, read_page};
@@ -201,6 +202,14 @@ where
     ///
     /// The next round starts afresh; nothing that was pushed is lost.
     pub async fn round(&mut self) -> Result<(), ReflectorError> {
+        let turn = match &self.wiring.first_lists {
+            Some(first_lists) if self.reason == ListReason::First => {
+                self.sink.phase(Phase::Listing { received: 0, remaining: None });
+                // A semaphore that is closed holds nobody back.
+                first_lists.clone().acquire_owned().await.ok()
+            }
+            _ => None,
+        };
         // What is known can be compared with only once all that was learnt is part of it.
         self.sink.settled().await;
         let request = self.wiring.relist_requests.as_mut().map_or(0, |requests| *requests.borrow_and_update());
@@ -210,11 +219,6 @@ where
             self.request = request;
         }
         self.sink.listing(self.reason);
-        let turn = match &self.wiring.first_lists {
-            // A semaphore that is closed holds nobody back.
-            Some(first_lists) if self.reason == ListReason::First => first_lists.clone().acquire_owned().await.ok(),
-            _ => None,
-        };
         let mut stream = self.initial_state().await?;
         drop(turn);
         self.reason = ListReason::Failed;
@@ -512,6 +516,8 @@ where
         self.listed_at = Instant::now();
         self.parked = false;
         self.inconclusive = if replacement.is_conclusive() { 0 } else { self.inconclusive + 1 };
+        // A source that does not count sends at least what its objects take.
+        let bytes = if bytes == 0 { (replacement.objects.len() * size_of::<T>()) as u64 } else { bytes };
         self.sink.push(Delta::Replaced(replacement), bytes).await;
     }
 

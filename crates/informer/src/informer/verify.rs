@@ -1,7 +1,7 @@
 //! Compares a cache with its server, and asks a server how far it is.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::SharedInformer;
 use super::error::{VerifyError, WaitError};
 use crate::object::{Id, Object, ObjectKey, ResourceVersion, Scope, compare_versions, in_scope};
-use crate::reflector::{answered, read_page};
+use crate::reflector::{MOST_PAGES, answered, read_page};
 use crate::representation::Identity;
 use crate::source::{Decoded, ListOptions, ListWatch, SourceError};
 use crate::store::Snapshot;
@@ -100,6 +100,7 @@ async fn take_inventory<T: Object, L: ListWatch<T>>(
 ) -> Result<Inventory, VerifyError> {
     let mut inventory = Inventory { version: None, objects: BTreeMap::new() };
     let mut options = ListOptions { limit: PAGE, ..ListOptions::default() };
+    let mut tokens = HashSet::new();
     loop {
         let list = source.list_identities(options.clone());
         let end = read_page(deadline, list, |item, _| {
@@ -111,9 +112,11 @@ async fn take_inventory<T: Object, L: ListWatch<T>>(
         .await?;
         inventory.version = inventory.version.or(end.version);
         match end.continue_token {
-            Some(token) if options.continue_token.as_ref() != Some(&token) => options.continue_token = Some(token),
-            Some(_) => return Err(VerifyError::Incomplete),
             None => return Ok(inventory),
+            Some(token) if tokens.len() < MOST_PAGES && tokens.insert(token.clone()) => {
+                options.continue_token = Some(token);
+            }
+            Some(_) => return Err(VerifyError::Incomplete),
         }
     }
 }
@@ -125,7 +128,8 @@ pub(super) async fn verify<T: Object>(informer: &SharedInformer<T>) -> Result<Ve
         return Ok(first);
     }
     let second = differences(informer).await?;
-    Ok(first.into_iter().filter(|difference| second.contains(difference)).collect())
+    // Both are sorted.
+    Ok(first.into_iter().filter(|difference| second.binary_search(difference).is_ok()).collect())
 }
 
 /// Which version the server is at; `None` if nobody can tell.

@@ -382,15 +382,15 @@ impl<T: Object> Queue<T> for DeltaFifo<T> {
                 let key = object.id().key.into();
                 self.delete_sized(Deleted::Final(object), bytes, |key| known.get(key));
                 if !self.waiting.contains_key(&key) && version.is_some() {
-                    self.mark(Work::Deltas(vec![Delta::Vanished { key, version }]));
+                    self.mark(Work::Gone { key, version });
                 }
             }
             Delta::Vanished { key, version } => {
                 if let Some(last) = self.newest(&key, |key| known.get(key)) {
                     self.enqueue(key.clone(), KeyDelta::Deleted(Deleted::Unknown(last)), bytes);
                 }
-                // Behind it, for its version. What was made since is newer, and stays.
-                self.mark(Work::Deltas(vec![Delta::Vanished { key, version }]));
+                // Behind it, for its version. What is made from now on may come out before.
+                self.mark(Work::Gone { key, version });
             }
             Delta::Replaced(replacement) => {
                 let (mark, unread) = (replacement.full_mark(), replacement.undecodable.clone());

@@ -20,7 +20,7 @@ use crate::time::after;
 /// How many objects a page holds, where pages are wanted.
 const PAGE: usize = 500;
 /// A list has at most so many pages, and so many empty ones in a row.
-const MOST_PAGES: usize = 100_000;
+pub(crate) const MOST_PAGES: usize = 100_000;
 const EMPTY_PAGES: usize = 16;
 /// Progress is told every so many objects.
 const PROGRESS: u64 = 256;

@@ -73,6 +73,34 @@ async fn a_mailbox_that_keeps_too_many_bytes_of_old_states_is_folded() {
     informer.stop().await;
 }
 
+// What a relist replaces is an old state like any other.
+#[tokio::test(start_paused = true)]
+async fn a_mailbox_that_keeps_too_many_bytes_of_what_relists_replaced_is_folded() {
+    const MANY: usize = 100;
+    let states = |from: usize| (0..MANY).map(move |number| thing(&format!("web/{number}@{}", from + number)));
+    let mut script = Script::new().list_things("1000", states(1)).watch([StayOpen]);
+    for version in [2000, 3000, 4000] {
+        script = script.list_things(&version.to_string(), states(version - 500)).watch([StayOpen]);
+    }
+    let informer = TestInformer::start(script);
+    informer.synced().await;
+    let release = Arc::new(Semaphore::new(0));
+    let permits = release.clone();
+    let max_bytes = (MANY / 2 * size_of::<Thing>()) as u64;
+    let delivery = Delivery::Every { max_backlog: 1_000_000, max_bytes };
+    let stuck = informer.informer.register().delivery(delivery).on_event_async(move |_: Event<Thing>| {
+        let permits = permits.clone();
+        async move { drop(permits.acquire().await) }
+    });
+    for _ in 0..3 {
+        within("the relist", informer.informer.relist()).await.unwrap();
+    }
+    assert_eq!(stuck.folds(), 1);
+    assert!(stuck.backlog() <= 2 * MANY, "{} wait", stuck.backlog());
+    release.add_permits(10_000);
+    informer.stop().await;
+}
+
 // Between the reflector and the store no more waits than so many bytes.
 #[tokio::test(start_paused = true)]
 async fn the_queue_is_bounded_in_bytes() {

@@ -13,7 +13,9 @@ use kube_client::client::Body;
 use kube_informer::reflector::{IncompleteReason, ReflectorError};
 use kube_informer::source::SourceError;
 use kube_informer::source::kube::KubeSource;
-use kube_informer::{InformerError, InformerOptions, ObjectKey, SharedInformer};
+use kube_informer::{
+    InformerError, InformerOptions, Object as _, ObjectKey, Selection, SharedInformer, SharedInformerFactory,
+};
 use parking_lot::Mutex;
 
 use crate::script::{NoTaskLeft, within};
@@ -241,4 +243,32 @@ async fn a_number_without_bounds_costs_one_object() {
 async fn text_that_is_no_text_costs_one_object() {
     let metadata = r#""metadata":{"namespace":"web","name":"bad","resourceVersion":"2"}"#;
     one_bad_object(&format!(r#"{{{metadata},"data":{{"a":"\ud800"}}}}"#)).await;
+}
+
+// What a list has of other namespaces, nobody would ever take away again.
+#[tokio::test(start_paused = true)]
+async fn what_a_server_lists_of_a_namespace_that_was_not_asked_for_is_left_alone() {
+    let service = tower::service_fn(|request: http::Request<Body>| {
+        let watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let item = |namespace: &str| {
+            format!(r#"{{"metadata":{{"name":"a","namespace":"{namespace}","uid":"u","resourceVersion":"1"}}}}"#)
+        };
+        let body = match watch {
+            true => stream::pending().boxed(),
+            false => stream::iter([Bytes::from(format!("{LIST}{},{}]}}", item("web"), item("db")))]).boxed(),
+        };
+        let frames = body.map(|chunk: Bytes| Ok::<_, std::io::Error>(http_body::Frame::data(chunk)));
+        let response = http::Response::builder().header("content-type", "application/json");
+        async move { response.body(StreamBody::new(frames)) }
+    });
+    let factory = SharedInformerFactory::builder(Client::new(service, "default"))
+        .options(InformerOptions::new().streaming(false))
+        .select(Selection::new().namespaces(["web"]).unwrap())
+        .build();
+    let maps = factory.informer::<ConfigMap>().unwrap();
+    factory.start().unwrap();
+    within("the list", factory.synced()).await.unwrap();
+    let held: Vec<ObjectKey> = maps.store().iter().map(|map| map.id().key.into()).collect();
+    assert_eq!(held, ["web/a".parse::<ObjectKey>().unwrap()]);
+    factory.stop().await;
 }

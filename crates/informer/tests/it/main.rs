@@ -21,6 +21,7 @@ mod giving_way;
 mod handlers;
 mod hostile;
 mod in_hand;
+mod leaving;
 mod lifecycle;
 mod marks;
 mod on_request;

@@ -8,15 +8,17 @@ use kube_informer::apply::Changes;
 use kube_informer::informer::WaitError;
 use kube_informer::object::Object as _;
 use kube_informer::queue::{Delta, QueueOrder};
-use kube_informer::{DeltaFifo, Store};
+use kube_informer::source::{Decoded, WatchEvent};
+use kube_informer::{Delivery, DeltaFifo, Event, Store};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::script::{
-    Act::{Fail, StayOpen},
-    SEED, Script, TestInformer, Thing, added, bookmark, deleted, describe_batch, gone, interrupted, live, modified,
-    on_the_real_clock, pause, quiet, thing, within,
+    Act::{self, Fail, StayOpen},
+    SEED, Script, TestInformer, Thing, Told, added, bad, bookmark, deleted, describe_batch, gone, interrupted, live,
+    modified, on_the_real_clock, pause, quiet, thing, within,
 };
 
 fn start(script: Script) -> TestInformer {
@@ -219,5 +221,43 @@ async fn per_object_a_resync_shows_each_object_once() {
     tokio::time::sleep(Duration::from_secs(25)).await;
     assert_eq!(informer.told("web/a"), ["initial add 1", "resync 1", "resync 1"]);
     assert_eq!(informer.told("web/b"), ["initial add 2", "resync 2", "resync 2"]);
+    informer.stop().await;
+}
+
+// What could be read by its key only says nothing of what was made after it.
+#[tokio::test(start_paused = true)]
+async fn per_object_an_unreadable_deletion_leaves_alone_what_was_made_since() {
+    let vanished = Act::Event(WatchEvent::Deleted(Decoded::Bad(bad("web/a"))));
+    let events = [vanished, added("web/a@12"), bookmark("20"), StayOpen];
+    let informer = start(Script::new().list("10", ["web/a@1"]).watch(events));
+    informer.delivered_through("20").await;
+    assert_eq!(informer.contents(), ["web/a@12"]);
+    assert_eq!(informer.told("web/a"), ["initial add 1", "delete 1 (tombstone)", "initial add 12"]);
+    informer.stop().await;
+}
+
+// The bound is one for each object in the cache, however few of them a step shows.
+#[tokio::test(start_paused = true)]
+async fn per_object_a_resync_folds_nobodys_mailbox() {
+    let script = Script::new().list("10", ["web/a@1", "web/b@2", "web/c@3", "web/d@4"]).watch([StayOpen]);
+    let informer = TestInformer::new(script, |options| {
+        options.queue_order(QueueOrder::PerObject).resync_period(Duration::from_secs(60))
+    });
+    let tight = informer.informer.register().delivery(Delivery::every(0)).resync_period(Duration::from_secs(60));
+    let (told, release) = (Told::default(), Arc::new(Semaphore::new(0)));
+    let (permits, mut tell) = (release.clone(), told.handler());
+    let tight = tight.on_event_async(move |event: Event<Thing>| {
+        tell(event);
+        let permits = permits.clone();
+        async move { permits.acquire().await.unwrap().forget() }
+    });
+    release.add_permits(4);
+    informer.informer.start().unwrap();
+    informer.synced().await;
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    quiet().await;
+    assert_eq!(tight.folds(), 0);
+    release.add_permits(100);
+    told.reaches(8).await;
     informer.stop().await;
 }

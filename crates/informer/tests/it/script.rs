@@ -550,6 +550,7 @@ pub(crate) fn describe_batch(batch: &Batch<Thing>) -> Vec<String> {
         Work::Listed(ListMark { version, .. }) => {
             vec![format!("listed {}", version.as_ref().map_or("-", ResourceVersion::as_str))]
         }
+        Work::Gone { key, .. } => vec![format!("gone {key}")],
         Work::Resynced => vec!["resync done".to_owned()],
     }
 }

@@ -111,3 +111,35 @@ async fn a_server_that_does_not_answer_is_not_waited_for_without_end() {
     assert!(matches!(outcome, Err(VerifyError::List(SourceError::Unreachable(_)))), "{outcome:?}");
     informer.stop().await;
 }
+
+// Tokens that take turns lead nowhere.
+#[tokio::test(start_paused = true)]
+async fn an_inventory_that_goes_round_in_circles_comes_to_an_end() {
+    #[derive(Clone)]
+    struct Circle;
+    impl ListWatch<Thing> for Circle {
+        async fn list(&self, options: ListOptions) -> Result<ListStream<Thing>, SourceError> {
+            let next = match options.continue_token.as_deref() {
+                _ if options.limit != 5000 => None,
+                Some("a") => Some("b".to_owned()),
+                _ => Some("a".to_owned()),
+            };
+            let end = ListEnd { version: Some("10".into()), continue_token: next, ..ListEnd::default() };
+            Ok(ListStream::complete(vec![thing("web/a@1")], end))
+        }
+
+        async fn watch(&self, _: WatchOptions) -> Result<WatchStream<Thing>, SourceError> {
+            Ok(WatchStream::new(stream::pending()))
+        }
+
+        fn supports_streaming_lists(&self) -> bool {
+            false
+        }
+    }
+    let informer = SharedInformer::builder(Circle).options(options()).build();
+    informer.start().unwrap();
+    within("the first list", informer.synced()).await.unwrap();
+    let verified = within("the end", informer.verify()).await;
+    assert!(matches!(verified, Err(VerifyError::Incomplete)), "{verified:?}");
+    informer.stop().await;
+}

@@ -1,0 +1,59 @@
+//! A handler that was taken off the list is still the informer's as long as a call of it runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use kube_informer::processor::{HandlerGuard, Removal};
+use kube_informer::{Event, SharedInformer};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+
+use crate::script::{Act::StayOpen, NoTaskLeft, Script, Thing, options, within};
+
+fn informer() -> SharedInformer<Thing> {
+    let script = Script::new().list("10", ["web/a@1", "web/b@2", "web/c@3", "web/d@4"]).watch([StayOpen]);
+    SharedInformer::<Thing>::builder(script.may_end_early()).options(options()).build()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_callback_that_has_let_go_of_its_own_handler_can_stop_the_informer() {
+    let tasks = NoTaskLeft::since_now();
+    let (informer, guard) = (informer(), Arc::new(Mutex::new(None::<HandlerGuard>)));
+    let (stopped, mut stops) = mpsc::unbounded_channel();
+    let (stopping, own) = (informer.clone(), guard.clone());
+    let handle = informer.register().on_event_async(move |_: Event<Thing>| {
+        let (stopping, own, stopped) = (stopping.clone(), own.lock().take(), stopped.clone());
+        async move {
+            drop(own);
+            stopping.stop().await;
+            stopped.send(()).unwrap();
+        }
+    });
+    *guard.lock() = Some(handle.remove_on_drop());
+    informer.start().unwrap();
+    within("a stop that does not wait for itself", stops.recv()).await.unwrap();
+    within("the rest of it", informer.stop()).await;
+    drop(informer);
+    tasks.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_does_not_wait_for_all_that_a_removed_handler_was_still_to_be_told() {
+    let (informer, calls) = (informer(), Arc::new(AtomicUsize::new(0)));
+    let (begun, mut begins) = mpsc::unbounded_channel();
+    let counted = calls.clone();
+    let slow = informer.register().name("slow").on_event_async(move |_: Event<Thing>| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        begun.send(()).unwrap();
+        tokio::time::sleep(Duration::from_secs(3600))
+    });
+    informer.start().unwrap();
+    begins.recv().await.unwrap();
+    let mut removal = std::pin::pin!(slow.remove(Removal::Drain));
+    assert!(futures_util::poll!(removal.as_mut()).is_pending());
+    let error = informer.stop_within(Duration::from_secs(1)).await.unwrap_err();
+    assert_eq!(error.handlers, ["slow"], "its call has not returned");
+    within("the handler to go", removal).await.unwrap();
+    assert_eq!(calls.load(Ordering::Relaxed), 1, "nothing is told after the end");
+}
