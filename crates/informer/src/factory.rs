@@ -77,7 +77,7 @@ struct State {
 struct Known {
     options: InformerOptions,
     name: Option<String>,
-    informer: Box<dyn Held>,
+    informer: Arc<dyn Held>,
 }
 
 /// What makes two requests ask for the same informer.
@@ -106,7 +106,7 @@ pub enum FactoryError {
 }
 
 /// An informer that the factory keeps running, whatever its type.
-trait Held: Send {
+trait Held: Send + Sync {
     fn start(&self) -> Result<(), StartError>;
     fn synced(&self) -> Waiting<'static, ()>;
     fn is_synced(&self) -> bool;
@@ -286,7 +286,7 @@ impl SharedInformerFactory {
             }
         });
         state.ended.remove(&key);
-        state.informers.insert(key, Known { options, name, informer: Box::new(informer.clone()) });
+        state.informers.insert(key, Known { options, name, informer: Arc::new(informer.clone()) });
         Ok(informer)
     }
 
@@ -304,14 +304,21 @@ impl SharedInformerFactory {
     ///
     /// [`StartError::NoRuntime`] outside of a runtime.
     pub fn start(&self) -> Result<(), StartError> {
-        let mut state = self.shared.state.lock();
-        for known in state.informers.values() {
-            match known.informer.start() {
+        // Not held meanwhile: an informer whose runtime has gone ends at once, and tells this factory.
+        let (informers, before): (Vec<_>, bool) = {
+            let mut state = self.shared.state.lock();
+            let before = std::mem::replace(&mut state.started, true);
+            (state.informers.values().map(|known| known.informer.clone()).collect(), before)
+        };
+        for informer in informers {
+            match informer.start() {
                 Ok(()) | Err(StartError::Stopped(_)) => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    self.shared.state.lock().started = before;
+                    return Err(error);
+                }
             }
         }
-        state.started = true;
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret, Service};
 use kube_client::core::ApiResource;
-use kube_embedded_apiserver::{ApiServer, Fault, ListFlaw, Verb};
+use kube_embedded_apiserver::{Action, ApiServer, Fault, ListFlaw, Verb};
 use kube_informer::factory::FactoryError;
 use kube_informer::informer::{Difference, StartError, WaitError};
 use kube_informer::representation::ManagedFields;
@@ -517,4 +517,43 @@ async fn verify_over_a_server_finds_an_event_that_was_lost() {
     assert_eq!(within("the last look", maps.verify()).await.unwrap(), []);
     drop(maps);
     stop(factory, no_task_left).await;
+}
+
+// A task that is refused by its runtime ends its informer, which tells the factory that is about to start it.
+#[tokio::test]
+async fn a_factory_that_is_started_on_a_runtime_that_has_gone_does_not_wait_for_itself() {
+    let factory = factory(&server());
+    factory.informer::<ConfigMap>().unwrap();
+    factory.informer::<Pod>().unwrap();
+    let gone = std::thread::spawn(|| tokio::runtime::Runtime::new().unwrap().handle().clone()).join().unwrap();
+    let (done, outcome) = std::sync::mpsc::channel();
+    let starting = factory.clone();
+    std::thread::spawn(move || {
+        let _entered = gone.enter();
+        done.send(starting.start()).unwrap();
+    });
+    outcome.recv_timeout(Duration::from_secs(30)).expect("it is over at once").unwrap();
+    let stopped: Vec<bool> = factory.informers().iter().map(|informer| informer.health().stopped).collect();
+    assert_eq!(stopped, [true, true]);
+}
+
+// It runs, and only waits for its turn: whoever restarts what is not live would never see it synced.
+#[tokio::test(start_paused = true)]
+async fn an_informer_that_waits_for_its_turn_is_live_and_lists_once_when_it_comes() {
+    let server = server();
+    let held = server.faults().add(Fault::new(Action::NoAnswer).resource("pods"));
+    let factory = SharedInformerFactory::builder(server.client()).options(options()).first_lists(1).build();
+    let pods = factory.informer::<Pod>().unwrap();
+    factory.start().unwrap();
+    quiet().await;
+    let maps = factory.informer::<ConfigMap>().unwrap();
+    quiet().await;
+    assert!(pods.health().is_live() && maps.health().is_live(), "{}", maps.health());
+    let relisted = maps.relist();
+    server.faults().remove(held);
+    within("the relist", relisted).await.unwrap();
+    quiet().await;
+    let lists = maps.health().counts.lists.values().sum::<u64>();
+    assert_eq!(lists, 1, "the first list is the answer");
+    factory.stop().await;
 }

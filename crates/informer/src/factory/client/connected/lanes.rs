@@ -14,6 +14,8 @@ use tokio::time::Instant;
 const STREAMS: usize = 80;
 /// A request that waited for so long, while nobody who asked on the same connection had an answer, was never sent.
 const UNSENT: Duration = Duration::from_secs(10);
+/// How long that is believed: it may as well have been a server that was slow.
+const BELIEVED: Duration = Duration::from_secs(10 * 60);
 
 /// Clients of the same server, each with a connection of its own, or those of HTTP/1 for as many streams.
 pub(super) struct Lanes<C, M> {
@@ -35,8 +37,9 @@ struct Room {
     open: AtomicUsize,
     /// How many answers there ever were.
     answers: AtomicU64,
-    /// How many streams there is room for. A server may take fewer than most, and cannot be asked.
-    limit: AtomicUsize,
+    /// For how many streams there is room if not for as many as mostly, and since when that is known. A server may take fewer,
+    /// and cannot be asked.
+    learnt: Mutex<Option<(usize, Instant)>>,
 }
 
 /// One stream's place, which is free again when it is dropped.
@@ -69,7 +72,7 @@ impl<C: Clone> Lane<C> {
     fn enter(&self) -> (C, Place) {
         // What was learnt of a connection ends with it.
         if self.room.streams.fetch_add(1, Ordering::Relaxed) == 0 {
-            self.room.limit.store(STREAMS, Ordering::Relaxed);
+            *self.room.learnt.lock() = None;
         }
         let waiting = Some(self.room.answers.load(Ordering::Relaxed));
         (self.client.clone(), Place { room: self.room.clone(), since: Instant::now(), waiting })
@@ -79,14 +82,19 @@ impl<C: Clone> Lane<C> {
 impl Default for Room {
     fn default() -> Self {
         let [streams, open] = [0, 0].map(AtomicUsize::new);
-        Self { streams, open, answers: AtomicU64::new(0), limit: AtomicUsize::new(STREAMS) }
+        Self { streams, open, answers: AtomicU64::new(0), learnt: Mutex::default() }
     }
 }
 
 impl Room {
     fn is_left(&self) -> bool {
         let streams = self.streams.load(Ordering::Relaxed);
-        streams == 0 || streams < self.limit.load(Ordering::Relaxed)
+        streams == 0 || streams < self.limit()
+    }
+
+    fn limit(&self) -> usize {
+        let learnt = self.learnt.lock().filter(|(_, since)| since.elapsed() < BELIEVED);
+        learnt.map_or(STREAMS, |(limit, _)| limit)
     }
 }
 
@@ -115,7 +123,7 @@ impl Drop for Place {
         };
         let open = room.open.load(Ordering::Relaxed);
         if open > 0 && self.since.elapsed() >= UNSENT && room.answers.load(Ordering::Relaxed) == answers {
-            room.limit.fetch_min(open, Ordering::Relaxed);
+            *room.learnt.lock() = Some((open.min(room.limit()), Instant::now()));
         }
     }
 }
@@ -150,6 +158,10 @@ mod tests {
         assert_eq!((lane, lanes.enter().0), (0, 1), "there is no room for a 51st");
         watches.pop();
         assert_eq!(lanes.enter().0, 0, "but for a 50th");
+        tokio::time::advance(BELIEVED).await;
+        let more: Vec<_> = (0..2).map(|_| lanes.enter()).collect();
+        assert_eq!(more.iter().map(|(lane, _)| *lane).collect::<Vec<_>>(), [0, 0], "it is tried again one day");
+        drop(more);
         drop(watches);
         assert_eq!(
             (0..STREAMS).map(|_| lanes.enter()).map(|(lane, _)| lane).max(),
@@ -168,6 +180,6 @@ mod tests {
         tokio::time::advance(UNSENT).await;
         lanes.enter().1.answered();
         drop(slow);
-        assert_eq!(watch.room.limit.load(Ordering::Relaxed), STREAMS);
+        assert_eq!(watch.room.limit(), STREAMS);
     }
 }
