@@ -1,6 +1,6 @@
 //! Where all parts of an informer say how they do.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
@@ -171,9 +171,9 @@ impl HealthBoard {
             if let Some(part) = health.parts.iter_mut().find(|part| part.scope == mark.scope) {
                 part.inconclusive = mark.inconclusive;
             }
-            if !mark.inconclusive {
-                let stays = |key: &ObjectKey| !in_scope(&mark.scope, key.into()) || mark.unread.contains(key);
-                health.undecodable.retain(|key, _| stays(key));
+            if !mark.inconclusive && !health.undecodable.is_empty() {
+                let unread: HashSet<&ObjectKey> = mark.unread.iter().collect();
+                health.undecodable.retain(|key, _| !in_scope(&mark.scope, key.into()) || unread.contains(key));
             }
         });
     }

@@ -8,10 +8,10 @@ use crate::representation::KEPT_BUFFER;
 /// Collects bytes and hands out whole lines, without their line ends.
 ///
 /// A line inside one chunk is a slice of it; only a line that straddles chunks is copied. Holds at most one unfinished
-/// line, and that no longer than the limit.
+/// line, and that no longer than the limit. Blanks in front of a line are none of it, so that they can come without end.
 pub(crate) struct Lines {
     limit: usize,
-    /// The start of a line whose end has not come yet.
+    /// The start of a line whose end has not come yet. It does not begin with a blank.
     partial: BytesMut,
     /// What has come and is not yet handed out.
     chunk: Bytes,
@@ -34,32 +34,32 @@ impl Lines {
     ///
     /// [`SourceError::TooLarge`] once a line is over the limit, whether or not its end has come.
     pub(crate) fn next(&mut self) -> Result<Option<Bytes>, SourceError> {
-        loop {
-            let end = memchr::memchr(b'\n', &self.chunk);
-            let length = self.partial.len() + end.unwrap_or(self.chunk.len());
-            if length > self.limit {
-                return Err(SourceError::TooLarge { limit: self.limit });
-            }
-            let Some(end) = end else {
-                self.partial.extend_from_slice(&self.chunk);
-                self.chunk.clear();
-                return Ok(None);
-            };
-            let mut line = self.chunk.split_to(end);
-            self.chunk.advance(1);
-            if !self.partial.is_empty() {
-                self.partial.extend_from_slice(&line);
-                line = whole(&mut self.partial);
-            }
-            if !line.trim_ascii().is_empty() {
-                return Ok(Some(line));
-            }
+        if self.partial.is_empty() {
+            let blank = self.chunk.len() - self.chunk.trim_ascii_start().len();
+            self.chunk.advance(blank);
         }
+        let end = memchr::memchr(b'\n', &self.chunk);
+        let length = self.partial.len() + end.unwrap_or(self.chunk.len());
+        if length > self.limit {
+            return Err(SourceError::TooLarge { limit: self.limit });
+        }
+        let Some(end) = end else {
+            self.partial.extend_from_slice(&self.chunk);
+            self.chunk.clear();
+            return Ok(None);
+        };
+        let mut line = self.chunk.split_to(end);
+        self.chunk.advance(1);
+        if !self.partial.is_empty() {
+            self.partial.extend_from_slice(&line);
+            line = whole(&mut self.partial);
+        }
+        Ok(Some(line))
     }
 
     /// True if nothing is left of an unfinished line.
     pub(crate) fn is_at_line_end(&self) -> bool {
-        self.partial.trim_ascii().is_empty()
+        self.partial.is_empty()
     }
 }
 
@@ -90,6 +90,7 @@ mod tests {
             let mut expected: Vec<Vec<u8>> = text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
             let rest = expected.pop().unwrap_or_default();
             expected.retain(|line| !line.trim_ascii().is_empty());
+            let expected: Vec<Vec<u8>> = expected.iter().map(|line| line.trim_ascii_start().to_vec()).collect();
             prop_assert_eq!(lines(&text, chunk, 1000).unwrap(), (expected, rest.trim_ascii().is_empty()));
         }
     }
@@ -103,6 +104,16 @@ mod tests {
         }
         lines.partial.reserve(1);
         assert!(lines.partial.capacity() < KEPT_BUFFER, "{} bytes", lines.partial.capacity());
+    }
+
+    #[test]
+    fn blanks_without_end_take_no_room() {
+        let mut lines = Lines::new(10);
+        for _ in 0..1000 {
+            lines.push(Bytes::from_static(b" \r\n "));
+            assert!(lines.next().unwrap().is_none() && lines.is_at_line_end());
+            assert_eq!(lines.partial.len(), 0);
+        }
     }
 
     #[test]

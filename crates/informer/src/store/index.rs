@@ -1,6 +1,7 @@
 //! Named indexes: the objects that share a value.
 
 use std::any::TypeId;
+use std::collections::HashSet;
 use std::hash::BuildHasher as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -169,13 +170,13 @@ impl IndexState {
     }
 
     pub(super) fn slots<'s>(&'s self, hasher: &FixedState, value: &str) -> impl Iterator<Item = Slot> + use<'s> {
-        let number = self.number(hash(hasher, value), value);
+        let number = self.find(hasher, value);
         let posting = number.and_then(|number| self.postings.get(number));
         posting.into_iter().flat_map(|posting| posting.members.iter())
     }
 
     pub(super) fn count(&self, hasher: &FixedState, value: &str) -> usize {
-        let number = self.number(hash(hasher, value), value);
+        let number = self.find(hasher, value);
         number.and_then(|number| self.postings.get(number)).map_or(0, |posting| posting.members.len())
     }
 
@@ -213,6 +214,11 @@ impl IndexState {
         }
     }
 
+    /// The number of a value, if any object has it.
+    pub(super) fn find(&self, hasher: &FixedState, value: &str) -> Option<Slot> {
+        self.number(hash(hasher, value), value)
+    }
+
     fn number(&self, hash: u32, value: &str) -> Option<Slot> {
         self.by_value.get(hash, |number| (self.value(number) == Some(value)).then_some(number))
     }
@@ -227,12 +233,17 @@ fn scatter(slot: Slot) -> u32 {
     slot.wrapping_mul(0x9E37_79B1).rotate_left(16)
 }
 
+/// So many values, or fewer, are looked through one by one; more are hashed.
+pub(super) const FEW: usize = 16;
+
 /// The values of one object in all indexes, in one piece of memory that is filled again and again.
 #[derive(Default)]
 pub(super) struct Values {
     text: String,
     /// The index, and where in the text the value ends.
     ends: Vec<(u32, usize)>,
+    /// Those of the index at hand, once they are many.
+    many: HashSet<Box<str>>,
 }
 
 /// A function, and the name of its index.
@@ -261,6 +272,7 @@ impl Values {
         failures: &mut Vec<IndexFailure>,
     ) {
         let (text, first) = (self.text.len(), self.ends.len());
+        self.many = HashSet::new();
         // The function only borrows the object, so that what it leaves behind in a panic is its own affair.
         let outcome = catch_unwind(AssertUnwindSafe(|| function(object, &mut |value| self.add(index, first, value))));
         if let Err(panic) = outcome {
@@ -272,10 +284,21 @@ impl Values {
     }
 
     fn add(&mut self, index: u32, first: usize, value: &str) {
-        if !self.iter().skip(first).any(|(_, known)| known == value) {
+        if !self.is_known(first, value) {
             self.text.push_str(value);
             self.ends.push((index, self.text.len()));
         }
+    }
+
+    /// Whether a value is among those from the first of its index on. One that is not is about to be.
+    fn is_known(&mut self, first: usize, value: &str) -> bool {
+        if self.ends.len() - first <= FEW {
+            return self.iter().skip(first).any(|(_, known)| known == value);
+        }
+        if self.many.is_empty() {
+            self.many = self.iter().skip(first).map(|(_, known)| known.into()).collect();
+        }
+        !self.many.insert(value.into())
     }
 
     pub(super) fn clear(&mut self) {

@@ -1,12 +1,13 @@
 //! Objects, indexes and version together: what is shared, cloned and replaced as one.
 
+use std::collections::HashSet;
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
-use super::index::{IndexState, Values};
+use super::index::{FEW, IndexState, Values};
 use super::slots::{Slot, Slots};
 use super::table::Table;
 use crate::object::{KeyRef, ResourceVersion};
@@ -165,21 +166,40 @@ impl<T> State<T> {
     fn post(&mut self, slot: Slot, values: &Values) {
         let indexes = Arc::make_mut(&mut self.indexes);
         let before = self.entries.get(slot).map(|entry| entry.posted.clone()).unwrap_or_default();
-        let is = |indexes: &[IndexState], posted: (u32, Slot), of: u32, value: &str| {
-            posted.0 == of && indexes[of as usize].value(posted.1) == Some(value)
-        };
+        let had = Among::new(&before);
         let posted: Posted = values
             .iter()
-            .map(|(of, value)| match before.iter().find(|posted| is(indexes, **posted, of, value)) {
-                Some(known) => *known,
-                None => (of, indexes[of as usize].join(&self.hasher, value, slot)),
+            .map(|(of, value)| {
+                let index = &mut indexes[of as usize];
+                let known = index.find(&self.hasher, value).filter(|number| had.contains(&(of, *number)));
+                (of, known.unwrap_or_else(|| index.join(&self.hasher, value, slot)))
             })
             .collect();
-        for &(index, number) in before.iter().filter(|known| !posted.contains(known)) {
-            indexes[index as usize].leave(&self.hasher, number, slot);
+        let has = Among::new(&posted);
+        for known in before.iter().filter(|known| !has.contains(known)) {
+            indexes[known.0 as usize].leave(&self.hasher, known.1, slot);
         }
         if let Some(entry) = self.entries.get_mut(slot) {
             entry.posted = posted;
+        }
+    }
+}
+
+/// What an object is indexed by, to be looked among.
+enum Among<'a> {
+    Few(&'a [(u32, Slot)]),
+    Many(HashSet<(u32, Slot)>),
+}
+
+impl<'a> Among<'a> {
+    fn new(posted: &'a [(u32, Slot)]) -> Self {
+        if posted.len() <= FEW { Self::Few(posted) } else { Self::Many(posted.iter().copied().collect()) }
+    }
+
+    fn contains(&self, wanted: &(u32, Slot)) -> bool {
+        match self {
+            Self::Few(posted) => posted.contains(wanted),
+            Self::Many(posted) => posted.contains(wanted),
         }
     }
 }

@@ -181,3 +181,23 @@ async fn readers_see_a_first_list_whole_or_not_at_all() {
     assert_eq!(*sizes.lock(), [600; 600]);
     informer.stop().await;
 }
+
+// A config map by its keys, say: each state has them all, and some twice.
+#[test]
+fn an_object_may_have_any_number_of_values_in_an_index() {
+    let (store, mut writer) = Store::new(0);
+    let index = writer
+        .add_index("values", |thing: &Thing, add| thing.values.iter().chain(&thing.values).for_each(|value| add(value)))
+        .unwrap();
+    let values = |numbers: std::ops::Range<usize>| numbers.map(|number| format!("v{number}")).collect::<Vec<_>>();
+    let count = |value: &str| index.get(value).len();
+    for numbers in [0..3, 0..40_000, 20_000..60_000, 59_990..60_002] {
+        let mut thing = thing("web/a@1");
+        thing.values = values(numbers.clone());
+        writer.put(Arc::new(thing));
+        assert_eq!(index.values().len(), numbers.len());
+        assert!([numbers.start, numbers.end - 1].into_iter().all(|number| count(&format!("v{number}")) == 1));
+    }
+    writer.remove("web/a");
+    assert_eq!((index.values().len(), store.len()), (0, 0));
+}
