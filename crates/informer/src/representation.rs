@@ -22,6 +22,7 @@ pub(crate) use self::error::without_values;
 #[cfg(feature = "kube")]
 pub(crate) use self::glimpse::Glimpse;
 pub use self::identity::Identity;
+pub(crate) use self::metadata::LAST_APPLIED;
 pub use self::metadata::Metadata;
 #[cfg(feature = "kube")]
 pub(crate) use self::raw::Types;

@@ -12,9 +12,7 @@ use super::{Shared, SharedInformer};
 use crate::health::Health;
 use crate::object::{KeyRef, Object, ObjectKey, ResourceType, ResourceVersion};
 use crate::processor::Event;
-
-/// Where a well-known tool keeps a copy of the whole object.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+use crate::representation::LAST_APPLIED;
 
 /// What can be said of an informer without its type. It does not keep the informer running; cloning gives another handle.
 ///

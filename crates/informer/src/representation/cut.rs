@@ -29,7 +29,6 @@ pub(super) fn parts(json: &str) -> Option<Parts> {
     let mut cursor = Cursor { json: json.as_bytes(), at: 0 };
     let mut parts = Parts::default();
     cursor.blank();
-    parts.members = 0;
     let first = cursor.members(|cursor, key, _| {
         let start = cursor.at;
         let part = match key {

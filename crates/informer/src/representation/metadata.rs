@@ -11,7 +11,7 @@ use super::DecodeError;
 use crate::object::{Id, KeyRef, Object, Owner};
 
 /// What a copy of the whole object is written to by a well-known tool: nobody wants to keep it twice.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The metadata of an object, without managed fields, finalizers and the copy that `kubectl apply` leaves in an annotation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

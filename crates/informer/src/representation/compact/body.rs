@@ -58,11 +58,11 @@ impl Bodies {
 }
 
 impl Body {
-    /// Reads the JSON. `read` must not read another body.
+    /// Reads the JSON.
     pub(super) fn with<R>(&self, read: impl FnOnce(&[u8]) -> Result<R, DecodeError>) -> Result<R, DecodeError> {
-        let Self::Packed { bytes, length, dictionary } = self else {
-            let Self::Raw(json) = self else { return Err(broken()) };
-            return read(json);
+        let (bytes, length, dictionary) = match self {
+            Self::Raw(json) => return read(json),
+            Self::Packed { bytes, length, dictionary } => (bytes, length, dictionary),
         };
         // Whoever reads within a read gets a buffer of its own.
         let mut buffer = BUFFER.take();

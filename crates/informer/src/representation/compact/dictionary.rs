@@ -40,7 +40,7 @@ struct State {
     /// Compressed into: as large as the worst case, of which little is used.
     buffer: Vec<u8>,
     dictionary: Option<Arc<Dictionary>>,
-    /// What the next one will be trained on; `None` while none is wanted.
+    /// What the next one will be trained on.
     samples: Samples,
     /// What the ratio was when the dictionary was new.
     baseline: Option<f64>,
@@ -134,7 +134,7 @@ impl State {
     }
 }
 
-/// Appends what was compressed to a buffer that has room for it. False if it cannot be read.
+/// Writes what was compressed into an empty buffer that has room for it. False if it cannot be read.
 pub(super) fn decompress(packed: &[u8], dictionary: &Dictionary, into: &mut Vec<u8>) -> bool {
     thread_local! {
         static CONTEXT: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
