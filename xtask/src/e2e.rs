@@ -24,14 +24,14 @@ pub(crate) struct Options {
     #[arg(long = "for", value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
     duration: Duration,
     /// How long the tests may take beside that, without what is built.
-    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "25m", value_parser = humantime::parse_duration)]
     limit: Duration,
 }
 
 impl Options {
     /// What CI runs.
     fn default_run() -> Self {
-        Self { name: None, seed: 1, duration: Duration::ZERO, limit: Duration::from_secs(15 * 60) }
+        Self { name: None, seed: 1, duration: Duration::ZERO, limit: Duration::from_secs(25 * 60) }
     }
 }
 
