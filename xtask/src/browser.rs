@@ -1,4 +1,4 @@
-//! Opens the live page in a real browser, on a program that runs informers.
+//! Opens the live page in a real browser, on a program that runs informers, and on the demo.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,6 +6,8 @@ use std::time::Duration;
 
 /// The page, and everything that is checked of it, takes well under a minute.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
+/// One small package is fetched; a registry that does not answer is not waited for.
+const INSTALLED: Duration = Duration::from_secs(3 * 60);
 /// How Chromium is called here and there.
 const CHROMIUM: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
@@ -41,14 +43,19 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     }
     let mut install = Command::new("npm");
     install.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(&folder);
-    if !install.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
-        println!("browser: skipped, playwright-core could not be installed (npm ci in target/browser says why)");
+    let install = install.stdout(Stdio::null()).stderr(Stdio::null());
+    if let Err(why) = crate::within(INSTALLED, "browser, npm ci", install) {
+        println!(
+            "browser: skipped, playwright-core could not be installed: {why} (npm ci in target/browser says more)"
+        );
         return Ok(());
     }
-    let mut build = crate::cargo(["build", "--package", "kube-informer-inspect", "--example", "inspected"]);
-    let program = crate::executable("browser build", &mut build, &["example"])?;
+    // Both at once, and of no package in particular: so they are what `cargo test` has built already.
+    let build = || crate::cargo(["build", "--bin", "informer", "--example", "inspected"]);
+    let program = crate::executable("browser build", &mut build(), &["example"])?;
+    let demo = crate::executable("browser build", &mut build(), &["bin"])?;
     let mut test = Command::new("node");
-    test.arg(folder.join("page.mjs")).args(["--program", &program]).arg("--chromium").arg(chromium);
+    test.arg(folder.join("page.mjs")).args(["--program", &program, "--demo", &demo]).arg("--chromium").arg(chromium);
     if options.screenshot {
         test.arg("--screenshot").arg(root.join("docs/live-page.png"));
     }

@@ -1,6 +1,6 @@
 // Opens the live page in a real browser, on a program that runs informers, and checks what people are promised.
 //
-// node page.mjs --program PATH --chromium PATH [--screenshot FILE] [--pictures FOLDER]
+// node page.mjs --program PATH --demo PATH --chromium PATH [--screenshot FILE] [--pictures FOLDER]
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { chromium } from 'playwright-core';
 
 const { values: given } = parseArgs({ options: {
-  program: { type: 'string' }, chromium: { type: 'string' }, screenshot: { type: 'string' }, pictures: { type: 'string' },
+  program: { type: 'string' }, demo: { type: 'string' }, chromium: { type: 'string' }, screenshot: { type: 'string' }, pictures: { type: 'string' },
 } });
 const PATIENCE = 30_000;
 const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
@@ -107,7 +107,7 @@ async function survives(page, say) {
   await until(page, 'why is said', () => document.querySelector('#informers tr[data-key="pods"] .why').textContent.includes('503'));
   await until(page, 'the source is drawn as cut off', () => document.querySelector('#stage-source').classList.contains('cut'));
   await until(page, 'who reads by ear is told', () => /pods is backing off/.test(globalThis.heard));
-  check('not by colour alone', await page.evaluate(() => getComputedStyle(document.querySelector('#stage-reflector .state'), '::before').content === '"▲"'));
+  await until(page, 'not by colour alone', () => getComputedStyle(document.querySelector('#stage-reflector .state'), '::before').content === '"▲"');
   await picture(page, 'fault');
   say('heal');
   await phase(page, 'good', 'watching');
@@ -230,6 +230,33 @@ async function withToken(context, heard) {
   return url;
 }
 
+/** The page of `informer demo`, which then ends. */
+async function ofTheDemo(context) {
+  const child = spawn(given.demo, ['demo', '--plain', '--for', '1m'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  started.push(child);
+  const url = await new Promise((found, failed) => {
+    // Everything that it tells is read, so that it never waits for us.
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const page = /live page: (http:\S+)/.exec(line);
+      if (page) found(page[1]);
+    });
+    child.on('exit', () => failed(new Error('the demo ended without an address')));
+  });
+  const page = await context.newPage();
+  await page.goto(url);
+  await until(page, 'the informers of the demo are in the table', () =>
+    ['pods', 'nodes', 'deployments.apps'].every((name) => document.querySelector(`#informers tr[data-key="${name}"]`)));
+  await page.click('#informers tr[data-key="pods"] button');
+  await until(page, 'its pods are listed', () => document.querySelectorAll('#keys button').length > 0);
+  const came = await page.textContent('#stage-queue li');
+  await until(page, 'its counts move', (came) => document.querySelector('#stage-queue li').textContent !== came, came);
+  child.kill('SIGKILL');
+  await until(page, 'that it is gone is said, by ear too', () => ['#overall', '#announce'].every((id) => document.querySelector(id).textContent === 'program not reached'));
+  await page.click('#keys button');
+  await until(page, 'who asks on is told so', () => document.querySelector('#object-note').textContent === 'program not reached');
+  await page.close();
+}
+
 async function picture(page, name) {
   if (given.pictures) await page.screenshot({ path: join(given.pictures, `${name}.png`), fullPage: true });
 }
@@ -260,6 +287,7 @@ try {
   const urls = [url, await withToken(browser, heard)];
   const elsewhere = heard.requests.filter((request) => !/^(data|about):/.test(request) && !urls.some((own) => request.startsWith(own)));
   check('nothing is fetched from elsewhere', elsewhere.length === 0, elsewhere.join('\n'));
+  await ofTheDemo(browser);
   check('there is no error in the console', heard.complaints.length === 0, heard.complaints.join('\n'));
   console.log('the live page keeps its promises');
 } catch (error) {
