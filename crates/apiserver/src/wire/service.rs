@@ -70,7 +70,8 @@ impl Warnings {
         for warning in self.0.lock().iter().take(MOST_WARNINGS) {
             let text: String = warning.chars().filter(|sign| !sign.is_control()).take(LONGEST_WARNING).collect();
             let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
-            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            // Text that is not ASCII is sent as it is, as a real server does.
+            if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
                 headers.append(header::WARNING, value);
             }
         }

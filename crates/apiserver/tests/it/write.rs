@@ -207,6 +207,12 @@ async fn an_owner_that_is_named_twice_is_kept_once() {
         assert_eq!(answer.headers["warning"].to_str().unwrap(), said);
     }
     assert_eq!(put(&server, &path, &body(&once)).await.headers.get("warning"), None);
+    // Whatever the text is, it is told; what could end the header is not.
+    let mut strange = owner("p");
+    strange["uid"] = json!("\u{fc}\r\n\u{85}");
+    let twice = json!([strange, strange]);
+    let answer = put(&server, &path, &body(&twice)).await;
+    assert!(answer.headers["warning"].as_bytes().ends_with("observed: \u{fc}\"".as_bytes()), "{answer:?}");
 }
 
 #[tokio::test(start_paused = true)]
