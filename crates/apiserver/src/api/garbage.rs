@@ -124,7 +124,9 @@ fn weigh(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key,
         owners
             .filter(|owner| owner["blockOwnerDeletion"] == true)
             .for_each(|owner| owner["blockOwnerDeletion"] = false.into());
-        hub.storage.commit(state, resource, key, Some(&open));
+        if open != *object {
+            hub.storage.commit(state, resource, key, Some(&open));
+        }
     }
     let propagation = waits.then_some(Propagation::Foreground);
     let options = DeleteOptions { trust: Trust::Host, propagation, ..DeleteOptions::default() };

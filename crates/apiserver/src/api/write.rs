@@ -109,6 +109,16 @@ fn follow_up(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &Key, 
     }
 }
 
+/// Takes up what was due when the state that is now in place was kept.
+pub(crate) fn resume(hub: &Hub, state: &mut Locked<'_>) {
+    for resource in [crd::DEFINITIONS, "namespaces"] {
+        let Some(resource) = state.catalog.named(resource).cloned() else { continue };
+        let keys: Vec<Key> = state.keys(&resource).cloned().collect();
+        keys.iter().for_each(|key| follow_up(hub, state, &resource, key, Trust::Client));
+    }
+    garbage::follow(hub, state, Trust::Client);
+}
+
 /// Lets go of what waited for this object to be gone.
 fn after_removal(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &Key) {
     if resource.id == crd::DEFINITIONS {

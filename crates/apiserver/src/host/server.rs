@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tower::ServiceExt;
 
+use crate::api::write;
 use crate::fault::Faults;
 use crate::host::builder::ApiServerBuilder;
 use crate::host::hub::Hub;
@@ -188,7 +189,7 @@ impl ApiServer {
     }
 
     /// Goes back to a state that was kept, as a cluster restored from a backup does: the revision goes back too, and
-    /// every open watch is cut.
+    /// every open watch is cut. What was due when it was kept is due again: a namespace that was going goes.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
@@ -203,6 +204,7 @@ impl ApiServer {
     pub fn restore(&self, saved: &Saved) {
         self.hub.faults.record_server("restore");
         self.hub.storage.replace(saved.0.clone());
+        write::resume(&self.hub, &mut self.hub.storage.lock());
     }
 
     /// Restarts the server: objects and revision stay, every open watch is cut, and history stays or not.

@@ -143,6 +143,27 @@ async fn who_owns_itself_or_its_owner_does_not_wait_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_circle_that_nothing_closes_is_not_written_again() {
+    let server = server();
+    let top = owned_by(&server, "top", &[]);
+    let middle = owned_by(&server, "middle", &[(&top, false)]);
+    own(&server, "top", &[reference(&middle, "ConfigMap", false)]).await;
+    let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"],
+        "ownerReferences": [reference(&top, "ConfigMap", true)]}});
+    server.create("configmaps", Some("default"), held).unwrap();
+    let start = server.revision();
+    let mut watch = Watch::open(&server, &format!("{CONFIG_MAPS}?watch=1&resourceVersion={start}")).await;
+    delete_as(&server, "top", "Foreground").await;
+    a_moment().await;
+    assert_eq!(names(&server), ["held", "top"]);
+    let mut told = Vec::new();
+    while let Seen::Event(event) = watch.next_within(Duration::from_secs(1)).await {
+        told.push(crate::support::told(&event));
+    }
+    assert_eq!(told, ["MODIFIED top", "MODIFIED held", "MODIFIED middle", "DELETED middle"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_long_chain_that_is_held_at_its_end_waits_and_then_goes() {
     let server = server();
     let mut last = owned_by(&server, "c0", &[]);
@@ -227,4 +248,18 @@ async fn an_owner_that_waits_is_dropped_by_who_has_another() {
     assert_eq!(names(&server), ["both", "two"]);
     let both = server.get("configmaps", Some("default"), "both").unwrap();
     assert_eq!(both["metadata"]["ownerReferences"], json!([reference(&two, "ConfigMap", true)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_followed_when_a_state_was_kept_is_followed_when_it_is_restored() {
+    let server = server();
+    let top = owned_by(&server, "top", &[]);
+    owned_by(&server, "child", &[(&top, false)]);
+    delete_as(&server, "top", "Background").await;
+    let saved = server.save();
+    a_moment().await;
+    server.restore(&saved);
+    assert_eq!(names(&server), ["child"]);
+    a_moment().await;
+    assert_eq!(names(&server), [""; 0]);
 }
