@@ -20,7 +20,7 @@ use crate::api::write::{DeleteOptions, Trust, delete_in, finalizers};
 use crate::host::hub::Hub;
 use crate::kinds::Resource;
 use crate::storage::object::{Key, StoredObject};
-use crate::storage::state::{Locked, State};
+use crate::storage::state::{self, Locked, State};
 use definition::resources_of;
 
 /// The resource of definitions.
@@ -132,32 +132,46 @@ fn settle(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
     if stored.is_marked() {
         return terminate(hub, state, name, &stored);
     }
-    if state.catalog.of_definition(name).is_none() {
-        establish(hub, state, name);
-    }
-    false
+    state.catalog.of_definition(name).is_none() && !establish(hub, state, name)
 }
 
-/// Accepts the names, then opens the resource: two steps, as clients see them.
-fn establish(hub: &Hub, state: &mut State, name: &str) {
-    let Some((definitions, key, mut object)) = find(state, name) else { return };
+/// Accepts the names, then opens the resource: two steps, as clients see them. Says whether that is all; else it is to be called again.
+fn establish(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
+    let (Some(stored), Some((definitions, key, mut object))) = (look(state, name), find(state, name)) else {
+        return true;
+    };
     let before = object.clone();
     if !accept(hub, state, &mut object) {
         put_condition(hub, &mut object, "Established", false, "NotAccepted", "not all names are accepted");
         if object != before {
             hub.storage.commit(state, &definitions, &key, Some(&object));
         }
-        return;
+        return true;
     }
-    let resources = resources_of(hub, &object);
+    let resources = resources_of(hub, state, &object);
     if resources.is_empty() {
-        return;
+        return true;
+    }
+    if !is_unchanged(hub, state, &stored, &mut object) {
+        return false;
     }
     hub.storage.commit(state, &definitions, &key, Some(&object));
     let why = "the initial names have been accepted";
     put_condition(hub, &mut object, "Established", true, "InitialNamesAccepted", why);
     state.catalog.put(resources);
     hub.storage.commit(state, &definitions, &key, Some(&object));
+    true
+}
+
+/// Whether a definition and the names that it gets are what they were before others were let in. Its conditions become those of now.
+fn is_unchanged(hub: &Hub, state: &State, stored: &Arc<StoredObject>, object: &mut Value) -> bool {
+    let given = object["status"]["acceptedNames"].clone();
+    if !look(state, stored.key.name()).is_some_and(|now| Arc::ptr_eq(&now, stored)) {
+        return false;
+    }
+    *object = stored.value();
+    accept(hub, state, object);
+    object["status"]["acceptedNames"] == given
 }
 
 /// Gives a definition its names, and says whether it got them all.
@@ -173,24 +187,40 @@ fn accept(hub: &Hub, state: &State, object: &mut Value) -> bool {
 
 /// Opens the resource anew if its definition has changed: watches end, and older versions have expired.
 fn refresh(hub: &Hub, state: &mut Locked<'_>, name: &str) {
-    let Some((definitions, key, mut object)) = find(state, name) else { return };
-    let Some(served) = state.catalog.of_definition(name).cloned() else { return };
+    while !refreshed(hub, state, name) {}
+}
+
+/// Goes as far as it gets while the definition stays as it is, and says whether that is all. What takes long is done while others are
+/// let in.
+fn refreshed(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
+    let (Some(stored), Some((definitions, key, mut object))) = (look(state, name), find(state, name)) else {
+        return true;
+    };
+    let Some(served) = state.catalog.of_definition(name).cloned() else { return true };
     let (names, conditions) = (object["status"]["acceptedNames"].clone(), object["status"]["conditions"].clone());
     accept(hub, state, &mut object);
     let renamed = object["status"]["acceptedNames"] != names;
+    let mut opened = None;
+    if renamed || object["metadata"]["generation"].as_i64() != Some(served.rules.definition) {
+        let resources = resources_of(hub, state, &object);
+        let objects = resources.first().map(|resource| state::recoded(state, &served, resource));
+        let is_served = state.catalog.of_definition(name).is_some_and(|now| Arc::ptr_eq(now, &served));
+        if !is_served || !is_unchanged(hub, state, &stored, &mut object) {
+            return false;
+        }
+        opened = objects.map(|objects| (resources, objects));
+    }
     if renamed || object["status"]["conditions"] != conditions {
         hub.storage.commit(state, &definitions, &key, Some(&object));
     }
-    if !renamed && object["metadata"]["generation"].as_i64() == Some(served.rules.definition) {
-        return;
+    if let Some((resources, objects)) = opened {
+        state.reopen(&served, objects);
+        state.catalog.put(resources);
+        if renamed {
+            reconsider(hub, state, name);
+        }
     }
-    let resources = resources_of(hub, &object);
-    let Some(stored) = resources.first() else { return };
-    state.reopen(&served, stored);
-    state.catalog.put(resources);
-    if renamed {
-        reconsider(hub, state, name);
-    }
+    true
 }
 
 /// Deletes some objects, and says whether there are more; the definition goes with the last of them.

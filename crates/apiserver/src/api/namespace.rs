@@ -1,17 +1,48 @@
 //! The end of a namespace: its content goes first, then the namespace itself.
 
+use parking_lot::Mutex;
 use serde_json::Value;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use crate::api::garbage;
 use crate::api::write::{DeleteOptions, Trust, delete_in};
 use crate::host::hub::Hub;
-use crate::storage::object::{Key, StoredObject};
+use crate::kinds::Resource;
+use crate::storage::object::Key;
 use crate::storage::state::{Locked, State};
 
-/// How many objects go while nobody else is let in.
+/// How many objects are looked at while nobody else is let in.
 const PIECE: usize = 100;
+
+/// After how long it is tried again to delete what may not go yet, unless it is later that the server does what follows.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// How far a sweep is.
+#[derive(Debug, Default)]
+struct Sweep {
+    /// Everything up to here has been looked at: a collection, and a key in it.
+    behind: Option<(String, Key)>,
+    /// Whether something may not go.
+    refused: bool,
+    /// Held until it begins, if it is one that was begun again.
+    waiting: Option<Waiting>,
+}
+
+/// Says that a namespace will be swept again, so that nobody else sees to it.
+#[derive(Debug)]
+struct Waiting {
+    hub: Weak<Hub>,
+    name: String,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(hub) = self.hub.upgrade() {
+            hub.swept_again.lock().remove(&self.name);
+        }
+    }
+}
 
 /// Empties a namespace that was marked: at once if the process itself marked it, else a moment later.
 ///
@@ -20,39 +51,66 @@ pub(crate) fn sweep_later(hub: &Hub, state: &mut Locked<'_>, name: &str, trust: 
     if !is_terminating(state, name) {
         return;
     }
-    let (name, refused) = (name.to_owned(), Arc::new(AtomicUsize::new(0)));
-    hub.soon_in_pieces(state, trust, move |hub, state| sweep(hub, state, &name, &refused));
+    let (name, progress) = (name.to_owned(), Arc::new(Mutex::new(Sweep::default())));
+    hub.soon_in_pieces(state, trust, move |hub, state| sweep(hub, state, &name, &progress));
 }
 
-/// Deletes some of what is in a namespace, and says whether there is more; what finalizers hold stays until they are gone. `refused`
-/// counts those that may not go: they are not tried again.
-fn sweep(hub: &Hub, state: &mut Locked<'_>, name: &str, refused: &AtomicUsize) -> bool {
+/// Sweeps again after a while what may not go yet, where there is a runtime to wait in; once, however many ask.
+fn sweep_again(hub: &Hub, name: &str) {
+    if !hub.swept_again.lock().insert(name.to_owned()) {
+        return;
+    }
+    let name = name.to_owned();
+    let waiting = Waiting { hub: hub.me.clone(), name: name.clone() };
+    let progress = Mutex::new(Sweep { waiting: Some(waiting), ..Sweep::default() });
+    let delay = hub.settings.settle_delay.max(AGAIN);
+    hub.later_in_pieces(delay, move |hub, state| sweep(hub, state, &name, &progress));
+}
+
+/// Deletes some of what is in a namespace, and says whether there is more; what finalizers hold stays until they are gone.
+fn sweep(hub: &Hub, state: &mut Locked<'_>, name: &str, progress: &Mutex<Sweep>) -> bool {
+    // Pieces of one sweep come one after the other; the lock is not held while anybody is asked.
+    let mut sweep = std::mem::take(&mut *progress.lock());
+    sweep.waiting = None;
     if !is_terminating(state, name) {
         return false;
     }
-    let resources: Vec<_> = state.catalog.iter().filter(|resource| resource.namespaced).cloned().collect();
-    let content =
-        resources.iter().flat_map(|resource| state.keys_in(resource, name).into_iter().map(move |key| (resource, key)));
-    let left = content.filter(|(resource, key)| state.object(resource, key).is_some_and(|object| !is_going(&object)));
-    let piece: Vec<_> = left.skip(refused.load(Ordering::Relaxed)).take(PIECE).collect();
+    let piece = next_piece(state, name, sweep.behind.as_ref());
     let options = DeleteOptions { grace_period: Some(0), trust: Trust::Host, ..DeleteOptions::default() };
     for (resource, key) in &piece {
-        // What is gone meanwhile need not be deleted.
-        if delete_in(hub, state, resource, key, &options).is_err() && state.object(resource, key).is_some() {
-            refused.fetch_add(1, Ordering::Relaxed);
+        if state.object(resource, key).is_none_or(|object| object.is_going()) {
+            continue;
         }
+        // What is gone meanwhile need not be deleted.
+        let refused = delete_in(hub, state, resource, key, &options).is_err();
+        sweep.refused |= refused && state.object(resource, key).is_some();
     }
-    if piece.len() == PIECE {
+    if let Some((resource, key)) = piece.last().filter(|_| piece.len() == PIECE) {
+        sweep.behind = Some((resource.storage.clone(), key.clone()));
+        *progress.lock() = sweep;
         return true;
     }
     finish(hub, state, Some(name));
     garbage::follow(hub, state, Trust::Host);
+    if sweep.refused && is_terminating(state, name) {
+        sweep_again(hub, name);
+    }
     false
 }
 
-/// Whether an object is only there for its finalizers.
-fn is_going(object: &StoredObject) -> bool {
-    object.is_marked() && object.metadata()["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
+/// The next objects of a namespace that a sweep has to look at, in the order of their collections and keys.
+fn next_piece(state: &State, name: &str, behind: Option<&(String, Key)>) -> Vec<(Arc<Resource>, Key)> {
+    let is_due = |resource: &&Arc<Resource>| {
+        let passed = behind.is_some_and(|(collection, _)| resource.storage < *collection);
+        resource.namespaced && resource.rules.view.is_none() && !passed
+    };
+    let mut resources: Vec<&Arc<Resource>> = state.catalog.iter().filter(is_due).collect();
+    resources.sort_by(|one, other| one.storage.cmp(&other.storage));
+    let keys = resources.into_iter().flat_map(|resource| {
+        let last = behind.filter(|(collection, _)| *collection == resource.storage).map(|(_, key)| key);
+        state.keys_after(resource, name, last).map(move |key| (resource.clone(), key.clone()))
+    });
+    keys.take(PIECE).collect()
 }
 
 /// Removes a namespace that is marked and has become empty.

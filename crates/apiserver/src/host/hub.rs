@@ -1,6 +1,7 @@
 //! Everything one server is made of, shared by its handles and its open watches.
 
 use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -30,6 +31,8 @@ pub(crate) struct Hub {
     pub(crate) giving: Mutex<()>,
     /// Definitions that are made ready before they are needed.
     pub(crate) compiled: Compiled,
+    /// Namespaces that will be swept again, as something in them may not go yet.
+    pub(crate) swept_again: Mutex<BTreeSet<String>>,
     /// How many watches are open.
     pub(crate) open_watches: AtomicUsize,
     /// The hub itself, for work that goes on after a request and must not keep the hub alive.
@@ -49,6 +52,7 @@ impl Hub {
             settings,
             giving: Mutex::default(),
             compiled: Compiled::default(),
+            swept_again: Mutex::default(),
             open_watches: AtomicUsize::new(0),
             me: me.clone(),
             tasks: Mutex::default(),
@@ -63,20 +67,28 @@ impl Hub {
         trust: Trust,
         work: impl Fn(&Hub, &mut Locked<'_>) -> bool + Send + Sync + Clone + 'static,
     ) {
-        let (owner, delay, later) = (self.me.clone(), self.settings.settle_delay, work.clone());
-        let piece = move || owner.upgrade().is_some_and(|hub| later(&hub, &mut hub.storage.lock()));
-        let waits = trust == Trust::Client
-            && self.spawn(async move {
-                tokio::time::sleep(delay).await;
-                while piece() {
-                    tokio::task::yield_now().await;
-                }
-            });
+        let waits = trust == Trust::Client && self.later_in_pieces(self.settings.settle_delay, work.clone());
         if !waits {
             while work(self, state) {
                 Locked::bump(state);
             }
         }
+    }
+
+    /// Does work after a while and piece by piece, if there is a runtime to wait in.
+    pub(crate) fn later_in_pieces(
+        &self,
+        delay: Duration,
+        work: impl Fn(&Hub, &mut Locked<'_>) -> bool + Send + Sync + 'static,
+    ) -> bool {
+        let owner = self.me.clone();
+        let piece = move || owner.upgrade().is_some_and(|hub| work(&hub, &mut hub.storage.lock()));
+        self.spawn(async move {
+            tokio::time::sleep(delay).await;
+            while piece() {
+                tokio::task::yield_now().await;
+            }
+        })
     }
 
     /// Does work in the background, if there is a runtime to do it in.

@@ -1,6 +1,7 @@
 //! All objects of one resource, and the history by which older states and missed events are found again.
 
 use imbl::OrdMap;
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -42,14 +43,82 @@ pub(crate) struct Forgotten {
     pub(crate) oldest: u64,
 }
 
+/// What has happened in a collection, as far as it is remembered.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Log {
+    /// Events in order of their revisions.
+    events: VecDeque<Arc<Event>>,
+    /// The revision of the last event that was forgotten: a watch that has seen it has missed nothing.
+    last_forgotten: u64,
+}
+
+impl Log {
+    /// Up to `max` events after `revision`, in order.
+    pub(crate) fn unseen(&self, revision: u64, max: usize) -> Vec<Arc<Event>> {
+        self.events.range(self.first_after(revision)..).take(max).cloned().collect()
+    }
+
+    /// Whether an event after `revision` has been forgotten.
+    pub(crate) fn has_lost(&self, revision: u64) -> bool {
+        revision < self.last_forgotten
+    }
+
+    /// How many events there are after `revision`.
+    pub(crate) fn count_after(&self, revision: u64) -> usize {
+        self.events.len() - self.first_after(revision)
+    }
+
+    fn first_after(&self, revision: u64) -> usize {
+        self.events.partition_point(|event| event.revision <= revision)
+    }
+}
+
+/// What a collection leaves to its watches when it is closed, which read it to the end. It is there as long as one of them is.
+pub(crate) type Legacy = Arc<Mutex<Option<Arc<Log>>>>;
+
+/// Objects as they are, and as they are to be under another version of their resource or with other fields.
+#[derive(Debug, Default)]
+pub(crate) struct Recoding {
+    from: Objects,
+    to: Objects,
+}
+
+impl Recoding {
+    /// Follows what has changed since it was last called; the first time that is everything.
+    pub(crate) fn follow(&mut self, resource: &Resource, now: &Objects) {
+        for key in self.from.keys().filter(|key| !now.contains_key(*key)) {
+            self.to.remove(key);
+        }
+        for (key, object) in now {
+            if self.from.get(key).is_some_and(|known| Arc::ptr_eq(known, object)) {
+                continue;
+            }
+            let (mut value, revision) = (object.value(), object.revision);
+            value["apiVersion"] = resource.api_version().into();
+            let encoded = StoredObject::encode(resource, key.clone(), &value, revision, Change::Modified);
+            self.to.insert(key.clone(), Arc::new(encoded));
+        }
+        self.from = now.clone();
+    }
+
+    /// Whether it has followed all that these have become.
+    pub(crate) fn is_of(&self, now: &Objects) -> bool {
+        self.from.ptr_eq(now)
+    }
+
+    pub(crate) fn into_objects(self) -> Objects {
+        self.to
+    }
+}
+
 /// One resource's objects and events.
 #[derive(Debug, Clone)]
 pub(crate) struct Collection {
     /// Tells it from those that had or will have its name.
     pub(crate) id: u64,
     objects: Objects,
-    /// Events in order of their revisions; all are newer than `horizon`.
-    events: VecDeque<Arc<Event>>,
+    /// All its events are newer than `horizon`.
+    log: Log,
     /// The sizes of all events together.
     bytes: usize,
     /// States right after some of the events, oldest first.
@@ -57,10 +126,9 @@ pub(crate) struct Collection {
     since_checkpoint: usize,
     /// The oldest revision that can be listed exactly or watched from.
     horizon: u64,
-    /// The revision of the last event that was forgotten: a watch that has seen it has missed nothing.
-    last_forgotten: u64,
     /// Woken by each event, and when watches must look up for another reason.
     changed: Arc<Notify>,
+    legacy: Legacy,
 }
 
 impl Collection {
@@ -69,13 +137,13 @@ impl Collection {
         Self {
             id,
             objects: Objects::new(),
-            events: VecDeque::new(),
+            log: Log::default(),
             bytes: 0,
             checkpoints: VecDeque::new(),
             since_checkpoint: 0,
             horizon,
-            last_forgotten: 0,
-            changed: Arc::new(Notify::new()),
+            changed: Arc::default(),
+            legacy: Legacy::default(),
         }
     }
 
@@ -91,6 +159,25 @@ impl Collection {
         &self.changed
     }
 
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
+    }
+
+    pub(crate) fn legacy(&self) -> &Legacy {
+        &self.legacy
+    }
+
+    /// Ends it: its watches read what is left, and end too.
+    pub(crate) fn close(self) {
+        *self.legacy.lock() = Some(Arc::new(self.log));
+        self.changed.notify_waiters();
+    }
+
+    /// Lets go of all watches, which are told elsewhere that they have ended.
+    pub(crate) fn part_from_watches(&mut self) {
+        (self.changed, self.legacy) = (Arc::default(), Legacy::default());
+    }
+
     /// Applies one write and remembers it.
     pub(crate) fn record(&mut self, key: &Key, event: Event, limits: HistoryLimits) -> Arc<Event> {
         let event = Arc::new(event);
@@ -99,7 +186,7 @@ impl Collection {
             None => self.objects.remove(key),
         };
         self.bytes += event.size();
-        self.events.push_back(event.clone());
+        self.log.events.push_back(event.clone());
         self.since_checkpoint += 1;
         if self.since_checkpoint >= CHECKPOINT {
             self.since_checkpoint = 0;
@@ -108,22 +195,6 @@ impl Collection {
         self.trim(limits, event.at);
         self.changed.notify_waiters();
         event
-    }
-
-    /// Up to `max` events after `revision`, in order.
-    pub(crate) fn unseen(&self, revision: u64, max: usize) -> Vec<Arc<Event>> {
-        let first = self.events.partition_point(|event| event.revision <= revision);
-        self.events.range(first..).take(max).cloned().collect()
-    }
-
-    /// Whether an event after `revision` has been forgotten.
-    pub(crate) fn has_lost(&self, revision: u64) -> bool {
-        revision < self.last_forgotten
-    }
-
-    /// How many events there are after `revision`.
-    pub(crate) fn count_after(&self, revision: u64) -> usize {
-        self.events.len() - self.events.partition_point(|event| event.revision <= revision)
     }
 
     /// The objects as they were right after `revision`.
@@ -136,7 +207,7 @@ impl Collection {
             Some((checkpoint, objects)) => (*checkpoint, objects.clone()),
             None => (u64::MAX, self.objects.clone()),
         };
-        let undone = self.events.iter().rev().skip_while(|event| event.revision > from);
+        let undone = self.log.events.iter().rev().skip_while(|event| event.revision > from);
         for event in undone.take_while(|event| event.revision > revision) {
             let Some(key) = event.after.as_ref().or(event.before.as_ref()).map(|object| &object.key) else { continue };
             match &event.before {
@@ -150,9 +221,9 @@ impl Collection {
     /// Forgets everything up to and including `revision`.
     pub(crate) fn compact(&mut self, revision: u64) {
         self.horizon = self.horizon.max(revision);
-        while let Some(event) = self.events.pop_front_if(|event| event.revision <= self.horizon) {
+        while let Some(event) = self.log.events.pop_front_if(|event| event.revision <= self.horizon) {
             self.bytes -= event.size();
-            self.last_forgotten = event.revision;
+            self.log.last_forgotten = event.revision;
         }
         while self.checkpoints.front().is_some_and(|(checkpoint, _)| *checkpoint < self.horizon) {
             self.checkpoints.pop_front();
@@ -161,24 +232,24 @@ impl Collection {
 
     /// Forgets what exceeds the limits.
     pub(crate) fn trim(&mut self, limits: HistoryLimits, now: Instant) {
-        let too_many = self.events.len().saturating_sub(limits.max_events);
+        let too_many = self.log.events.len().saturating_sub(limits.max_events);
         let too_old = limits
             .max_age
-            .map_or(0, |age| self.events.partition_point(|event| now.saturating_duration_since(event.at) > age));
+            .map_or(0, |age| self.log.events.partition_point(|event| now.saturating_duration_since(event.at) > age));
         let dropped = too_many.max(too_old).max(self.too_large(limits.max_bytes));
         if dropped == 0 {
             return;
         }
         // The next event kept can still be watched from the revision just before it.
-        let last_dropped = self.events[dropped - 1].revision;
-        let horizon = self.events.get(dropped).map_or(last_dropped, |kept| kept.revision - 1);
+        let last_dropped = self.log.events[dropped - 1].revision;
+        let horizon = self.log.events.get(dropped).map_or(last_dropped, |kept| kept.revision - 1);
         self.compact(horizon);
     }
 
     /// How many events must go for the rest to fit; the newest one never must.
     fn too_large(&self, max_bytes: usize) -> usize {
         let (mut bytes, mut dropped) = (self.bytes, 0);
-        for event in self.events.iter().take(self.events.len().saturating_sub(1)) {
+        for event in self.log.events.iter().take(self.log.events.len().saturating_sub(1)) {
             if bytes <= max_bytes {
                 break;
             }
@@ -188,19 +259,8 @@ impl Collection {
         dropped
     }
 
-    /// Forgets all history, and encodes every object anew if it is to be one of this version and these fields. Returns the collection
-    /// as it was.
-    pub(crate) fn reopen(&mut self, id: u64, anew: Option<&Resource>, revision: u64) -> Self {
-        let encode = |resource: &Resource, (key, object): (&Key, &Arc<StoredObject>)| {
-            let (mut value, revision) = (object.value(), object.revision);
-            value["apiVersion"] = resource.api_version().into();
-            let encoded = StoredObject::encode(resource, key.clone(), &value, revision, Change::Modified);
-            (key.clone(), Arc::new(encoded))
-        };
-        let objects = match anew {
-            Some(resource) => self.objects.iter().map(|object| encode(resource, object)).collect(),
-            None => self.objects.clone(),
-        };
+    /// Forgets all history, and goes on with these objects. Returns the collection as it was.
+    pub(crate) fn reopen(&mut self, id: u64, objects: Objects, revision: u64) -> Self {
         let closed = std::mem::replace(self, Self::new(id, revision));
         self.objects = objects;
         closed

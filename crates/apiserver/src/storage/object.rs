@@ -84,6 +84,8 @@ pub(crate) struct StoredObject {
     uid: Box<str>,
     /// Whether it is to be deleted.
     marked: bool,
+    /// Whether it was given time until then.
+    in_grace: bool,
     /// The uids of its owners.
     owners: Box<[Box<str>]>,
     /// Labels in order of their keys.
@@ -142,6 +144,7 @@ impl StoredObject {
             revision,
             uid: metadata_members.get("uid").and_then(Value::as_str).unwrap_or_default().into(),
             marked: metadata_members.contains_key("deletionTimestamp"),
+            in_grace: metadata_members.get("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0) != 0,
             owners: owners_of(metadata_members),
             labels: labels_of(metadata_members),
             fields: resource.rules.fields.iter().map(|field| field.read(object)).collect(),
@@ -184,6 +187,11 @@ impl StoredObject {
     /// Whether it is to be deleted.
     pub(crate) fn is_marked(&self) -> bool {
         self.marked
+    }
+
+    /// Whether it is only there for its finalizers.
+    pub(crate) fn is_going(&self) -> bool {
+        self.marked && !self.in_grace
     }
 
     /// The uids of its owners.

@@ -2,7 +2,7 @@
 
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::api::selector::namespace_end;
 use crate::api::status::Status;
 use crate::kinds::{Catalog, Resource};
-use crate::storage::collection::{Collection, HistoryLimits, between};
+use crate::storage::collection::{Collection, HistoryLimits, Objects, Recoding, between};
 use crate::storage::event::Event;
 use crate::storage::object::{Change, Key, StoredObject};
 use crate::storage::owners::{Owners, Place};
@@ -42,8 +42,8 @@ pub(crate) struct State {
     collections: BTreeMap<String, Collection>,
     /// How many collections there have been.
     opened: u64,
-    /// The last collection of each resource that was closed: its watches still read it to the end.
-    closed: BTreeMap<String, Collection>,
+    /// The resources of which a collection was closed.
+    closed: BTreeSet<String>,
     pub(crate) limits: HistoryLimits,
     /// Who owns whom, if the server looks after it.
     pub(crate) owners: Option<Owners>,
@@ -51,7 +51,7 @@ pub(crate) struct State {
 
 impl Storage {
     pub(crate) fn new(base: u64, catalog: Catalog, limits: HistoryLimits) -> Self {
-        let (collections, closed) = (BTreeMap::new(), BTreeMap::new());
+        let (collections, closed) = (BTreeMap::new(), BTreeSet::new());
         let state = State {
             revision: base,
             base,
@@ -128,6 +128,7 @@ impl Storage {
 
     /// Puts an older or newer state in place of the current one, and cuts every open watch.
     pub(crate) fn replace(&self, mut with: State) {
+        with.collections.values_mut().for_each(Collection::part_from_watches);
         let mut state = self.state.lock();
         with.connection_epoch = state.connection_epoch + 1;
         let old = std::mem::replace(&mut *state, with);
@@ -141,7 +142,7 @@ impl State {
     pub(crate) fn collection(&mut self, resource: &Resource) -> &mut Collection {
         if !self.collections.contains_key(&resource.storage) {
             // What was there under this name before is another collection: its versions mean nothing here.
-            let horizon = if self.closed.contains_key(&resource.storage) { self.revision } else { self.base };
+            let horizon = if self.closed.contains(&resource.storage) { self.revision } else { self.base };
             self.opened += 1;
             self.collections.insert(resource.storage.clone(), Collection::new(self.opened, horizon));
         }
@@ -156,11 +157,9 @@ impl State {
         collection
     }
 
-    /// The collection that a watch began in, and whether it is still open.
-    pub(crate) fn collection_of_watch(&self, resource: &Resource, id: u64) -> Option<(&Collection, bool)> {
-        let began_in = |collection: &&Collection| collection.id == id;
-        let open = self.collections.get(&resource.storage).filter(began_in).map(|collection| (collection, true));
-        open.or_else(|| self.closed.get(&resource.storage).filter(began_in).map(|collection| (collection, false)))
+    /// The collection that a watch began in, if it is still open.
+    pub(crate) fn collection_of_watch(&self, resource: &Resource, id: u64) -> Option<&Collection> {
+        self.collections.get(&resource.storage).filter(|collection| collection.id == id)
     }
 
     /// The object at `key`, if there is one.
@@ -194,47 +193,119 @@ impl State {
         self.collections.get(&resource.storage).into_iter().flat_map(|collection| collection.objects().keys())
     }
 
-    /// The keys of a resource in a namespace.
-    pub(crate) fn keys_in(&self, resource: &Resource, namespace: &str) -> Vec<Key> {
-        self.keys_from(resource, namespace).cloned().collect()
-    }
-
     /// Whether a resource has an object in a namespace.
     pub(crate) fn has_key_in(&self, resource: &Resource, namespace: &str) -> bool {
-        self.keys_from(resource, namespace).next().is_some()
+        self.keys_after(resource, namespace, None).next().is_some()
     }
 
-    fn keys_from(&self, resource: &Resource, namespace: &str) -> impl Iterator<Item = &Key> + use<'_> {
-        let (first, end) = (format!("{namespace}/"), namespace_end(namespace));
+    /// The keys of a resource in a namespace; only those that follow a key, if one is given.
+    pub(crate) fn keys_after(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        last: Option<&Key>,
+    ) -> impl Iterator<Item = &Key> + use<'_> {
+        let (start, end) = (format!("{namespace}/"), namespace_end(namespace));
+        let first = last.map_or(Bound::Included(start.as_str()), |last| Bound::Excluded(last.as_str()));
         let objects = self.collections.get(&resource.storage).map(Collection::objects);
-        let keys = objects.map(|objects| between(objects, Bound::Included(&first), Some(&end)));
+        let keys = objects.map(|objects| between(objects, first, Some(&end)));
         keys.into_iter().flatten().map(|(key, _)| key)
     }
 
-    /// Opens the collection of a resource anew after its rules have changed: objects stay, watches end, and everything
-    /// older has expired.
-    pub(crate) fn reopen(&mut self, before: &Resource, resource: &Resource) {
+    /// Opens the collection of a resource anew after its rules have changed, with its objects as they are by these rules: watches end,
+    /// and everything older has expired.
+    pub(crate) fn reopen(&mut self, resource: &Resource, objects: Objects) {
         let revision = self.revision;
-        let same = before.version == resource.version && before.rules.fields == resource.rules.fields;
         if let Some(collection) = self.collections.get_mut(&resource.storage) {
             self.opened += 1;
-            // Nothing else is written into an object, or read out of it beforehand.
-            let anew = (!same).then_some(resource);
-            let closed = collection.reopen(self.opened, anew, revision);
-            closed.wake();
-            self.closed.insert(resource.storage.clone(), closed);
+            collection.reopen(self.opened, objects, revision).close();
+            self.closed.insert(resource.storage.clone());
         }
     }
 
     /// Removes the collection of a resource that is no longer served; its watches end.
     pub(crate) fn drop_collection(&mut self, resource: &Resource) {
-        if let Some(closed) = self.collections.remove(&resource.storage) {
-            closed.wake();
-            self.closed.insert(resource.storage.clone(), closed);
+        if let Some(collection) = self.collections.remove(&resource.storage) {
+            collection.close();
+            self.closed.insert(resource.storage.clone());
         }
     }
 
     fn wake_all(&self) {
         self.collections.values().for_each(Collection::wake);
+    }
+}
+
+/// How often objects are followed that change while they are encoded anew, before those who change them have to wait.
+const ROUNDS: usize = 4;
+
+/// The objects of a resource as they are to be when its rules have changed. Others are let in meanwhile; what they wrote is among them.
+pub(crate) fn recoded(state: &mut Locked<'_>, before: &Resource, resource: &Resource) -> Objects {
+    let mut objects = state.collection(resource).objects().clone();
+    // Nothing else is written into an object, or read out of it beforehand.
+    if before.version == resource.version && before.rules.fields == resource.rules.fields {
+        return objects;
+    }
+    let mut recoding = Recoding::default();
+    for _ in 0..ROUNDS {
+        Locked::unlocked(state, || recoding.follow(resource, &objects));
+        objects = state.collection(resource).objects().clone();
+        if recoding.is_of(&objects) {
+            return recoding.into_objects();
+        }
+    }
+    recoding.follow(resource, &objects);
+    recoding.into_objects()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::sync::Weak;
+
+    const PLENTY: HistoryLimits = HistoryLimits { max_events: 10_000, max_bytes: usize::MAX, max_age: None };
+
+    /// A storage with one object, and whether that is still kept.
+    fn with_one() -> (Storage, Arc<Resource>, Weak<StoredObject>) {
+        let catalog = Catalog::built_in();
+        let resource = catalog.named("configmaps").unwrap().clone();
+        let storage = Storage::new(100, catalog, PLENTY);
+        let (object, key) = (json!({"metadata": {"name": "a"}}), Key::new(Some("default"), "a"));
+        let event = storage.commit(&mut storage.lock(), &resource, &key, Some(&object));
+        let kept = Arc::downgrade(event.after.as_ref().unwrap());
+        (storage, resource, kept)
+    }
+
+    #[test]
+    fn a_closed_collection_is_kept_as_long_as_somebody_reads_it() {
+        let (storage, resource, kept) = with_one();
+        let mut state = storage.lock();
+        let legacy = state.collection(&resource).legacy().clone();
+        state.drop_collection(&resource);
+        let log = legacy.lock().clone().unwrap();
+        assert_eq!((log.unseen(100, 9).len(), log.count_after(101)), (1, 0));
+        assert!(kept.upgrade().is_some());
+        drop((log, legacy));
+        assert!(kept.upgrade().is_none());
+        assert_eq!(state.collection(&resource).horizon(), 101, "what was before is known no more");
+    }
+
+    #[test]
+    fn a_closed_collection_that_nobody_reads_is_gone_at_once() {
+        let (storage, resource, kept) = with_one();
+        storage.lock().drop_collection(&resource);
+        assert!(kept.upgrade().is_none());
+    }
+
+    #[test]
+    fn a_state_that_is_put_back_leaves_what_the_current_one_has_closed() {
+        let (storage, resource, _) = with_one();
+        let saved = storage.lock().clone();
+        storage.lock().drop_collection(&resource);
+        storage.replace(saved.clone());
+        let mut state = storage.lock();
+        assert_eq!(state.collection(&resource).objects().len(), 1);
+        assert!(state.collection(&resource).legacy().lock().is_none());
     }
 }

@@ -4,6 +4,7 @@ use crate::support::*;
 use kube_embedded_apiserver::{Admission, ApiServer, Status, Verb};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
@@ -257,4 +258,53 @@ async fn who_is_always_overtaken_is_told_when_the_time_is_over() {
     let mut whole = config_map("a");
     whole["data"]["k"] = "slow".into();
     assert_eq!(put(&server, &format!("{CONFIG_MAPS}/a?timeout=100ms"), &whole).await.code, 504);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_not_go_with_its_namespace_is_asked_about_again_until_it_may() {
+    let (stays, asked) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
+    let (kept, counted) = (stays.clone(), asked.clone());
+    let server = server_with(move |_, write| {
+        let is_kept = write.verb == Verb::Delete && write.name.starts_with("keep");
+        if is_kept && kept.load(Ordering::Relaxed) {
+            counted.fetch_add(1, Ordering::Relaxed);
+            return refused();
+        }
+        Ok(())
+    });
+    // More than a piece of them come before what may go.
+    for name in (0..150).map(|index| format!("keep{index}")).chain(["loose".to_owned()]) {
+        server.create("configmaps", Some("web"), config_map(&name)).unwrap();
+    }
+    let path = "/api/v1/namespaces/web";
+    delete(&server, path).await;
+    // However often it is asked for, it is done no more often.
+    for _ in 0..10 {
+        merge(&server, path, &json!({"metadata": {"labels": {"a": "b"}}})).await;
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(server.list("configmaps").unwrap().1.len(), 150);
+    let before = asked.load(Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let more = asked.load(Ordering::Relaxed) - before;
+    assert!((150..=150 * 11).contains(&more), "asked {more} times in ten seconds");
+    stays.store(false, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(get(&server, path).await.code, 404);
+}
+
+#[test]
+fn without_a_runtime_what_may_not_go_stays_and_nobody_waits_for_it() {
+    let server =
+        server_with(|_, write| if write.verb == Verb::Delete && write.name == "keep" { refused() } else { Ok(()) });
+    server.create("configmaps", Some("web"), config_map("keep")).unwrap();
+    in_time({
+        let server = server.clone();
+        move || server.delete("namespaces", None, "web").unwrap()
+    });
+    assert_eq!(server.get("namespaces", None, "web").unwrap()["status"]["phase"], "Terminating");
+}
+
+fn refused() -> Result<(), Status> {
+    Err(Status::failure(403, "Forbidden", "not yet"))
 }

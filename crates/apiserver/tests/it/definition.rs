@@ -229,3 +229,92 @@ async fn names_that_change_are_accepted_anew() {
     assert_eq!(get(&server, &path).await.json()["status"]["acceptedNames"]["shortNames"], json!(["gdg"]));
     assert_eq!(get(&server, "/apis/shop.example.com/v1").await.json()["resources"][0]["shortNames"], json!(["gdg"]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_was_on_its_way_when_a_state_was_kept_gets_there_when_it_is_restored() {
+    let server = server();
+    let path = format!("{DEFINITIONS}/gadgets.shop.example.com");
+    post(&server, DEFINITIONS, &definition()).await;
+    let coming = server.save();
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(post(&server, GADGETS, &gadget("g", "red")).await.code, 201);
+    delete(&server, &path).await;
+    let going = server.save();
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(get(&server, &path).await.code, 404);
+    server.restore(&coming);
+    assert_eq!(get(&server, GADGETS).await.code, 404);
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(post(&server, GADGETS, &gadget("h", "red")).await.code, 201);
+    server.restore(&going);
+    assert_eq!(get(&server, GADGETS).await.names(), ["g"]);
+    tokio::time::sleep(SECOND).await;
+    assert_eq!((get(&server, &path).await.code, get(&server, GADGETS).await.code), (404, 404));
+}
+
+/// The definition with two versions, of which this is the stored one.
+fn stored_as(storage: &str) -> Value {
+    let mut two = definition();
+    let version =
+        |name: &str| json!({"name": name, "served": true, "storage": name == storage, "schema": open_schema()});
+    two["spec"]["versions"] = json!([version("v1"), version("v2")]);
+    two
+}
+
+#[test]
+fn others_are_let_in_while_objects_are_stored_as_another_version() {
+    const MANY: usize = 5_000;
+    let server = server();
+    server.create("customresourcedefinitions", None, stored_as("v1")).unwrap();
+    // Of whichever version is stored.
+    let gadget = |name: &str, colour: &str| json!({"metadata": {"name": name}, "spec": {"colour": colour}});
+    for index in 0..MANY {
+        server.create("gadgets", Some("default"), gadget(&format!("g{index:04}"), "red")).unwrap();
+    }
+    let changed = server.clone();
+    let changing =
+        std::thread::spawn(move || changed.update("customresourcedefinitions", None, stored_as("v2")).unwrap());
+    let generation = || {
+        let found = server.get("customresourcedefinitions", None, "gadgets.shop.example.com").unwrap();
+        found["metadata"]["generation"].as_i64().unwrap()
+    };
+    while generation() == 1 {
+        std::thread::yield_now();
+    }
+    // Whoever writes meanwhile is not forgotten; it may have to be written again if the definition has just become another.
+    let mut halfway = 0;
+    while !changing.is_finished() {
+        let name = format!("g{:04}", halfway % MANY);
+        while server.delete("gadgets", Some("default"), &name).is_err() {}
+        while server.create("gadgets", Some("default"), gadget(&name, "blue")).is_err() {}
+        halfway += 1;
+    }
+    changing.join().unwrap();
+    assert!(halfway > 1, "nobody was let in");
+    server.delete("gadgets", Some("default"), "g4999").unwrap();
+    let (_, gadgets) = server.list("gadgets").unwrap();
+    assert_eq!(gadgets.len(), MANY - 1);
+    assert!(gadgets.iter().all(|gadget| gadget["apiVersion"] == "shop.example.com/v2"));
+    let blue = gadgets.iter().filter(|gadget| gadget["spec"]["colour"] == "blue").count();
+    assert_eq!(blue, halfway.min(MANY - 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_definitions_than_are_kept_ready_are_all_established() {
+    let server = server();
+    let named = |index: usize| {
+        let mut named = definition();
+        named["metadata"]["name"] = json!(format!("gadgets.shop{index}.example.com"));
+        named["spec"]["group"] = json!(format!("shop{index}.example.com"));
+        named
+    };
+    for index in 0..100 {
+        assert_eq!(post(&server, &format!("{DEFINITIONS}?dryRun=All"), &named(index)).await.code, 201);
+        assert_eq!(post(&server, DEFINITIONS, &named(index)).await.code, 201);
+    }
+    tokio::time::sleep(SECOND).await;
+    for index in 0..100 {
+        let path = GADGETS.replace("shop.example.com", &format!("shop{index}.example.com"));
+        assert_eq!(get(&server, &path).await.code, 200, "{index}");
+    }
+}

@@ -178,3 +178,40 @@ fn others_are_let_in_while_a_large_namespace_is_emptied() {
     assert!(halfway > 0, "nobody saw anything of it");
     assert_eq!(server.get("namespaces", None, "web").unwrap_err().code, 404);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_was_going_when_a_state_was_kept_goes_when_it_is_restored() {
+    let server = server();
+    server.create("configmaps", Some("web"), config_map("a")).unwrap();
+    delete(&server, &format!("{NAMESPACES}/web")).await;
+    let saved = server.save();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    server.restore(&saved);
+    assert_eq!(get(&server, &format!("{NAMESPACES}/web")).await.json()["status"]["phase"], "Terminating");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(get(&server, &format!("{NAMESPACES}/web")).await.code, 404);
+    // Without a runtime nobody can wait.
+    std::thread::spawn(move || {
+        server.restore(&saved);
+        assert_eq!(server.get("namespaces", None, "web").unwrap_err().code, 404);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn many_objects_that_are_held_do_not_keep_a_namespace_busy() {
+    const MANY: usize = 20_000;
+    let server = server();
+    for index in 0..MANY {
+        let mut held = config_map(&format!("m{index:05}"));
+        held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+        server.create("configmaps", Some("web"), held).unwrap();
+    }
+    let started = std::time::SystemTime::now();
+    server.delete("namespaces", None, "web").unwrap();
+    let took = started.elapsed().unwrap();
+    assert!(took < Duration::from_secs(20), "a walk for each piece took {took:?}");
+    let (_, left) = server.list("configmaps").unwrap();
+    assert!(left.len() == MANY && left.iter().all(|object| !object["metadata"]["deletionTimestamp"].is_null()));
+}

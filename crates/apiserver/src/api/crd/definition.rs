@@ -9,10 +9,13 @@ use super::check::check;
 use super::schema::{Columns, Definition, Schema};
 use super::status_of;
 use crate::api::status::Status;
+use crate::api::write::WriteOptions;
 use crate::host::hub::Hub;
 use crate::kinds::{Conversion, Field, Resource, Scale, View, is_built_in, storage_id};
+use crate::storage::state::Locked;
 
-/// How many definitions are kept ready. They wait for the moment from a write to what follows from it.
+/// How many definitions are kept ready. They wait for the moment from a write to what follows from it; what is forgotten meanwhile is
+/// made again.
 const READY: usize = 32;
 
 /// Resources that were made of definitions before the state was held: that can take long. Each is kept with what was specified.
@@ -37,7 +40,12 @@ impl Compiled {
 }
 
 /// Fills in what a definition may leave out and checks it; `before` is what it was, if it was already there.
-pub(crate) fn prepare(hub: &Hub, object: &mut Value, before: Option<&Value>) -> Result<(), Status> {
+pub(crate) fn prepare(
+    hub: &Hub,
+    object: &mut Value,
+    before: Option<&Value>,
+    options: &WriteOptions,
+) -> Result<(), Status> {
     fill(object);
     let changed = before.is_none_or(|before| before["spec"] != object["spec"]);
     store_version(object, changed);
@@ -46,7 +54,7 @@ pub(crate) fn prepare(hub: &Hub, object: &mut Value, before: Option<&Value>) -> 
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         return Err(Status::invalid("apiextensions.k8s.io", "CustomResourceDefinition", name, causes));
     }
-    if changed {
+    if changed && !options.dry_run {
         hub.compiled.put(&object["spec"]);
     }
     Ok(())
@@ -84,9 +92,12 @@ fn store_version(object: &mut Value, changed: bool) {
 
 /// The versions of the resource a definition means, with the names that it got: the stored one first, be it served or not, then
 /// all others that are served.
-pub(super) fn resources_of(hub: &Hub, object: &Value) -> Vec<Resource> {
+///
+/// If they have to be made first, others are let in meanwhile: the definition may be another one then.
+pub(super) fn resources_of(hub: &Hub, state: &mut Locked<'_>, object: &Value) -> Vec<Resource> {
     let spec = &object["spec"];
-    let mut resources = hub.compiled.take(spec).unwrap_or_else(|| compile(spec));
+    let ready = hub.compiled.take(spec);
+    let mut resources = ready.unwrap_or_else(|| Locked::unlocked(state, || compile(spec)));
     let names = &object["status"]["acceptedNames"];
     for resource in &mut resources {
         name(resource, names);
@@ -196,4 +207,28 @@ pub(crate) fn definition_of(resource: &Resource) -> Value {
             "versions": [version],
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ApiServer;
+
+    #[test]
+    fn only_what_may_be_stored_is_kept_ready() {
+        let hub = ApiServer::new().hub;
+        let definition = definition_of(&Resource::custom("shop.example.com", "v1", "gadgets", "Gadget"));
+        for (dry_run, ready) in [(true, 0), (false, 1)] {
+            let options = WriteOptions { dry_run, ..WriteOptions::host() };
+            prepare(&hub, &mut definition.clone(), None, &options).unwrap();
+            assert_eq!(hub.compiled.0.lock().len(), ready);
+        }
+    }
+
+    #[test]
+    fn what_is_not_ready_is_made_again() {
+        let hub = ApiServer::new().hub;
+        let definition = definition_of(&Resource::custom("shop.example.com", "v1", "gadgets", "Gadget"));
+        assert_eq!(resources_of(&hub, &mut hub.storage.lock(), &definition).len(), 1);
+    }
 }

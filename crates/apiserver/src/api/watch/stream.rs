@@ -16,7 +16,7 @@ use crate::api::status::Status;
 use crate::host::hub::Hub;
 use crate::host::pace::Paced;
 use crate::kinds::Resource;
-use crate::storage::collection::{Objects, between};
+use crate::storage::collection::{Collection, Legacy, Objects, between};
 use crate::storage::object::{Change, Form, Key};
 
 /// How much of the initial events is made at a time.
@@ -49,6 +49,8 @@ pub(super) struct WatchStream {
     /// The collection it began in.
     collection: u64,
     changed: Arc<Notify>,
+    /// What is left to read when that is closed.
+    legacy: Legacy,
 }
 
 struct Initial {
@@ -100,7 +102,7 @@ impl WatchStream {
                 (revision, Some(Initial { objects, after: None, marked, paced }))
             }
         };
-        let (changed, id) = (collection.changed().clone(), collection.id);
+        let (changed, legacy, id) = (collection.changed().clone(), collection.legacy().clone(), collection.id);
         drop(state);
         hub.open_watches.fetch_add(1, Ordering::Relaxed);
         let mut stream = Self {
@@ -118,6 +120,7 @@ impl WatchStream {
             connection_epoch,
             collection: id,
             changed,
+            legacy,
         };
         // Without a cache nobody knows how far the server has got.
         if options.bookmarks && !resource.rules.uncached {
@@ -220,16 +223,19 @@ impl WatchStream {
         if state.connection_epoch != self.connection_epoch {
             return Look::Broken;
         }
-        let Some((collection, is_open)) = state.collection_of_watch(&self.resource, self.collection) else {
+        let open = state.collection_of_watch(&self.resource, self.collection);
+        let left = if open.is_none() { self.legacy.lock().clone() } else { None };
+        let Some(log) = open.map(Collection::log).or(left.as_deref()) else {
             return Look::Ended;
         };
+        let is_open = open.is_some();
         let lag = self.hub.settings.max_watch_lag;
-        let too_slow = lag.is_some_and(|lag| collection.count_after(self.position.max(self.opened_at)) > lag);
-        if too_slow || collection.has_lost(self.position) {
+        let too_slow = lag.is_some_and(|lag| log.count_after(self.position.max(self.opened_at)) > lag);
+        if too_slow || log.has_lost(self.position) {
             self.hub.faults.record_server("slow_watch");
             return Look::Ended;
         }
-        let events = collection.unseen(self.position, BATCH);
+        let events = log.unseen(self.position, BATCH);
         drop(state);
         let Some(last) = events.last() else {
             return if is_open { Look::Quiet { revision } } else { Look::Ended };

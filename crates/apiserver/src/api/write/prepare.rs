@@ -84,7 +84,7 @@ impl<'a> Write<'a> {
             lay_over(&mut object["status"], status);
         }
         if resource.id == crd::DEFINITIONS {
-            crd::prepare(hub, object, None)?;
+            crd::prepare(hub, object, None, options)?;
         }
         self.fill(object);
         let mut causes = wrong_marks(object);
@@ -135,7 +135,7 @@ impl<'a> Write<'a> {
             members.insert("status".into(), status);
         }
         if resource.id == crd::DEFINITIONS {
-            crd::prepare(hub, &mut after, Some(before))?;
+            crd::prepare(hub, &mut after, Some(before), options)?;
         }
         let mut causes = wrong_marks(&after);
         if resource.rules.custom {

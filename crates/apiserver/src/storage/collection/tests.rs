@@ -44,11 +44,11 @@ fn what_was_compacted_is_forgotten_and_the_rest_is_not() {
     }
     collection.compact(105);
     assert_eq!(collection.at(104).unwrap_err(), Forgotten { oldest: 105 });
-    assert!(collection.has_lost(104));
-    assert!(!collection.has_lost(105));
-    let revisions: Vec<_> = collection.unseen(105, 3).iter().map(|event| event.revision).collect();
+    assert!(collection.log().has_lost(104));
+    assert!(!collection.log().has_lost(105));
+    let revisions: Vec<_> = collection.log().unseen(105, 3).iter().map(|event| event.revision).collect();
     assert_eq!(revisions, [106, 107, 108]);
-    assert_eq!(collection.count_after(108), 2);
+    assert_eq!(collection.log().count_after(108), 2);
 }
 
 #[test]
@@ -59,30 +59,34 @@ fn a_full_history_drops_its_oldest_events() {
         write(&mut collection, revision, "a", true, limits);
     }
     assert_eq!(collection.horizon(), 105);
-    assert_eq!(collection.unseen(105, 10).len(), 3);
+    assert_eq!(collection.log().unseen(105, 10).len(), 3);
 }
 
 #[test]
 fn a_history_of_many_bytes_drops_its_oldest_events() {
     let mut collection = Collection::new(1, 100);
     write(&mut collection, 101, "a", true, PLENTY);
-    let size = collection.unseen(100, 1)[0].size();
+    let size = collection.log().unseen(100, 1)[0].size();
     let limits = HistoryLimits { max_bytes: 3 * size, ..PLENTY };
     for revision in [102, 104, 106, 108, 110] {
         write(&mut collection, revision, "a", true, limits);
     }
-    assert_eq!((collection.horizon(), collection.unseen(105, 10).len()), (105, 3));
+    assert_eq!((collection.horizon(), collection.log().unseen(105, 10).len()), (105, 3));
     assert!(collection.at(104).is_err() && collection.at(105).is_ok());
     // A delete is as large as what it shows, and makes room for nothing.
     write(&mut collection, 112, "a", false, limits);
-    assert_eq!((collection.horizon(), collection.unseen(107, 10).len()), (107, 3));
+    assert_eq!((collection.horizon(), collection.log().unseen(107, 10).len()), (107, 3));
     // Watches still hear of what alone exceeds the limit.
     write(&mut collection, 114, "b", true, HistoryLimits { max_bytes: 1, ..PLENTY });
-    assert_eq!((collection.horizon(), collection.unseen(113, 10).len()), (113, 1));
+    assert_eq!((collection.horizon(), collection.log().unseen(113, 10).len()), (113, 1));
     collection.compact(114);
     write(&mut collection, 116, "b", true, limits);
     write(&mut collection, 118, "b", true, limits);
-    assert_eq!((collection.horizon(), collection.unseen(114, 10).len()), (114, 2), "what was compacted takes no room");
+    assert_eq!(
+        (collection.horizon(), collection.log().unseen(114, 10).len()),
+        (114, 2),
+        "what was compacted takes no room"
+    );
 }
 
 #[tokio::test(start_paused = true)]
