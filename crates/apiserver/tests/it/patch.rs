@@ -178,9 +178,20 @@ async fn some_kinds_are_created_by_an_update_and_need_its_version() {
     assert_eq!(put(&server, path, &created.json()).await.code, 200);
 }
 
-/// As long as something may take that is no more than a walk or two through an object, on a machine that is busy with other
-/// things. A walk for each operation takes minutes.
-const BRIEF: std::time::Duration = std::time::Duration::from_secs(30);
+/// As long as something may take that is no more than a walk or two through an object.
+const BRIEF: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// Whether one of a few attempts is brief: on a machine that is busy with other things, some of them may not be.
+async fn is_brief(attempt: impl AsyncFn(usize)) -> bool {
+    for number in 0..10 {
+        let started = tokio::time::Instant::now();
+        attempt(number).await;
+        if started.elapsed() < BRIEF {
+            return true;
+        }
+    }
+    false
+}
 
 #[tokio::test]
 async fn thousands_of_moves_of_something_large_take_no_longer_than_of_something_small() {
@@ -199,12 +210,13 @@ async fn thousands_of_moves_of_something_large_take_no_longer_than_of_something_
             .flat_map(|_| [("/spec/large", far.as_str()), (far.as_str(), "/spec/large")])
             .map(|(from, path)| json!({"op": "move", "from": from, "path": path}))
             .collect();
-        let started = tokio::time::Instant::now();
+        let moves = Value::from(moves).to_string();
         let path = format!("/apis/demo.example.com/v1/namespaces/default/widgets/{name}");
-        let patched =
-            send_as(&server, "PATCH", &path, "application/json-patch+json", &Value::from(moves).to_string()).await;
-        assert_eq!(patched.code, 200, "{}", patched.text);
-        assert!(started.elapsed() < BRIEF, "{:?}", started.elapsed());
+        let patch = async |_| {
+            let patched = send_as(&server, "PATCH", &path, "application/json-patch+json", &moves).await;
+            assert_eq!(patched.code, 200, "{}", patched.text);
+        };
+        assert!(is_brief(patch).await, "{depth} deep");
     }
 }
 
@@ -237,7 +249,9 @@ async fn tens_of_thousands_of_finalizers_hold_nobody_up() {
     held["metadata"]["finalizers"] = (0..40_000).map(|index| format!("x.io/f{index}")).collect();
     server.create("configmaps", Some("default"), held).unwrap();
     server.delete("configmaps", Some("default"), "a").unwrap();
-    let started = tokio::time::Instant::now();
-    assert_eq!(merge(&server, &format!("{CONFIG_MAPS}/a"), &json!({"data": {"k": "w"}})).await.code, 200);
-    assert!(started.elapsed() < BRIEF, "{:?}", started.elapsed());
+    let patch = async |number: usize| {
+        let data = json!({"data": {"k": number.to_string()}});
+        assert_eq!(merge(&server, &format!("{CONFIG_MAPS}/a"), &data).await.code, 200);
+    };
+    assert!(is_brief(patch).await);
 }
