@@ -17,11 +17,13 @@ pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 pub(crate) const OPERATIONS: &str = "application/json-patch+json";
 
 /// What a real server answers with 500 too, as if it were broken itself, beside patches that do not fit their object.
-const AS_IF_BROKEN: [&str; 4] = [
+const AS_IF_BROKEN: [&str; 6] = [
     "resourceVersion: Invalid value",
     "resourceVersion should not be set on objects to be created",
     "etcdserver: request is too large",
     "defaults make the object too large",
+    "target.kind: Unsupported value",
+    "target.name: ",
 ];
 
 /// Longer than the server takes to open a resource or to empty a namespace, after its answer.
