@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Number, Value};
 
 /// A text in quotes, as `%q` writes it.
-pub(super) fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for character in text.chars() {

@@ -2,6 +2,8 @@
 
 use serde_json::{Number, Value};
 
+pub(crate) use crate::fields::golang::quote;
+
 /// A number as those servers hold it: what is no 64-bit integer is a float.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Num {
@@ -23,40 +25,6 @@ impl Num {
             Self::Float(float) => float,
         }
     }
-}
-
-/// A text in double quotes, with everything escaped that does not print.
-pub(crate) fn quote(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for char in text.chars() {
-        match char {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{b}' => out.push_str("\\v"),
-            ' '..='~' => out.push(char),
-            '\0'..='\u{7f}' => out.push_str(&format!("\\x{:02x}", char as u32)),
-            _ if prints(char) => out.push(char),
-            _ if (char as u32) < 0x1_0000 => out.push_str(&format!("\\u{:04x}", char as u32)),
-            _ => out.push_str(&format!("\\U{:08x}", char as u32)),
-        }
-    }
-    out.push('"');
-    out
-}
-
-/// Letters, marks, numbers, punctuation and symbols print; other spaces, controls and unassigned code points do not.
-fn prints(char: char) -> bool {
-    if char.is_alphanumeric() {
-        return true;
-    }
-    !char.is_control() && !char.is_whitespace() && char.escape_debug().next() != Some('\\')
 }
 
 /// A value as compact JSON, with the escapes of HTML.
