@@ -222,8 +222,10 @@ impl<T: Object> Applier<T> {
     /// at a time, with nobody held off.
     async fn replace(&mut self, mut list: Replacement<T>, bytes: u64) {
         let mark = list.full_mark();
-        // As in a watch: what was not asked for, nobody would ever take away again.
-        list.objects.retain(|object| in_scope(&mark.scope, object.id().key));
+        // As in a watch: what was not asked for, nobody would ever take away again. A list of everything is not walked for it.
+        if mark.scope.is_some() {
+            list.objects.retain(|object| in_scope(&mark.scope, object.id().key));
+        }
         let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) else { return };
         let initial = !part.listed;
         part.version = mark.version.clone();

@@ -73,7 +73,7 @@ pub enum Work<T> {
     Deltas(Vec<Delta<T>>),
     /// The changes of one object.
     Object(ObjectKey, Deltas<T>),
-    /// An object is gone of which nothing else waits, or is known: there is nothing to do but to know how far the server is.
+    /// An object is gone. Where it was known, its removal has a place of its own in the line; this says how far the server is.
     Gone {
         /// Which one.
         key: ObjectKey,
