@@ -344,7 +344,7 @@ async fn relist() {
     }
     let after = informer.store().snapshot();
     let kept =
-        before.iter().filter(|thing| after.get(thing.id().key).is_some_and(|now| Arc::ptr_eq(now, thing))).count();
+        before.iter().filter(|thing| after.get(thing.id().key).is_some_and(|now| std::ptr::eq(now, *thing))).count();
     let announced = told.load(Ordering::Relaxed) - told_before;
     println!(
         "relist of {OBJECTS} unchanged objects: {:.0} ms, {announced} announced, {kept} kept",

@@ -1,19 +1,25 @@
-//! Takes changes out of the queue, makes them to the store, and tells the handlers: the one writer.
+//! Takes changes out of the queue, makes them in the store, and hands events to the handlers: the one writer.
 //!
 //! client-go's controller loop and its `processDeltas`. The store decides what a change is called, not the server's verb:
-//! a key that is there is updated, one that is not is added. What changes nothing is not announced.
+//! a key that is there is updated, one that is not is added. A change that leaves everything as it was is not announced.
 //!
-//! [`Changes`] is the loop by itself, for any queue and any function that processes what comes out of it.
+//! A batch is applied in three steps. *Prepare* decides what each change means and runs the index functions, with no lock held.
+//! *Commit* swaps the prepared changes in, and appends the prepared events to every mailbox, under one short lock. *Attend* lets the
+//! handlers take their events out before the next batch.
+//!
+//! [`Changes`] is the loop by itself, for any queue and any function that processes its batches.
 
 mod changes;
 mod part;
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use parking_lot::Mutex;
-use tokio::sync::watch;
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, timeout_at};
 use tracing::{debug, trace};
 
 pub(crate) use self::changes::BYTES;
@@ -22,13 +28,16 @@ pub(crate) use self::part::Outdated;
 use self::part::{Part, advance, lowest_version, part_of};
 use crate::health::{HealthBoard, InformerError};
 use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope};
-use crate::processor::{Event, Processor};
+use crate::processor::{Event, EventBatch, Listener, Processor, drop_in_pieces};
 use crate::queue::{Batch, Deleted, Delta, Deltas, KeyDelta, ListMark, Replacement, Work};
 use crate::source::BadObject;
-use crate::store::{Put, StoreWriter, Transaction};
+use crate::store::{Change, IndexFunctions, IndexValuesOf, Store, StoreWriter, Transaction};
+use crate::time::after;
 
-/// A long list is prepared so many objects at a time; in between others may run.
+/// A long list is prepared so many objects at a time; in between other tasks may run.
 const PIECE: usize = 256;
+/// The applier waits no longer than this, a batch, for handlers to take out their events.
+const ATTENDANCE: Duration = Duration::from_millis(5);
 
 /// How far the store has come.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,190 +48,282 @@ pub(crate) struct Progress {
     pub(crate) synced: bool,
     /// The last request for a relist that has been answered.
     pub(crate) relists: u64,
-    pub(crate) batches: u64,
 }
 
-/// Who may change the store, and who is then told: both under one lock, which is never held for long. Whoever joins under it
-/// is told of everything that is not in the store yet, and of nothing that is.
-pub(crate) struct Writing<T> {
-    pub(crate) writer: StoreWriter<T>,
-    pub(crate) processor: Processor<T>,
+/// The store's writer and the handlers' mailboxes, under one lock: a handler that is added under it receives every change that is not
+/// in its snapshot of the store, and none that is.
+///
+/// The lock is held for a commit, and never while code of the user's runs: no handler, index function, transform, hook or metrics
+/// recorder is called under it.
+pub(crate) struct Writing {
+    state: Mutex<WritingState>,
+    /// Notified when commits may go on.
+    resumed: Notify,
+}
+
+pub(crate) struct WritingState {
+    pub(crate) writer: StoreWriter<dyn Object>,
+    pub(crate) processor: Processor,
+    /// How many indexes are being filled that must not be overtaken any more.
+    paused: usize,
+}
+
+impl Writing {
+    pub(crate) fn new(writer: StoreWriter<dyn Object>, processor: Processor) -> Self {
+        Self { state: Mutex::new(WritingState { writer, processor, paused: 0 }), resumed: Notify::new() }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, WritingState> {
+        self.state.lock()
+    }
+
+    /// Lets no change be committed until the guard is dropped. Reads go on, and no lock is held meanwhile.
+    pub(crate) fn pause(&self) -> Paused<'_> {
+        self.state.lock().paused += 1;
+        Paused(self)
+    }
+
+    /// Waits until changes may be committed, and locks.
+    async fn lock_to_commit(&self) -> MutexGuard<'_, WritingState> {
+        loop {
+            let mut resumed = std::pin::pin!(self.resumed.notified());
+            resumed.as_mut().enable();
+            {
+                let state = self.state.lock();
+                if state.paused == 0 {
+                    return state;
+                }
+            }
+            resumed.await;
+        }
+    }
+}
+
+/// Holds commits back while it lives.
+pub(crate) struct Paused<'w>(&'w Writing);
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().paused -= 1;
+        self.0.resumed.notify_waiters();
+    }
 }
 
 /// Makes changes, one batch after the other.
-pub(crate) struct Applier<T> {
-    writing: Arc<Mutex<Writing<T>>>,
+pub(crate) struct Applier {
+    writing: Arc<Writing>,
+    store: Store<dyn Object>,
     parts: Vec<Part>,
     outdated: Outdated,
     progress: watch::Sender<Progress>,
     health: HealthBoard,
-    /// What went wrong in the batch at hand.
+    /// How many bytes of memory one byte on the wire becomes.
+    memory_factor: f64,
+    /// The index functions as of the last commit.
+    functions: IndexFunctions,
+    /// The values of the prepared events in all indexes, each beside its event. Filled again and again.
+    values: Vec<IndexValuesOf>,
+    /// The errors of the current batch.
     failed: Vec<InformerError>,
 }
 
-impl<T: Object> Applier<T> {
+/// Changes of one batch, in the order in which they are made.
+#[derive(Default)]
+struct Prepared {
+    events: Vec<Event<dyn Object>>,
+    /// The state of the one object that the batch is about, if several of its changes are in it.
+    latest: Option<Option<Arc<dyn Object>>>,
+}
+
+impl Applier {
     pub(crate) fn new(
-        writing: Arc<Mutex<Writing<T>>>,
+        writing: Arc<Writing>,
         scopes: impl IntoIterator<Item = Scope>,
         outdated: Outdated,
         progress: watch::Sender<Progress>,
         health: HealthBoard,
+        memory_factor: f64,
     ) -> Self {
         let parts = scopes.into_iter().map(|scope| Part { scope, ..Part::default() }).collect();
-        Self { writing, parts, outdated, progress, health, failed: Vec::new() }
+        let (store, functions) = {
+            let state = writing.lock();
+            (state.writer.store().clone(), state.writer.functions())
+        };
+        let (values, failed) = (Vec::new(), Vec::new());
+        Self { writing, store, parts, outdated, progress, health, memory_factor, functions, values, failed }
     }
 
-    /// Makes the changes of a batch, tells everybody, and gives back what went wrong.
-    pub(crate) async fn apply(&mut self, batch: Batch<T>) -> Vec<InformerError> {
+    /// Makes the changes of a batch, hands events to all handlers, and returns the errors that occurred.
+    pub(crate) async fn apply(&mut self, batch: Batch<dyn Object>) -> Vec<InformerError> {
         let Batch { work, bytes, settled } = batch;
+        let mut prepared = Prepared::default();
         match work {
             Work::Deltas(mut deltas) => match deltas.pop() {
-                Some(Delta::Replaced(list)) => self.replace(list, bytes).await,
-                last => self.change(deltas.into_iter().chain(last), bytes),
+                Some(Delta::Replaced(list)) => {
+                    self.replace(list, bytes).await;
+                    return std::mem::take(&mut self.failed);
+                }
+                last => deltas.into_iter().chain(last).for_each(|delta| self.prepare(delta, &mut prepared)),
             },
-            Work::Object(_, deltas) => self.change_object(deltas, bytes),
+            Work::Object(_, deltas) => self.prepare_object(deltas, &mut prepared),
             Work::Gone { key, version } => {
                 self.health.decodable((&key).into());
                 self.saw(key.namespace(), version);
             }
-            Work::Listed(mark) => self.listed(&mark, &mut self.writing.clone().lock()),
-            Work::Resynced => self.writing.lock().processor.resync_done(),
+            Work::Listed(mark) => self.listed(&mark),
+            Work::Resynced => {} // A resync of an informer does not pass through its queue.
         }
         if settled {
             for part in &mut self.parts {
                 advance(&mut part.version, part.seen.clone());
             }
         }
-        self.publish();
+        self.commit(prepared.events, bytes).await;
         std::mem::take(&mut self.failed)
     }
 
-    /// Makes changes in their order.
-    fn change(&mut self, deltas: impl Iterator<Item = Delta<T>>, bytes: u64) {
-        let writing = self.writing.clone();
-        let mut writing = writing.lock();
-        let mut events = Vec::with_capacity(deltas.size_hint().0);
-        for delta in deltas {
-            match delta {
-                Delta::Added(object) | Delta::Updated(object) => self.put(object, &mut writing.writer, &mut events),
-                Delta::Deleted(object) => self.delete(object, &mut writing.writer, &mut events),
-                Delta::Vanished { key, version } => {
-                    self.bury((&key).into(), version, &mut writing.writer, &mut events);
-                }
-                Delta::Undecodable(bad) => {
-                    self.saw(bad.key.as_ref().and_then(|key| key.namespace()), bad.version.clone());
-                    self.unread(bad);
-                }
-                Delta::Bookmark { scope, version } => {
-                    if let Some(part) = self.parts.iter_mut().find(|part| part.scope == scope) {
-                        advance(&mut part.version, Some(version));
-                    }
-                }
-                Delta::Resync => {
-                    // In order: what was changed before is told before.
-                    writing.distribute(std::mem::take(&mut events), 0);
-                    let known = writing.writer.store().snapshot();
-                    writing.processor.resync(known.iter(), known.len());
-                    writing.processor.resync_done();
-                }
-                Delta::Restarted { scope } => self.restart(&scope, &mut writing.writer),
-                // A list comes alone.
-                Delta::Replaced(_) => {}
+    /// Decides what one change means.
+    fn prepare(&mut self, delta: Delta<dyn Object>, prepared: &mut Prepared) {
+        match delta {
+            Delta::Added(object) | Delta::Updated(object) => self.put(object, prepared),
+            Delta::Deleted(object) => self.delete(object, prepared),
+            Delta::Vanished { key, version } => self.bury((&key).into(), version, prepared),
+            Delta::Undecodable(bad) => {
+                self.saw(bad.key.as_ref().and_then(|key| key.namespace()), bad.version.clone());
+                self.unread(bad);
             }
-        }
-        writing.distribute(events, bytes);
-        self.take_failures(&mut writing.writer);
-    }
-
-    /// Makes the changes of one object, oldest first.
-    fn change_object(&mut self, deltas: Deltas<T>, bytes: u64) {
-        let writing = self.writing.clone();
-        let mut writing = writing.lock();
-        let mut events = Vec::with_capacity(deltas.len());
-        for delta in deltas {
-            match delta {
-                KeyDelta::Added(object) | KeyDelta::Updated(object) | KeyDelta::Replaced(object) => {
-                    self.put(object, &mut writing.writer, &mut events);
-                }
-                KeyDelta::Sync(object) => {
-                    let known = writing.writer.store().get(object.id().key);
-                    match known.filter(|known| known.id().same_state(&object.id())) {
-                        Some(known) => {
-                            writing.distribute(std::mem::take(&mut events), 0);
-                            let live = writing.writer.store().len();
-                            writing.processor.resync(std::iter::once(&known), live);
-                        }
-                        None => self.put(object, &mut writing.writer, &mut events),
-                    }
-                }
-                KeyDelta::Deleted(Deleted::Final(object)) => self.delete(object, &mut writing.writer, &mut events),
-                KeyDelta::Deleted(Deleted::Unknown(object)) => {
-                    self.bury(object.id().key, None, &mut writing.writer, &mut events);
+            Delta::Bookmark { scope, version } => {
+                if let Some(part) = self.parts.iter_mut().find(|part| part.scope == scope) {
+                    advance(&mut part.version, Some(version));
                 }
             }
+            Delta::Restarted { scope } => self.restart(&scope),
+            // A list comes alone, and a resync does not pass through the queue.
+            Delta::Replaced(_) | Delta::Resync => {}
         }
-        writing.distribute(events, bytes);
-        self.take_failures(&mut writing.writer);
     }
 
-    fn put(&mut self, object: Arc<T>, writer: &mut StoreWriter<T>, events: &mut Vec<Event<T>>) {
+    /// Decides what the changes of one object mean, oldest first.
+    fn prepare_object(&mut self, deltas: Deltas<dyn Object>, prepared: &mut Prepared) {
+        for delta in deltas {
+            match delta {
+                KeyDelta::Added(object)
+                | KeyDelta::Updated(object)
+                | KeyDelta::Replaced(object)
+                | KeyDelta::Sync(object) => self.put(object, prepared),
+                KeyDelta::Deleted(Deleted::Final(object)) => self.delete(object, prepared),
+                KeyDelta::Deleted(Deleted::Unknown(object)) => self.bury(object.id().key, None, prepared),
+            }
+            // The next change of this object follows on this one, which is not in the store yet.
+            prepared.latest = prepared.events.last().map(|event| match event {
+                Event::Deleted(_) => None,
+                event => Some(event.object().clone()),
+            });
+        }
+    }
+
+    /// Returns the object as it is before the next change of the batch.
+    fn known(&self, key: KeyRef<'_>, prepared: &Prepared) -> Option<Arc<dyn Object>> {
+        match &prepared.latest {
+            Some(latest) => latest.clone(),
+            None => self.store.get(key),
+        }
+    }
+
+    fn put(&mut self, object: Arc<dyn Object>, prepared: &mut Prepared) {
         let id = object.id();
-        // What belongs to none of the namespaces that were asked for, nobody would ever take away again.
+        // An object of a namespace that was not asked for would never be removed again.
         let Some(part) = part_of(&mut self.parts, id.key.namespace()) else { return };
         advance(&mut part.seen, id.known_version());
         let (initial, reuse) = (!part.listed, !self.outdated.remove(id.key));
         self.health.decodable(id.key);
-        match writer.put_if(object.clone(), |known| is_news(&object, known, reuse)) {
-            Put::Kept => trace!(key = %id.key, "nothing new"),
-            Put::Added => events.push(Event::Added { object, initial }),
-            Put::Replaced(old) => events.push(Event::Updated { old, new: object }),
+        let known = self.known(id.key, prepared);
+        if !is_news(&object, known.as_ref(), reuse) {
+            trace!(key = %id.key, "nothing new");
+            return;
         }
+        let at = prepared.events.len();
+        self.index(at, &*object);
+        prepared.events.push(match known {
+            Some(old) => Event::Updated { old, new: object },
+            None => Event::Added { object, initial },
+        });
     }
 
-    fn delete(&mut self, object: Arc<T>, writer: &mut StoreWriter<T>, events: &mut Vec<Event<T>>) {
+    /// Computes the values of an object in all indexes, for the event of that number.
+    fn index(&mut self, at: usize, object: &dyn Object) {
+        if self.values.len() <= at {
+            self.values.resize_with(at + 1, IndexValuesOf::default);
+        }
+        let failures = self.values[at].fill(&self.functions, object);
+        self.failed.extend(failures.into_iter().map(InformerError::from));
+    }
+
+    fn delete(&mut self, object: Arc<dyn Object>, prepared: &mut Prepared) {
         let id = object.id();
         self.saw(id.key.namespace(), id.known_version());
         let reuse = !self.outdated.remove(id.key);
-        let is_older = |known: &Arc<T>| reuse && id.is_older_than(&known.id());
-        match writer.remove_if(id.key, |known| !is_older(known)) {
+        match self.known(id.key, prepared) {
+            Some(known) if reuse && id.is_older_than(&known.id()) => trace!(key = %id.key, "made since"),
             Some(_) => {
                 self.health.decodable(id.key);
-                events.push(Event::Deleted(Deleted::Final(object)));
+                prepared.events.push(Event::Deleted(Deleted::Final(object)));
             }
-            None if writer.store().contains(id.key) => trace!(key = %id.key, "made since"),
             None => self.health.decodable(id.key),
         }
     }
 
     /// An object is gone, of which nothing but the key is known.
-    fn bury(
-        &mut self,
-        key: KeyRef<'_>,
-        version: Option<ResourceVersion>,
-        writer: &mut StoreWriter<T>,
-        events: &mut Vec<Event<T>>,
-    ) {
+    fn bury(&mut self, key: KeyRef<'_>, version: Option<ResourceVersion>, prepared: &mut Prepared) {
         let reuse = !self.outdated.remove(key);
-        let made_since = |known: &Arc<T>| {
+        let made_since = |known: &Arc<dyn Object>| {
             let known = known.id().known_version();
             reuse && known.zip(version.as_ref()).is_some_and(|(known, gone)| gone.is_older_than(&known))
         };
-        match writer.remove_if(key, |known| !made_since(known)) {
+        match self.known(key, prepared) {
+            Some(known) if made_since(&known) => debug!(%key, "ignoring the deletion of an older state"),
             Some(last) => {
                 self.health.decodable(key);
-                events.push(Event::Deleted(Deleted::Unknown(last)));
+                prepared.events.push(Event::Deleted(Deleted::Unknown(last)));
             }
-            None if writer.store().contains(key) => debug!(%key, "ignoring the deletion of an older state"),
             None => self.health.decodable(key),
         }
         self.saw(key.namespace(), version);
     }
 
-    /// Everything was asked for again: the store becomes what the list says, all at once. It is prepared on a copy, a piece
-    /// at a time, with nobody held off.
-    async fn replace(&mut self, mut list: Replacement<T>, bytes: u64) {
+    /// Makes prepared changes: objects, version and events together, under one lock.
+    async fn commit(&mut self, events: Vec<Event<dyn Object>>, bytes: u64) {
+        let version = lowest_version(&self.parts);
+        if events.is_empty() && self.progress.borrow().version == version {
+            return self.publish(version);
+        }
+        let bytes = kept_bytes(&events, bytes, self.memory_factor);
+        let events = Arc::new(events);
+        let writing = self.writing.clone();
+        let listeners = loop {
+            let mut state = writing.lock_to_commit().await;
+            if state.writer.has_functions(&self.functions) {
+                state.writer.make(changes(&events, &self.values), version.clone());
+                state.processor.distribute(&events, bytes, self.store.len());
+                break to_attend(&state.processor, &events);
+            }
+            self.functions = state.writer.functions();
+            drop(state);
+            // An index was added since the changes were prepared.
+            for (at, event) in events.iter().enumerate().filter(|(_, event)| !matches!(event, Event::Deleted(_))) {
+                self.index(at, &**event.object());
+            }
+        };
+        self.publish(version);
+        drop_in_pieces(events).await;
+        attend(listeners).await;
+    }
+
+    /// Everything was listed again: the store becomes what the list says, all at once. It is prepared on a copy, a piece
+    /// at a time, while readers and handlers go on.
+    async fn replace(&mut self, mut list: Replacement<dyn Object>, bytes: u64) {
         let mark = list.full_mark();
-        // As in a watch: what was not asked for, nobody would ever take away again. A list of everything is not walked for it.
+        // As in a watch: an object of a namespace that was not asked for would never be removed again.
         if mark.scope.is_some() {
             list.objects.retain(|object| in_scope(&mark.scope, object.id().key));
         }
@@ -232,29 +333,39 @@ impl<T: Object> Applier<T> {
         part.seen = None;
         let version = lowest_version(&self.parts);
         let writing = self.writing.clone();
-        loop {
+        let (events, listeners, replaced) = loop {
             let mut transaction = writing.lock().writer.begin();
-            let events = prepare(&mut transaction, &list, initial, &self.outdated).await;
+            let events = prepare_list(&mut transaction, &list, initial, &self.outdated).await;
             transaction.set_version(version.clone());
-            let mut writing = writing.lock();
-            // Somebody may have added an index meanwhile; then it is all done once more, with that index.
-            if writing.writer.commit(transaction) {
-                // Each old state is about as large as those that came are on average.
-                let old = events.iter().filter(|event| !matches!(event, Event::Added { .. })).count() as u64;
-                writing.distribute(events, bytes / list.objects.len().max(1) as u64 * old);
-                self.listed(&mark, &mut writing);
-                self.take_failures(&mut writing.writer);
-                break;
+            // Each old state is about as large as the listed ones are on average.
+            let old = events.iter().filter(|event| !matches!(event, Event::Added { .. })).count() as u64;
+            let old_bytes = bytes / list.objects.len().max(1) as u64 * old;
+            let kept_bytes = kept_bytes(&events, old_bytes, self.memory_factor);
+            let events = Arc::new(events);
+            let mut state = writing.lock_to_commit().await;
+            // An index may have been added since; then the list is prepared once more, with that index.
+            if let Ok((replaced, failures)) = state.writer.commit(transaction) {
+                state.processor.distribute(&events, kept_bytes, self.store.len());
+                let listeners = to_attend(&state.processor, &events);
+                drop(state);
+                self.failed.extend(failures.into_iter().map(InformerError::from));
+                break (events, listeners, replaced);
             }
-        }
-        let store = writing.lock().writer.store().clone();
+        };
+        drop(replaced); // Outside the lock: it may hold the last references to many objects.
         for object in &list.objects {
             self.outdated.remove(object.id().key);
             self.health.decodable(object.id().key);
         }
+        let store = &self.store;
         self.outdated.retain(|key| store.contains(key));
+        self.listed(&mark);
         // Last: a list may hold a good state of an object and a later one that could not be read.
         list.undecodable.into_iter().for_each(|bad| self.unread(bad));
+        self.publish(lowest_version(&self.parts));
+        drop(list.objects);
+        drop_in_pieces(events).await;
+        attend(listeners).await;
     }
 
     /// An object came that could not be read. One of a namespace that was not asked for is of no interest.
@@ -267,7 +378,7 @@ impl<T: Object> Applier<T> {
     }
 
     /// A list is complete.
-    fn listed(&mut self, mark: &ListMark, writing: &mut Writing<T>) {
+    fn listed(&mut self, mark: &ListMark) {
         self.health.listed(mark);
         if let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) {
             part.listed = true;
@@ -279,25 +390,22 @@ impl<T: Object> Applier<T> {
             }
             part.relists = part.relists.max(mark.request);
         }
-        if self.parts.iter().all(|part| part.listed) {
-            writing.processor.synced();
-        }
     }
 
     /// The server was restored to an older state: nothing known of versions holds any longer.
-    fn restart(&mut self, scope: &Scope, writer: &mut StoreWriter<T>) {
-        let known = writer.store().snapshot();
+    fn restart(&mut self, scope: &Scope) {
         for part in self.parts.iter_mut().filter(|part| part.scope == *scope) {
             part.version = None;
             part.seen = None;
         }
-        let keys = known.iter().map(|object| object.id().key).filter(|key| in_scope(scope, *key));
-        self.outdated.extend(keys.map(ObjectKey::from));
+        let known = self.store.snapshot();
+        let keys = known.objects().map(|object| object.id().key).filter(|key| in_scope(scope, *key));
+        self.outdated.extend(keys.map(ObjectKey::from).collect());
         self.progress.send_modify(|progress| {
             progress.epoch += 1;
             progress.version = None;
         });
-        writer.set_version(None);
+        self.writing.lock().writer.set_version(None);
     }
 
     /// A change of that version came out of the queue.
@@ -307,17 +415,10 @@ impl<T: Object> Applier<T> {
         }
     }
 
-    fn take_failures(&mut self, writer: &mut StoreWriter<T>) {
-        let failures = writer.take_failures().into_iter();
-        self.failed.extend(failures.map(InformerError::from));
-    }
-
-    /// Says how far the store has come, to readers and to those who wait.
-    fn publish(&mut self) {
-        let version = lowest_version(&self.parts);
+    /// Publishes how far the store has come, after the store itself: first in health, then to the tasks that wait, then to handlers.
+    fn publish(&mut self, version: Option<ResourceVersion>) {
         let before = self.progress.borrow().clone();
         if before.version != version {
-            self.writing.lock().writer.set_version(version.clone());
             self.health.store_version(version.as_ref());
         }
         let now = Progress {
@@ -325,39 +426,75 @@ impl<T: Object> Applier<T> {
             version,
             synced: self.parts.iter().all(|part| part.listed),
             relists: self.parts.iter().map(|part| part.relists).min().unwrap_or_default(),
-            batches: before.batches + 1,
         };
         let newly_synced = now.synced && !before.synced;
-        // Before those who wait hear of it: what they then read must agree.
         if newly_synced {
             self.health.synced();
         }
         self.progress.send_replace(now);
+        if newly_synced {
+            self.writing.lock().processor.synced();
+        }
     }
 }
 
-impl<T: Object> Writing<T> {
-    /// Tells everybody what changed; it took so many bytes on the wire.
-    fn distribute(&self, events: Vec<Event<T>>, bytes: u64) {
-        self.processor.distribute(events, bytes, self.writer.store().len());
+/// The changes that events announce, with the index values beside each event.
+fn changes<'c>(events: &'c [Event<dyn Object>], values: &'c [IndexValuesOf]) -> impl Iterator<Item = Change<'c>> {
+    events.iter().enumerate().map(|(at, event)| match event {
+        Event::Deleted(gone) => Change::Remove(gone.object().id().key),
+        event => Change::Put(event.object().clone(), &values[at]),
+    })
+}
+
+/// The listeners that are to take out their events before the next batch. There are none to wait for if there are no events.
+fn to_attend(processor: &Processor, events: &EventBatch) -> Vec<Arc<Listener>> {
+    if events.is_empty() { Vec::new() } else { processor.listeners().to_vec() }
+}
+
+/// Waits until the handlers have taken out their events, or await something themselves, but no longer than 5 ms.
+///
+/// So a handler that keeps up receives every event, however fast events come and however the scheduler deals out its turns. A handler
+/// that misses its turn is left out of this rule until its mailbox has been empty: it slows down neither the cache nor other handlers,
+/// and folds if it falls behind its bound.
+async fn attend(listeners: Vec<Arc<Listener>>) {
+    for listener in &listeners {
+        while listener.mailbox.fold_piece() {
+            tokio::task::yield_now().await;
+        }
     }
+    if listeners.iter().all(|listener| listener.mailbox.is_attended()) {
+        return;
+    }
+    let until = after(Instant::now(), ATTENDANCE);
+    for listener in &listeners {
+        if timeout_at(until, listener.mailbox.attended()).await.is_err() {
+            listener.mailbox.leave_out();
+        }
+    }
+}
+
+/// Estimates how many bytes of memory events keep of states that are in the store no longer: an update's old state, or a deleted one,
+/// is about as large as what came over the wire, times what a byte on the wire becomes in memory.
+fn kept_bytes(events: &[Event<dyn Object>], bytes: u64, memory_factor: f64) -> u64 {
+    let keeps = events.iter().any(|event| !matches!(event, Event::Added { .. }));
+    if keeps { (bytes as f64 * memory_factor) as u64 } else { 0 }
 }
 
 /// True if a state is worth storing beside what is known.
-fn is_news<T: Object>(object: &Arc<T>, known: Option<&Arc<T>>, reuse: bool) -> bool {
+fn is_news(object: &Arc<dyn Object>, known: Option<&Arc<dyn Object>>, reuse: bool) -> bool {
     known.is_none_or(|known| {
         let (new, known) = (object.id(), known.id());
         !reuse || !(known.same_state(&new) || new.is_older_than(&known))
     })
 }
 
-/// Makes a store's next state what a list says, and gives what handlers are to be told of it.
-async fn prepare<T: Object>(
-    store: &mut Transaction<T>,
-    list: &Replacement<T>,
+/// Makes a store's next state what a list says, and returns the events that follow from it.
+async fn prepare_list(
+    store: &mut Transaction<dyn Object>,
+    list: &Replacement<dyn Object>,
     initial: bool,
     outdated: &Outdated,
-) -> Vec<Event<T>> {
+) -> Vec<Event<dyn Object>> {
     let (mut events, mut pieces) = (Vec::new(), Pieces::default());
     if list.is_conclusive() {
         let mut listed = HashSet::with_capacity_and_hasher(list.objects.len(), RandomState::default());
@@ -366,7 +503,7 @@ async fn prepare<T: Object>(
             pieces.next().await;
         }
         let mut gone = Vec::new();
-        for object in store.iter() {
+        for object in store.objects() {
             let key = object.id().key;
             if in_scope(&list.mark.scope, key) && !listed.contains(&key) {
                 gone.push(object.clone());
@@ -381,11 +518,14 @@ async fn prepare<T: Object>(
     }
     for object in &list.objects {
         let reuse = !outdated.contains(object.id().key);
-        // Equal uid and version: the `Arc` that everybody already holds stays, and nobody is told.
-        match store.put_if(object.clone(), |known| is_news(object, known, reuse)) {
-            Put::Kept => {}
-            Put::Added => events.push(Event::Added { object: object.clone(), initial }),
-            Put::Replaced(old) => events.push(Event::Updated { old, new: object.clone() }),
+        let known = store.get(object.id().key);
+        // Equal uid and version: the `Arc` that the store holds stays, its index values stay, and no event follows.
+        if is_news(object, known.as_ref(), reuse) {
+            store.put(object.clone());
+            events.push(match known {
+                Some(old) => Event::Updated { old, new: object.clone() },
+                None => Event::Added { object: object.clone(), initial },
+            });
         }
         pieces.next().await;
     }

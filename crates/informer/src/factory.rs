@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::{join_all, try_join_all};
 use kube_client::Client;
 use kube_core::metadata::PartialObjectMeta;
 use kube_core::{ApiResource, DynamicObject, Resource};
@@ -21,9 +21,9 @@ pub use self::builder::FactoryBuilder;
 pub use self::client::{client, client_from};
 pub use self::request::InformerRequest;
 use crate::informer::{
-    AnyInformer, Ended, InformerBuilder, SharedInformer, StartError, StillRunning, WaitError, Waiting,
+    AnyInformer, Ended, Held, InformerBuilder, SharedInformer, StartError, StillRunning, WaitError, Waiting,
 };
-use crate::object::{Object, ResourceType};
+use crate::object::ResourceType;
 use crate::representation::{Decode, Kind};
 use crate::settings::{InformerOptions, Selection, SelectionError};
 use crate::source::kube::KubeSource;
@@ -77,7 +77,7 @@ struct State {
 struct Known {
     options: InformerOptions,
     name: Option<String>,
-    informer: Arc<dyn Held>,
+    informer: Held,
 }
 
 /// What makes two requests ask for the same informer.
@@ -103,56 +103,6 @@ pub enum FactoryError {
     /// The selection cannot be asked for.
     #[error(transparent)]
     Selection(#[from] SelectionError),
-}
-
-/// An informer that the factory keeps running, whatever its type.
-trait Held: Send + Sync {
-    fn start(&self) -> Result<(), StartError>;
-    fn synced(&self) -> Waiting<'static, ()>;
-    fn is_synced(&self) -> bool;
-    fn is_stopped(&self) -> bool;
-    fn any(&self) -> AnyInformer;
-    fn stop_within(&self, limit: Option<Duration>) -> BoxFuture<'static, Result<(), StillRunning>>;
-    fn as_any(&self) -> &dyn Any;
-}
-
-impl<T: Object> Held for SharedInformer<T> {
-    fn start(&self) -> Result<(), StartError> {
-        SharedInformer::start(self)
-    }
-
-    fn synced(&self) -> Waiting<'static, ()> {
-        SharedInformer::synced(self)
-    }
-
-    fn is_synced(&self) -> bool {
-        SharedInformer::is_synced(self)
-    }
-
-    fn is_stopped(&self) -> bool {
-        SharedInformer::is_stopped(self)
-    }
-
-    fn any(&self) -> AnyInformer {
-        SharedInformer::any(self)
-    }
-
-    fn stop_within(&self, limit: Option<Duration>) -> BoxFuture<'static, Result<(), StillRunning>> {
-        let informer = self.clone();
-        Box::pin(async move {
-            match limit {
-                Some(limit) => SharedInformer::stop_within(&informer, limit).await,
-                None => {
-                    SharedInformer::stop(&informer).await;
-                    Ok(())
-                }
-            }
-        })
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 impl SharedInformerFactory {
@@ -242,16 +192,18 @@ impl SharedInformerFactory {
         let transform_name = transform.as_ref().map(|(name, _)| name.clone());
         let representation = TypeId::of::<T>();
         let key = InformerKey { resource, representation, metadata_only, selection, transform: transform_name };
-        let mut state = self.shared.state.lock();
-        if let Some(known) = state.informers.get(&key)
-            && let Some(informer) = known.informer.as_any().downcast_ref::<SharedInformer<T>>()
-            && !informer.is_stopped()
-        {
-            return match known.options == options && (name.is_none() || known.name == name) {
-                true => Ok(informer.clone()),
-                false => Err(FactoryError::ConflictingOptions(SharedInformer::name(informer).to_owned())),
-            };
+        let known = |state: &State| match state.informers.get(&key).filter(|known| !known.informer.is_stopped()) {
+            None => Ok(None),
+            // The key names the representation: the informer's objects are of this type.
+            Some(known) if known.options == options && (name.is_none() || known.name == name) => {
+                Ok(Some(SharedInformer::of(known.informer.clone())))
+            }
+            Some(known) => Err(FactoryError::ConflictingOptions(known.informer.name().to_owned())),
+        };
+        if let Some(informer) = known(&self.shared.state.lock())? {
+            return Ok(informer);
         }
+        // With no lock held: a decoder is code of the user's.
         let decoder = Arc::new(T::decoder(&key.resource));
         let mut sources = Vec::new();
         for part in key.selection.split() {
@@ -267,26 +219,37 @@ impl SharedInformerFactory {
             .boxed_transform(transform.map(|(_, transform)| transform))
             .first_lists(self.shared.first_lists.clone())
             .figures(move || T::figures(&decoder))
+            .memory_factor(T::MEMORY_PER_WIRE_BYTE)
             .build();
-        if state.started {
-            SharedInformer::start(&informer)?;
+        let mut state = self.shared.state.lock();
+        // Somebody else may have asked for the same meanwhile.
+        if let Some(informer) = known(&state)? {
+            return Ok(informer);
         }
         let (factory, stopped) = (Arc::downgrade(&self.shared), key.clone());
-        informer.on_stop(move |how| {
+        informer.held().on_stop(move |how| {
             let Some(factory) = factory.upgrade() else { return };
             let mut state = factory.state.lock();
             if state.informers.get(&stopped).is_some_and(|known| known.informer.is_stopped()) {
                 // Dropped with the lock released: it may be the last handle.
                 let known = state.informers.remove(&stopped);
                 if let Some(known) = known.as_ref().filter(|_| how == Ended::ByItself) {
-                    state.ended.insert(stopped, known.informer.any());
+                    state.ended.insert(stopped, AnyInformer::new(&known.informer));
                 }
                 drop(state);
                 drop(known);
             }
         });
         state.ended.remove(&key);
-        state.informers.insert(key, Known { options, name, informer: Arc::new(informer.clone()) });
+        let (started, held) = (state.started, informer.held().clone());
+        state.informers.insert(key.clone(), Known { options, name, informer: held });
+        drop(state);
+        if started && let Err(error) = informer.start() {
+            // Dropped with the lock released.
+            let removed = self.shared.state.lock().informers.remove(&key);
+            drop(removed);
+            return Err(error.into());
+        }
         Ok(informer)
     }
 
@@ -333,14 +296,14 @@ impl SharedInformerFactory {
             if let Some(ended) = ended {
                 return Err(WaitError::Stopped(ended));
             }
-            let outcomes = join_all(waits.into_iter().map(IntoFuture::into_future)).await;
-            outcomes.into_iter().collect::<Result<(), _>>()
+            // The first that fails is the outcome: one that never syncs must not hide it.
+            try_join_all(waits.into_iter().map(IntoFuture::into_future)).await.map(|_| ())
         };
         let factory = self.clone();
         Waiting::new(wait, move || {
             let state = factory.shared.state.lock();
             let missing = state.informers.values().filter(|known| !known.informer.is_synced());
-            let missing = missing.map(|known| known.informer.any());
+            let missing = missing.map(|known| AnyInformer::new(&known.informer));
             let mut missing: Vec<String> =
                 missing.map(|informer| format!("{} is {}", informer.name(), informer.health())).collect();
             missing.sort_unstable();
@@ -353,7 +316,7 @@ impl SharedInformerFactory {
     /// One that ended though nobody stopped it, as it panicked or its runtime went, is among them until it is asked for again.
     pub fn informers(&self) -> Vec<AnyInformer> {
         let state = self.shared.state.lock();
-        let running = state.informers.values().map(|known| known.informer.any());
+        let running = state.informers.values().map(|known| AnyInformer::new(&known.informer));
         let mut all: Vec<AnyInformer> = running.chain(state.ended.values().cloned()).collect();
         drop(state);
         all.sort_by(|left, right| (left.name(), left.number()).cmp(&(right.name(), right.number())));
@@ -400,7 +363,15 @@ impl SharedInformerFactory {
             state.ended.clear();
             std::mem::take(&mut state.informers)
         };
-        let stops: Vec<_> = informers.values().map(|known| known.informer.stop_within(limit)).collect();
+        let stops = informers.values().map(|known| async move {
+            match limit {
+                Some(limit) => known.informer.stop_within(limit).await,
+                None => {
+                    known.informer.stop().await;
+                    Ok(())
+                }
+            }
+        });
         join_all(stops).await.into_iter().collect()
     }
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 pub(crate) use self::board::HealthBoard;
+pub use self::board::HealthChanges;
 pub use self::error::InformerError;
 pub(crate) use self::metrics::Metrics;
 pub use self::work::{AnyQueue, QueueHealth};

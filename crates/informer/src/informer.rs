@@ -9,7 +9,9 @@ mod verify;
 mod waiting;
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -23,18 +25,18 @@ use tracing::{Instrument as _, Span, info, info_span};
 
 pub use self::any::{AnyEvent, AnyInformer, EventKind};
 pub use self::builder::InformerBuilder;
-use self::builder::ReflectorStart;
 pub use self::error::{StartError, StillRunning, VerifyError, WaitError};
 pub use self::registration::Registration;
-use self::tasks::{apply_all, keep_time, supervised};
+use self::tasks::{CoreSink, apply_all, keep_time, supervised};
 pub use self::verify::Difference;
 use self::verify::Questions;
 pub use self::waiting::Waiting;
 use crate::apply::{Applier, Changes, ChangesSink, Outdated, Progress, Writing};
-use crate::health::{Health, HealthBoard, InformerError};
+use crate::health::{Health, HealthBoard, HealthChanges, InformerError};
 use crate::lister::Lister;
-use crate::object::{KeyRef, Object, ResourceType, ResourceVersion};
-use crate::processor::Listener;
+use crate::object::{KeyRef, Object, ObjectKey, ResourceType, ResourceVersion};
+use crate::processor::{HandlerHealth, Listener};
+use crate::reflector::Reflector;
 use crate::source::ListWatch;
 use crate::store::Store;
 
@@ -60,34 +62,41 @@ use crate::store::Store;
 /// # Ok(()) });
 /// ```
 pub struct SharedInformer<T> {
-    shared: Arc<Shared<T>>,
+    shared: Held,
+    objects: PhantomData<fn() -> T>,
 }
 
-struct Shared<T> {
-    core: Arc<Core<T>>,
+/// Keeps an informer running, whatever the type of its objects.
+pub(crate) struct Held(Arc<Shared>);
+
+/// An informer without the type of its objects: nearly everything it does, compiled once.
+pub(crate) struct Shared {
+    core: Arc<Core>,
     cancel: CancellationToken,
-    lifecycle: Mutex<Lifecycle<T>>,
+    lifecycle: Mutex<Lifecycle>,
     /// The tasks of an informer that is being stopped.
     ending: tokio::sync::Mutex<JoinSet<()>>,
+    /// How many [`Held`] there are. Without one, an informer that has not started never will.
+    handles: AtomicUsize,
 }
 
-/// What the tasks of an informer share. It does not keep them running.
-struct Core<T> {
+/// The state that the tasks of an informer share. It does not keep them running.
+struct Core {
     name: String,
     /// How many informers this program had made before.
     number: u64,
     resource: Option<ResourceType>,
-    store: Store<T>,
-    sink: ChangesSink<T>,
+    store: Store<dyn Object>,
+    sink: ChangesSink<dyn Object>,
     outdated: Outdated,
-    writing: Arc<Mutex<Writing<T>>>,
+    writing: Arc<Writing>,
     health: HealthBoard,
     progress: watch::Receiver<Progress>,
     /// How often a relist was asked for: one for each reflector, so that they are woken in their order.
     relists: Vec<watch::Sender<u64>>,
     /// When everything was last asked for because the cache did not catch up by itself.
     caught_up: Mutex<Option<Instant>>,
-    /// What can be asked of the sources; nothing once stopped.
+    /// The sources that can be asked; none once stopped.
     questions: Mutex<Vec<Questions>>,
     resync_period: Option<Duration>,
     figures: Figures,
@@ -95,32 +104,45 @@ struct Core<T> {
     on_stop: Mutex<Option<OnStop>>,
 }
 
-/// What the representation has to say.
+/// The figures of the representation.
 type Figures = Box<dyn Fn() -> Vec<(&'static str, f64)> + Send + Sync>;
 type OnStop = Box<dyn FnOnce(Ended) + Send>;
 
 /// How an informer came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// Somebody stopped it.
+    /// It was stopped.
     Asked,
     /// A part of it panicked, or its runtime went.
     ByItself,
 }
 
-enum Lifecycle<T> {
-    New { reflectors: Vec<ReflectorStart<T>>, applier: Applier<T>, changes: Changes<T>, handlers: Vec<Waiter<T>> },
-    Running { tasks: JoinSet<()>, runtime: Handle },
+enum Lifecycle {
+    New {
+        reflectors: Vec<Reflector<dyn Object, CoreSink>>,
+        applier: Box<Applier>,
+        changes: Changes<dyn Object>,
+        handlers: Vec<Waiter>,
+    },
+    Running {
+        tasks: JoinSet<()>,
+        runtime: Handle,
+    },
     Stopped,
 }
 
 /// A handler that waits for the start.
-type Waiter<T> = (Arc<Listener<T>>, BoxFuture<'static, ()>);
+type Waiter = (Arc<Listener>, BoxFuture<'static, ()>);
 
 impl<T: Object> SharedInformer<T> {
     /// Configures an informer over a source.
     pub fn builder(source: impl ListWatch<T>) -> InformerBuilder<T> {
         InformerBuilder::new([(None, source)])
+    }
+
+    /// A handle to an informer whose objects are of this type.
+    pub(crate) fn of(shared: Held) -> Self {
+        Self { shared, objects: PhantomData }
     }
 
     /// The name that logs, messages and metrics use.
@@ -134,7 +156,128 @@ impl<T: Object> SharedInformer<T> {
     ///
     /// [`StartError::NoRuntime`] outside of a runtime, [`StartError::Stopped`] if it has been stopped.
     pub fn start(&self) -> Result<(), StartError> {
-        let Shared { core, cancel, lifecycle, .. } = &*self.shared;
+        self.shared.start()
+    }
+
+    /// Ends it, and waits until nothing of it runs any more: for as long as the last call of a handler takes.
+    ///
+    /// From inside a handler it ends the informer and does not wait.
+    pub async fn stop(&self) {
+        self.shared.stop().await;
+    }
+
+    /// The same, but waits no longer than this for handlers whose call does not return. They are then given up.
+    ///
+    /// # Errors
+    ///
+    /// [`StillRunning`] names those handlers. The informer has stopped all the same, and says so.
+    pub async fn stop_within(&self, limit: Duration) -> Result<(), StillRunning> {
+        self.shared.stop_within(limit).await
+    }
+
+    /// The cache.
+    pub fn store(&self) -> Store<T> {
+        self.shared.core.store.cast()
+    }
+
+    /// The cache by namespace and labels.
+    pub fn lister(&self) -> Lister<T> {
+        Lister::new(self.store())
+    }
+
+    /// Waits until the first list is in the cache: for ever, unless it is given a limit with [`Waiting::within`].
+    ///
+    /// A server that refuses to answer keeps it waiting; set a limit, or an [error hook](SharedInformer::on_error).
+    pub fn synced(&self) -> Waiting<'static, ()> {
+        self.shared.synced()
+    }
+
+    /// Waits until the cache reflects every change up to a version, such as that of an object just written.
+    ///
+    /// On a quiet collection that can take until the server's next bookmark, about a minute. It fails with
+    /// [`WaitError::VersionsRestarted`] if the server was restored to an older state and the version is from before that,
+    /// and with [`WaitError::NotComparable`] if versions are not numbers, so that none is known to be older.
+    pub fn wait_for_version(&self, version: &ResourceVersion) -> Waiting<'static, ()> {
+        self.shared.wait_for_version(version.clone())
+    }
+
+    /// Waits until an object is as it should be, or is gone: whatever the predicate says of its present state.
+    pub fn wait_for<'w, 'k>(
+        &self,
+        key: impl Into<KeyRef<'k>>,
+        mut predicate: impl FnMut(Option<&T>) -> bool + Send + 'w,
+    ) -> Waiting<'w, Option<Arc<T>>> {
+        let (shared, seen, key) = (self.shared.0.clone(), self.shared.0.clone(), ObjectKey::from(key.into()));
+        let wanted = key.clone();
+        let wait = async move {
+            let look = |_: &Progress| {
+                let object = shared.core.store.cast::<T>().get(&wanted);
+                predicate(object.as_deref()).then_some(object)
+            };
+            shared.reach(look).await
+        };
+        Waiting::new(wait, move || seen.sight_of(&key))
+    }
+
+    /// Asks the server for everything again, in its most recent state, and waits until the answer is applied. Objects that are
+    /// unchanged are not announced. Asked for before the start, the first list is the answer.
+    ///
+    /// The server is asked whether or not the result is awaited.
+    pub fn relist(&self) -> Waiting<'static, ()> {
+        self.shared.relist()
+    }
+
+    /// Waits until the cache reflects everything that the server has at this moment, as a read from the server would: before
+    /// a program acts for the first time, or after a write whose answer was lost.
+    ///
+    /// The server is asked how far it is. If the cache does not get there at once, as on a collection where nothing changes,
+    /// everything is asked for again, though not for this reason more than twice a minute.
+    pub fn caught_up(&self) -> Waiting<'static, ()> {
+        self.shared.caught_up()
+    }
+
+    /// Compares the cache with the server, by keys, uids and versions, and returns the differences.
+    ///
+    /// A healthy informer has no differences: changes that happen meanwhile are told apart by asking twice.
+    ///
+    /// # Errors
+    ///
+    /// [`VerifyError`] if the server could not be asked.
+    pub async fn verify(&self) -> Result<Vec<Difference>, VerifyError> {
+        verify::verify(&self.shared).await
+    }
+
+    /// What the informer is doing, and how well.
+    pub fn health(&self) -> Health {
+        self.shared.core.health()
+    }
+
+    /// The same, as it changes; figures that change all the time are as of the last other change.
+    pub fn health_changes(&self) -> HealthChanges {
+        self.shared.core.health.changes()
+    }
+
+    /// Calls a function with everything that goes wrong. The last one set is called; without one, problems are logged as warnings.
+    pub fn on_error(&self, hook: impl Fn(&InformerError) + Send + Sync + 'static) {
+        self.shared.core.health.set_error_hook(Arc::new(hook));
+    }
+
+    /// The same informer without its type.
+    pub fn any(&self) -> AnyInformer {
+        AnyInformer::new(&self.shared)
+    }
+
+    #[cfg(feature = "kube")]
+    pub(crate) fn held(&self) -> &Held {
+        &self.shared
+    }
+}
+
+impl Shared {
+    pub(crate) fn start(&self) -> Result<(), StartError> {
+        let Self { core, cancel, lifecycle, .. } = self;
+        // Before the lock: a metrics recorder is code of the user's.
+        core.health.take_metrics(core.resource.as_ref());
         let mut lifecycle = lifecycle.lock();
         match &*lifecycle {
             Lifecycle::Running { .. } if cancel.is_cancelled() => return Err(StartError::Stopped(core.name.clone())),
@@ -147,28 +290,25 @@ impl<T: Object> SharedInformer<T> {
         let before = std::mem::replace(&mut *lifecycle, started);
         let Lifecycle::New { reflectors, applier, changes, handlers } = before else { return Ok(()) };
         let Lifecycle::Running { tasks, .. } = &mut *lifecycle else { return Ok(()) };
-        core.health.take_metrics(core.resource.as_ref());
         let resync_check = core.writing.lock().processor.start();
         let mut spawn = |part, work: BoxFuture<'static, ()>| {
             tasks.spawn_on(supervised(part, work, core.clone(), cancel.clone()).instrument(core.span()), &runtime);
         };
         for reflector in reflectors {
-            spawn("the reflector", reflector(core.clone(), cancel.clone()));
+            spawn("the reflector", Box::pin(reflector.run(cancel.clone())));
         }
-        spawn("the applier", Box::pin(apply_all(core.clone(), applier, changes, cancel.clone())));
+        spawn("the applier", Box::pin(apply_all(core.clone(), *applier, changes, cancel.clone())));
         spawn("the clock", Box::pin(keep_time(core.clone(), resync_check, cancel.clone())));
         for (_, delivery) in handlers.into_iter().filter(|(listener, _)| listener.starts()) {
             tasks.spawn_on(delivery.instrument(core.span()), &runtime);
         }
+        drop(lifecycle);
         info!(name = %core.name, "informer started");
         Ok(())
     }
 
-    /// Ends it, and waits until nothing of it runs any more: for as long as the last call of a handler takes.
-    ///
-    /// From inside a handler it ends the informer and does not wait.
-    pub async fn stop(&self) {
-        let Shared { core, cancel, lifecycle, ending } = &*self.shared;
+    pub(crate) async fn stop(&self) {
+        let Self { core, cancel, lifecycle, ending, .. } = self;
         core.end(cancel, Ended::Asked);
         if core.writing.lock().processor.is_called_from_one() {
             return;
@@ -182,159 +322,92 @@ impl<T: Object> SharedInformer<T> {
         info!(name = %core.name, "informer stopped");
     }
 
-    /// The same, but waits no longer than this for handlers whose call does not return. They are then given up.
-    ///
-    /// # Errors
-    ///
-    /// [`StillRunning`] names those handlers. The informer has stopped all the same, and says so.
-    pub async fn stop_within(&self, limit: Duration) -> Result<(), StillRunning> {
+    pub(crate) async fn stop_within(&self, limit: Duration) -> Result<(), StillRunning> {
         if tokio::time::timeout(limit, self.stop()).await.is_ok() {
             return Ok(());
         }
-        let handlers = self.shared.core.writing.lock().processor.running();
-        if let Ok(mut ending) = self.shared.ending.try_lock() {
+        let handlers = self.core.writing.lock().processor.running();
+        if let Ok(mut ending) = self.ending.try_lock() {
             // A callback that waits is dropped; one that blocks goes on until it returns.
             ending.abort_all();
         }
-        Err(StillRunning { name: self.name().to_owned(), handlers })
+        Err(StillRunning { name: self.core.name.clone(), handlers })
     }
 
     /// True once it has been stopped, or its runtime has gone.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.shared.cancel.is_cancelled()
-    }
-
-    /// The cache.
-    pub fn store(&self) -> Store<T> {
-        self.shared.core.store.clone()
-    }
-
-    /// The cache by namespace and labels.
-    pub fn lister(&self) -> Lister<T> {
-        Lister::new(self.store())
+        self.cancel.is_cancelled()
     }
 
     /// True once the first list is in the cache.
     #[cfg(feature = "kube")]
     pub(crate) fn is_synced(&self) -> bool {
-        self.shared.core.progress.borrow().synced
+        self.core.progress.borrow().synced
     }
 
-    /// Waits until the first list is in the cache: for ever, unless it is given a limit with [`Waiting::within`].
-    ///
-    /// A server that refuses to answer keeps it waiting; set a limit, or an [error hook](SharedInformer::on_error).
-    pub fn synced(&self) -> Waiting<'static, ()> {
-        let (informer, seen) = (self.clone(), self.clone());
-        let wait = async move { informer.reach(|progress| progress.synced.then_some(())).await };
-        Waiting::new(wait, move || format!("{} is {}", seen.name(), seen.health()))
+    #[cfg(feature = "kube")]
+    pub(crate) fn name(&self) -> &str {
+        &self.core.name
     }
 
-    /// Waits until the cache reflects every change up to a version, such as that of an object just written.
-    ///
-    /// On a quiet collection that can take until the server's next bookmark, about a minute. It fails with
-    /// [`WaitError::VersionsRestarted`] if the server was restored to an older state and the version is from before that,
-    /// and with [`WaitError::NotComparable`] if nobody can tell which of two versions is older.
-    pub fn wait_for_version(&self, version: &ResourceVersion) -> Waiting<'static, ()> {
-        let (informer, seen, version) = (self.clone(), self.clone(), version.clone());
-        let wait = async move { informer.reach_version(&version).await };
-        Waiting::new(wait, move || match seen.store().version() {
-            Some(version) => format!("{} is at version {version}, {}", seen.name(), seen.health()),
-            None => format!("{} is {}", seen.name(), seen.health()),
+    pub(crate) fn synced(self: &Arc<Self>) -> Waiting<'static, ()> {
+        let (shared, seen) = (self.clone(), self.clone());
+        let wait = async move { shared.reach(|progress| progress.synced.then_some(())).await };
+        Waiting::new(wait, move || seen.sight())
+    }
+
+    fn wait_for_version(self: &Arc<Self>, version: ResourceVersion) -> Waiting<'static, ()> {
+        let (shared, seen) = (self.clone(), self.clone());
+        let wait = async move { shared.reach_version(&version).await };
+        Waiting::new(wait, move || match seen.core.store.version() {
+            Some(version) => format!("{} is at version {version}, {}", seen.core.name, seen.core.health()),
+            None => seen.sight(),
         })
     }
 
-    /// Waits until an object is as it should be, or is gone: whatever the predicate says of its present state.
-    pub fn wait_for<'w, 'k>(
-        &self,
-        key: impl Into<KeyRef<'k>>,
-        mut predicate: impl FnMut(Option<&T>) -> bool + Send + 'w,
-    ) -> Waiting<'w, Option<Arc<T>>> {
-        let (informer, seen, key) = (self.clone(), self.clone(), crate::ObjectKey::from(key.into()));
-        let wanted = key.clone();
-        let wait = async move {
-            let look = |_: &Progress| {
-                let object = informer.shared.core.store.get(&wanted);
-                predicate(object.as_deref()).then_some(object)
-            };
-            informer.reach(look).await
-        };
-        Waiting::new(wait, move || match seen.store().get(&key) {
-            Some(object) => {
-                format!("{key} is there at version {}, and {} is {}", object.id().version, seen.name(), seen.health())
-            }
-            None => format!("{key} is not there, and {} is {}", seen.name(), seen.health()),
-        })
-    }
-
-    /// Asks the server for everything again, in its most recent state, and waits until the answer is applied. What is
-    /// unchanged is not announced. Asked for before the start, the first list is the answer.
-    pub fn relist(&self) -> Waiting<'static, ()> {
+    fn relist(self: &Arc<Self>) -> Waiting<'static, ()> {
         let mut request = 0;
-        for requests in self.shared.core.relists.iter() {
+        for requests in &self.core.relists {
             requests.send_modify(|requests| {
                 *requests += 1;
                 request = request.max(*requests);
             });
         }
-        let (informer, seen) = (self.clone(), self.clone());
-        let wait = async move { informer.reach(|progress| (progress.relists >= request).then_some(())).await };
-        Waiting::new(wait, move || format!("{} is {}", seen.name(), seen.health()))
+        let (shared, seen) = (self.clone(), self.clone());
+        let wait = async move { shared.reach(|progress| (progress.relists >= request).then_some(())).await };
+        Waiting::new(wait, move || seen.sight())
     }
 
-    /// Waits until the cache reflects everything that the server has at this moment, as a read from the server would: before
-    /// a program acts for the first time, or after a write whose answer was lost.
-    ///
-    /// The server is asked how far it is. If the cache does not get there at once, as on a collection where nothing changes,
-    /// everything is asked for again, though not for this reason more than twice a minute.
-    pub fn caught_up(&self) -> Waiting<'static, ()> {
-        let (informer, seen) = (self.clone(), self.clone());
+    fn caught_up(self: &Arc<Self>) -> Waiting<'static, ()> {
+        let (shared, seen) = (self.clone(), self.clone());
         let wait = async move {
-            informer.reach(|progress| progress.synced.then_some(())).await?;
-            if verify::is_up_to_date(&informer).await { Ok(()) } else { informer.relist().await }
+            shared.reach(|progress| progress.synced.then_some(())).await?;
+            if verify::is_up_to_date(&shared).await { Ok(()) } else { shared.relist().await }
         };
-        Waiting::new(wait, move || format!("{} is {}", seen.name(), seen.health()))
+        Waiting::new(wait, move || seen.sight())
     }
 
-    /// Compares the cache with the server, by keys, uids and versions, and gives what is not the same.
-    ///
-    /// A healthy informer has no differences: what changes meanwhile is told apart by asking twice.
-    ///
-    /// # Errors
-    ///
-    /// [`VerifyError`] if the server could not be asked.
-    pub async fn verify(&self) -> Result<Vec<Difference>, VerifyError> {
-        verify::verify(self).await
+    /// What a wait that took too long saw last.
+    fn sight(&self) -> String {
+        format!("{} is {}", self.core.name, self.core.health())
     }
 
-    /// What the informer is doing, and how well.
-    pub fn health(&self) -> Health {
-        self.shared.core.health()
-    }
-
-    /// The same, as it changes; figures that change all the time are as of the last other change.
-    pub fn health_changes(&self) -> watch::Receiver<Health> {
-        self.shared.core.health.subscribe()
-    }
-
-    /// Calls a function with everything that goes wrong. The last one set is called; without one, problems are warned of.
-    pub fn on_error(&self, hook: impl Fn(&InformerError) + Send + Sync + 'static) {
-        self.shared.core.health.set_error_hook(Arc::new(hook));
-    }
-
-    /// The same informer without its type.
-    pub fn any(&self) -> AnyInformer {
-        AnyInformer::new(&self.shared)
+    /// The same of one object.
+    fn sight_of(&self, key: &ObjectKey) -> String {
+        match self.core.store.get(key) {
+            Some(object) => format!("{key} is there at version {}, and {}", object.id().version, self.sight()),
+            None => format!("{key} is not there, and {}", self.sight()),
+        }
     }
 
     /// Calls a function once it has stopped, however that happens.
     #[cfg(feature = "kube")]
     pub(crate) fn on_stop(&self, call: impl FnOnce(Ended) + Send + 'static) {
-        *self.shared.core.on_stop.lock() = Some(Box::new(call));
+        *self.core.on_stop.lock() = Some(Box::new(call));
     }
 
     async fn reach_version(&self, version: &ResourceVersion) -> Result<(), WaitError> {
-        let core = &self.shared.core;
-        let epoch = core.progress.borrow().epoch;
+        let epoch = self.core.progress.borrow().epoch;
         loop {
             let reached = self.reach(|progress| {
                 if progress.epoch != epoch {
@@ -361,7 +434,7 @@ impl<T: Object> SharedInformer<T> {
 
     /// Waits until `look` finds what it looks for.
     async fn reach<R>(&self, mut look: impl FnMut(&Progress) -> Option<R>) -> Result<R, WaitError> {
-        let mut progress = self.shared.core.progress.clone();
+        let mut progress = self.core.progress.clone();
         let found = async {
             loop {
                 let now = progress.borrow_and_update().clone();
@@ -376,31 +449,34 @@ impl<T: Object> SharedInformer<T> {
         let found = tokio::select! {
             biased;
             found = found => found,
-            () = self.shared.cancel.cancelled() => None,
+            () = self.cancel.cancelled() => None,
         };
-        found.ok_or_else(|| WaitError::Stopped(self.name().to_owned()))
+        found.ok_or_else(|| WaitError::Stopped(self.core.name.clone()))
     }
 }
 
-impl<T: Object> Core<T> {
+impl Core {
     fn span(&self) -> Span {
         info_span!("informer", name = %self.name)
     }
 
     fn health(&self) -> Health {
-        Health {
-            objects: self.store.len(),
-            queued: self.sink.len(),
-            handlers: self.writing.lock().processor.handlers(),
-            figures: (self.figures)(),
-            ..self.health.health()
-        }
+        // One after the other, so that no lock is held while the next is taken or the representation is asked.
+        let (handlers, figures) = (self.handlers(), (self.figures)());
+        Health { objects: self.store.len(), queued: self.sink.len(), handlers, figures, ..self.health.health() }
     }
 
-    /// Nothing more is learnt, applied or told, and everybody who asks hears so. Again does nothing.
+    /// Every handler, and how it does.
+    fn handlers(&self) -> Vec<HandlerHealth> {
+        let listeners = self.writing.lock().processor.listeners().to_vec();
+        listeners.iter().map(|listener| listener.health()).collect()
+    }
+
+    /// Ends everything: nothing more is learnt, applied or delivered, and every wait ends. Again does nothing.
     fn end(&self, cancel: &CancellationToken, how: Ended) {
         cancel.cancel();
-        self.writing.lock().processor.close();
+        let listeners = self.writing.lock().processor.close();
+        listeners.iter().for_each(|listener| listener.mailbox.close(false));
         self.questions.lock().clear();
         self.health.stopped();
         let on_stop = self.on_stop.lock().take();
@@ -410,16 +486,50 @@ impl<T: Object> Core<T> {
     }
 }
 
-impl<T> Drop for Shared<T> {
+impl Drop for Shared {
     fn drop(&mut self) {
         self.cancel.cancel();
+    }
+}
+
+impl Held {
+    fn new(shared: Shared) -> Self {
+        shared.handles.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::new(shared))
+    }
+}
+
+impl std::ops::Deref for Held {
+    type Target = Arc<Shared>;
+
+    fn deref(&self) -> &Arc<Shared> {
+        &self.0
+    }
+}
+
+impl Clone for Held {
+    fn clone(&self) -> Self {
+        self.0.handles.fetch_add(1, Ordering::Relaxed);
+        Self(self.0.clone())
+    }
+}
+
+/// An informer that has not started, and never can be, has ended: streams of its events end too.
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.0.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let new = matches!(*self.0.lifecycle.lock(), Lifecycle::New { .. });
+            if new {
+                self.0.core.end(&self.0.cancel, Ended::Asked);
+            }
+        }
     }
 }
 
 /// Equal if both are handles to the same informer.
 impl<T> PartialEq for SharedInformer<T> {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.shared, &other.shared)
+        Arc::ptr_eq(&self.shared.0, &other.shared.0)
     }
 }
 
@@ -427,7 +537,7 @@ impl<T> Eq for SharedInformer<T> {}
 
 impl<T> Clone for SharedInformer<T> {
     fn clone(&self) -> Self {
-        Self { shared: self.shared.clone() }
+        Self { shared: self.shared.clone(), objects: PhantomData }
     }
 }
 

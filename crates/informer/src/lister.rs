@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use crate::object::{KeyRef, Object, Selector};
+use crate::object::{Cached, KeyRef, Object, Selector};
 use crate::store::Store;
 
 /// The index that every informer has: objects by namespace.
@@ -71,14 +71,14 @@ impl<T: Object> Lister<T> {
     /// Every object that matches, in no particular order.
     pub fn list(&self, selector: &Selector) -> Vec<Arc<T>> {
         let (snapshot, mut matching) = (self.store.snapshot(), selector.matching());
-        snapshot.iter().filter(|object| matching(&***object)).cloned().collect()
+        snapshot.objects().filter(|object| matching(&***object)).cloned().map(T::typed).collect()
     }
 
     /// Every object that has the value in the named index, in no particular order; none if there is no such index.
     ///
     /// Every informer has an index by namespace, under the name `namespace`: it is what [`Lister::namespace`] lists by.
     pub fn by_index(&self, index: &str, value: &str) -> Vec<Arc<T>> {
-        self.store.snapshot().by_index(index, value).cloned().collect()
+        self.store.snapshot().members(index, value).cloned().map(T::typed).collect()
     }
 
     /// The same within one namespace.
@@ -96,12 +96,13 @@ impl<T: Object> NamespaceLister<'_, T> {
     /// Every object of the namespace that matches, in no particular order.
     pub fn list(&self, selector: &Selector) -> Vec<Arc<T>> {
         let (snapshot, mut matching) = (self.store.snapshot(), selector.matching());
-        let matching = |object: &&Arc<T>| matching(&***object);
+        let matching = |object: &&Arc<dyn Object>| matching(&***object);
         if snapshot.has_index(NAMESPACE_INDEX) {
-            return snapshot.by_index(NAMESPACE_INDEX, self.namespace).filter(matching).cloned().collect();
+            let members = snapshot.members(NAMESPACE_INDEX, self.namespace);
+            return members.filter(matching).cloned().map(T::typed).collect();
         }
-        let within = |object: &&Arc<T>| object.id().key.namespace() == Some(self.namespace);
-        snapshot.iter().filter(within).filter(matching).cloned().collect()
+        let within = |object: &&Arc<dyn Object>| object.id().key.namespace() == Some(self.namespace);
+        snapshot.objects().filter(within).filter(matching).cloned().map(T::typed).collect()
     }
 }
 

@@ -1,11 +1,13 @@
 //! What a cache asks of an object: which one it is, which version of it, its labels, its owners.
 
+mod cached;
 mod key;
 mod resource;
 mod scope;
 mod selector;
 mod version;
 
+pub use self::cached::Cached;
 pub use self::key::{KeyError, KeyRef, ObjectKey};
 pub use self::resource::ResourceType;
 pub use self::scope::Scope;
@@ -13,6 +15,8 @@ pub(crate) use self::scope::in_scope;
 pub use self::selector::{Selector, SelectorError};
 pub use self::version::ResourceVersion;
 pub(crate) use self::version::compare as compare_versions;
+
+use std::any::Any;
 
 /// Something a cache can hold.
 ///
@@ -29,7 +33,7 @@ pub(crate) use self::version::compare as compare_versions;
 ///     fn id(&self) -> Id<'_> { Id { key: KeyRef::new("", &self.name), uid: "", version: &self.changes } }
 /// }
 /// ```
-pub trait Object: Send + Sync + 'static {
+pub trait Object: Any + Send + Sync {
     /// Which object this is, and which version of it.
     fn id(&self) -> Id<'_>;
 

@@ -57,11 +57,13 @@ use tracing::warn;
 pub use self::event::Event;
 pub use self::filtered::Filtered;
 pub use self::handle::{HandlerGuard, HandlerHandle, HandlerHealth, Removal, RemoveError};
-pub(crate) use self::handler::{AnyHandler, AsyncCalls, AsyncClosure};
+pub(crate) use self::handler::AnyHandler;
 pub use self::handler::{AsyncEventHandler, EventHandler, Handlers};
-pub(crate) use self::listener::Listener;
+pub(crate) use self::listener::{Listener, drop_in_pieces};
 pub use self::mailbox::Delivery;
+pub(crate) use self::mailbox::EventBatch;
 pub use self::stream::EventStream;
+pub(crate) use self::stream::Events;
 use crate::object::Object;
 pub use crate::queue::Deleted;
 use crate::store::Snapshot;
@@ -71,11 +73,11 @@ use crate::time::after;
 const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
 
 /// All listeners of one informer.
-pub(crate) struct Processor<T> {
-    listeners: Vec<Arc<Listener<T>>>,
+pub(crate) struct Processor {
+    listeners: Vec<Arc<Listener>>,
     /// Those that were taken off the list, and of which a call may still run.
-    leaving: Vec<Arc<Listener<T>>>,
-    /// How often it is looked who is to be shown the cache again; `None` if nobody ever is. Fixed once started.
+    leaving: Vec<Arc<Listener>>,
+    /// How often it is looked which listeners are due for a resync; `None` if none ever is. Fixed once started.
     resync_check: Option<Duration>,
     started: bool,
     /// True once the first list is in the store.
@@ -83,14 +85,37 @@ pub(crate) struct Processor<T> {
     closed: bool,
 }
 
-impl<T: Object> Processor<T> {
+/// What is wrong with the resync period that a handler asked for.
+#[derive(Debug)]
+pub(crate) enum ResyncWarning {
+    /// The informer does no resyncs.
+    Never { handler: String },
+    /// The informer looks less often than that.
+    Raised { handler: String, requested: Duration, check: Duration },
+}
+
+impl ResyncWarning {
+    /// Logs it. Not under a lock: a subscriber is code of the user's.
+    pub(crate) fn log(&self) {
+        match self {
+            Self::Never { handler } => {
+                warn!(handler, "the informer does no resyncs; its resync period must be set");
+            }
+            Self::Raised { handler, requested, check } => {
+                warn!(handler, ?requested, ?check, "resync period is raised to what was fixed at the start");
+            }
+        }
+    }
+}
+
+impl Processor {
     pub(crate) fn new(resync_check: Option<Duration>) -> Self {
         let resync_check = resync_check.map(|period| period.max(SHORTEST_RESYNC));
         let (listeners, leaving) = (Vec::new(), Vec::new());
         Self { listeners, leaving, resync_check, started: false, synced: false, closed: false }
     }
 
-    /// From now on the time between resync checks is fixed; gives it.
+    /// Fixes the time between resync checks, and returns it.
     pub(crate) fn start(&mut self) -> Option<Duration> {
         self.started = true;
         let now = Instant::now();
@@ -98,81 +123,75 @@ impl<T: Object> Processor<T> {
         self.resync_check
     }
 
-    /// Makes a listener under a name that nobody has, and adds it. What is distributed from now on reaches it, behind a
-    /// replay of what is known already.
+    /// Adds a listener under a name that no other has. Events that are distributed from now on reach it, behind a replay of what is
+    /// known already.
     pub(crate) fn add(
         &mut self,
         name: String,
-        known: Snapshot<T>,
-        make: impl FnOnce(String) -> Listener<T>,
-    ) -> Arc<Listener<T>> {
+        delivery: Delivery,
+        resync: Option<Duration>,
+        known: Snapshot<dyn Object>,
+    ) -> (Arc<Listener>, Option<ResyncWarning>) {
         let taken = |name: &str| self.listeners.iter().any(|listener| listener.name() == name);
         let numbered = (2..).map(|number| format!("{name}#{number}"));
         let name = std::iter::once(name.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or(name);
-        let listener = Arc::new(make(name));
+        let listener = Arc::new(Listener::new(name, delivery, resync));
         if self.closed {
             listener.mailbox.close(false);
-            return listener;
+            return (listener, None);
         }
-        listener.mailbox.replay(known);
+        listener.mailbox.push_replay(known);
         if self.synced {
             listener.mailbox.push_synced();
         }
-        self.negotiate_resync(&listener);
+        let warning = self.negotiate_resync(&listener);
         self.listeners.push(listener.clone());
-        listener
+        (listener, warning)
     }
 
-    /// Lowers the time between checks for a listener that wants to be shown the cache more often, before the start only.
-    fn negotiate_resync(&mut self, listener: &Listener<T>) {
+    /// Lowers the time between checks for a listener that asks for a shorter period, before the start only.
+    fn negotiate_resync(&mut self, listener: &Listener) -> Option<ResyncWarning> {
         let requested = listener.resync.lock().requested.map(|period| period.max(SHORTEST_RESYNC));
-        match (requested, self.resync_check) {
-            (Some(_), None) => {
-                warn!(handler = listener.name(), "the informer does no resyncs; its resync period must be set")
-            }
+        let handler = || listener.name().to_owned();
+        let warning = match (requested, self.resync_check) {
+            (Some(_), None) => Some(ResyncWarning::Never { handler: handler() }),
             (Some(requested), Some(check)) if requested < check && !self.started => {
                 self.resync_check = Some(requested);
                 let now = Instant::now();
                 self.listeners.iter().for_each(|listener| self.plan_resync(listener, now));
+                None
             }
             (Some(requested), Some(check)) if requested < check => {
-                warn!(
-                    handler = listener.name(),
-                    ?requested,
-                    ?check,
-                    "resync period is raised to what was fixed at the start"
-                );
+                Some(ResyncWarning::Raised { handler: handler(), requested, check })
             }
-            _ => {}
-        }
+            _ => None,
+        };
         self.plan_resync(listener, Instant::now());
+        warning
     }
 
-    fn plan_resync(&self, listener: &Listener<T>, now: Instant) {
+    fn plan_resync(&self, listener: &Listener, now: Instant) {
         let mut resync = listener.resync.lock();
         let period = |(requested, check): (Duration, Duration)| requested.max(check).max(SHORTEST_RESYNC);
         resync.period = resync.requested.zip(self.resync_check).map(period);
         resync.next = resync.period.map(|period| after(now, period));
     }
 
-    /// Marks who is to be shown the cache again now. True if anybody is.
-    pub(crate) fn mark_due(&self) -> bool {
+    /// Shows the cache again to every listener whose resync is due. One that is so far behind that its mailbox is folded stays due.
+    pub(crate) fn resync(&self, known: &Snapshot<dyn Object>) {
         let now = Instant::now();
-        let mut any = false;
         for listener in &self.listeners {
             let mut resync = listener.resync.lock();
             if let (Some(next), Some(period)) = (resync.next, resync.period)
                 && next <= now
+                && listener.mailbox.push_resync(known.clone())
             {
                 resync.next = Some(after(now, period));
-                resync.due = true;
-                any = true;
             }
         }
-        any
     }
 
-    /// Takes a listener off the list, and gives its name.
+    /// Takes a listener off the list, and returns its name.
     pub(crate) fn remove(&mut self, id: u64) -> Option<String> {
         let at = self.listeners.iter().position(|listener| listener.id == id)?;
         let removed = self.listeners.remove(at);
@@ -182,32 +201,16 @@ impl<T: Object> Processor<T> {
         Some(name)
     }
 
-    /// Tells everybody of changes that took so many bytes on the wire, in a store of so many objects.
-    pub(crate) fn distribute(&self, events: Vec<Event<T>>, bytes: u64, live: usize) {
-        if events.is_empty() {
-            return;
-        }
-        // An update's old state, or a deleted one, is in the store no longer: about as large as what came.
-        let bytes = if events.iter().any(|event| !matches!(event, Event::Added { .. })) { bytes } else { 0 };
-        let events: Arc<[Event<T>]> = events.into();
+    /// Puts events into every mailbox. They keep about `bytes` bytes in memory that the store of `live` objects no longer holds.
+    pub(crate) fn distribute(&self, events: &EventBatch, bytes: u64, live: usize) {
         for listener in &self.listeners {
-            listener.mailbox.push(&events, bytes, live);
+            listener.mailbox.push(events, bytes, live);
         }
     }
 
-    /// Shows objects of a store of so many to those who are due.
-    pub(crate) fn resync<'a>(&self, objects: impl Iterator<Item = &'a Arc<T>>, live: usize) {
-        let events: Arc<[Event<T>]> = objects.cloned().map(Event::Resynced).collect();
-        for listener in self.listeners.iter().filter(|listener| listener.resync.lock().due) {
-            listener.mailbox.push(&events, 0, live);
-        }
-    }
-
-    /// Those who were due have been shown everything.
-    pub(crate) fn resync_done(&self) {
-        for listener in &self.listeners {
-            listener.resync.lock().due = false;
-        }
+    /// The listeners, in the order in which they were added.
+    pub(crate) fn listeners(&self) -> &[Arc<Listener>] {
+        &self.listeners
     }
 
     /// True inside a callback of one of these listeners.
@@ -215,34 +218,27 @@ impl<T: Object> Processor<T> {
         listener::current().is_some_and(|current| self.all().any(|listener| listener.id == current))
     }
 
-    /// Ends all listeners, also those that come later; what waits is dropped.
-    pub(crate) fn close(&mut self) {
+    /// Ends all listeners, also those that come later; events that wait are dropped.
+    pub(crate) fn close(&mut self) -> Vec<Arc<Listener>> {
         self.closed = true;
-        for listener in self.all() {
-            listener.mailbox.close(false);
-        }
+        self.all().cloned().collect()
     }
 
-    /// The first list is in the store: whoever was told of it has been told of everything that was there.
+    /// The first list is in the store, and every listener has it in its mailbox.
     pub(crate) fn synced(&mut self) {
         if !std::mem::replace(&mut self.synced, true) {
             self.listeners.iter().for_each(|listener| listener.mailbox.push_synced());
         }
     }
 
-    /// Every listener, and how it does.
-    pub(crate) fn handlers(&self) -> Vec<HandlerHealth> {
-        self.listeners.iter().map(|listener| listener.health()).collect()
-    }
-
-    /// The names of those whose callback has not returned.
+    /// The names of the listeners whose callback has not returned.
     pub(crate) fn running(&self) -> Vec<String> {
         let running = self.all().filter(|listener| !listener.has_ended());
         running.map(|listener| listener.name().to_owned()).collect()
     }
 
-    /// Those on the list, and those who leave.
-    fn all(&self) -> impl Iterator<Item = &Arc<Listener<T>>> {
+    /// The listeners on the list, and those that leave.
+    fn all(&self) -> impl Iterator<Item = &Arc<Listener>> {
         self.listeners.iter().chain(&self.leaving)
     }
 }

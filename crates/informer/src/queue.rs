@@ -18,14 +18,14 @@ use std::sync::Arc;
 pub use self::deleted::Deleted;
 pub use self::delta_fifo::{DeltaFifo, Deltas, KeyDelta};
 pub use self::ordered::OrderedQueue;
-use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope};
+use crate::object::{Cached, KeyRef, Object, ObjectKey, ResourceVersion, Scope};
 use crate::source::BadObject;
 use crate::store::Store;
 
 /// Where changes wait until they are applied.
 ///
 /// What was taken out and is not yet processed still counts as waiting: whatever is pushed meanwhile is judged by it.
-pub trait Queue<T>: Send + 'static {
+pub trait Queue<T: ?Sized>: Send + 'static {
     /// Puts a change in, which took so many bytes on the wire. `known` is what has been applied so far.
     fn push(&mut self, delta: Delta<T>, bytes: u64, known: &Store<T>);
 
@@ -58,7 +58,7 @@ pub trait Queue<T>: Send + 'static {
 }
 
 /// What comes out of a queue at a time.
-pub struct Batch<T> {
+pub struct Batch<T: ?Sized> {
     /// What is to be done.
     pub work: Work<T>,
     /// How many bytes it took on the wire.
@@ -68,7 +68,7 @@ pub struct Batch<T> {
 }
 
 /// Changes to be made as one.
-pub enum Work<T> {
+pub enum Work<T: ?Sized> {
     /// Changes of different objects in the order in which they were pushed, or one that is about many objects or none.
     Deltas(Vec<Delta<T>>),
     /// The changes of one object.
@@ -97,7 +97,7 @@ pub enum QueueOrder {
 }
 
 impl QueueOrder {
-    pub(crate) fn queue<T: Object>(self) -> Box<dyn Queue<T>> {
+    pub(crate) fn queue<T: Cached + ?Sized>(self) -> Box<dyn Queue<T>> {
         match self {
             Self::Ordered => Box::new(OrderedQueue::new()),
             Self::PerObject => Box::new(DeltaFifo::new().emit_replaced(true)),
@@ -106,7 +106,7 @@ impl QueueOrder {
 }
 
 /// One thing that a reflector learnt, bound for the store.
-pub enum Delta<T> {
+pub enum Delta<T: ?Sized> {
     /// An object appeared.
     Added(Arc<T>),
     /// An object changed.
@@ -141,7 +141,7 @@ pub enum Delta<T> {
 }
 
 /// All objects of a scope, as of one version.
-pub struct Replacement<T> {
+pub struct Replacement<T: ?Sized> {
     /// What was listed, and when.
     pub mark: ListMark,
     /// The objects, in the server's order.
@@ -165,7 +165,7 @@ pub struct ListMark {
     pub inconclusive: bool,
 }
 
-impl<T: Object> Replacement<T> {
+impl<T: Object + ?Sized> Replacement<T> {
     /// True if whatever is not in the list can be taken for deleted: every key in it could be read.
     pub fn is_conclusive(&self) -> bool {
         self.undecodable.iter().all(|bad| bad.key.is_some())
@@ -184,7 +184,7 @@ impl<T: Object> Replacement<T> {
     }
 }
 
-impl<T: Object> Delta<T> {
+impl<T: Object + ?Sized> Delta<T> {
     /// The one object this is about; `None` if it is about many or none.
     pub fn key(&self) -> Option<KeyRef<'_>> {
         match self {
@@ -196,7 +196,7 @@ impl<T: Object> Delta<T> {
     }
 }
 
-impl<T> Clone for Delta<T> {
+impl<T: ?Sized> Clone for Delta<T> {
     fn clone(&self) -> Self {
         match self {
             Self::Added(object) => Self::Added(object.clone()),
@@ -216,7 +216,7 @@ impl<T> Clone for Delta<T> {
     }
 }
 
-impl<T> Clone for Work<T> {
+impl<T: ?Sized> Clone for Work<T> {
     fn clone(&self) -> Self {
         match self {
             Self::Deltas(deltas) => Self::Deltas(deltas.clone()),
@@ -228,7 +228,7 @@ impl<T> Clone for Work<T> {
     }
 }
 
-impl<T> Clone for Batch<T> {
+impl<T: ?Sized> Clone for Batch<T> {
     fn clone(&self) -> Self {
         Self { work: self.work.clone(), bytes: self.bytes, settled: self.settled }
     }
@@ -236,7 +236,7 @@ impl<T> Clone for Batch<T> {
 
 // What is in an object is nobody's business in a log.
 
-impl<T: Object> fmt::Debug for Delta<T> {
+impl<T: Object + ?Sized> fmt::Debug for Delta<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut object = |what: &str, object: &T| write!(f, "{what}({}@{})", object.id().key, object.id().version);
         match self {
@@ -253,14 +253,14 @@ impl<T: Object> fmt::Debug for Delta<T> {
     }
 }
 
-impl<T: Object> fmt::Debug for Replacement<T> {
+impl<T: Object + ?Sized> fmt::Debug for Replacement<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unread = self.undecodable.len();
         write!(f, "{} objects and {unread} unread at {:?}", self.objects.len(), self.mark.version)
     }
 }
 
-impl<T: Object> fmt::Debug for Work<T> {
+impl<T: Object + ?Sized> fmt::Debug for Work<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Deltas(deltas) => f.debug_list().entries(deltas).finish(),
@@ -272,7 +272,7 @@ impl<T: Object> fmt::Debug for Work<T> {
     }
 }
 
-impl<T: Object> fmt::Debug for Batch<T> {
+impl<T: Object + ?Sized> fmt::Debug for Batch<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.work, f)
     }

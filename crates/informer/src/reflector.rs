@@ -45,6 +45,7 @@ pub use self::sink::Sink;
 use crate::object::{Object, ResourceVersion, Scope};
 use crate::queue::{Delta, ListMark, Replacement};
 use crate::settings::InformerOptions;
+use crate::source::feed::{Feed, feed};
 use crate::source::{Decoded, ListWatch, SourceError, WatchEvent, WatchOptions};
 use crate::time::after;
 
@@ -92,9 +93,8 @@ pub(crate) const PROGRESS_DEADLINE: Duration = Duration::from_secs(30);
 /// Reflector::new(source, Once(cancel.clone()), &InformerOptions::new()).run(cancel).await;
 /// # Ok(()) });
 /// ```
-#[derive(Debug)]
-pub struct Reflector<T, L, S> {
-    source: Arc<L>,
+pub struct Reflector<T: ?Sized, S> {
+    source: Arc<dyn Feed<T>>,
     sink: S,
     wiring: Wiring,
     page_size: Option<usize>,
@@ -119,7 +119,6 @@ pub struct Reflector<T, L, S> {
     rhythm: Rhythm,
     streaming: Streaming,
     backoff: Backoff,
-    objects: std::marker::PhantomData<fn() -> T>,
 }
 
 /// What a reflector of an informer has beside its settings.
@@ -141,18 +140,20 @@ enum Next {
     WaitThenRelist(ReflectorError),
 }
 
-impl<T, L, S> Reflector<T, L, S>
-where
-    T: Object,
-    L: ListWatch<T>,
-    S: Sink<T>,
-{
+impl<T: Object, S: Sink<T>> Reflector<T, S> {
     /// A reflector that has not begun.
-    pub fn new(source: L, sink: S, options: &InformerOptions) -> Self {
+    pub fn new(source: impl ListWatch<T>, sink: S, options: &InformerOptions) -> Self {
+        Self::over(feed(source, None, |object| object), sink, options)
+    }
+}
+
+impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
+    /// The same over a source whose type is forgotten.
+    pub(crate) fn over(source: Arc<dyn Feed<T>>, sink: S, options: &InformerOptions) -> Self {
         let streaming = Streaming::new(options.streaming.unwrap_or(true) && source.supports_streaming_lists());
         let seed = options.seed.unwrap_or_else(rand::random);
         Self {
-            source: Arc::new(source),
+            source,
             sink,
             wiring: Wiring::default(),
             page_size: options.page_size,
@@ -171,7 +172,6 @@ where
             rhythm: Rhythm::default(),
             streaming,
             backoff: Backoff::new(options.backoff.clone().unwrap_or_default(), seed),
-            objects: std::marker::PhantomData,
         }
     }
 
@@ -325,7 +325,7 @@ where
                 Ok(Some(Err(error))) => break Err(ReflectorError::Stream(error)),
                 Ok(Some(Ok(event))) if event.is_of_nobody_knows_what() => break Err(ReflectorError::Unreadable),
                 Ok(Some(Ok(event))) => {
-                    let bytes = watch.bytes();
+                    let bytes = watch.bytes(&event);
                     self.sink.contact(bytes);
                     watch.hear(&event, &mut self.rhythm);
                     self.pass_on(event, bytes, watch.unordered).await;
@@ -391,7 +391,7 @@ where
     }
 
     /// Waits until somebody asks for a relist, or it is time for one.
-    fn relist_wanted(&self) -> impl Future<Output = ()> + Send + use<T, L, S> {
+    fn relist_wanted(&self) -> impl Future<Output = ()> + Send + use<T, S> {
         let requested = self.relist_requested();
         // What a list did not tell is asked for again before long: the next one may be readable.
         let again =
@@ -414,7 +414,7 @@ where
     }
 
     /// Waits until somebody asks for a relist.
-    fn relist_requested(&self) -> impl Future<Output = ()> + Send + use<T, L, S> {
+    fn relist_requested(&self) -> impl Future<Output = ()> + Send + use<T, S> {
         let (requests, handled) = (self.wiring.relist_requests.clone(), self.request);
         async move {
             let Some(mut requests) = requests else { return std::future::pending().await };
@@ -517,7 +517,8 @@ where
         self.parked = false;
         self.inconclusive = if replacement.is_conclusive() { 0 } else { self.inconclusive + 1 };
         // A source that does not count sends at least what its objects take.
-        let bytes = if bytes == 0 { (replacement.objects.len() * size_of::<T>()) as u64 } else { bytes };
+        let sizes = || replacement.objects.iter().map(|object| size_of_val(&**object) as u64).sum();
+        let bytes = if bytes == 0 { sizes() } else { bytes };
         self.sink.push(Delta::Replaced(replacement), bytes).await;
     }
 
@@ -531,4 +532,10 @@ where
 enum Waited {
     Enough,
     RelistRequested,
+}
+
+impl<T: ?Sized, S: std::fmt::Debug> std::fmt::Debug for Reflector<T, S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reflector").field("sink", &self.sink).field("place", &self.place).finish_non_exhaustive()
+    }
 }

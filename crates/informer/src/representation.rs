@@ -65,6 +65,9 @@ pub(crate) const KEPT_BUFFER: usize = 1024 * 1024;
 /// # Ok::<(), DecodeError>(())
 /// ```
 pub trait Decode: Object + Sized {
+    /// How many bytes of memory one byte on the wire becomes, about: what waits for a slow handler is bounded by it. 1 unless measured.
+    const MEMORY_PER_WIRE_BYTE: f64 = 1.0;
+
     /// What one informer needs to decode all its objects, and keeps as long as it lives: nothing for most types.
     type Decoder: Send + Sync + 'static;
 

@@ -9,18 +9,17 @@ pub mod kube;
 #[cfg(feature = "kube")]
 mod lines;
 
+pub(crate) mod feed;
 mod stream;
-pub(crate) mod transform;
 
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::closures::ListWatchFns;
 pub use self::error::{SourceError, Status};
 
 pub use self::stream::{BadObject, Decoded, ListEnd, ListPart, ListStream, Meter, WatchEvent, WatchStream};
-use crate::object::{Object, ResourceVersion};
+use crate::object::{Object, ResourceType, ResourceVersion};
 use crate::representation::Identity;
 
 /// Where objects come from: an API server, or a script in a test.
@@ -83,34 +82,14 @@ pub trait ListWatch<T: Object>: Send + Sync + 'static {
         async { self.list(ListOptions { limit: 1, ..ListOptions::default() }).await?.version().await }
     }
 
+    /// Which collection of an API server this is, if it is one.
+    fn resource_type(&self) -> Option<ResourceType> {
+        None
+    }
+
     /// False if this source cannot answer a watch with the initial state first; lists are then used instead.
     fn supports_streaming_lists(&self) -> bool {
         true
-    }
-}
-
-impl<T: Object, L: ListWatch<T>> ListWatch<T> for Arc<L> {
-    fn list(&self, options: ListOptions) -> impl Future<Output = Result<ListStream<T>, SourceError>> + Send {
-        L::list(self, options)
-    }
-
-    fn watch(&self, options: WatchOptions) -> impl Future<Output = Result<WatchStream<T>, SourceError>> + Send {
-        L::watch(self, options)
-    }
-
-    fn list_identities(
-        &self,
-        options: ListOptions,
-    ) -> impl Future<Output = Result<ListStream<Identity>, SourceError>> + Send {
-        L::list_identities(self, options)
-    }
-
-    fn newest_version(&self) -> impl Future<Output = Result<Option<ResourceVersion>, SourceError>> + Send {
-        L::newest_version(self)
-    }
-
-    fn supports_streaming_lists(&self) -> bool {
-        L::supports_streaming_lists(self)
     }
 }
 

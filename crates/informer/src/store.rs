@@ -17,17 +17,18 @@ mod state;
 mod table;
 mod writer;
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
 
 pub use self::index::{Index, IndexError, IndexValues};
-pub(crate) use self::index::{IndexFailure, index_function};
+pub(crate) use self::index::{IndexFailure, IndexFunction, Values as IndexValuesOf, index_function};
 pub use self::snapshot::Snapshot;
 use self::state::State;
-pub(crate) use self::writer::Put;
+pub(crate) use self::writer::{Change, Functions as IndexFunctions, function_identity};
 pub use self::writer::{StoreWriter, Transaction};
-use crate::object::{KeyRef, Object, ResourceVersion};
+use crate::object::{Cached, KeyRef, ResourceVersion};
 
 /// The objects of one informer, as last seen. Cloning gives another handle to the same cache.
 ///
@@ -47,14 +48,15 @@ use crate::object::{KeyRef, Object, ResourceVersion};
 /// assert_eq!(snapshot.get("web/a").unwrap().version, "1");
 /// assert_eq!(store.get("web/a").unwrap().version, "2");
 /// ```
-pub struct Store<T> {
-    shared: Arc<RwLock<State<T>>>,
+pub struct Store<T: ?Sized> {
+    shared: Arc<RwLock<State>>,
+    objects: PhantomData<fn() -> Box<T>>,
 }
 
-impl<T: Object> Store<T> {
+impl<T: Cached + ?Sized> Store<T> {
     /// An empty store and its writer. The seed decides how keys are hashed, and nothing that can be seen.
     pub fn new(seed: u64) -> (Self, StoreWriter<T>) {
-        let store = Self { shared: Arc::new(RwLock::new(State::new(seed))) };
+        let store = Self { shared: Arc::new(RwLock::new(State::new(seed))), objects: PhantomData };
         (store.clone(), StoreWriter::new(store))
     }
 
@@ -62,7 +64,8 @@ impl<T: Object> Store<T> {
     ///
     /// The answer may lag behind the server. It never changes under you: an update replaces the `Arc`, not its contents.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
-        self.shared.read().get(key.into()).cloned()
+        let object = self.shared.read().get(key.into()).cloned();
+        object.map(T::typed)
     }
 
     /// True if the cache holds the object.
@@ -106,18 +109,23 @@ impl<T: Object> Store<T> {
         self.shared.read().indexes.iter().map(|index| index.name().clone()).collect()
     }
 
-    fn read<R>(&self, look: impl FnOnce(&State<T>) -> R) -> R {
+    fn read<R>(&self, look: impl FnOnce(&State) -> R) -> R {
         look(&self.shared.read())
     }
-}
 
-impl<T> Clone for Store<T> {
-    fn clone(&self) -> Self {
-        Self { shared: self.shared.clone() }
+    /// The same cache, read as another type: that of its objects, or `dyn Object`.
+    pub(crate) fn cast<U: Cached + ?Sized>(&self) -> Store<U> {
+        Store { shared: self.shared.clone(), objects: PhantomData }
     }
 }
 
-impl<T: Object> std::fmt::Debug for Store<T> {
+impl<T: ?Sized> Clone for Store<T> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone(), objects: PhantomData }
+    }
+}
+
+impl<T: Cached + ?Sized> std::fmt::Debug for Store<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Store").field("len", &self.len()).field("version", &self.version()).finish_non_exhaustive()
     }

@@ -50,9 +50,9 @@ impl Informers {
 
     pub(crate) fn caches(&self) -> Caches {
         fn cache<T: Object>(informer: &SharedInformer<T>) -> Cache {
-            let entry = |object: &Arc<T>| {
+            let entry = |object: &T| {
                 let id = object.id();
-                (ObjectKey::of(&**object).unwrap().to_string(), format!("{} {}", id.version, id.uid))
+                (ObjectKey::of(object).unwrap().to_string(), format!("{} {}", id.version, id.uid))
             };
             informer.store().snapshot().iter().map(entry).collect()
         }

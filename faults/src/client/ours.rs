@@ -65,7 +65,7 @@ async fn observe<T: Decode>(
         Line {
             synced: health.synced,
             unwell: failed.load(Relaxed) || !health.is_watching() || unsure,
-            store: store.snapshot().iter().map(|object| state(&**object, content)).collect::<Digest>().to_string(),
+            store: store.snapshot().iter().map(|object| state(object, content)).collect::<Digest>().to_string(),
             told: told.lock().values().copied().collect::<Digest>().to_string(),
         }
     })

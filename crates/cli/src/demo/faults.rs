@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use kube_embedded_apiserver::{Action, ApiServer, Fault, Verb};
 use kube_informer::Health;
+use kube_informer::health::HealthChanges;
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
 use super::program::Program;
@@ -56,7 +57,7 @@ pub(super) type Record = Arc<Mutex<Vec<Injected>>>;
 /// Lets things go wrong.
 pub(super) struct Faults {
     server: ApiServer,
-    informers: Vec<watch::Receiver<Health>>,
+    informers: Vec<HealthChanges>,
     teller: Teller,
     record: Record,
 }
@@ -94,7 +95,7 @@ impl Faults {
     }
 
     async fn inject(&mut self, kind: Kind) {
-        let watches: Vec<u64> = self.informers.iter().map(|informer| informer.borrow().counts.watches).collect();
+        let watches: Vec<u64> = self.informers.iter_mut().map(|informer| informer.latest().counts.watches).collect();
         let started = Instant::now();
         let at = {
             let mut record = self.record.lock();

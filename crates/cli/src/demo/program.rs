@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
-use kube_informer::health::AnyQueue;
+use kube_informer::health::{AnyQueue, HealthChanges};
 use kube_informer::settings::{BackoffOptions, InformerOptions};
-use kube_informer::{Health, Index, InformerRequest, Object, Selection, SharedInformer, SharedInformerFactory};
-use tokio::sync::watch;
+use kube_informer::{Index, InformerRequest, Object, Selection, SharedInformer, SharedInformerFactory};
 use tokio_util::sync::CancellationToken;
 
 use super::ready_counts::{self, ReadyCounts};
@@ -29,7 +28,7 @@ pub(super) struct Program {
     /// Who acts; nobody does on a real cluster.
     ready_counts: Option<ReadyCounts>,
     /// What each informer says of itself whenever that changes.
-    changes: Vec<watch::Receiver<Health>>,
+    changes: Vec<HealthChanges>,
 }
 
 impl Program {
@@ -93,7 +92,7 @@ impl Program {
         self.ready_counts.as_ref().map(ReadyCounts::queue)
     }
 
-    pub(super) fn changes(&self) -> Vec<watch::Receiver<Health>> {
+    pub(super) fn changes(&self) -> Vec<HealthChanges> {
         self.changes.clone()
     }
 

@@ -7,13 +7,13 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::object::Object;
+use crate::object::{Cached, Object};
 use crate::queue::{Batch, Delta, Queue};
 use crate::reflector::Sink;
 use crate::store::Store;
 
 /// So many changes may wait; beyond that those who push do.
-const BOUND: usize = 2000;
+const BOUND: usize = 512;
 /// So many bytes, as they came over the wire.
 pub(crate) const BYTES: u64 = 8 * 1024 * 1024;
 
@@ -48,16 +48,16 @@ pub(crate) const BYTES: u64 = 8 * 1024 * 1024;
 /// assert!(store.contains("web/a"));
 /// # Ok(()) });
 /// ```
-pub struct Changes<T> {
+pub struct Changes<T: ?Sized> {
     shared: Arc<Shared<T>>,
 }
 
 /// Puts changes into a queue. Cloning gives another handle.
-pub struct ChangesSink<T> {
+pub struct ChangesSink<T: ?Sized> {
     shared: Arc<Shared<T>>,
 }
 
-struct Shared<T> {
+struct Shared<T: ?Sized> {
     state: Mutex<State<T>>,
     /// What the queue may ask for what is known already.
     known: Store<T>,
@@ -67,7 +67,7 @@ struct Shared<T> {
     processed: Notify,
 }
 
-struct State<T> {
+struct State<T: ?Sized> {
     queue: Box<dyn Queue<T>>,
     /// True once nobody takes anything out any more.
     closed: bool,
@@ -75,7 +75,7 @@ struct State<T> {
 
 /// A batch that was taken out and is not yet processed: whatever is pushed meanwhile is judged by it. Dropping says that it
 /// is processed.
-pub struct InHand<'c, T: 'static> {
+pub struct InHand<'c, T: ?Sized + 'static> {
     shared: &'c Shared<T>,
     batch: Option<Batch<T>>,
 }
@@ -91,7 +91,7 @@ pub enum OnError {
 /// Told of every failure.
 type Report = Box<dyn Fn(&(dyn Error + Send + Sync)) + Send + Sync>;
 
-impl<T: Object> Changes<T> {
+impl<T: Cached + ?Sized> Changes<T> {
     /// An empty queue, and where to put changes in. `known` is what is known already, for queues that ask.
     pub fn new(queue: impl Queue<T>, known: Store<T>) -> (ChangesSink<T>, Self) {
         Self::boxed(Box::new(queue), known, BYTES)
@@ -149,27 +149,35 @@ impl<T: Object> Changes<T> {
     }
 }
 
-impl<T: Object> ChangesSink<T> {
+impl<T: Cached + ?Sized> ChangesSink<T> {
     /// Puts a change in, which took so many bytes on the wire, once there is room for it. One of any size is let through if
     /// nothing else waits.
     pub async fn push(&self, delta: Delta<T>, bytes: u64) {
         let Shared { state, known, bytes: limit, arrived, room, .. } = &*self.shared;
+        let has_room = |queue: &dyn Queue<T>| queue.len() < BOUND && (queue.bytes() < *limit || queue.is_empty());
         loop {
-            // Listened for from before the look, so that room made in between is not missed.
-            let mut room = std::pin::pin!(room.notified());
-            room.as_mut().enable();
             {
                 let mut state = state.lock();
                 if state.closed {
                     return;
                 }
-                if state.queue.len() < BOUND && (state.queue.bytes() < *limit || state.queue.is_empty()) {
+                if has_room(&*state.queue) {
                     state.queue.push(delta, bytes, known);
+                    drop(state);
                     arrived.notify_one();
                     return;
                 }
             }
-            room.await;
+            // Listened for from before the next look, so that room made in between is not missed.
+            let mut room = std::pin::pin!(room.notified());
+            room.as_mut().enable();
+            let still_full = {
+                let state = state.lock();
+                !state.closed && !has_room(&*state.queue)
+            };
+            if still_full {
+                room.await;
+            }
         }
     }
 
@@ -211,7 +219,7 @@ impl<T: Object> ChangesSink<T> {
     }
 }
 
-impl<T: Object> Sink<T> for ChangesSink<T> {
+impl<T: Cached + ?Sized> Sink<T> for ChangesSink<T> {
     async fn push(&mut self, delta: Delta<T>, bytes: u64) {
         Self::push(self, delta, bytes).await;
     }
@@ -225,7 +233,7 @@ impl<T: Object> Sink<T> for ChangesSink<T> {
     }
 }
 
-impl<T: 'static> InHand<'_, T> {
+impl<T: ?Sized + 'static> InHand<'_, T> {
     /// The batch, unless it was taken out.
     pub fn batch(&self) -> Option<&Batch<T>> {
         self.batch.as_ref()
@@ -237,14 +245,14 @@ impl<T: 'static> InHand<'_, T> {
     }
 }
 
-impl<T: 'static> Drop for InHand<'_, T> {
+impl<T: ?Sized + 'static> Drop for InHand<'_, T> {
     fn drop(&mut self) {
         self.shared.state.lock().queue.processed();
         self.shared.processed.notify_waiters();
     }
 }
 
-impl<T> Drop for Changes<T> {
+impl<T: ?Sized> Drop for Changes<T> {
     fn drop(&mut self) {
         self.shared.state.lock().closed = true;
         self.shared.room.notify_waiters();
@@ -252,25 +260,25 @@ impl<T> Drop for Changes<T> {
     }
 }
 
-impl<T> Clone for ChangesSink<T> {
+impl<T: ?Sized> Clone for ChangesSink<T> {
     fn clone(&self) -> Self {
         Self { shared: self.shared.clone() }
     }
 }
 
-impl<T> std::fmt::Debug for Changes<T> {
+impl<T: ?Sized> std::fmt::Debug for Changes<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Changes")
     }
 }
 
-impl<T: Object> std::fmt::Debug for ChangesSink<T> {
+impl<T: Cached + ?Sized> std::fmt::Debug for ChangesSink<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ChangesSink").field("len", &self.len()).finish_non_exhaustive()
     }
 }
 
-impl<T: Object> std::fmt::Debug for InHand<'_, T> {
+impl<T: Object + ?Sized> std::fmt::Debug for InHand<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("InHand").field(&self.batch).finish()
     }

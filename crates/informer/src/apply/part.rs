@@ -46,8 +46,8 @@ impl Outdated {
     }
 
     /// Adds more.
-    pub(super) fn extend(&self, more: impl IntoIterator<Item = ObjectKey>) {
-        self.change(|keys| keys.extend(more));
+    pub(super) fn extend(&self, more: HashSet<ObjectKey>) {
+        self.change(|keys| if keys.is_empty() { *keys = more } else { keys.extend(more) });
     }
 
     /// Keeps those of which it is said.

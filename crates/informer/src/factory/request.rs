@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::object::Object;
 use crate::settings::{InformerOptions, Selection};
-use crate::source::transform::Transform;
+use crate::source::feed::Transform;
 
 /// What one informer is asked for with, beside its kind. What is not said falls to the factory's defaults.
 ///

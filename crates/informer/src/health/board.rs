@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use crate::object::{KeyRef, ObjectKey, ResourceType, ResourceVersion, Scope, in_
 use crate::queue::ListMark;
 use crate::reflector::{ListReason, Phase};
 use crate::source::BadObject;
+use crate::time::after;
 
 /// The same reason is warned of once in this time.
 const WARNED: Duration = Duration::from_secs(60);
@@ -31,10 +33,25 @@ pub(crate) struct HealthBoard {
 struct Shared {
     name: String,
     sender: watch::Sender<Health>,
+    /// What changes with each event, and therefore without the lock: one for each part.
+    contacts: Vec<Contact>,
+    /// The instant that contacts are counted from.
+    began: Instant,
+    /// True if any object is known to be undecodable: looked at with each event.
+    any_undecodable: AtomicBool,
     error_hook: Mutex<Option<ErrorHook>>,
     /// When what was last warned of.
     warned: Mutex<HashMap<String, Instant>>,
     metrics: OnceLock<Metrics>,
+}
+
+/// What was heard from the server for one part.
+#[derive(Default)]
+struct Contact {
+    /// Nanoseconds after the board was made, plus one; 0 for never.
+    last: AtomicU64,
+    events: AtomicU64,
+    bytes: AtomicU64,
 }
 
 pub(crate) type ErrorHook = Arc<dyn Fn(&InformerError) + Send + Sync>;
@@ -49,8 +66,10 @@ impl HealthBoard {
             failures: 0,
             inconclusive: false,
         });
+        let parts: Vec<PartHealth> = parts.collect();
+        let contacts = parts.iter().map(|_| Contact::default()).collect();
         let health = Health {
-            parts: parts.collect(),
+            parts,
             synced: false,
             undecodable: BTreeMap::new(),
             stopped: false,
@@ -63,6 +82,9 @@ impl HealthBoard {
         let shared = Shared {
             name,
             sender: watch::Sender::new(health),
+            contacts,
+            began: Instant::now(),
+            any_undecodable: AtomicBool::new(false),
             error_hook: Mutex::default(),
             warned: Mutex::default(),
             metrics: OnceLock::new(),
@@ -71,11 +93,12 @@ impl HealthBoard {
     }
 
     pub(crate) fn health(&self) -> Health {
-        self.shared.sender.borrow().clone()
+        let health = self.shared.sender.borrow().clone();
+        self.shared.with_contacts(health)
     }
 
-    pub(crate) fn subscribe(&self) -> watch::Receiver<Health> {
-        self.shared.sender.subscribe()
+    pub(crate) fn changes(&self) -> HealthChanges {
+        HealthChanges { health: self.shared.sender.subscribe(), board: self.clone() }
     }
 
     pub(crate) fn set_error_hook(&self, hook: ErrorHook) {
@@ -156,7 +179,9 @@ impl HealthBoard {
         }
         self.shared.sender.send_modify(|health| {
             health.counts.watches += u64::from(watching);
-            if let Some(part) = health.parts.iter_mut().find(|part| part.scope == *scope) {
+            // A reflector that is being stopped may still have something to say; the informer has stopped all the same.
+            let stopped = health.stopped;
+            if let Some(part) = health.parts.iter_mut().find(|part| part.scope == *scope && !stopped) {
                 part.phase = phase;
                 if watching {
                     part.last_error = None; // It works again.
@@ -174,20 +199,19 @@ impl HealthBoard {
             if !mark.inconclusive && !health.undecodable.is_empty() {
                 let unread: HashSet<&ObjectKey> = mark.unread.iter().collect();
                 health.undecodable.retain(|key, _| !in_scope(&mark.scope, key.into()) || unread.contains(key));
+                self.shared.any_undecodable.store(!health.undecodable.is_empty(), Ordering::Relaxed);
             }
         });
     }
 
-    pub(crate) fn contact(&self, scope: &Scope, bytes: u64) {
-        // Contact is noted with each event; nobody is woken for it.
-        self.shared.sender.send_if_modified(|health| {
-            health.counts.events += 1;
-            health.counts.wire_bytes += bytes;
-            if let Some(part) = health.parts.iter_mut().find(|part| part.scope == *scope) {
-                part.last_contact = Some(Instant::now());
-            }
-            false
-        });
+    /// Something was heard from the server: so many bytes, for the part of that number. No task is woken for it.
+    pub(crate) fn contact(&self, part: usize, bytes: u64) {
+        if let Some(contact) = self.shared.contacts.get(part) {
+            contact.events.fetch_add(1, Ordering::Relaxed);
+            contact.bytes.fetch_add(bytes, Ordering::Relaxed);
+            let since = self.shared.began.elapsed().as_nanos();
+            contact.last.store(u64::try_from(since).unwrap_or(u64::MAX - 1) + 1, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn synced(&self) {
@@ -210,15 +234,83 @@ impl HealthBoard {
         if let Some(key) = bad.key.clone() {
             self.shared.sender.send_modify(|health| {
                 health.undecodable.insert(key, bad.error.to_string());
+                self.shared.any_undecodable.store(true, Ordering::Relaxed);
             });
         }
     }
 
     /// A good copy came, or the object is gone.
     pub(crate) fn decodable(&self, key: KeyRef<'_>) {
-        if !self.shared.sender.borrow().undecodable.is_empty() {
-            self.shared.sender.send_if_modified(|health| health.undecodable.remove(&ObjectKey::from(key)).is_some());
+        if self.shared.any_undecodable.load(Ordering::Relaxed) {
+            self.shared.sender.send_if_modified(|health| {
+                let removed = health.undecodable.remove(&ObjectKey::from(key)).is_some();
+                self.shared.any_undecodable.store(!health.undecodable.is_empty(), Ordering::Relaxed);
+                removed
+            });
         }
+    }
+}
+
+impl Shared {
+    /// Adds what changes with each event.
+    fn with_contacts(&self, mut health: Health) -> Health {
+        for (part, contact) in health.parts.iter_mut().zip(&self.contacts) {
+            let last = contact.last.load(Ordering::Relaxed).checked_sub(1);
+            part.last_contact = last.map(|last| after(self.began, Duration::from_nanos(last)));
+            health.counts.events += contact.events.load(Ordering::Relaxed);
+            health.counts.wire_bytes += contact.bytes.load(Ordering::Relaxed);
+        }
+        health
+    }
+}
+
+/// The health of an informer as it changes; see [`SharedInformer::health_changes`](crate::SharedInformer::health_changes).
+///
+/// It returns copies, and holds no lock: the informer goes on, whatever is done with them.
+#[derive(Clone)]
+pub struct HealthChanges {
+    health: watch::Receiver<Health>,
+    board: HealthBoard,
+}
+
+impl HealthChanges {
+    /// Returns the health as of the last change.
+    pub fn latest(&mut self) -> Health {
+        let health = self.health.borrow_and_update().clone();
+        self.board.shared.with_contacts(health)
+    }
+
+    /// Waits until the health has changed since it was returned last, and returns it. `None` once the informer has stopped, and its
+    /// last health was returned.
+    ///
+    /// # Cancel safety
+    ///
+    /// No change is lost: the next call returns the latest.
+    pub async fn changed(&mut self) -> Option<Health> {
+        if self.health.borrow().stopped && !self.health.has_changed().unwrap_or(false) {
+            return None;
+        }
+        self.health.changed().await.ok()?;
+        Some(self.latest())
+    }
+
+    /// Waits until the health is as the predicate says, and returns it; `None` if the informer stopped before.
+    ///
+    /// # Cancel safety
+    ///
+    /// Waiting again is fine.
+    pub async fn wait_for(&mut self, mut predicate: impl FnMut(&Health) -> bool) -> Option<Health> {
+        let mut health = self.latest();
+        while !predicate(&health) {
+            health = self.changed().await?;
+        }
+        Some(health)
+    }
+}
+
+impl fmt::Debug for HealthChanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HealthChanges")
     }
 }
 

@@ -4,14 +4,14 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use futures_util::StreamExt as _;
-use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use serde_json::Value;
 
-use super::{Shared, SharedInformer};
+use super::{Core, Shared};
 use crate::health::Health;
 use crate::object::{KeyRef, Object, ObjectKey, ResourceType, ResourceVersion};
-use crate::processor::Event;
+use crate::processor::{Delivery, Event};
+use crate::reflector::Phase;
 use crate::representation::LAST_APPLIED;
 
 /// What can be said of an informer without its type. It does not keep the informer running; cloning gives another handle.
@@ -39,8 +39,10 @@ pub struct AnyInformer {
     name: Arc<str>,
     number: u64,
     resource: Option<Arc<ResourceType>>,
-    /// What it was like when it was looked at while it lived.
-    inner: Arc<dyn Erased>,
+    shared: Weak<Shared>,
+    /// Its health when this handle was made: what is known of it once it is gone.
+    last: Arc<Health>,
+    secret: Secret,
 }
 
 /// What happened to one object, without its type.
@@ -72,27 +74,6 @@ pub enum EventKind {
     Deleted,
 }
 
-trait Erased: Send + Sync {
-    fn health(&self) -> Health;
-    fn is_running(&self) -> bool;
-    fn version(&self) -> Option<ResourceVersion>;
-    fn contains(&self, key: KeyRef<'_>) -> bool;
-    fn keys(&self) -> Vec<ObjectKey>;
-    fn index_names(&self) -> Vec<Arc<str>>;
-    fn index_values(&self, index: &str) -> Vec<String>;
-    fn keys_by_index(&self, index: &str, value: &str) -> Vec<ObjectKey>;
-    fn object(&self, key: KeyRef<'_>) -> Option<Value>;
-    fn events(&self) -> BoxStream<'static, AnyEvent>;
-    fn changes(&self) -> BoxStream<'static, AnyEvent>;
-    fn stop(&self) -> BoxFuture<'static, ()>;
-}
-
-struct Of<T> {
-    shared: Weak<Shared<T>>,
-    last: Health,
-    secret: Secret,
-}
-
 /// Whether an informer follows Secrets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Secret {
@@ -102,88 +83,7 @@ enum Secret {
     Unknown,
 }
 
-impl<T: Object> Of<T> {
-    fn informer(&self) -> Option<SharedInformer<T>> {
-        self.shared.upgrade().map(|shared| SharedInformer { shared })
-    }
-}
-
-impl<T: Object> Erased for Of<T> {
-    fn health(&self) -> Health {
-        let gone = || Health { stopped: true, objects: 0, queued: 0, handlers: Vec::new(), ..self.last.clone() };
-        self.informer().map_or_else(gone, |informer| informer.health())
-    }
-
-    fn is_running(&self) -> bool {
-        self.informer().is_some_and(|informer| !informer.is_stopped())
-    }
-
-    fn version(&self) -> Option<ResourceVersion> {
-        self.informer()?.store().version()
-    }
-
-    fn contains(&self, key: KeyRef<'_>) -> bool {
-        self.informer().is_some_and(|informer| informer.store().contains(key))
-    }
-
-    fn keys(&self) -> Vec<ObjectKey> {
-        let Some(informer) = self.informer() else { return Vec::new() };
-        let mut keys: Vec<ObjectKey> =
-            informer.store().snapshot().iter().map(|object| object.id().key.into()).collect();
-        keys.sort_unstable();
-        keys
-    }
-
-    fn index_names(&self) -> Vec<Arc<str>> {
-        self.informer().map_or_else(Vec::new, |informer| informer.store().index_names())
-    }
-
-    fn index_values(&self, index: &str) -> Vec<String> {
-        let index = self.informer().and_then(|informer| informer.store().index(index));
-        index.map_or_else(Vec::new, |index| index.values())
-    }
-
-    fn keys_by_index(&self, index: &str, value: &str) -> Vec<ObjectKey> {
-        let Some(informer) = self.informer() else { return Vec::new() };
-        let snapshot = informer.store().snapshot();
-        let mut keys: Vec<ObjectKey> = snapshot.by_index(index, value).map(|object| object.id().key.into()).collect();
-        keys.sort_unstable();
-        keys
-    }
-
-    fn object(&self, key: KeyRef<'_>) -> Option<Value> {
-        shown(&*self.informer()?.store().get(key)?, self.secret)
-    }
-
-    fn events(&self) -> BoxStream<'static, AnyEvent> {
-        let Some(informer) = self.informer() else { return stream::empty().boxed() };
-        let secret = self.secret;
-        informer.register().name("tail").events_without_informer().map(move |event| any_event(&event, secret)).boxed()
-    }
-
-    fn changes(&self) -> BoxStream<'static, AnyEvent> {
-        let Some(informer) = self.informer() else { return stream::empty().boxed() };
-        let secret = self.secret;
-        // What was there is passed over before it is written as JSON, which is what costs.
-        let events = informer.register().name("changes").events_without_informer();
-        let change = move |event: Event<T>| {
-            let known = matches!(event, Event::Added { initial: true, .. });
-            std::future::ready((!known).then(|| any_event(&event, secret)))
-        };
-        events.filter_map(change).boxed()
-    }
-
-    fn stop(&self) -> BoxFuture<'static, ()> {
-        let informer = self.informer();
-        Box::pin(async move {
-            if let Some(informer) = informer {
-                informer.stop().await;
-            }
-        })
-    }
-}
-
-fn any_event<T: Object>(event: &Event<T>, secret: Secret) -> AnyEvent {
+fn any_event(event: &Event<dyn Object>, secret: Secret) -> AnyEvent {
     let (kind, old) = match event {
         Event::Added { .. } => (EventKind::Added, None),
         Event::Updated { old, .. } => (EventKind::Updated, shown(&**old, secret)),
@@ -195,7 +95,7 @@ fn any_event<T: Object>(event: &Event<T>, secret: Secret) -> AnyEvent {
 }
 
 /// An object as JSON, without what is nobody's business.
-fn shown<T: Object>(object: &T, secret: Secret) -> Option<Value> {
+fn shown(object: &dyn Object, secret: Secret) -> Option<Value> {
     let mut value = object.to_json()?;
     let may_be_secret = match value["kind"].as_str() {
         // Metadata alone may be that of a secret.
@@ -216,20 +116,25 @@ fn shown<T: Object>(object: &T, secret: Secret) -> Option<Value> {
 }
 
 impl AnyInformer {
-    pub(super) fn new<T: Object>(shared: &Arc<Shared<T>>) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         let core = &shared.core;
         let secret = match core.resource.as_ref().map(ResourceType::is_secret) {
             Some(true) => Secret::Yes,
             Some(false) => Secret::No,
             None => Secret::Unknown,
         };
-        let of = Of { shared: Arc::downgrade(shared), last: core.health.health(), secret };
         Self {
             name: core.name.as_str().into(),
             number: core.number,
             resource: core.resource.clone().map(Arc::new),
-            inner: Arc::new(of),
+            shared: Arc::downgrade(shared),
+            last: Arc::new(core.health.health()),
+            secret,
         }
+    }
+
+    fn core(&self) -> Option<Arc<Core>> {
+        self.shared.upgrade().map(|shared| shared.core.clone())
     }
 
     /// The name that logs, messages and metrics use.
@@ -249,62 +154,88 @@ impl AnyInformer {
 
     /// What it is doing, and how well; once it is gone, that it has stopped.
     pub fn health(&self) -> Health {
-        self.inner.health()
+        match self.core() {
+            Some(core) => core.health(),
+            None => {
+                let mut last = Health::clone(&self.last);
+                last.parts.iter_mut().for_each(|part| part.phase = Phase::Stopped);
+                Health { stopped: true, objects: 0, queued: 0, handlers: Vec::new(), ..last }
+            }
+        }
     }
 
     /// False once it has stopped, or nobody holds it any more.
     pub fn is_running(&self) -> bool {
-        self.inner.is_running()
+        self.shared.upgrade().is_some_and(|shared| !shared.is_stopped())
     }
 
     /// The version up to which the cache reflects every change; `None` before the first list, and once it is gone.
     pub fn version(&self) -> Option<ResourceVersion> {
-        self.inner.version()
+        self.core()?.store.version()
     }
 
     /// True if the cache holds an object of this key.
     pub fn contains<'k>(&self, key: impl Into<KeyRef<'k>>) -> bool {
-        self.inner.contains(key.into())
+        self.core().is_some_and(|core| core.store.contains(key))
     }
 
     /// The keys of everything in the cache, sorted.
     pub fn keys(&self) -> Vec<ObjectKey> {
-        self.inner.keys()
+        let Some(core) = self.core() else { return Vec::new() };
+        let mut keys: Vec<ObjectKey> = core.store.snapshot().iter().map(|object| object.id().key.into()).collect();
+        keys.sort_unstable();
+        keys
     }
 
     /// The names of its indexes.
     pub fn index_names(&self) -> Vec<Arc<str>> {
-        self.inner.index_names()
+        self.core().map_or_else(Vec::new, |core| core.store.index_names())
     }
 
     /// Every value that some object has in an index, sorted; none if there is no such index.
     pub fn index_values(&self, index: &str) -> Vec<String> {
-        self.inner.index_values(index)
+        let index = self.core().and_then(|core| core.store.index(index));
+        index.map_or_else(Vec::new, |index| index.values())
     }
 
     /// The keys of the objects that have a value in an index, sorted; none if there is no such index.
     pub fn keys_by_index(&self, index: &str, value: &str) -> Vec<ObjectKey> {
-        self.inner.keys_by_index(index, value)
+        let Some(core) = self.core() else { return Vec::new() };
+        let snapshot = core.store.snapshot();
+        let mut keys: Vec<ObjectKey> = snapshot.by_index(index, value).map(|object| object.id().key.into()).collect();
+        keys.sort_unstable();
+        keys
     }
 
     /// One object as JSON, if the cache holds it and it can be written so.
     pub fn object<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Value> {
-        self.inner.object(key.into())
+        shown(&*self.core()?.store.get(key)?, self.secret)
     }
 
     /// Everything there is, and then what happens, until the informer ends.
     pub fn events(&self) -> BoxStream<'static, AnyEvent> {
-        self.inner.events()
+        let Some(core) = self.core() else { return stream::empty().boxed() };
+        let (events, secret) = (core.events("tail".to_owned(), Delivery::default(), None), self.secret);
+        events.map(move |event| any_event(&event, secret)).boxed()
     }
 
     /// What happens from now on, until the informer ends: the first list, or what is there already, is left out.
     pub fn changes(&self) -> BoxStream<'static, AnyEvent> {
-        self.inner.changes()
+        let Some(core) = self.core() else { return stream::empty().boxed() };
+        let (events, secret) = (core.events("changes".to_owned(), Delivery::default(), None), self.secret);
+        // Objects that were there before are passed over before they are written as JSON, which is what costs.
+        let change = move |event: Event<dyn Object>| {
+            let known = matches!(event, Event::Added { initial: true, .. });
+            std::future::ready((!known).then(|| any_event(&event, secret)))
+        };
+        events.filter_map(change).boxed()
     }
 
     /// Ends it, for everybody who holds it.
     pub async fn stop(&self) {
-        self.inner.stop().await;
+        if let Some(shared) = self.shared.upgrade() {
+            shared.stop().await;
+        }
     }
 }
 

@@ -2,25 +2,24 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::tasks::CoreSink;
-use super::verify::{Questions, questions};
-use super::{Core, Figures, Lifecycle, Shared, SharedInformer};
+use super::verify::Questions;
+use super::{Core, Figures, Held, Lifecycle, Shared, SharedInformer};
 use crate::apply::{Applier, Changes, Outdated, Progress, Writing};
 use crate::health::HealthBoard;
 use crate::lister::NAMESPACE_INDEX;
-use crate::object::{Object, ResourceType, Scope};
+use crate::object::{Cached as _, Object, ResourceType, Scope};
 use crate::processor::Processor;
 use crate::reflector::{PROGRESS_DEADLINE, Reflector, Wiring};
 use crate::settings::InformerOptions;
 use crate::source::ListWatch;
-use crate::source::transform::{Transform, Transformed};
+use crate::source::feed::{Feed, Transform, feed};
 use crate::store::Store;
 
 /// How many informers this program has made.
@@ -28,46 +27,55 @@ static MADE: AtomicU64 = AtomicU64::new(0);
 
 /// Configures a [`SharedInformer`]; see [`SharedInformer::builder`].
 pub struct InformerBuilder<T> {
-    name: Option<String>,
-    resource: Option<ResourceType>,
     sources: Vec<(Scope, BoxedSource<T>)>,
     transform: Option<Transform<T>>,
+    settings: Settings,
+}
+
+/// What is set beside the sources.
+struct Settings {
+    name: Option<String>,
+    resource: Option<ResourceType>,
     options: InformerOptions,
     first_lists: Option<Arc<Semaphore>>,
     figures: Figures,
+    memory_factor: f64,
 }
 
-/// Starts a reflector whose source and whose type of source are no longer of interest.
-pub(super) type ReflectorStart<T> = Box<dyn FnOnce(Arc<Core<T>>, CancellationToken) -> BoxFuture<'static, ()> + Send>;
-
-/// Makes the start of a reflector, given its settings; and what can be asked of its source.
-type BoxedSource<T> =
-    Box<dyn FnOnce(InformerOptions, Wiring, Option<Transform<T>>) -> (ReflectorStart<T>, Questions) + Send>;
+/// A source whose type is forgotten, once it is known how its objects are transformed.
+type BoxedSource<T> = Box<dyn FnOnce(Option<Transform<T>>) -> Arc<dyn Feed<dyn Object>> + Send>;
 
 impl<T: Object> InformerBuilder<T> {
     pub(crate) fn new<L: ListWatch<T>>(sources: impl IntoIterator<Item = (Scope, L)>) -> Self {
-        Self {
+        let mut resource = None;
+        let sources = sources.into_iter().map(|(scope, source)| {
+            resource = resource.take().or_else(|| source.resource_type());
+            let source: BoxedSource<T> = Box::new(|transform| feed(source, transform, T::erase));
+            (scope, source)
+        });
+        let sources = sources.collect();
+        let settings = Settings {
             name: None,
-            resource: None,
-            sources: sources.into_iter().map(|(scope, source)| (scope, boxed(source))).collect(),
-            transform: None,
+            resource,
             options: InformerOptions::new(),
             first_lists: None,
             figures: Box::new(Vec::new),
-        }
+            memory_factor: 1.0,
+        };
+        Self { sources, transform: None, settings }
     }
 
     /// The name that logs, messages and metrics use; that of the resource or the type unless given.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
+        self.settings.name = Some(name.into());
         self
     }
 
     /// How the collection is asked for, and how it is kept.
     #[must_use]
     pub fn options(mut self, options: InformerOptions) -> Self {
-        self.options = options;
+        self.settings.options = options;
         self
     }
 
@@ -88,7 +96,7 @@ impl<T: Object> InformerBuilder<T> {
     /// Which collection it is: for metrics, and for those who inspect it.
     #[must_use]
     pub fn resource(mut self, resource: ResourceType) -> Self {
-        self.resource = Some(resource);
+        self.settings.resource = Some(resource);
         self
     }
 
@@ -98,85 +106,84 @@ impl<T: Object> InformerBuilder<T> {
     }
 
     #[cfg(feature = "kube")]
-    pub(crate) fn first_lists(self, first_lists: Arc<Semaphore>) -> Self {
-        Self { first_lists: Some(first_lists), ..self }
+    pub(crate) fn first_lists(mut self, first_lists: Arc<Semaphore>) -> Self {
+        self.settings.first_lists = Some(first_lists);
+        self
     }
 
     #[cfg(feature = "kube")]
-    pub(crate) fn figures(self, figures: impl Fn() -> Vec<(&'static str, f64)> + Send + Sync + 'static) -> Self {
-        Self { figures: Box::new(figures), ..self }
+    pub(crate) fn figures(mut self, figures: impl Fn() -> Vec<(&'static str, f64)> + Send + Sync + 'static) -> Self {
+        self.settings.figures = Box::new(figures);
+        self
+    }
+
+    /// How many bytes of memory one byte on the wire becomes.
+    #[cfg(feature = "kube")]
+    pub(crate) fn memory_factor(mut self, factor: f64) -> Self {
+        self.settings.memory_factor = factor;
+        self
     }
 
     /// The informer, which has not started.
     pub fn build(self) -> SharedInformer<T> {
-        let Self { name, resource, sources, transform, options, first_lists, figures } = self;
-        let name = name.or_else(|| resource.as_ref().map(ToString::to_string)).unwrap_or_else(type_name::<T>);
-        let seed = options.seed.unwrap_or_else(rand::random);
-        let resync_period = options.resync_period.filter(|period| !period.is_zero());
-        let (mut relists, progress) = (Vec::new(), watch::Sender::new(Progress::default()));
-        let scopes: Vec<Scope> = sources.iter().map(|(scope, _)| scope.clone()).collect();
-        let health = HealthBoard::new(name.clone(), scopes.clone());
-        let (store, mut writer) = Store::new(seed);
-        // The first index of a new store: its name cannot be taken.
-        let _ = writer.add_index(NAMESPACE_INDEX, |object: &T, add: &mut dyn FnMut(&str)| {
-            object.id().key.namespace().into_iter().for_each(add);
-        });
-        let writing = Arc::new(Mutex::new(Writing { writer, processor: Processor::new(resync_period) }));
-        let queue = options.queue_order.unwrap_or_default().queue();
-        let (sink, changes) = Changes::boxed(queue, store.clone(), options.queue_bytes.unwrap_or(crate::apply::BYTES));
-        let (mut reflectors, mut all_questions) = (Vec::new(), Vec::new());
-        for ((scope, source), number) in sources.into_iter().zip(0..) {
-            let options = InformerOptions { seed: Some(seed.wrapping_add(number)), ..options.clone() };
-            let requests = watch::Sender::new(0);
-            let (relist_requests, first_lists) = (Some(requests.subscribe()), first_lists.clone());
-            relists.push(requests);
-            let wiring = Wiring { scope, relist_requests, first_lists };
-            let (start, questions) = source(options, wiring, transform.clone());
-            reflectors.push(start);
-            all_questions.push(questions);
-        }
-        let outdated = Outdated::default();
-        let core = Core {
-            name,
-            number: MADE.fetch_add(1, Ordering::Relaxed),
-            resource,
-            store,
-            sink,
-            outdated: outdated.clone(),
-            writing: writing.clone(),
-            health: health.clone(),
-            progress: progress.subscribe(),
-            relists,
-            caught_up: Mutex::new(None),
-            questions: Mutex::new(all_questions),
-            resync_period,
-            figures,
-            on_stop: Mutex::new(None),
-        };
-        let applier = Applier::new(writing, scopes, outdated, progress, health);
-        let lifecycle = Mutex::new(Lifecycle::New { reflectors, applier, changes, handlers: Vec::new() });
-        let (core, cancel, ending) = (Arc::new(core), CancellationToken::new(), tokio::sync::Mutex::default());
-        SharedInformer { shared: Arc::new(Shared { core, cancel, lifecycle, ending }) }
+        let Self { sources, transform, settings } = self;
+        let sources = sources.into_iter().map(|(scope, source)| (scope, source(transform.clone()))).collect();
+        SharedInformer::of(build(sources, settings, type_name::<T>()))
     }
 }
 
-fn boxed<T: Object, L: ListWatch<T>>(source: L) -> BoxedSource<T> {
-    let source = Arc::new(source);
-    Box::new(move |options: InformerOptions, wiring: Wiring, transform| {
-        let deadline = options.progress_deadline.unwrap_or(PROGRESS_DEADLINE);
-        let questions = questions(source.clone(), wiring.scope.clone(), deadline);
-        let start: ReflectorStart<T> = Box::new(move |core, cancel| {
-            let sink = CoreSink { core, scope: wiring.scope.clone() };
-            match transform {
-                Some(transform) => {
-                    let source = Transformed::new(source, transform);
-                    Box::pin(Reflector::new(source, sink, &options).wired(wiring).run(cancel))
-                }
-                None => Box::pin(Reflector::new(source, sink, &options).wired(wiring).run(cancel)),
-            }
-        });
-        (start, questions)
-    })
+fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, type_name: String) -> Held {
+    let Settings { name, resource, options, first_lists, figures, memory_factor } = settings;
+    let name = name.or_else(|| resource.as_ref().map(ToString::to_string)).unwrap_or(type_name);
+    let seed = options.seed.unwrap_or_else(rand::random);
+    let resync_period = options.resync_period.filter(|period| !period.is_zero());
+    let progress = watch::Sender::new(Progress::default());
+    let scopes: Vec<Scope> = sources.iter().map(|(scope, _)| scope.clone()).collect();
+    let health = HealthBoard::new(name.clone(), scopes.clone());
+    let (store, mut writer) = Store::<dyn Object>::new(seed);
+    // The first index of a new store: its name cannot be taken.
+    let _ = writer.add_index(NAMESPACE_INDEX, |object: &dyn Object, add: &mut dyn FnMut(&str)| {
+        object.id().key.namespace().into_iter().for_each(add);
+    });
+    let writing = Arc::new(Writing::new(writer, Processor::new(resync_period)));
+    let queue = options.queue_order.unwrap_or_default().queue();
+    let (sink, changes) = Changes::boxed(queue, store.clone(), options.queue_bytes.unwrap_or(crate::apply::BYTES));
+    let relists: Vec<watch::Sender<u64>> = sources.iter().map(|_| watch::Sender::new(0)).collect();
+    let deadline = options.progress_deadline.unwrap_or(PROGRESS_DEADLINE);
+    let questions = sources.iter().map(|(scope, source)| {
+        let (scope, source) = (scope.clone(), source.clone());
+        Questions { scope, source, deadline }
+    });
+    let outdated = Outdated::default();
+    let core = Arc::new(Core {
+        name,
+        number: MADE.fetch_add(1, Ordering::Relaxed),
+        resource,
+        store,
+        sink,
+        outdated: outdated.clone(),
+        writing: writing.clone(),
+        health: health.clone(),
+        progress: progress.subscribe(),
+        questions: Mutex::new(questions.collect()),
+        relists,
+        caught_up: Mutex::new(None),
+        resync_period,
+        figures,
+        on_stop: Mutex::new(None),
+    });
+    let reflectors = sources.into_iter().enumerate().map(|(part, (scope, source))| {
+        let options = InformerOptions { seed: Some(seed.wrapping_add(part as u64)), ..options.clone() };
+        let sink = CoreSink { core: core.clone(), scope: scope.clone(), part };
+        let relist_requests = core.relists.get(part).map(watch::Sender::subscribe);
+        let wiring = Wiring { scope, relist_requests, first_lists: first_lists.clone() };
+        Reflector::over(source, sink, &options).wired(wiring)
+    });
+    let reflectors = reflectors.collect();
+    let applier = Box::new(Applier::new(writing, scopes, outdated, progress, health, memory_factor));
+    let lifecycle = Mutex::new(Lifecycle::New { reflectors, applier, changes, handlers: Vec::new() });
+    let (cancel, ending) = (CancellationToken::new(), tokio::sync::Mutex::default());
+    Held::new(Shared { core, cancel, lifecycle, ending, handles: AtomicUsize::new(0) })
 }
 
 /// The last part of a type's name: enough to tell informers apart.
@@ -189,8 +196,8 @@ fn type_name<K>() -> String {
 impl<T> fmt::Debug for InformerBuilder<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InformerBuilder")
-            .field("name", &self.name)
-            .field("options", &self.options)
+            .field("name", &self.settings.name)
+            .field("options", &self.settings.options)
             .finish_non_exhaustive()
     }
 }

@@ -12,10 +12,10 @@ use super::{Core, Lifecycle, Shared, SharedInformer};
 use crate::health::InformerError;
 use crate::object::Object;
 use crate::processor::{
-    AnyHandler, AsyncCalls, AsyncClosure, AsyncEventHandler, Delivery, Event, EventHandler, EventStream, HandlerHandle,
-    Listener,
+    AnyHandler, AsyncEventHandler, Delivery, Event, EventHandler, EventStream, Events, HandlerHandle, Listener,
+    ResyncWarning,
 };
-use crate::store::{Index, IndexError, IndexValues, index_function};
+use crate::store::{Index, IndexError, IndexFunction, IndexValues, function_identity, index_function};
 
 /// How often an index is filled while others write, before they have to wait.
 const ATTEMPTS: usize = 3;
@@ -81,7 +81,9 @@ impl<T: Object> SharedInformer<T> {
         F: Fn(&T) -> V + Send + Sync + 'static,
         V: IndexValues<M>,
     {
-        self.index_by(name, TypeId::of::<F>(), move |object, add| function(object).each_value(add))
+        let function = index_function(move |object: &T, add: &mut dyn FnMut(&str)| function(object).each_value(add));
+        self.shared.core.add_index(name, function_identity::<F>(), function)?;
+        self.index(name)
     }
 
     /// The same with a function that hands over each value by itself, borrowed: nothing is allocated.
@@ -93,32 +95,12 @@ impl<T: Object> SharedInformer<T> {
     where
         F: Fn(&T, &mut dyn FnMut(&str)) + Send + Sync + 'static,
     {
-        self.index_by(name, TypeId::of::<F>(), function)
+        self.shared.core.add_index(name, function_identity::<F>(), index_function(function))?;
+        self.index(name)
     }
 
-    fn index_by(
-        &self,
-        name: &str,
-        kind: TypeId,
-        function: impl Fn(&T, &mut dyn FnMut(&str)) + Send + Sync + 'static,
-    ) -> Result<Index<T>, IndexError> {
-        let Core { health, writing, store, .. } = &*self.shared.core;
-        let function = index_function(function);
-        for attempt in 1.. {
-            // It is filled on a copy, with nobody held off, unless others were always quicker.
-            let patient = attempt <= ATTEMPTS;
-            let held = (!patient).then(|| writing.lock());
-            let transaction = held.as_ref().map_or_else(|| writing.lock().writer.begin(), |held| held.writer.begin());
-            let Some(filled) = transaction.add_index(name, kind, function.clone())? else { break };
-            let mut writing = held.unwrap_or_else(|| writing.lock());
-            if writing.writer.commit(filled) {
-                let failures = writing.writer.take_failures();
-                drop(writing);
-                failures.into_iter().for_each(|failure| health.report(&InformerError::from(failure)));
-                break;
-            }
-        }
-        store.index(name).ok_or_else(|| IndexError::Exists(name.to_owned()))
+    fn index(&self, name: &str) -> Result<Index<T>, IndexError> {
+        self.store().index(name).ok_or_else(|| IndexError::Exists(name.to_owned()))
     }
 }
 
@@ -146,7 +128,7 @@ impl<T: Object> Registration<'_, T> {
     where
         F: FnMut(Event<T>) + Send + 'static,
     {
-        self.add(AnyHandler::Sync(Box::new(handler)))
+        self.add(AnyHandler::sync(handler))
     }
 
     /// Calls a closure with every event, and waits for what it gives before the next.
@@ -165,7 +147,7 @@ impl<T: Object> Registration<'_, T> {
         F: FnMut(Event<T>) -> R + Send + 'static,
         R: Future<Output = ()> + Send + 'static,
     {
-        self.add(AnyHandler::Async(Box::new(AsyncClosure(handler))))
+        self.add(AnyHandler::async_closure(handler))
     }
 
     /// Calls a closure with every event, on a thread where it may block.
@@ -173,51 +155,44 @@ impl<T: Object> Registration<'_, T> {
     where
         F: FnMut(Event<T>) + Send + 'static,
     {
-        self.add(AnyHandler::Blocking(Some(Box::new(handler))))
+        self.add(AnyHandler::blocking(handler))
     }
 
     /// Calls a handler with every event. It runs on the runtime, and must be brief.
     pub fn handler<H: EventHandler<T>>(self, mut handler: H) -> HandlerHandle {
-        self.add(AnyHandler::Sync(Box::new(move |event| handler.on_event(event))))
+        self.add(AnyHandler::sync(move |event| handler.on_event(event)))
     }
 
     /// Calls a handler with every event, and waits for it before the next.
     pub fn async_handler<H: AsyncEventHandler<T>>(self, handler: H) -> HandlerHandle {
-        self.add(AnyHandler::Async(Box::new(AsyncCalls(handler))))
+        self.add(AnyHandler::async_calls(handler))
     }
 
     /// Every event, as a stream.
     pub fn events(self) -> EventStream<T> {
-        let informer: Arc<dyn Any + Send + Sync> = self.informer.shared.clone();
-        self.stream(informer)
+        let Self { informer, name, delivery, resync_period } = self;
+        let events = informer.shared.core.events(name, delivery, resync_period);
+        let shared: Arc<Shared> = informer.shared.0.clone();
+        EventStream::new(events, shared)
     }
 
-    /// The same, but it does not keep the informer running.
-    pub(super) fn events_without_informer(self) -> EventStream<T> {
-        self.stream(Arc::new(()))
+    fn add(self, handler: AnyHandler) -> HandlerHandle {
+        let Self { informer, name, delivery, resync_period } = self;
+        informer.shared.add_handler(name, delivery, resync_period, handler)
     }
+}
 
-    fn stream(self, keeps: Arc<dyn Any + Send + Sync>) -> EventStream<T> {
-        let core = self.informer.shared.core.clone();
-        let listener = self.listen();
-        listener.starts();
-        EventStream::new(listener, core.unlist(), keeps)
-    }
-
-    /// From this moment on the listener is told of changes, behind a replay of what is known: both under one lock.
-    fn listen(self) -> Arc<Listener<T>> {
-        let core = &self.informer.shared.core;
-        let resync = self.resync_period.or(core.resync_period).filter(|period| !period.is_zero());
-        let mut writing = core.writing.lock();
-        let known = core.store.snapshot();
-        writing.processor.add(self.name, known, |name| Listener::new(name, self.delivery, resync))
-    }
-
-    fn add(self, handler: AnyHandler<T>) -> HandlerHandle {
-        let shared = self.informer.shared.clone();
-        let Shared { core, cancel, lifecycle, .. } = &*shared;
+impl Shared {
+    fn add_handler(
+        self: &Arc<Self>,
+        name: String,
+        delivery: Delivery,
+        resync_period: Option<Duration>,
+        handler: AnyHandler,
+    ) -> HandlerHandle {
+        let Self { core, cancel, lifecycle, .. } = &**self;
         let mut lifecycle = lifecycle.lock();
-        let listener = self.listen();
+        let (listener, warning) = core.listen(name, delivery, resync_period);
         match &mut *lifecycle {
             _ if cancel.is_cancelled() => listener.never_runs(),
             Lifecycle::New { handlers, .. } => {
@@ -232,14 +207,45 @@ impl<T: Object> Registration<'_, T> {
             Lifecycle::Stopped => listener.never_runs(),
         }
         drop(lifecycle);
-        let informer: Arc<dyn Any + Send + Sync> = shared.clone();
+        if let Some(warning) = warning {
+            warning.log();
+        }
+        let informer: Arc<dyn Any + Send + Sync> = self.clone();
         HandlerHandle::new(listener, core.unlist(), Arc::downgrade(&informer))
     }
 }
 
-impl<T: Object> Core<T> {
+impl Core {
+    /// Adds a listener: under one lock it gets a snapshot of the cache, and from then on every change.
+    fn listen(
+        &self,
+        name: String,
+        delivery: Delivery,
+        resync_period: Option<Duration>,
+    ) -> (Arc<Listener>, Option<ResyncWarning>) {
+        let resync = resync_period.or(self.resync_period).filter(|period| !period.is_zero());
+        let mut state = self.writing.lock();
+        let known = self.store.snapshot();
+        state.processor.add(name, delivery, resync, known)
+    }
+
+    /// Every event, as a stream that does not keep the informer running.
+    pub(super) fn events(
+        self: &Arc<Self>,
+        name: String,
+        delivery: Delivery,
+        resync_period: Option<Duration>,
+    ) -> Events {
+        let (listener, warning) = self.listen(name, delivery, resync_period);
+        if let Some(warning) = warning {
+            warning.log();
+        }
+        listener.starts();
+        Events::new(listener, self.unlist())
+    }
+
     /// Takes a listener off the list.
-    fn unlist(self: &Arc<Self>) -> impl Fn(u64) + Send + Sync + use<T> {
+    fn unlist(self: &Arc<Self>) -> impl Fn(u64) + Send + Sync + use<> {
         let core = Arc::downgrade(self);
         move |id| {
             if let Some(core) = core.upgrade() {
@@ -249,5 +255,22 @@ impl<T: Object> Core<T> {
                 }
             }
         }
+    }
+
+    /// Adds an index, unless there is the same one already.
+    fn add_index(&self, name: &str, identity: Option<TypeId>, function: IndexFunction) -> Result<(), IndexError> {
+        for attempt in 1.. {
+            // It is filled on a copy while changes go on. If they always overtake it, they are held back; no lock is held.
+            let _paused = (attempt > ATTEMPTS).then(|| self.writing.pause());
+            let transaction = self.writing.lock().writer.begin();
+            let Some(filled) = transaction.add_index(name, identity, function.clone())? else { break };
+            let committed = self.writing.lock().writer.commit(filled);
+            if let Ok((replaced, failures)) = committed {
+                drop(replaced);
+                failures.into_iter().for_each(|failure| self.health.report(&InformerError::from(failure)));
+                break;
+            }
+        }
+        Ok(())
     }
 }

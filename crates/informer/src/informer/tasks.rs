@@ -22,10 +22,10 @@ const MEASURED: Duration = Duration::from_secs(15);
 
 /// Runs a part of the informer. If it panics, or is dropped with its runtime, all of it ends and says so: a cache that
 /// nobody feeds must not look alive.
-pub(super) fn supervised<T: Object>(
+pub(super) fn supervised(
     part: &'static str,
     work: BoxFuture<'static, ()>,
-    core: Arc<Core<T>>,
+    core: Arc<Core>,
     cancel: CancellationToken,
 ) -> impl Future<Output = ()> + Send {
     // Made before the first poll: a task may be dropped without ever having run.
@@ -40,22 +40,22 @@ pub(super) fn supervised<T: Object>(
 }
 
 /// Ends the informer when a part of it ends, however that happens.
-struct EndsOnDrop<T: Object> {
-    core: Arc<Core<T>>,
+struct EndsOnDrop {
+    core: Arc<Core>,
     cancel: CancellationToken,
 }
 
-impl<T: Object> Drop for EndsOnDrop<T> {
+impl Drop for EndsOnDrop {
     fn drop(&mut self) {
         self.core.end(&self.cancel, Ended::ByItself);
     }
 }
 
 /// Applies whatever the reflectors push, until cancelled.
-pub(super) async fn apply_all<T: Object>(
-    core: Arc<Core<T>>,
-    mut applier: Applier<T>,
-    mut changes: Changes<T>,
+pub(super) async fn apply_all(
+    core: Arc<Core>,
+    mut applier: Applier,
+    mut changes: Changes<dyn Object>,
     cancel: CancellationToken,
 ) {
     let forever = async {
@@ -77,29 +77,24 @@ pub(super) async fn apply_all<T: Object>(
 }
 
 /// Does what is to be done from time to time, until cancelled: resyncs, and measuring.
-pub(super) async fn keep_time<T: Object>(
-    core: Arc<Core<T>>,
-    resync_check: Option<Duration>,
-    cancel: CancellationToken,
-) {
+pub(super) async fn keep_time(core: Arc<Core>, resync_check: Option<Duration>, cancel: CancellationToken) {
     let resyncs = async {
         let Some(check) = resync_check else { return std::future::pending().await };
         let mut due = after(Instant::now(), check);
         loop {
             tokio::time::sleep_until(due).await;
             due = after(due, check);
-            let anybody = core.writing.lock().processor.mark_due();
-            if anybody {
-                crate::seam::give_way().await;
-                core.sink.push(Delta::Resync, 0).await;
-            }
+            crate::seam::give_way().await;
+            // Under one lock: a mailbox holds just the changes that the snapshot reflects.
+            let state = core.writing.lock();
+            state.processor.resync(&core.store.snapshot());
         }
     };
     let measuring = async {
         let Some(metrics) = core.health.metrics() else { return std::future::pending().await };
         loop {
             tokio::time::sleep(MEASURED).await;
-            for handler in core.writing.lock().processor.handlers() {
+            for handler in core.handlers() {
                 metrics.backlog(&handler.name, handler.backlog, handler.folds);
             }
             if let Some(age) = core.health.health().age() {
@@ -113,13 +108,15 @@ pub(super) async fn keep_time<T: Object>(
 }
 
 /// What a reflector of an informer writes to.
-pub(super) struct CoreSink<T> {
-    pub(super) core: Arc<Core<T>>,
+pub(super) struct CoreSink {
+    pub(super) core: Arc<Core>,
     pub(super) scope: Scope,
+    /// Which of the informer's reflectors it is.
+    pub(super) part: usize,
 }
 
-impl<T: Object> Sink<T> for CoreSink<T> {
-    async fn push(&mut self, delta: Delta<T>, bytes: u64) {
+impl Sink<dyn Object> for CoreSink {
+    async fn push(&mut self, delta: Delta<dyn Object>, bytes: u64) {
         self.core.sink.push(delta, bytes).await;
         crate::seam::give_way().await;
     }
@@ -128,7 +125,7 @@ impl<T: Object> Sink<T> for CoreSink<T> {
         self.core.sink.settled().await;
     }
 
-    fn known(&self, object: &T) -> Option<Arc<T>> {
+    fn known(&self, object: &dyn Object) -> Option<Arc<dyn Object>> {
         // What is from before a restore is not what this server has, though it may bear the same version.
         self.core.store.get(object.id().key).filter(|_| !self.core.outdated.contains(object.id().key))
     }
@@ -138,7 +135,7 @@ impl<T: Object> Sink<T> for CoreSink<T> {
     }
 
     fn contact(&mut self, bytes: u64) {
-        self.core.health.contact(&self.scope, bytes);
+        self.core.health.contact(self.part, bytes);
     }
 
     fn listing(&mut self, reason: ListReason) {

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::SharedInformer;
-use super::error::{VerifyError, WaitError};
+use super::Shared;
+use super::error::VerifyError;
 use crate::object::{Id, Object, ObjectKey, ResourceVersion, Scope, compare_versions, in_scope};
 use crate::reflector::{MOST_PAGES, answered, read_page};
 use crate::representation::Identity;
-use crate::source::{Decoded, ListOptions, ListWatch, SourceError};
+use crate::source::feed::Feed;
+use crate::source::{Decoded, ListOptions, SourceError};
 use crate::store::Snapshot;
 use crate::time::after;
 
@@ -66,15 +66,14 @@ impl Difference {
     }
 }
 
-/// What can be asked of a source, whatever its type.
+/// What can be asked of the source of one scope.
 #[derive(Clone)]
 pub(super) struct Questions {
-    scope: Scope,
-    inventory: Ask<Result<Inventory, VerifyError>>,
-    newest_version: Ask<Result<Option<ResourceVersion>, SourceError>>,
+    pub(super) scope: Scope,
+    pub(super) source: Arc<dyn Feed<dyn Object>>,
+    /// How long an answer may bring next to nothing.
+    pub(super) deadline: Duration,
 }
-
-type Ask<R> = Arc<dyn Fn() -> BoxFuture<'static, R> + Send + Sync>;
 
 /// What a server has of one scope.
 pub(super) struct Inventory {
@@ -82,47 +81,38 @@ pub(super) struct Inventory {
     objects: BTreeMap<ObjectKey, Identity>,
 }
 
-pub(super) fn questions<T: Object, L: ListWatch<T>>(source: Arc<L>, scope: Scope, deadline: Duration) -> Questions {
-    let asked = source.clone();
-    Questions {
-        scope,
-        inventory: Arc::new(move || Box::pin(take_inventory(source.clone(), deadline))),
-        newest_version: Arc::new(move || {
-            let source = asked.clone();
-            Box::pin(async move { answered(deadline, source.newest_version()).await })
-        }),
+impl Questions {
+    async fn newest_version(&self) -> Result<Option<ResourceVersion>, SourceError> {
+        answered(self.deadline, self.source.newest_version()).await
     }
-}
 
-async fn take_inventory<T: Object, L: ListWatch<T>>(
-    source: Arc<L>,
-    deadline: Duration,
-) -> Result<Inventory, VerifyError> {
-    let mut inventory = Inventory { version: None, objects: BTreeMap::new() };
-    let mut options = ListOptions { limit: PAGE, ..ListOptions::default() };
-    let mut tokens = HashSet::new();
-    loop {
-        let list = source.list_identities(options.clone());
-        let end = read_page(deadline, list, |item, _| {
-            // What has no name cannot be compared.
-            if let Decoded::Object(object) = item {
-                inventory.objects.insert(object.key.clone(), object);
+    async fn inventory(&self) -> Result<Inventory, VerifyError> {
+        let mut inventory = Inventory { version: None, objects: BTreeMap::new() };
+        let mut options = ListOptions { limit: PAGE, ..ListOptions::default() };
+        let mut tokens = HashSet::new();
+        loop {
+            let list = self.source.list_identities(options.clone());
+            let end = read_page(self.deadline, list, |item, _| {
+                // An object without a name cannot be compared.
+                if let Decoded::Object(object) = item {
+                    inventory.objects.insert(object.key.clone(), object);
+                }
+            })
+            .await?;
+            inventory.version = inventory.version.or(end.version);
+            match end.continue_token {
+                None => return Ok(inventory),
+                Some(token) if tokens.len() < MOST_PAGES && tokens.insert(token.clone()) => {
+                    options.continue_token = Some(token);
+                }
+                Some(_) => return Err(VerifyError::Incomplete),
             }
-        })
-        .await?;
-        inventory.version = inventory.version.or(end.version);
-        match end.continue_token {
-            None => return Ok(inventory),
-            Some(token) if tokens.len() < MOST_PAGES && tokens.insert(token.clone()) => {
-                options.continue_token = Some(token);
-            }
-            Some(_) => return Err(VerifyError::Incomplete),
         }
     }
 }
 
 /// What is not the same in the cache and on the server, twice in a row.
-pub(super) async fn verify<T: Object>(informer: &SharedInformer<T>) -> Result<Vec<Difference>, VerifyError> {
+pub(super) async fn verify(informer: &Shared) -> Result<Vec<Difference>, VerifyError> {
     let first = differences(informer).await?;
     if first.is_empty() {
         return Ok(first);
@@ -133,18 +123,18 @@ pub(super) async fn verify<T: Object>(informer: &SharedInformer<T>) -> Result<Ve
 }
 
 /// Which version the server is at; `None` if nobody can tell.
-pub(super) async fn newest_version<T: Object>(informer: &SharedInformer<T>) -> Option<ResourceVersion> {
-    let questions = informer.shared.core.questions.lock().first().cloned()?;
-    (questions.newest_version)().await.ok().flatten()
+pub(super) async fn newest_version(informer: &Shared) -> Option<ResourceVersion> {
+    let questions = informer.core.questions.lock().first().cloned()?;
+    questions.newest_version().await.ok().flatten()
 }
 
 /// True once the cache has got to where the server is now; false if everything has to be asked for, since it does not get
 /// there, or nobody can tell.
-pub(super) async fn is_up_to_date<T: Object>(informer: &SharedInformer<T>) -> bool {
-    let all = informer.shared.core.questions.lock().clone();
+pub(super) async fn is_up_to_date(informer: &Shared) -> bool {
+    let all = informer.core.questions.lock().clone();
     for questions in &all {
-        let before = informer.store().version();
-        let Ok(Some(newest)) = (questions.newest_version)().await else { return false };
+        let before = informer.core.store.version();
+        let Ok(Some(newest)) = questions.newest_version().await else { return false };
         // No server is behind what it has told before, unless it was restored to an older state.
         let restored = before.is_none_or(|before| newest.is_older_than(&before));
         if restored || !gets_to(informer, &newest).await {
@@ -157,45 +147,50 @@ pub(super) async fn is_up_to_date<T: Object>(informer: &SharedInformer<T>) -> bo
 
 /// True once the cache has got to a version; false if it does not soon, and everything has not been asked for lately: a server
 /// that fails on writes must not be asked for everything with each of them.
-async fn gets_to<T: Object>(informer: &SharedInformer<T>, version: &ResourceVersion) -> bool {
-    match informer.wait_for_version(version).within(SOON).await {
-        Ok(()) => return true,
-        Err(WaitError::TimedOut { .. }) => {}
-        Err(_) => return false,
+async fn gets_to(informer: &Shared, version: &ResourceVersion) -> bool {
+    match within(SOON, informer.reach_version(version)).await {
+        Some(Ok(())) => return true,
+        None => {}
+        Some(Err(_)) => return false,
     }
     loop {
-        let listed = *informer.shared.core.caught_up.lock();
+        let listed = *informer.core.caught_up.lock();
         let Some(wait) = listed.and_then(|listed| after(listed, SELDOM).checked_duration_since(Instant::now())) else {
             break;
         };
         if wait.is_zero() {
             break;
         }
-        match informer.wait_for_version(version).within(wait).await {
-            Ok(()) => return true,
-            Err(WaitError::TimedOut { .. }) => {}
-            Err(_) => return false,
+        match within(wait, informer.reach_version(version)).await {
+            Some(Ok(())) => return true,
+            None => {}
+            Some(Err(_)) => return false,
         }
     }
-    *informer.shared.core.caught_up.lock() = Some(Instant::now());
+    *informer.core.caught_up.lock() = Some(Instant::now());
     false
 }
 
-async fn differences<T: Object>(informer: &SharedInformer<T>) -> Result<Vec<Difference>, VerifyError> {
+/// The outcome of a wait; `None` if it took longer than this.
+async fn within<R>(limit: Duration, wait: impl Future<Output = R>) -> Option<R> {
+    tokio::time::timeout(limit, wait).await.ok()
+}
+
+async fn differences(informer: &Shared) -> Result<Vec<Difference>, VerifyError> {
     let mut differences = Vec::new();
-    let all = informer.shared.core.questions.lock().clone();
+    let all = informer.core.questions.lock().clone();
     if informer.is_stopped() {
-        return Err(VerifyError::Stopped(informer.name().to_owned()));
+        return Err(VerifyError::Stopped(informer.core.name.clone()));
     }
     for questions in all {
         // A list is not older than what was known before it was asked for.
-        let before = informer.store().snapshot();
-        let inventory = (questions.inventory)().await?;
-        let mut found = inventory.compare(&questions.scope, &before, &informer.store().snapshot());
+        let before = informer.core.store.snapshot();
+        let inventory = questions.inventory().await?;
+        let mut found = inventory.compare(&questions.scope, &before, &informer.core.store.snapshot());
         if let (false, Some(version)) = (found.is_empty(), &inventory.version) {
             // It may only be behind. A cache that does not catch up is compared as it is.
-            let _ = informer.wait_for_version(version).within(CATCH_UP).await;
-            found = inventory.compare(&questions.scope, &before, &informer.store().snapshot());
+            let _ = within(CATCH_UP, informer.reach_version(version)).await;
+            found = inventory.compare(&questions.scope, &before, &informer.core.store.snapshot());
         }
         differences.append(&mut found);
     }
@@ -206,7 +201,7 @@ async fn differences<T: Object>(informer: &SharedInformer<T>) -> Result<Vec<Diff
 impl Inventory {
     /// What is not the same in a cache that should be at least as new; `before` is what it held before the list was asked
     /// for.
-    fn compare<T: Object>(&self, scope: &Scope, before: &Snapshot<T>, now: &Snapshot<T>) -> Vec<Difference> {
+    fn compare(&self, scope: &Scope, before: &Snapshot<dyn Object>, now: &Snapshot<dyn Object>) -> Vec<Difference> {
         // What is newer than the list was made since, unless it was there before the list.
         let since = |id: &Id<'_>| {
             let list = self.version.as_ref().map(ResourceVersion::as_str);

@@ -70,12 +70,12 @@ impl Selector {
     }
 
     /// True if the object has the labels.
-    pub fn matches(&self, object: &impl Object) -> bool {
+    pub fn matches(&self, object: &(impl Object + ?Sized)) -> bool {
         self.requirements.iter().all(|(key, requirement)| requirement.holds(object.label(key)))
     }
 
     /// The same for many objects that exist as long: worked out once for each set of labels, where sets are shared.
-    pub(crate) fn matching<'s, T: Object>(&'s self) -> impl FnMut(&T) -> bool + use<'s, T> {
+    pub(crate) fn matching<'s>(&'s self) -> impl FnMut(&dyn Object) -> bool + use<'s> {
         let mut known: HashMap<usize, bool, foldhash::fast::RandomState> = HashMap::default();
         move |object| match object.label_set().filter(|_| !self.matches_everything()) {
             Some(set) => *known.entry(set).or_insert_with(|| self.matches(object)),

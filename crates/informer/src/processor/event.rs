@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::object::{KeyRef, Object, ObjectKey};
+use crate::object::{Cached as _, KeyRef, Object, ObjectKey};
 use crate::queue::Deleted;
 
 /// What a handler is told.
@@ -18,7 +18,7 @@ use crate::queue::Deleted;
 /// assert_eq!(event.key().as_str(), "web/a");
 /// assert_eq!(event.object().version, "2", "the newest state");
 /// ```
-pub enum Event<T> {
+pub enum Event<T: ?Sized> {
     /// An object appeared.
     Added {
         /// The object.
@@ -39,7 +39,7 @@ pub enum Event<T> {
     Deleted(Deleted<T>),
 }
 
-impl<T: Object> Event<T> {
+impl<T: Object + ?Sized> Event<T> {
     /// Which object this is about.
     pub fn key(&self) -> ObjectKey {
         self.key_ref().into()
@@ -59,7 +59,20 @@ impl<T: Object> Event<T> {
     }
 }
 
-impl<T> Clone for Event<T> {
+impl Event<dyn Object> {
+    /// The same with the type of its objects.
+    pub(crate) fn typed<T: Object>(self) -> Event<T> {
+        match self {
+            Self::Added { object, initial } => Event::Added { object: T::typed(object), initial },
+            Self::Updated { old, new } => Event::Updated { old: T::typed(old), new: T::typed(new) },
+            Self::Resynced(object) => Event::Resynced(T::typed(object)),
+            Self::Deleted(Deleted::Final(object)) => Event::Deleted(Deleted::Final(T::typed(object))),
+            Self::Deleted(Deleted::Unknown(object)) => Event::Deleted(Deleted::Unknown(T::typed(object))),
+        }
+    }
+}
+
+impl<T: ?Sized> Clone for Event<T> {
     fn clone(&self) -> Self {
         match self {
             Self::Added { object, initial } => Self::Added { object: object.clone(), initial: *initial },
@@ -70,7 +83,7 @@ impl<T> Clone for Event<T> {
     }
 }
 
-impl<T: Object> fmt::Debug for Event<T> {
+impl<T: Object + ?Sized> fmt::Debug for Event<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, version) = (self.key_ref(), self.object().id().version);
         match self {

@@ -5,8 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::listener::{Listener, ListenerPhase, ListenerStatus, current};
-use crate::object::Object;
+use super::listener::{Listener, ListenerPhase, current};
 
 /// What becomes of events that wait when a handler is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,9 +27,9 @@ pub enum RemoveError {
 
 /// A registered handler. Dropping it leaves the handler in place; see [`HandlerHandle::remove_on_drop`].
 pub struct HandlerHandle {
-    id: u64,
-    status: Arc<ListenerStatus>,
-    control: Arc<dyn Control>,
+    listener: Arc<Listener>,
+    /// Takes the listener off the informer's list.
+    unlist: Box<dyn Fn(u64) + Send + Sync>,
     informer: Weak<dyn Any + Send + Sync>,
 }
 
@@ -50,61 +49,29 @@ pub struct HandlerHealth {
     pub synced: bool,
 }
 
-/// What a handle does with its listener and its informer, whatever their type.
-trait Control: Send + Sync {
-    fn close(&self, removal: Removal);
-    fn backlog(&self) -> usize;
-    fn lag(&self) -> Duration;
-    fn folds(&self) -> u64;
-}
+impl HandlerHandle {
+    /// A handle to a listener of an informer; `unlist` takes it off the informer's list.
+    pub(crate) fn new(
+        listener: Arc<Listener>,
+        unlist: impl Fn(u64) + Send + Sync + 'static,
+        informer: Weak<dyn Any + Send + Sync>,
+    ) -> Self {
+        Self { listener, unlist: Box::new(unlist), informer }
+    }
 
-struct ListenerControl<T, F> {
-    listener: Arc<Listener<T>>,
-    unlist: F,
-}
-
-impl<T: Object, F: Fn(u64) + Send + Sync> Control for ListenerControl<T, F> {
     fn close(&self, removal: Removal) {
         (self.unlist)(self.listener.id);
         self.listener.mailbox.close(removal == Removal::Drain);
     }
 
-    fn backlog(&self) -> usize {
-        self.listener.backlog()
-    }
-
-    fn lag(&self) -> Duration {
-        self.listener.mailbox.lag()
-    }
-
-    fn folds(&self) -> u64 {
-        self.listener.mailbox.folds()
-    }
-}
-
-impl HandlerHandle {
-    /// A handle to a listener of an informer; `unlist` takes it off the informer's list.
-    pub(crate) fn new<T: Object>(
-        listener: Arc<Listener<T>>,
-        unlist: impl Fn(u64) + Send + Sync + 'static,
-        informer: Weak<dyn Any + Send + Sync>,
-    ) -> Self {
-        Self {
-            id: listener.id,
-            status: listener.status.clone(),
-            control: Arc::new(ListenerControl { listener, unlist }),
-            informer,
-        }
-    }
-
     /// The name it was registered under.
     pub fn name(&self) -> &str {
-        &self.status.name
+        &self.listener.status.name
     }
 
     /// True once everything that was there at the start has been delivered. It stays true.
     pub fn is_synced(&self) -> bool {
-        self.status.phase.borrow().is_synced()
+        self.listener.status.phase.borrow().is_synced()
     }
 
     /// Waits until everything that was there at the start has been delivered: true then, false if the handler ended
@@ -114,24 +81,24 @@ impl HandlerHandle {
     ///
     /// Waiting again is fine.
     pub async fn synced(&self) -> bool {
-        let mut phase = self.status.phase.subscribe();
+        let mut phase = self.listener.status.phase.subscribe();
         let reached = phase.wait_for(|phase| phase.is_synced() || phase.is_ended()).await;
         reached.is_ok_and(|phase| phase.is_synced())
     }
 
     /// How many events wait to be delivered.
     pub fn backlog(&self) -> usize {
-        self.control.backlog()
+        self.listener.backlog()
     }
 
     /// How long the oldest event has waited whose call has not returned yet; zero if none waits.
     pub fn lag(&self) -> Duration {
-        self.control.lag()
+        self.listener.mailbox.lag()
     }
 
     /// How often the handler was so slow that only the latest of each object was kept for it.
     pub fn folds(&self) -> u64 {
-        self.control.folds()
+        self.listener.mailbox.folds()
     }
 
     /// Takes the handler away, and waits until its last call has returned.
@@ -140,12 +107,12 @@ impl HandlerHandle {
     ///
     /// [`RemoveError::FromItself`] inside the handler's own callback: it would wait for itself.
     pub async fn remove(self, removal: Removal) -> Result<(), RemoveError> {
-        if current() == Some(self.id) {
-            return Err(RemoveError::FromItself(self.status.name.clone()));
+        if current() == Some(self.listener.id) {
+            return Err(RemoveError::FromItself(self.listener.status.name.clone()));
         }
-        self.control.close(removal);
-        self.status.moves(ListenerPhase::New, ListenerPhase::Ended { synced: false });
-        let mut phase = self.status.phase.subscribe();
+        self.close(removal);
+        self.listener.status.moves(ListenerPhase::New, ListenerPhase::Ended { synced: false });
+        let mut phase = self.listener.status.phase.subscribe();
         // An error means that all is gone, which is as good as ended.
         let _ = phase.wait_for(|phase| phase.is_ended()).await;
         Ok(())
@@ -175,7 +142,7 @@ impl std::ops::Deref for HandlerGuard {
 
 impl Drop for HandlerGuard {
     fn drop(&mut self) {
-        self.handle.control.close(Removal::Discard);
+        self.handle.close(Removal::Discard);
     }
 }
 
@@ -189,7 +156,7 @@ impl fmt::Debug for HandlerHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("HandlerHandle");
         debug
-            .field("name", &self.status.name)
+            .field("name", &self.name())
             .field("backlog", &self.backlog())
             .field("lag", &self.lag())
             .finish_non_exhaustive()

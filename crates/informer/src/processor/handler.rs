@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -154,27 +155,50 @@ impl<T: Object> EventHandler<T> for Handlers<T> {
     }
 }
 
-/// A handler in whatever form it came.
-pub(crate) enum AnyHandler<T> {
-    Sync(BoxedHandler<T>),
-    Async(Box<dyn DynAsyncHandler<T>>),
+/// A handler in whatever form it came, without the type of its objects.
+pub(crate) enum AnyHandler {
+    Sync(BoxedHandler),
+    Async(Box<dyn DynAsyncHandler>),
     /// Called on a thread where it may block; `None` while it is there.
-    Blocking(Option<BoxedHandler<T>>),
+    Blocking(Option<BoxedHandler>),
 }
 
-pub(crate) type BoxedHandler<T> = Box<dyn FnMut(Event<T>) + Send>;
+pub(crate) type BoxedHandler = Box<dyn FnMut(Event<dyn Object>) + Send>;
 
 /// [`AsyncEventHandler`] and async closures, behind one pointer.
-pub(crate) trait DynAsyncHandler<T>: Send {
-    fn call(&mut self, event: Event<T>) -> BoxFuture<'_, ()>;
+pub(crate) trait DynAsyncHandler: Send {
+    fn call(&mut self, event: Event<dyn Object>) -> BoxFuture<'_, ()>;
+}
+
+impl AnyHandler {
+    pub(crate) fn sync<T: Object>(mut handler: impl FnMut(Event<T>) + Send + 'static) -> Self {
+        Self::Sync(Box::new(move |event| handler(event.typed())))
+    }
+
+    pub(crate) fn blocking<T: Object>(mut handler: impl FnMut(Event<T>) + Send + 'static) -> Self {
+        Self::Blocking(Some(Box::new(move |event| handler(event.typed()))))
+    }
+
+    pub(crate) fn async_closure<T, F, R>(handler: F) -> Self
+    where
+        T: Object,
+        F: FnMut(Event<T>) -> R + Send + 'static,
+        R: Future<Output = ()> + Send + 'static,
+    {
+        Self::Async(Box::new(AsyncClosure(handler, PhantomData)))
+    }
+
+    pub(crate) fn async_calls<T: Object>(handler: impl AsyncEventHandler<T>) -> Self {
+        Self::Async(Box::new(AsyncCalls(handler, PhantomData)))
+    }
 }
 
 /// The callbacks of an [`AsyncEventHandler`].
-pub(crate) struct AsyncCalls<H>(pub(crate) H);
+struct AsyncCalls<T, H>(H, PhantomData<fn(T)>);
 
-impl<T: Object, H: AsyncEventHandler<T>> DynAsyncHandler<T> for AsyncCalls<H> {
-    fn call(&mut self, event: Event<T>) -> BoxFuture<'_, ()> {
-        match event {
+impl<T: Object, H: AsyncEventHandler<T>> DynAsyncHandler for AsyncCalls<T, H> {
+    fn call(&mut self, event: Event<dyn Object>) -> BoxFuture<'_, ()> {
+        match event.typed() {
             Event::Added { object, initial } => self.0.on_add(object, initial).boxed(),
             Event::Updated { old, new } => self.0.on_update(old, new).boxed(),
             Event::Resynced(object) => self.0.on_resync(object).boxed(),
@@ -184,21 +208,22 @@ impl<T: Object, H: AsyncEventHandler<T>> DynAsyncHandler<T> for AsyncCalls<H> {
 }
 
 /// A closure that gives a future for each event.
-pub(crate) struct AsyncClosure<F>(pub(crate) F);
+struct AsyncClosure<T, F>(F, PhantomData<fn(T)>);
 
-impl<T, F, R> DynAsyncHandler<T> for AsyncClosure<F>
+impl<T, F, R> DynAsyncHandler for AsyncClosure<T, F>
 where
+    T: Object,
     F: FnMut(Event<T>) -> R + Send,
     R: Future<Output = ()> + Send + 'static,
 {
-    fn call(&mut self, event: Event<T>) -> BoxFuture<'_, ()> {
-        (self.0)(event).boxed()
+    fn call(&mut self, event: Event<dyn Object>) -> BoxFuture<'_, ()> {
+        (self.0)(event.typed()).boxed()
     }
 }
 
-impl<T: Object> AnyHandler<T> {
-    /// Calls it with one event. A panic is caught and handed back as text.
-    pub(super) async fn call(&mut self, event: Event<T>) -> Result<(), String> {
+impl AnyHandler {
+    /// Calls it with one event. A panic is caught, and its message returned.
+    pub(super) async fn call(&mut self, event: Event<dyn Object>) -> Result<(), String> {
         match self {
             Self::Sync(handler) => call_caught(handler, event),
             Self::Async(handler) => match catch_unwind(AssertUnwindSafe(|| handler.call(event))) {
@@ -220,7 +245,7 @@ impl<T: Object> AnyHandler<T> {
     }
 }
 
-fn call_caught<T>(handler: &mut BoxedHandler<T>, event: Event<T>) -> Result<(), String> {
+fn call_caught(handler: &mut BoxedHandler, event: Event<dyn Object>) -> Result<(), String> {
     catch_unwind(AssertUnwindSafe(|| handler(event))).map_err(|panic| crate::panic_text(&*panic))
 }
 

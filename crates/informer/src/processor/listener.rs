@@ -1,7 +1,9 @@
 //! Registered handlers, and the tasks that deliver to them.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use metrics::Histogram;
@@ -10,10 +12,13 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::handler::AnyHandler;
-use super::mailbox::{Delivery, Mailbox, Parcel};
+use super::mailbox::{Delivery, EventBatch, Mailbox, Parcel};
 use super::{Event, HandlerHealth};
 use crate::health::{HealthBoard, InformerError};
 use crate::object::Object;
+
+/// So many events are delivered before other tasks may run: no fewer than a batch of watch events has.
+const WITHOUT_YIELD: usize = 256;
 
 tokio::task_local! {
     /// The handler whose callback is running, so that it cannot wait for itself.
@@ -34,9 +39,9 @@ pub(super) fn within<R>(id: Option<u64>, run: impl FnOnce() -> R) -> R {
 }
 
 /// One registered handler, whatever its form.
-pub(crate) struct Listener<T> {
+pub(crate) struct Listener {
     pub(crate) id: u64,
-    pub(crate) mailbox: Mailbox<T>,
+    pub(crate) mailbox: Mailbox,
     pub(crate) resync: Mutex<Resync>,
     pub(super) status: Arc<ListenerStatus>,
 }
@@ -47,7 +52,6 @@ pub(crate) struct Resync {
     pub(crate) requested: Option<Duration>,
     pub(crate) period: Option<Duration>,
     pub(crate) next: Option<Instant>,
-    pub(crate) due: bool,
 }
 
 /// What can be said of a listener without its type.
@@ -104,7 +108,7 @@ impl ListenerStatus {
     }
 }
 
-impl<T: Object> Listener<T> {
+impl Listener {
     pub(crate) fn new(name: String, delivery: Delivery, resync: Option<Duration>) -> Self {
         // Unique among all informers, so that a callback knows whether it is one of theirs.
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -152,63 +156,105 @@ impl<T: Object> Listener<T> {
     /// Delivers until the mailbox is closed.
     pub(crate) fn run(
         self: Arc<Self>,
-        mut handler: AnyHandler<T>,
+        mut handler: AnyHandler,
         health: HealthBoard,
     ) -> impl Future<Output = ()> + Send + 'static {
-        // Also if this is dropped half way, or before it began: whoever waits for its end must not wait for ever.
+        // Also if this is dropped half way, or before it began: a task that waits for its end must not wait for ever.
         let ended = EndsOnDrop(self.status.clone());
         async move {
-            let _ended = ended;
             CURRENT.scope(self.id, self.deliver_all(&mut handler, &health)).await;
+            drop(handler); // Before the end is announced: `remove` promises that the handler is gone.
+            drop(ended);
         }
     }
 
-    async fn deliver_all(&self, handler: &mut AnyHandler<T>, health: &HealthBoard) {
+    async fn deliver_all(&self, handler: &mut AnyHandler, health: &HealthBoard) {
         let latency = health.metrics().map(|metrics| metrics.handler_latency(&self.status.name));
-        let latency = latency.as_ref();
+        let mut deliveries = Deliveries { listener: self, handler, health, latency: latency.as_ref(), since_yield: 0 };
         while let Some(parcel) = self.mailbox.next().await {
             match parcel {
                 Parcel::Replay(known) => {
                     self.status.set_in_hand(known.len());
-                    for object in known.iter() {
-                        let event = Event::Added { object: object.clone(), initial: true };
-                        self.deliver(handler, event, health, latency).await;
+                    for object in known.objects() {
+                        deliveries.deliver(Event::Added { object: object.clone(), initial: true }).await;
+                    }
+                }
+                Parcel::Resync(known) => {
+                    self.status.set_in_hand(known.len());
+                    for object in known.objects() {
+                        deliveries.deliver(Event::Resynced(object.clone())).await;
                     }
                 }
                 Parcel::Events(events) => {
                     self.status.set_in_hand(events.len());
                     for event in events.iter() {
-                        self.deliver(handler, event.clone(), health, latency).await;
+                        deliveries.deliver(event.clone()).await;
                     }
+                    drop_in_pieces(events).await;
                 }
                 Parcel::Synced => self.status.synced(),
             }
             self.status.set_in_hand(0);
+            deliveries.since_yield = 0;
+            tokio::task::coop::consume_budget().await;
             crate::seam::give_way().await;
         }
     }
+}
 
-    async fn deliver(
-        &self,
-        handler: &mut AnyHandler<T>,
-        event: Event<T>,
-        health: &HealthBoard,
-        latency: Option<&Histogram>,
-    ) {
-        // What was discarded while a parcel was in hand is not delivered any more.
-        if self.mailbox.is_discarded() {
+/// Calls one handler with one event after the other.
+struct Deliveries<'l> {
+    listener: &'l Listener,
+    handler: &'l mut AnyHandler,
+    health: &'l HealthBoard,
+    latency: Option<&'l Histogram>,
+    /// How many events were delivered since other tasks could run.
+    since_yield: usize,
+}
+
+impl Deliveries<'_> {
+    async fn deliver(&mut self, event: Event<dyn Object>) {
+        // Events that were discarded after their parcel was taken out are not delivered any more.
+        if self.listener.mailbox.is_discarded() {
             return;
         }
-        let start = Instant::now();
-        if let Err(message) = handler.call(event).await {
-            health.report(&InformerError::HandlerPanicked { handler: self.status.name.clone(), message });
+        let start = self.latency.map(|_| Instant::now());
+        if let Err(message) = self.call(event).await {
+            let handler = self.listener.status.name.clone();
+            self.health.report(&InformerError::HandlerPanicked { handler, message });
         }
-        if let Some(latency) = latency {
+        if let Some((latency, start)) = self.latency.zip(start) {
             latency.record(start.elapsed());
         }
-        self.status.in_hand.fetch_sub(1, Ordering::Relaxed);
-        // A handler with much to do leaves room for others.
-        tokio::task::coop::consume_budget().await;
+        self.listener.status.in_hand.fetch_sub(1, Ordering::Relaxed);
+        self.since_yield += 1;
+        // A batch of watch events is delivered in one go; a long list leaves room for other tasks.
+        if self.since_yield >= WITHOUT_YIELD {
+            self.since_yield = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn call(&mut self, event: Event<dyn Object>) -> Result<(), String> {
+        let mut call = std::pin::pin!(self.handler.call(event));
+        let first = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
+        match first {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending => {
+                self.listener.mailbox.awaits();
+                call.await
+            }
+        }
+    }
+}
+
+/// Drops the events of a batch, if nothing else holds it, and lets other tasks run in between: the last of a long list of objects may be
+/// freed here.
+pub(crate) async fn drop_in_pieces(events: EventBatch) {
+    let Some(mut events) = Arc::into_inner(events) else { return };
+    while events.len() > WITHOUT_YIELD {
+        events.truncate(events.len() - WITHOUT_YIELD);
+        tokio::task::yield_now().await;
     }
 }
 

@@ -1,6 +1,13 @@
-//! What one handler has still to be told.
+//! The events that wait for one handler.
+//!
+//! A mailbox has three zones, oldest first: parcels as they came (`waiting`), the latest state of each object (`folded`), and parcels
+//! that have yet to be folded (`unfolded`). The last two exist only while the handler is behind its bound. Putting a parcel in takes
+//! constant time in every state, because the applier does it inside its commit. Folding is done afterwards, a piece at a time: by the
+//! applier before its next batch, since the handler may be stuck, and by the task that delivers if it comes first.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+mod folded;
+
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,24 +16,28 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use self::folded::Folded;
 use super::Event;
-use crate::object::{Object, ObjectKey};
-use crate::queue::Deleted;
+use crate::object::Object;
 use crate::store::Snapshot;
 
-/// How a handler is told of changes when they come faster than it takes them.
+/// How many events are folded while the lock is held once.
+const PIECE: usize = 256;
+
+/// Says which events a handler receives when they come faster than it takes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Delivery {
-    /// Every change, one by one, within these bounds. Beyond them only the latest of each object is kept until the handler
+    /// Every event, one by one, within these bounds. Beyond them only the latest state of each object is kept until the handler
     /// has caught up: memory does not grow because a handler is slow. One batch of any size, such as a first list, is
     /// always let through.
     Every {
-        /// How many may wait beside one for each object in the cache: 100,000 unless said otherwise.
+        /// How many events may wait beside one for each object in the cache: 100,000 by default.
         max_backlog: usize,
-        /// How many bytes, as they came over the wire, of states that the cache no longer holds: 64 MiB.
+        /// How many bytes of memory, as estimated from the bytes on the wire, may be taken by states that the cache no longer
+        /// holds: 64 MiB by default.
         max_bytes: u64,
     },
-    /// Only the latest of each object that waits.
+    /// Only the latest state of each object that waits.
     Latest,
 }
 
@@ -37,78 +48,116 @@ impl Default for Delivery {
 }
 
 impl Delivery {
-    /// Every change, as long as no more than this many wait beside one for each object in the cache.
+    /// Every event, as long as no more than this many wait beside one for each object in the cache.
     pub fn every(max_backlog: usize) -> Self {
         Self::Every { max_backlog, max_bytes: 64 * 1024 * 1024 }
     }
 }
 
-/// What waits for one handler, in order.
+/// Events of one batch, shared by all handlers.
+pub(crate) type EventBatch = Arc<Vec<Event<dyn Object>>>;
+
+/// The events that wait for one handler, in order.
 ///
-/// Holds at most one event per live object, `max_backlog` more, and one batch; or, folded, one entry per live object plus one per object whose
-/// deletion is still owed.
-pub(crate) struct Mailbox<T> {
+/// Holds at most one event per live object, `max_backlog` more, and one batch; or, folded, one entry per live object, one per
+/// object whose deletion is still owed, and a bounded number of events that have yet to be folded.
+pub(crate) struct Mailbox {
     delivery: Delivery,
-    state: Mutex<State<T>>,
+    state: Mutex<State>,
     arrived: Notify,
+    /// Notified when the applier need not wait for this mailbox any more.
+    attended: Notify,
     /// Read with each event, and therefore without the lock.
     discarded: AtomicBool,
 }
 
 /// The next thing for a handler.
-pub(crate) enum Parcel<T> {
+pub(crate) enum Parcel {
     /// Everything known when the handler was added.
-    Replay(Snapshot<T>),
+    Replay(Snapshot<dyn Object>),
+    /// Everything known when a resync was due.
+    Resync(Snapshot<dyn Object>),
     /// Changes.
-    Events(Arc<[Event<T>]>),
-    /// The initial state has been told in full.
+    Events(EventBatch),
+    /// The initial state has been delivered in full.
     Synced,
 }
 
-struct Waiting<T> {
+struct Waiting {
     since: Instant,
-    parcel: Parcel<T>,
+    parcel: Parcel,
     bytes: u64,
 }
 
-struct State<T> {
-    waiting: VecDeque<Waiting<T>>,
-    /// Since when what was taken out last had waited; `None` once that has been dealt with.
-    in_hand: Option<Instant>,
-    /// How many events wait in `waiting`, and how many bytes of states that are in no store any more.
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Waiting>,
+    /// The latest state of each object, once too much waits. It comes after `waiting`.
+    folded: Option<Folded>,
+    /// Parcels that came after `folded` began, and are to be folded into it.
+    unfolded: VecDeque<Waiting>,
+    /// How many events of the first of `unfolded` are folded already.
+    folded_of_first: usize,
+    /// How many events are in `waiting` and `unfolded`.
     events: usize,
+    /// How many objects are in the snapshots among `waiting`.
+    in_snapshots: usize,
+    /// How many bytes of states that are in no store any more are in `waiting`.
     bytes: u64,
-    /// In place of more of `waiting`, once too much waits. What is there comes behind what is in `waiting`.
-    folded: Option<Folded<T>>,
+    /// True if a resync is among `waiting`.
+    resync_waits: bool,
+    /// Since when the parcel that was taken out last had waited; `None` once it is delivered.
+    in_hand: Option<Instant>,
+    /// True while the handler awaits or blocks inside a call.
+    awaits: bool,
+    /// True if the applier waited in vain. It does not wait again until the mailbox has been empty.
+    left_out: bool,
     /// How often the mailbox had to be folded.
     folds: u64,
-    /// No more comes; what waits may still be taken out.
+    /// No more comes; parcels that wait may still be taken out.
     closed: bool,
 }
 
-impl<T: Object> Mailbox<T> {
+impl Mailbox {
     pub(crate) fn new(delivery: Delivery) -> Self {
-        let state = State {
-            waiting: VecDeque::new(),
-            in_hand: None,
-            events: 0,
-            bytes: 0,
-            folded: None,
-            folds: 0,
-            closed: false,
-        };
-        Self { delivery, state: Mutex::new(state), arrived: Notify::new(), discarded: AtomicBool::new(false) }
+        Self {
+            delivery,
+            state: Mutex::default(),
+            arrived: Notify::new(),
+            attended: Notify::new(),
+            discarded: AtomicBool::new(false),
+        }
     }
 
-    pub(crate) fn replay(&self, known: Snapshot<T>) {
+    /// Puts in everything known when the handler was added.
+    pub(crate) fn push_replay(&self, known: Snapshot<dyn Object>) {
         if !known.is_empty() {
-            self.state.lock().wait(Parcel::Replay(known), 0);
+            let mut state = self.state.lock();
+            state.in_snapshots += known.len();
+            state.wait(Parcel::Replay(known), 0);
+            drop(state);
             self.arrived.notify_one();
         }
     }
 
-    /// Takes events in, which keep so many bytes alive that are in no store any more. So many objects are in the store.
-    pub(crate) fn push(&self, events: &Arc<[Event<T>]>, bytes: u64, live: usize) {
+    /// Puts in everything known, to be shown again. Returns false if the mailbox is folded: the handler is so far behind that it has
+    /// to catch up first. A resync that still waits stands for this one.
+    pub(crate) fn push_resync(&self, known: Snapshot<dyn Object>) -> bool {
+        let mut state = self.state.lock();
+        if state.folded.is_some() {
+            return false;
+        }
+        if !state.closed && !known.is_empty() && !std::mem::replace(&mut state.resync_waits, true) {
+            state.in_snapshots += known.len();
+            state.wait(Parcel::Resync(known), 0);
+            drop(state);
+            self.arrived.notify_one();
+        }
+        true
+    }
+
+    /// Puts in events, which keep about `bytes` bytes of states in memory that the store no longer holds. The store has `live` objects.
+    pub(crate) fn push(&self, events: &EventBatch, bytes: u64, live: usize) {
         let mut state = self.state.lock();
         if state.closed || events.is_empty() {
             return;
@@ -120,89 +169,125 @@ impl<T: Object> Mailbox<T> {
             Delivery::Latest => true,
         };
         if state.folded.is_none() && too_much {
-            state.fold();
+            state.begin_folding();
             state.folds += u64::from(self.delivery != Delivery::Latest);
         }
-        let now = Instant::now();
-        match &mut state.folded {
-            Some(folded) => events.iter().cloned().for_each(|event| folded.add(now, event)),
-            None => {
-                state.events += events.len();
-                state.bytes += bytes;
-                state.wait(Parcel::Events(events.clone()), bytes);
-            }
-        }
+        state.events += events.len();
+        state.wait(Parcel::Events(events.clone()), bytes);
         drop(state);
         self.arrived.notify_one();
     }
 
+    /// Puts in the mark behind the initial state.
     pub(crate) fn push_synced(&self) {
-        let mut state = self.state.lock();
-        match &mut state.folded {
-            Some(folded) => folded.mark(Instant::now()),
-            None => state.wait(Parcel::Synced, 0),
-        }
-        drop(state);
+        self.state.lock().wait(Parcel::Synced, 0);
         self.arrived.notify_one();
     }
 
-    /// Ends it: nothing more is taken in, and what waits is kept or thrown away.
+    /// Ends it: nothing more is taken in, and parcels that wait are kept or thrown away.
     pub(crate) fn close(&self, keep: bool) {
         let mut state = self.state.lock();
         state.closed = true;
+        let mut dropped = State::default();
         if !keep {
             self.discarded.store(true, Ordering::Relaxed);
-            state.waiting.clear();
-            state.folded = None;
-            (state.events, state.bytes) = (0, 0);
+            dropped.waiting = std::mem::take(&mut state.waiting);
+            dropped.unfolded = std::mem::take(&mut state.unfolded);
+            dropped.folded = state.folded.take();
+            (state.events, state.bytes, state.in_snapshots) = (0, 0, 0);
         }
         drop(state);
+        drop(dropped); // Outside the lock: it may be many objects.
         self.arrived.notify_one();
+        self.attended.notify_waiters();
     }
 
-    /// True if what waits was thrown away.
+    /// True if the parcels that waited were thrown away.
     pub(crate) fn is_discarded(&self) -> bool {
         self.discarded.load(Ordering::Relaxed)
     }
 
-    /// The next parcel, once there is one; `None` at the end. Whoever asks has dealt with the one before.
+    /// Returns the next parcel, once there is one; `None` at the end. The caller has delivered the one before.
     ///
     /// # Cancel safety
     ///
     /// Nothing is taken out unless it is returned.
-    pub(crate) async fn next(&self) -> Option<Parcel<T>> {
+    pub(crate) async fn next(&self) -> Option<Parcel> {
         loop {
-            {
+            let more_to_fold = {
                 let mut state = self.state.lock();
-                state.in_hand = None;
-                if let Some(parcel) = state.take() {
-                    return Some(parcel);
+                (state.in_hand, state.awaits) = (None, false);
+                let more_to_fold = state.fold(PIECE);
+                if !more_to_fold {
+                    let next = state.take();
+                    if next.is_none() || state.is_empty() {
+                        state.left_out = false;
+                        self.attended.notify_waiters();
+                    }
+                    if next.is_some() || state.closed {
+                        return next;
+                    }
                 }
-                if state.closed {
-                    return None;
-                }
+                more_to_fold
+            };
+            if more_to_fold {
+                tokio::task::yield_now().await;
+            } else {
+                self.arrived.notified().await;
             }
-            self.arrived.notified().await;
         }
+    }
+
+    /// Folds a piece, if the handler is behind its bound. Returns true if there is more to fold.
+    pub(crate) fn fold_piece(&self) -> bool {
+        self.state.lock().fold(PIECE)
+    }
+
+    /// Says that the handler awaits or blocks inside a call, so that nothing waits for it.
+    pub(crate) fn awaits(&self) {
+        self.state.lock().awaits = true;
+        self.attended.notify_waiters();
+    }
+
+    /// Waits until the handler has taken out everything, or is found to await or block.
+    ///
+    /// Returns at once for a handler that was given up by [`Mailbox::leave_out`], until its mailbox has been empty.
+    pub(crate) async fn attended(&self) {
+        loop {
+            let mut attended = std::pin::pin!(self.attended.notified());
+            attended.as_mut().enable();
+            if self.is_attended() {
+                return;
+            }
+            attended.await;
+        }
+    }
+
+    /// True if nothing need wait for the handler.
+    pub(crate) fn is_attended(&self) -> bool {
+        let state = self.state.lock();
+        state.is_empty() || state.awaits || state.left_out || state.closed
+    }
+
+    /// Gives up waiting for the handler until its mailbox has been empty.
+    pub(crate) fn leave_out(&self) {
+        let mut state = self.state.lock();
+        state.left_out = !state.is_empty();
     }
 
     /// How many events wait.
     pub(crate) fn len(&self) -> usize {
         let state = self.state.lock();
-        // A replay comes before everything else.
-        let replay = match state.waiting.front() {
-            Some(Waiting { parcel: Parcel::Replay(known), .. }) => known.len(),
-            _ => 0,
-        };
-        replay + state.events + state.folded.as_ref().map_or(0, Folded::len)
+        state.in_snapshots + state.events + state.folded.as_ref().map_or(0, Folded::len)
     }
 
-    /// How long the oldest event has waited that has not been dealt with.
+    /// How long the oldest event has waited that is not delivered.
     pub(crate) fn lag(&self) -> Duration {
         let state = self.state.lock();
-        let waiting = || state.waiting.front().map(|waiting| waiting.since);
+        let oldest = |waiting: &VecDeque<Waiting>| waiting.front().map(|waiting| waiting.since);
         let folded = || state.folded.as_ref().and_then(Folded::since);
-        state.in_hand.or_else(waiting).or_else(folded).map_or(Duration::ZERO, |since| since.elapsed())
+        let since = state.in_hand.or_else(|| oldest(&state.waiting)).or_else(folded);
+        since.or_else(|| oldest(&state.unfolded)).map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// How often it had to be folded because the handler was too slow.
@@ -211,161 +296,83 @@ impl<T: Object> Mailbox<T> {
     }
 }
 
-impl<T: Object> State<T> {
-    fn wait(&mut self, parcel: Parcel<T>, bytes: u64) {
-        self.waiting.push_back(Waiting { since: Instant::now(), parcel, bytes });
+impl State {
+    /// Appends a parcel behind all others.
+    fn wait(&mut self, parcel: Parcel, bytes: u64) {
+        let waiting = Waiting { since: Instant::now(), parcel, bytes };
+        if self.folded.is_some() {
+            self.unfolded.push_back(waiting);
+        } else {
+            self.bytes += bytes;
+            self.waiting.push_back(waiting);
+        }
     }
 
-    fn take(&mut self) -> Option<Parcel<T>> {
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.unfolded.is_empty() && self.folded.as_ref().is_none_or(Folded::is_empty)
+    }
+
+    fn take(&mut self) -> Option<Parcel> {
         if let Some(Waiting { since, parcel, bytes }) = self.waiting.pop_front() {
             self.in_hand = Some(since);
             self.bytes -= bytes;
-            if let Parcel::Events(events) = &parcel {
-                self.events -= events.len();
+            match &parcel {
+                Parcel::Events(events) => self.events -= events.len(),
+                Parcel::Replay(known) => self.in_snapshots -= known.len(),
+                Parcel::Resync(known) => {
+                    self.in_snapshots -= known.len();
+                    self.resync_waits = false;
+                }
+                Parcel::Synced => {}
             }
             return Some(parcel);
         }
         let folded = self.folded.as_mut()?;
         self.in_hand = folded.since();
         let parcel = folded.take();
-        if folded.is_empty() {
-            // It has caught up: every change counts again.
+        if folded.is_empty() && self.unfolded.is_empty() {
+            // It has caught up: every event counts again.
             self.folded = None;
         }
         parcel
     }
 
-    /// Keeps the latest of each object of what waits, and of what is to come.
-    fn fold(&mut self) {
-        let mut folded = Folded::new();
-        // A replay is a snapshot, of one entry per object by nature; it stays in front.
-        let first = self.waiting.iter().position(|waiting| !matches!(waiting.parcel, Parcel::Replay(_)));
-        let rest = self.waiting.split_off(first.unwrap_or(self.waiting.len()));
-        for Waiting { since, parcel, .. } in rest {
+    /// From now on only the latest state of each object is kept. A snapshot holds one entry per object by nature, and keeps its place.
+    fn begin_folding(&mut self) {
+        let is_snapshot = |waiting: &Waiting| matches!(waiting.parcel, Parcel::Replay(_) | Parcel::Resync(_));
+        let first = self.waiting.iter().rposition(is_snapshot).map_or(0, |last| last + 1);
+        self.unfolded = if first == 0 { std::mem::take(&mut self.waiting) } else { self.waiting.split_off(first) };
+        self.bytes = self.waiting.iter().map(|waiting| waiting.bytes).sum();
+        self.folded = Some(Folded::new());
+    }
+
+    /// Folds up to so many events. Returns true if there is more to fold.
+    fn fold(&mut self, most: usize) -> bool {
+        let Some(folded) = &mut self.folded else { return false };
+        let mut left = most;
+        while let Some(Waiting { since, parcel, .. }) = self.unfolded.front() {
             match parcel {
-                Parcel::Events(events) => events.iter().cloned().for_each(|event| folded.add(since, event)),
-                Parcel::Synced => folded.mark(since),
-                Parcel::Replay(_) => {}
+                Parcel::Events(events) => {
+                    let rest = &events[self.folded_of_first..];
+                    let piece = &rest[..rest.len().min(left)];
+                    piece.iter().cloned().for_each(|event| folded.add(*since, event));
+                    self.events -= piece.len();
+                    left -= piece.len();
+                    if piece.len() < rest.len() {
+                        self.folded_of_first += piece.len();
+                        return true;
+                    }
+                }
+                Parcel::Synced => folded.mark(*since),
+                Parcel::Replay(_) | Parcel::Resync(_) => {} // These come before folding begins.
+            }
+            self.folded_of_first = 0;
+            self.unfolded.pop_front();
+            if left == 0 {
+                break;
             }
         }
-        (self.events, self.bytes) = (0, 0);
-        self.folded = Some(folded);
-    }
-}
-
-/// The latest of each object, in the order in which they first changed.
-struct Folded<T> {
-    /// Events and marks by order of arrival; `None` is the mark behind the initial state.
-    entries: BTreeMap<u64, (Instant, Option<Event<T>>)>,
-    /// Where the newest entry of each object stands.
-    newest: HashMap<ObjectKey, u64>,
-    /// How many of the entries are marks.
-    marks: usize,
-    next: u64,
-}
-
-impl<T: Object> Folded<T> {
-    /// How many entries one parcel takes out.
-    const PARCEL: usize = 64;
-
-    fn new() -> Self {
-        Self { entries: BTreeMap::new(), newest: HashMap::new(), marks: 0, next: 0 }
-    }
-
-    /// How many events there are.
-    fn len(&self) -> usize {
-        self.entries.len() - self.marks
-    }
-
-    fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// Since when the first of them has waited.
-    fn since(&self) -> Option<Instant> {
-        self.entries.first_key_value().map(|(_, (since, _))| *since)
-    }
-
-    fn mark(&mut self, now: Instant) {
-        self.entries.insert(self.next, (now, None));
-        self.marks += 1;
-        self.next += 1;
-    }
-
-    fn add(&mut self, now: Instant, event: Event<T>) {
-        let key = event.key();
-        let Some(&at) = self.newest.get(&key) else { return self.append(key, now, event) };
-        let Some((since, Some(waiting))) = self.entries.remove(&at) else { return self.append(key, now, event) };
-        match fold(waiting, event) {
-            Folding::One(event) => {
-                self.entries.insert(at, (since, Some(event)));
-            }
-            Folding::Nothing => {
-                self.newest.remove(&key);
-            }
-            Folding::Both(first, second) => {
-                self.entries.insert(at, (since, Some(first)));
-                self.append(key, now, second);
-            }
-        }
-    }
-
-    fn append(&mut self, key: ObjectKey, now: Instant, event: Event<T>) {
-        self.newest.insert(key, self.next);
-        self.entries.insert(self.next, (now, Some(event)));
-        self.next += 1;
-    }
-
-    fn take(&mut self) -> Option<Parcel<T>> {
-        if let Some((_, (_, None))) = self.entries.first_key_value() {
-            self.entries.pop_first();
-            self.marks -= 1;
-            return Some(Parcel::Synced);
-        }
-        let mut events = Vec::new();
-        while events.len() < Self::PARCEL
-            && let Some(entry) = self.entries.first_entry()
-            && entry.get().1.is_some()
-        {
-            let at = *entry.key();
-            let (_, Some(event)) = entry.remove() else { break };
-            let key = event.key();
-            if self.newest.get(&key) == Some(&at) {
-                self.newest.remove(&key);
-            }
-            events.push(event);
-        }
-        if events.is_empty() { None } else { Some(Parcel::Events(events.into())) }
-    }
-}
-
-enum Folding<T> {
-    One(Event<T>),
-    Nothing,
-    Both(Event<T>, Event<T>),
-}
-
-/// What is left to tell of two changes of one object, the second right behind the first.
-fn fold<T>(first: Event<T>, second: Event<T>) -> Folding<T> {
-    use Event::{Added, Deleted as Gone, Resynced, Updated};
-    match (first, second) {
-        // To a handler that was not told of the object yet, it appears as it is now, or not at all.
-        (Added { initial, .. }, Added { object, .. } | Updated { new: object, .. }) => {
-            Folding::One(Added { object, initial })
-        }
-        (Added { .. }, Gone(_)) => Folding::Nothing,
-        // The oldest state is the one that was told last.
-        (Updated { old, .. }, Updated { new, .. } | Added { object: new, .. }) => Folding::One(Updated { old, new }),
-        // A resync never replaces a change.
-        (change @ (Added { .. } | Updated { .. }), Resynced(_)) => Folding::One(change),
-        (Resynced(_), second) => Folding::One(second),
-        (Updated { .. }, gone @ Gone(_)) => Folding::One(gone),
-        (first @ Gone(_), second @ (Added { .. } | Updated { .. })) => Folding::Both(first, second),
-        (Gone(first), Gone(second)) => Folding::One(Gone(match first {
-            Deleted::Final(_) => first,
-            Deleted::Unknown(_) => second,
-        })),
-        (gone @ Gone(_), Resynced(_)) => Folding::One(gone),
+        !self.unfolded.is_empty()
     }
 }
 

@@ -2,19 +2,22 @@
 
 use std::any::Any;
 use std::fmt;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures_core::Stream;
+use futures_core::stream::FusedStream;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 
 use super::Event;
 use super::listener::{EndsOnDrop, Listener};
-use super::mailbox::Parcel;
+use super::mailbox::{EventBatch, Parcel};
 use crate::object::Object;
+use crate::store::Snapshot;
 
 /// The events of one informer, for those who would rather ask than be called. Dropping it ends it.
 ///
@@ -32,12 +35,47 @@ use crate::object::Object;
 /// # Ok(()) });
 /// ```
 pub struct EventStream<T> {
-    parcels: BoxStream<'static, Parcel<T>>,
-    /// What was taken out of the mailbox and is not yet handed over.
-    current: std::vec::IntoIter<Event<T>>,
-    listener: Arc<Listener<T>>,
-    _unlisted: Unlisted,
+    events: Events,
     _informer: Arc<dyn Any + Send + Sync>,
+    objects: PhantomData<fn() -> T>,
+}
+
+/// The same without the type of its objects, and without keeping the informer running.
+pub(crate) struct Events {
+    /// `None` once it has ended.
+    parcels: Option<BoxStream<'static, Parcel>>,
+    /// The events that were taken out of the mailbox and are not yet handed over.
+    current: Current,
+    listener: Arc<Listener>,
+    _unlisted: Unlisted,
+}
+
+enum Current {
+    Objects(std::vec::IntoIter<Arc<dyn Object>>, fn(Arc<dyn Object>) -> Event<dyn Object>),
+    Batch(EventBatch, usize),
+    Nothing,
+}
+
+impl Current {
+    fn len(&self) -> usize {
+        match self {
+            Self::Objects(objects, _) => objects.len(),
+            Self::Batch(events, at) => events.len() - at,
+            Self::Nothing => 0,
+        }
+    }
+
+    fn next(&mut self) -> Option<Event<dyn Object>> {
+        match self {
+            Self::Objects(objects, event) => objects.next().map(event),
+            Self::Batch(events, at) => {
+                let event = events.get(*at).cloned()?;
+                *at += 1;
+                Some(event)
+            }
+            Self::Nothing => None,
+        }
+    }
 }
 
 /// Takes the listener off the informer's list when it is dropped.
@@ -52,41 +90,42 @@ impl Drop for Unlisted {
     }
 }
 
-impl<T: Object> EventStream<T> {
-    /// A stream of what a listener of an informer is told; `unlist` takes it off the informer's list.
-    pub(crate) fn new(
-        listener: Arc<Listener<T>>,
-        unlist: impl Fn(u64) + Send + Sync + 'static,
-        informer: Arc<dyn Any + Send + Sync>,
-    ) -> Self {
+impl Events {
+    /// A stream of the events of a listener; `unlist` takes it off the informer's list.
+    pub(crate) fn new(listener: Arc<Listener>, unlist: impl Fn(u64) + Send + Sync + 'static) -> Self {
         let ended = EndsOnDrop(listener.status.clone());
         let unlisted = Unlisted { id: listener.id, unlist: Box::new(unlist) };
         let parcels = stream::unfold((listener.clone(), ended), |(listener, ended)| async move {
             let parcel = listener.mailbox.next().await?;
             Some((parcel, (listener, ended)))
         });
-        let current = Vec::new().into_iter();
-        Self { parcels: parcels.boxed(), current, listener, _unlisted: unlisted, _informer: informer }
+        Self { parcels: Some(parcels.boxed()), current: Current::Nothing, listener, _unlisted: unlisted }
+    }
+}
+
+impl<T: Object> EventStream<T> {
+    pub(crate) fn new(events: Events, informer: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { events, _informer: informer, objects: PhantomData }
     }
 
     /// The name it was registered under.
     pub fn name(&self) -> &str {
-        self.listener.name()
+        self.events.listener.name()
     }
 
     /// How many events wait.
     pub fn backlog(&self) -> usize {
-        self.listener.backlog()
+        self.events.listener.backlog()
     }
 
     /// How long the oldest event has waited; zero if none waits.
     pub fn lag(&self) -> Duration {
-        if self.backlog() == 0 { Duration::ZERO } else { self.listener.mailbox.lag() }
+        if self.backlog() == 0 { Duration::ZERO } else { self.events.listener.mailbox.lag() }
     }
 
     /// How often it was so slow that only the latest of each object was kept for it.
     pub fn folds(&self) -> u64 {
-        self.listener.mailbox.folds()
+        self.events.listener.mailbox.folds()
     }
 }
 
@@ -94,34 +133,55 @@ impl<T: Object> Stream for EventStream<T> {
     type Item = Event<T>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event<T>>> {
+        self.events.poll_next_unpin(context).map(|event| event.map(Event::typed))
+    }
+}
+
+/// It may be polled after its end.
+impl<T: Object> FusedStream for EventStream<T> {
+    fn is_terminated(&self) -> bool {
+        self.events.parcels.is_none()
+    }
+}
+
+impl Stream for Events {
+    type Item = Event<dyn Object>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event<dyn Object>>> {
         loop {
-            // What was discarded while it was in hand is not handed over any more.
+            // Events that were discarded after their parcel was taken out are not handed over any more.
             if self.listener.mailbox.is_discarded() {
-                self.current = Vec::new().into_iter();
+                self.current = Current::Nothing;
             }
             if let Some(event) = self.current.next() {
                 self.listener.status.set_in_hand(self.current.len());
                 return Poll::Ready(Some(event));
             }
+            self.current = Current::Nothing;
             self.listener.status.set_in_hand(0);
-            let events: Vec<Event<T>> = match ready!(self.parcels.as_mut().poll_next(context)) {
-                None => return Poll::Ready(None),
-                Some(Parcel::Replay(known)) => {
-                    known.into_iter().map(|object| Event::Added { object, initial: true }).collect()
+            let Some(parcels) = &mut self.parcels else { return Poll::Ready(None) };
+            let objects = |known: Snapshot<dyn Object>| known.into_iter();
+            self.current = match ready!(parcels.poll_next_unpin(context)) {
+                None => {
+                    self.parcels = None;
+                    return Poll::Ready(None);
                 }
-                Some(Parcel::Events(events)) => events.to_vec(),
+                Some(Parcel::Replay(known)) => {
+                    Current::Objects(objects(known), |object| Event::Added { object, initial: true })
+                }
+                Some(Parcel::Resync(known)) => Current::Objects(objects(known), Event::Resynced),
+                Some(Parcel::Events(events)) => Current::Batch(events, 0),
                 Some(Parcel::Synced) => {
                     self.listener.status.synced();
                     continue;
                 }
             };
-            self.current = events.into_iter();
         }
     }
 }
 
 impl<T: Object> fmt::Debug for EventStream<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventStream").field("name", &self.listener.name()).finish_non_exhaustive()
+        f.debug_struct("EventStream").field("name", &self.name()).finish_non_exhaustive()
     }
 }

@@ -5,12 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{Batch, Deleted, Delta, ListMark, Queue, Replacement, Work};
-use crate::object::{KeyRef, Object, ObjectKey, Scope, in_scope};
+use crate::object::{Cached, KeyRef, Object, ObjectKey, Scope, in_scope};
 use crate::source::BadObject;
 use crate::store::{Snapshot, Store};
 
 /// One change of one object.
-pub enum KeyDelta<T> {
+pub enum KeyDelta<T: ?Sized> {
     /// It appeared.
     Added(Arc<T>),
     /// It changed.
@@ -49,7 +49,7 @@ pub type Deltas<T> = Vec<KeyDelta<T>>;
 /// assert_eq!(key.as_str(), "web/a");
 /// assert!(matches!(deltas[..], [KeyDelta::Added(_), KeyDelta::Updated(_), KeyDelta::Deleted(_)]));
 /// ```
-pub struct DeltaFifo<T> {
+pub struct DeltaFifo<T: ?Sized> {
     order: VecDeque<Place<T>>,
     waiting: HashMap<ObjectKey, Waiting<T>>,
     /// What becomes of each object that was popped and is not yet processed: its state, or `None` if it is gone.
@@ -69,19 +69,19 @@ pub struct DeltaFifo<T> {
     closed: bool,
 }
 
-struct Waiting<T> {
+struct Waiting<T: ?Sized> {
     deltas: Deltas<T>,
     bytes: u64,
 }
 
 /// One place in the line.
-enum Place<T> {
+enum Place<T: ?Sized> {
     Key(ObjectKey),
     /// Something about many objects or none, in line with the changes before and behind it.
     Mark(Work<T>),
 }
 
-impl<T: Object> DeltaFifo<T> {
+impl<T: Cached + ?Sized> DeltaFifo<T> {
     /// An empty queue. What is listed comes out as [`KeyDelta::Sync`] unless told otherwise.
     pub fn new() -> Self {
         Self {
@@ -120,7 +120,7 @@ impl<T: Object> DeltaFifo<T> {
 
     /// An object is gone. Ignored if it is neither queued, nor in hand, nor known.
     pub fn delete(&mut self, object: Deleted<T>, known: &Snapshot<T>) {
-        self.delete_sized(object, 0, |key| known.get(key).cloned());
+        self.delete_sized(object, 0, |key| known.get_arc(key));
     }
 
     fn delete_sized(&mut self, object: Deleted<T>, bytes: u64, known: impl Fn(KeyRef<'_>) -> Option<Arc<T>>) {
@@ -178,17 +178,17 @@ impl<T: Object> DeltaFifo<T> {
         in_hand.sort_unstable_by_key(|(key, _)| *key);
         gone.extend(in_hand.into_iter().map(|(_, state)| state));
         let only_known = |key: &ObjectKey| not_queued(key) && !self.in_hand.contains_key(key);
-        let known = known.iter().filter(|object| is_gone(object.id().key));
-        gone.extend(known.filter(|object| only_known(&object.id().key.into())).cloned());
+        let known = known.objects().filter(|object| is_gone(object.id().key));
+        gone.extend(known.filter(|object| only_known(&object.id().key.into())).cloned().map(T::typed));
         gone
     }
 
     /// Queues everything known to be looked at again, but for what has changes waiting or in hand.
     pub fn resync(&mut self, known: &Snapshot<T>) {
-        for object in known.iter() {
+        for object in known.objects() {
             let key = ObjectKey::from(object.id().key);
             if !self.waiting.contains_key(&key) && !self.in_hand.contains_key(&key) {
-                self.enqueue(key, KeyDelta::Sync(object.clone()), 0);
+                self.enqueue(key, KeyDelta::Sync(T::typed(object.clone())), 0);
             }
         }
     }
@@ -344,7 +344,7 @@ impl<T: Object> DeltaFifo<T> {
     }
 }
 
-impl<T> Place<T> {
+impl<T: ?Sized> Place<T> {
     /// The object that could not be read, if this is about one.
     fn unread(&self) -> Option<&ObjectKey> {
         match self {
@@ -358,14 +358,14 @@ impl<T> Place<T> {
 }
 
 /// What an object is after its changes: `None` if it is gone.
-fn state_after<T>(deltas: &[KeyDelta<T>]) -> Option<Arc<T>> {
+fn state_after<T: ?Sized>(deltas: &[KeyDelta<T>]) -> Option<Arc<T>> {
     match deltas.last() {
         None | Some(KeyDelta::Deleted(_)) => None,
         Some(delta) => Some(delta.object().clone()),
     }
 }
 
-impl<T: Object> Queue<T> for DeltaFifo<T> {
+impl<T: Cached + ?Sized> Queue<T> for DeltaFifo<T> {
     fn push(&mut self, delta: Delta<T>, bytes: u64, known: &Store<T>) {
         match delta {
             Delta::Added(object) => {
@@ -460,7 +460,7 @@ impl<T: Object> Queue<T> for DeltaFifo<T> {
     }
 }
 
-impl<T> KeyDelta<T> {
+impl<T: ?Sized> KeyDelta<T> {
     /// The newest state this change carries.
     pub fn object(&self) -> &Arc<T> {
         match self {
@@ -470,13 +470,13 @@ impl<T> KeyDelta<T> {
     }
 }
 
-impl<T: Object> Default for DeltaFifo<T> {
+impl<T: Cached + ?Sized> Default for DeltaFifo<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T> Clone for KeyDelta<T> {
+impl<T: ?Sized> Clone for KeyDelta<T> {
     fn clone(&self) -> Self {
         match self {
             Self::Added(object) => Self::Added(object.clone()),
@@ -488,7 +488,7 @@ impl<T> Clone for KeyDelta<T> {
     }
 }
 
-impl<T: Object> fmt::Debug for KeyDelta<T> {
+impl<T: Object + ?Sized> fmt::Debug for KeyDelta<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, id) = match self {
             Self::Added(object) => ("Added", object.id()),
@@ -501,7 +501,7 @@ impl<T: Object> fmt::Debug for KeyDelta<T> {
     }
 }
 
-impl<T: Object> fmt::Debug for DeltaFifo<T> {
+impl<T: Cached + ?Sized> fmt::Debug for DeltaFifo<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeltaFifo")
             .field("keys", &self.keys())

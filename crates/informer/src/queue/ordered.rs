@@ -6,11 +6,11 @@ use std::hash::BuildHasher as _;
 use foldhash::fast::FixedState;
 
 use super::{Batch, Delta, Queue, Work};
-use crate::object::{Object, ObjectKey};
+use crate::object::{Cached, Object, ObjectKey};
 use crate::store::Store;
 
-/// The most changes one batch holds.
-const BATCH: usize = 1000;
+/// The most changes one batch holds. A batch is committed under one lock, and delivered to a handler in one go.
+const BATCH: usize = 256;
 
 /// Changes waiting to be applied, oldest first. Nothing is merged, compressed or dropped.
 ///
@@ -34,7 +34,7 @@ const BATCH: usize = 1000;
 /// queue.processed();
 /// assert!(queue.has_synced());
 /// ```
-pub struct OrderedQueue<T> {
+pub struct OrderedQueue<T: ?Sized> {
     waiting: VecDeque<(Delta<T>, u64)>,
     /// How many of the deltas at the front, popped ones included, belong to the first population; `None` before it.
     initial: Option<usize>,
@@ -45,7 +45,7 @@ pub struct OrderedQueue<T> {
     bytes: u64,
 }
 
-impl<T: Object> OrderedQueue<T> {
+impl<T: Object + ?Sized> OrderedQueue<T> {
     /// An empty queue.
     pub fn new() -> Self {
         Self { waiting: VecDeque::new(), initial: None, in_hand: 0, pushed: 0, bytes: 0 }
@@ -131,7 +131,7 @@ impl<T: Object> OrderedQueue<T> {
     }
 }
 
-impl<T: Object> Queue<T> for OrderedQueue<T> {
+impl<T: Cached + ?Sized> Queue<T> for OrderedQueue<T> {
     fn push(&mut self, delta: Delta<T>, bytes: u64, _known: &Store<T>) {
         self.push_sized(delta, bytes);
     }
@@ -175,13 +175,13 @@ impl<T: Object> Queue<T> for OrderedQueue<T> {
     }
 }
 
-impl<T: Object> Default for OrderedQueue<T> {
+impl<T: Object + ?Sized> Default for OrderedQueue<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: Object> std::fmt::Debug for OrderedQueue<T> {
+impl<T: Object + ?Sized> std::fmt::Debug for OrderedQueue<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OrderedQueue").field("waiting", &self.waiting).finish_non_exhaustive()
     }

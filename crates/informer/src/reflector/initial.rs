@@ -14,7 +14,7 @@ use super::{OpenWatch, Phase, Reflector, ReflectorError, Sink, VERY_SHORT};
 use crate::object::{Object, ObjectKey, ResourceVersion};
 use crate::queue::{ListMark, Replacement};
 use crate::representation::DecodeError;
-use crate::source::{BadObject, Decoded, ListEnd, ListOptions, ListWatch, SourceError, WatchEvent};
+use crate::source::{BadObject, Decoded, ListEnd, ListOptions, SourceError, WatchEvent};
 use crate::time::after;
 
 /// How many objects a page holds, where pages are wanted.
@@ -54,7 +54,7 @@ impl Streaming {
 }
 
 /// Objects on their way to a [`Replacement`], in the server's order.
-struct Collected<T> {
+struct Collected<T: ?Sized> {
     objects: Vec<Option<Arc<T>>>,
     /// Where each key stands; made when the first change comes before the end, which is rare.
     places: Option<HashMap<ObjectKey, usize>>,
@@ -66,7 +66,7 @@ struct Collected<T> {
     bytes: u64,
 }
 
-impl<T: Object> Collected<T> {
+impl<T: Object + ?Sized> Collected<T> {
     fn new(reuse: bool) -> Self {
         let (objects, undecodable) = (Vec::new(), Vec::new());
         Self { objects, places: None, undecodable, reuse, contradicts: false, bytes: 0 }
@@ -76,7 +76,7 @@ impl<T: Object> Collected<T> {
         (self.objects.len() + self.undecodable.len()) as u64
     }
 
-    fn add(&mut self, item: Decoded<T>, sink: &impl Sink<T>) {
+    fn add(&mut self, item: Decoded<Arc<T>>, sink: &impl Sink<T>) {
         match item {
             Decoded::Object(object) => {
                 if let Some(places) = &mut self.places {
@@ -86,7 +86,7 @@ impl<T: Object> Collected<T> {
                 self.contradicts |= known.as_ref().is_some_and(|known| object.id().is_older_than(&known.id()));
                 // An equal copy is given up at once: a list of what is known already takes no memory.
                 let same = known.filter(|known| known.id().same_state(&object.id()));
-                self.objects.push(Some(same.unwrap_or_else(|| Arc::new(object))));
+                self.objects.push(Some(same.unwrap_or(object)));
             }
             Decoded::Bad(bad) => self.undecodable.push(bad),
         }
@@ -106,7 +106,7 @@ impl<T: Object> Collected<T> {
     }
 
     /// Takes a newer state. One that cannot be read leaves the last good one in place.
-    fn change(&mut self, item: Decoded<T>, sink: &impl Sink<T>) {
+    fn change(&mut self, item: Decoded<Arc<T>>, sink: &impl Sink<T>) {
         if let Decoded::Object(object) = &item {
             self.forget(&object.id().key.into());
         }
@@ -118,7 +118,7 @@ impl<T: Object> Collected<T> {
     }
 }
 
-fn key_of<T: Object>(item: &Decoded<T>) -> Option<ObjectKey> {
+fn key_of<T: Object + ?Sized>(item: &Decoded<Arc<T>>) -> Option<ObjectKey> {
     match item {
         Decoded::Object(object) => Some(object.id().key.into()),
         Decoded::Bad(bad) => bad.key.clone(),
@@ -126,7 +126,7 @@ fn key_of<T: Object>(item: &Decoded<T>) -> Option<ObjectKey> {
 }
 
 /// What became of an attempt to stream.
-enum Attempt<T> {
+enum Attempt<T: ?Sized> {
     Complete(OpenWatch<T>),
     /// Stream once more, after a delay.
     Again(ReflectorError),
@@ -136,12 +136,7 @@ enum Attempt<T> {
     List(ReflectorError),
 }
 
-impl<T, L, S> Reflector<T, L, S>
-where
-    T: Object,
-    L: ListWatch<T>,
-    S: Sink<T>,
-{
+impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     /// Gets everything, one way or the other. A watch that started with it goes on being used.
     pub(super) async fn initial_state(&mut self) -> Result<Option<OpenWatch<T>>, ReflectorError> {
         while self.streaming.is_on() {
@@ -205,7 +200,7 @@ where
                 Ok(Some(Err(error))) => return self.stream_failed(error),
                 Ok(Some(Ok(event))) => event,
             };
-            let bytes = watch.bytes();
+            let bytes = watch.bytes(&event);
             collected.bytes += bytes;
             self.sink.contact(bytes);
             watch.hear(&event, &mut self.rhythm);

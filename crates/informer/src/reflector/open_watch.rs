@@ -1,8 +1,6 @@
 //! A watch under way, and how long it may stay silent.
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Context;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -10,7 +8,8 @@ use tokio::time::Instant;
 
 use super::GRACE;
 use super::progress::Pace;
-use crate::source::{SourceError, WatchEvent, WatchStream};
+use crate::object::Object;
+use crate::source::{Decoded, SourceError, WatchEvent, WatchStream};
 use crate::time::after;
 
 /// A server that marks the end of an initial state sends bookmarks about so often.
@@ -40,8 +39,8 @@ impl Rhythm {
 }
 
 /// A watch under way.
-pub(super) struct OpenWatch<T> {
-    pub(super) events: WatchStream<T>,
+pub(super) struct OpenWatch<T: ?Sized> {
+    pub(super) events: WatchStream<Arc<T>>,
     /// When it was asked for.
     opened: Instant,
     /// When the server is to end it, at the latest.
@@ -61,9 +60,9 @@ pub(super) struct OpenWatch<T> {
     pub(super) pace: Pace,
 }
 
-impl<T: Send + 'static> OpenWatch<T> {
+impl<T: Object + ?Sized> OpenWatch<T> {
     pub(super) fn new(
-        events: WatchStream<T>,
+        events: WatchStream<Arc<T>>,
         opened: Instant,
         agreed: Duration,
         unordered: bool,
@@ -92,12 +91,9 @@ impl<T: Send + 'static> OpenWatch<T> {
         self.last_bookmark = None;
     }
 
-    /// The next event, its object shared: what is large is not moved about any more from here on.
+    /// Returns the next event, or `None` if the watch has ended.
     pub(super) async fn next(&mut self) -> Option<Result<WatchEvent<Arc<T>>, SourceError>> {
-        let next = |context: &mut Context<'_>| {
-            self.events.poll_next_unpin(context).map(|event| Some(event?.map(WatchEvent::share)))
-        };
-        poll_fn(next).await
+        self.events.next().await
     }
 
     /// Takes note of an event.
@@ -113,11 +109,17 @@ impl<T: Send + 'static> OpenWatch<T> {
         }
     }
 
-    /// How many bytes came since this was asked last.
-    pub(super) fn bytes(&mut self) -> u64 {
+    /// Returns how many bytes came since the event before this one. A source that does not count sends at least what the object takes.
+    pub(super) fn bytes(&mut self, event: &WatchEvent<Arc<T>>) -> u64 {
         let received = self.events.meter().received();
         let bytes = received - std::mem::replace(&mut self.counted, received);
-        if bytes == 0 && received == 0 { size_of::<T>() as u64 } else { bytes }
+        match event {
+            _ if received > 0 => bytes,
+            WatchEvent::Added(Decoded::Object(object))
+            | WatchEvent::Modified(Decoded::Object(object))
+            | WatchEvent::Deleted(Decoded::Object(object)) => size_of_val(&**object) as u64,
+            _ => 0,
+        }
     }
 
     /// When it is taken for dead if nothing comes.

@@ -6,7 +6,7 @@ use super::{ListReason, Phase, ReflectorError};
 use crate::queue::Delta;
 
 /// Where a reflector puts what it learns.
-pub trait Sink<T>: Send + 'static {
+pub trait Sink<T: ?Sized>: Send + 'static {
     /// Takes a change, which took so many bytes on the wire. A sink that is full waits.
     fn push(&mut self, delta: Delta<T>, bytes: u64) -> impl Future<Output = ()> + Send;
 

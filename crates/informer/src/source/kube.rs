@@ -213,6 +213,10 @@ impl<T: Decode> ListWatch<T> for KubeSource<T> {
         Ok(ListStream::metered(parts, meter))
     }
 
+    fn resource_type(&self) -> Option<ResourceType> {
+        Some(self.resource.clone())
+    }
+
     async fn list_identities(&self, options: ListOptions) -> Result<ListStream<Identity>, SourceError> {
         self.identities().list(options).await
     }

@@ -189,16 +189,21 @@ impl<T: Send + 'static> WatchStream<T> {
     }
 
     /// The same watch with other items.
-    pub(crate) fn map_items(self, change: impl Fn(Decoded<T>) -> Decoded<T> + Send + 'static) -> Self {
+    pub(crate) fn map_items<U: Send + 'static>(
+        self,
+        change: impl Fn(Decoded<T>) -> Decoded<U> + Send + 'static,
+    ) -> WatchStream<U> {
         let events = self.events.map(move |event| {
             Ok(match event? {
                 WatchEvent::Added(item) => WatchEvent::Added(change(item)),
                 WatchEvent::Modified(item) => WatchEvent::Modified(change(item)),
                 WatchEvent::Deleted(item) => WatchEvent::Deleted(change(item)),
-                bookmark @ WatchEvent::Bookmark { .. } => bookmark,
+                WatchEvent::Bookmark { version, initial_events_end } => {
+                    WatchEvent::Bookmark { version, initial_events_end }
+                }
             })
         });
-        Self::metered(events, self.meter)
+        WatchStream::metered(events, self.meter)
     }
 
     /// What counts its bytes.
@@ -208,16 +213,6 @@ impl<T: Send + 'static> WatchStream<T> {
 }
 
 impl<T> WatchEvent<T> {
-    /// The same with the one `Arc` that store and handlers will share.
-    pub(crate) fn share(self) -> WatchEvent<Arc<T>> {
-        match self {
-            Self::Added(item) => WatchEvent::Added(item.share()),
-            Self::Modified(item) => WatchEvent::Modified(item.share()),
-            Self::Deleted(item) => WatchEvent::Deleted(item.share()),
-            Self::Bookmark { version, initial_events_end } => WatchEvent::Bookmark { version, initial_events_end },
-        }
-    }
-
     /// True if something happened to some object, and that is all that could be read.
     pub(crate) fn is_of_nobody_knows_what(&self) -> bool {
         match self {
@@ -225,15 +220,6 @@ impl<T> WatchEvent<T> {
                 bad.key.is_none()
             }
             _ => false,
-        }
-    }
-}
-
-impl<T> Decoded<T> {
-    fn share(self) -> Decoded<Arc<T>> {
-        match self {
-            Self::Object(object) => Decoded::Object(Arc::new(object)),
-            Self::Bad(bad) => Decoded::Bad(bad),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::Store;
 use super::slots::{Slot, Slots};
 use super::state::State;
 use super::table::Table;
-use crate::object::{Object, ObjectKey};
+use crate::object::{Cached, Object, ObjectKey};
 
 /// A named index: finds the objects that share a value. Cloning gives another handle.
 ///
@@ -31,7 +31,7 @@ use crate::object::{Object, ObjectKey};
 /// assert_eq!(by_node.values(), ["worker-7"]);
 /// # Ok(()) });
 /// ```
-pub struct Index<T> {
+pub struct Index<T: ?Sized> {
     store: Store<T>,
     at: usize,
 }
@@ -76,13 +76,14 @@ impl<I: IntoIterator<Item: AsRef<str>>> IndexValues<Many> for I {
 }
 
 /// Gives the values of an object.
-pub(crate) type IndexFunction<T> = Arc<dyn Fn(&T, &mut dyn FnMut(&str)) + Send + Sync>;
+pub(crate) type IndexFunction = Arc<dyn Fn(&dyn Object, &mut dyn FnMut(&str)) + Send + Sync>;
 
-pub(crate) fn index_function<T, F>(function: F) -> IndexFunction<T>
+pub(crate) fn index_function<T, F>(function: F) -> IndexFunction
 where
+    T: Cached + ?Sized,
     F: Fn(&T, &mut dyn FnMut(&str)) + Send + Sync + 'static,
 {
-    Arc::new(function)
+    Arc::new(move |object, add| function(T::typed_ref(object), add))
 }
 
 /// An object that an index function panicked on.
@@ -93,7 +94,7 @@ pub(crate) struct IndexFailure {
     pub(crate) message: String,
 }
 
-impl<T: Object> Index<T> {
+impl<T: Cached + ?Sized> Index<T> {
     pub(super) fn new(store: Store<T>, at: usize) -> Self {
         Self { store, at }
     }
@@ -102,7 +103,7 @@ impl<T: Object> Index<T> {
     pub fn get(&self, value: &str) -> Vec<Arc<T>> {
         // Of a copy, which takes constant time: the writer does not wait while many objects are collected.
         let state = self.store.read(State::clone);
-        state.members(&state.indexes[self.at], value).cloned().collect()
+        state.members(&state.indexes[self.at], value).cloned().map(T::typed).collect()
     }
 
     /// How many objects have a value.
@@ -124,13 +125,13 @@ impl<T: Object> Index<T> {
     }
 }
 
-impl<T> Clone for Index<T> {
+impl<T: ?Sized> Clone for Index<T> {
     fn clone(&self) -> Self {
         Self { store: self.store.clone(), at: self.at }
     }
 }
 
-impl<T: Object> std::fmt::Debug for Index<T> {
+impl<T: Cached + ?Sized> std::fmt::Debug for Index<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Index").field("name", &self.name()).finish_non_exhaustive()
     }
@@ -140,7 +141,8 @@ impl<T: Object> std::fmt::Debug for Index<T> {
 #[derive(Clone)]
 pub(super) struct IndexState {
     name: Arc<str>,
-    kind: TypeId,
+    /// The type of its function, if that tells functions apart.
+    identity: Option<TypeId>,
     postings: Slots<Posting>,
     by_value: Table,
 }
@@ -153,8 +155,8 @@ struct Posting {
 }
 
 impl IndexState {
-    pub(super) fn new(name: &str, kind: TypeId) -> Self {
-        Self { name: name.into(), kind, postings: Slots::new(), by_value: Table::new() }
+    pub(super) fn new(name: &str, identity: Option<TypeId>) -> Self {
+        Self { name: name.into(), identity, postings: Slots::new(), by_value: Table::new() }
     }
 
     pub(super) fn name(&self) -> &Arc<str> {
@@ -165,8 +167,9 @@ impl IndexState {
         &*self.name == name
     }
 
-    pub(super) fn is_of(&self, kind: TypeId) -> bool {
-        self.kind == kind
+    /// True if its function is known to be the same.
+    pub(super) fn is_of(&self, identity: Option<TypeId>) -> bool {
+        self.identity.is_some() && self.identity == identity
     }
 
     pub(super) fn slots<'s>(&'s self, hasher: &FixedState, value: &str) -> impl Iterator<Item = Slot> + use<'s> {
@@ -238,7 +241,7 @@ pub(super) const FEW: usize = 16;
 
 /// The values of one object in all indexes, in one piece of memory that is filled again and again.
 #[derive(Default)]
-pub(super) struct Values {
+pub(crate) struct Values {
     text: String,
     /// The index, and where in the text the value ends.
     ends: Vec<(u32, usize)>,
@@ -247,28 +250,25 @@ pub(super) struct Values {
 }
 
 /// A function, and the name of its index.
-pub(super) type NamedFunction<T> = (Arc<str>, IndexFunction<T>);
+pub(crate) type NamedFunction = (Arc<str>, IndexFunction);
 
 impl Values {
-    /// The values of an object in all indexes.
-    pub(super) fn fill<T: Object>(
-        &mut self,
-        functions: &[NamedFunction<T>],
-        object: &T,
-        failures: &mut Vec<IndexFailure>,
-    ) {
+    /// Becomes the values of an object in all indexes, and returns the failures of index functions.
+    pub(crate) fn fill(&mut self, functions: &[NamedFunction], object: &dyn Object) -> Vec<IndexFailure> {
+        let mut failures = Vec::new();
         self.clear();
         for (at, function) in (0..).zip(functions) {
-            self.add_all(at, function, object, failures);
+            self.add_all(at, function, object, &mut failures);
         }
+        failures
     }
 
     /// The values of an object in one index. Nothing of a call that panics is kept.
-    pub(super) fn add_all<T: Object>(
+    pub(super) fn add_all(
         &mut self,
         index: u32,
-        (name, function): &NamedFunction<T>,
-        object: &T,
+        (name, function): &NamedFunction,
+        object: &dyn Object,
         failures: &mut Vec<IndexFailure>,
     ) {
         let (text, first) = (self.text.len(), self.ends.len());

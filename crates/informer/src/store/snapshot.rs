@@ -1,9 +1,10 @@
 //! Everything of one instant.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::state::State;
-use crate::object::{KeyRef, Object, ResourceVersion};
+use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 
 /// All objects and indexes of one instant. It never changes, and holds nobody off however long it is kept.
 ///
@@ -21,25 +22,36 @@ use crate::object::{KeyRef, Object, ResourceVersion};
 ///     assert_eq!(object.key.as_str(), "web/a");
 /// }
 /// ```
-pub struct Snapshot<T> {
-    state: State<T>,
+pub struct Snapshot<T: ?Sized> {
+    state: State,
+    objects: PhantomData<fn() -> Box<T>>,
 }
 
-impl<T> Snapshot<T> {
-    pub(super) fn new(state: State<T>) -> Self {
-        Self { state }
+impl<T: ?Sized> Snapshot<T> {
+    pub(super) fn new(state: State) -> Self {
+        Self { state, objects: PhantomData }
     }
 }
 
-impl<T: Object> Snapshot<T> {
-    /// The object, or `None` if the cache did not hold it at that instant.
-    pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<&Arc<T>> {
-        self.state.get(key.into())
+impl<T: Cached + ?Sized> Snapshot<T> {
+    /// Returns the object, or `None` if the cache did not hold it at that instant. [`Snapshot::get_arc`] returns one to keep.
+    pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<&T> {
+        self.state.get(key.into()).map(|object| T::typed_ref(&**object))
     }
 
-    /// Every object, in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
-        self.state.iter()
+    /// Returns the object to keep: it outlives the snapshot.
+    pub fn get_arc<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
+        self.state.get(key.into()).cloned().map(T::typed)
+    }
+
+    /// Iterates over all objects, in no particular order. [`Snapshot::arcs`] iterates over objects to keep.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.state.iter().map(|object| T::typed_ref(&**object))
+    }
+
+    /// Iterates over all objects, in no particular order. What it yields outlives the snapshot.
+    pub fn arcs(&self) -> impl Iterator<Item = Arc<T>> {
+        self.state.iter().cloned().map(T::typed)
     }
 
     /// How many objects there are.
@@ -63,37 +75,47 @@ impl<T: Object> Snapshot<T> {
     }
 
     /// The objects that had this value in the named index at that instant; none if there is no such index.
-    pub fn by_index(&self, index: &str, value: &str) -> impl Iterator<Item = &Arc<T>> {
+    pub fn by_index(&self, index: &str, value: &str) -> impl Iterator<Item = &T> {
+        self.members(index, value).map(|object| T::typed_ref(&**object))
+    }
+
+    /// The same, without their type.
+    pub(crate) fn members(&self, index: &str, value: &str) -> impl Iterator<Item = &Arc<dyn Object>> {
         let index = self.state.indexes.iter().find(|state| state.is_named(index));
         index.into_iter().flat_map(move |index| self.state.members(index, value))
     }
+
+    /// Every object, without its type.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<dyn Object>> {
+        self.state.iter()
+    }
 }
 
-impl<'s, T: Object> IntoIterator for &'s Snapshot<T> {
-    type Item = &'s Arc<T>;
-    type IntoIter = Box<dyn Iterator<Item = &'s Arc<T>> + 's>;
+impl<'s, T: Cached + ?Sized> IntoIterator for &'s Snapshot<T> {
+    type Item = &'s T;
+    type IntoIter = Box<dyn Iterator<Item = &'s T> + 's>;
 
     fn into_iter(self) -> Self::IntoIter {
         Box::new(self.iter())
     }
 }
 
-impl<T: Object> IntoIterator for Snapshot<T> {
+impl<T: Cached + ?Sized> IntoIterator for Snapshot<T> {
     type Item = Arc<T>;
     type IntoIter = std::vec::IntoIter<Arc<T>>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.iter().cloned().collect::<Vec<_>>().into_iter()
+        self.arcs().collect::<Vec<_>>().into_iter()
     }
 }
 
-impl<T> Clone for Snapshot<T> {
+impl<T: ?Sized> Clone for Snapshot<T> {
     fn clone(&self) -> Self {
-        Self { state: self.state.clone() }
+        Self { state: self.state.clone(), objects: PhantomData }
     }
 }
 
-impl<T: Object> std::fmt::Debug for Snapshot<T> {
+impl<T: Cached + ?Sized> std::fmt::Debug for Snapshot<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Snapshot").field("len", &self.len()).field("version", &self.version()).finish_non_exhaustive()
     }

@@ -10,12 +10,12 @@ use smallvec::SmallVec;
 use super::index::{FEW, IndexState, Values};
 use super::slots::{Slot, Slots};
 use super::table::Table;
-use crate::object::{KeyRef, ResourceVersion};
+use crate::object::{KeyRef, Object, ResourceVersion};
 
 /// One state of a store. Cloning takes constant time.
-pub(super) struct State<T> {
+pub(super) struct State {
     hasher: FixedState,
-    entries: Slots<Entry<T>>,
+    entries: Slots<Entry>,
     /// Where each object is, by the hash of its key.
     by_key: Table,
     pub(super) indexes: Arc<Vec<IndexState>>,
@@ -23,18 +23,18 @@ pub(super) struct State<T> {
 }
 
 /// An object, its key beside it, and what it is indexed by: nothing of it is worked out twice.
-pub(super) struct Entry<T> {
+pub(super) struct Entry {
     /// Namespace, a slash, and name. In place where it fits: texts by themselves would lie between the objects, each in another
     /// page of memory.
     key: SmallVec<[u8; 48]>,
-    object: Arc<T>,
+    object: Arc<dyn Object>,
     posted: Posted,
 }
 
 /// The values an object is indexed by, each as the number of an index and the number of a value in it.
 type Posted = Arc<[(u32, Slot)]>;
 
-impl<T> State<T> {
+impl State {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             hasher: FixedState::with_seed(seed),
@@ -49,12 +49,12 @@ impl<T> State<T> {
         self.entries.len()
     }
 
-    pub(super) fn get(&self, key: KeyRef<'_>) -> Option<&Arc<T>> {
+    pub(super) fn get(&self, key: KeyRef<'_>) -> Option<&Arc<dyn Object>> {
         // In one go: what tells that it is the one stands beside the object.
         self.by_key.get(self.hash(key), |slot| self.entry(slot, key)).map(|entry| &entry.object)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<dyn Object>> {
         self.entries.iter().map(|(_, entry)| &entry.object)
     }
 
@@ -63,7 +63,7 @@ impl<T> State<T> {
         &'s self,
         index: &'s IndexState,
         value: &str,
-    ) -> impl Iterator<Item = &'s Arc<T>> + use<'s, T> {
+    ) -> impl Iterator<Item = &'s Arc<dyn Object>> + use<'s> {
         index.slots(&self.hasher, value).filter_map(|slot| self.entries.get(slot)).map(|entry| &entry.object)
     }
 
@@ -71,43 +71,31 @@ impl<T> State<T> {
         index.count(&self.hasher, value)
     }
 
-    /// Puts an object in, indexed by `values`, if `wanted` says so of what is there.
-    pub(super) fn put(
-        &mut self,
-        key: KeyRef<'_>,
-        object: Arc<T>,
-        values: &Values,
-        wanted: impl FnOnce(Option<&Arc<T>>) -> bool,
-    ) -> super::Put<T> {
-        let hash = self.hash(key);
-        let Some(slot) = self.slot(hash, key) else {
-            if !wanted(None) {
-                return super::Put::Kept;
-            }
+    /// Puts an object in, indexed by `values`, and returns the one it replaces.
+    pub(super) fn put(&mut self, object: Arc<dyn Object>, values: &Values) -> Option<Arc<dyn Object>> {
+        let (hash, slot) = {
+            let key = object.id().key;
+            let hash = self.hash(key);
+            (hash, self.slot(hash, key))
+        };
+        let Some(slot) = slot else {
             let posted = Arc::default();
-            let slot = self.entries.add(Entry { key: key_text(key), object, posted });
+            let slot = self.entries.add(Entry { key: key_text(object.id().key), object, posted });
             self.by_key.add(hash, slot);
             if !values.is_empty() {
                 self.post(slot, values);
             }
-            return super::Put::Added;
+            return None;
         };
-        if !self.entries.get(slot).is_some_and(|entry| wanted(Some(&entry.object))) {
-            return super::Put::Kept;
-        }
         if !self.is_posted(slot, values) {
             self.post(slot, values);
         }
-        match self.entries.get_mut(slot) {
-            Some(entry) => super::Put::Replaced(std::mem::replace(&mut entry.object, object)),
-            None => super::Put::Kept,
-        }
+        self.entries.get_mut(slot).map(|entry| std::mem::replace(&mut entry.object, object))
     }
 
-    pub(super) fn remove(&mut self, key: KeyRef<'_>, wanted: impl FnOnce(&Arc<T>) -> bool) -> Option<Arc<T>> {
+    pub(super) fn remove(&mut self, key: KeyRef<'_>) -> Option<Arc<dyn Object>> {
         let hash = self.hash(key);
         let slot = self.slot(hash, key)?;
-        self.entries.get(slot).filter(|entry| wanted(&entry.object))?;
         self.by_key.remove(hash, |known| known == slot);
         let Entry { object, posted, .. } = self.entries.remove(slot)?;
         if !posted.is_empty() {
@@ -118,7 +106,7 @@ impl<T> State<T> {
     }
 
     /// Adds one more index, filled with the values of every object.
-    pub(super) fn add_index(&mut self, index: IndexState, mut values: impl FnMut(&T, u32, &mut Values)) {
+    pub(super) fn add_index(&mut self, index: IndexState, mut values: impl FnMut(&dyn Object, u32, &mut Values)) {
         let at = self.indexes.len() as u32;
         Arc::make_mut(&mut self.indexes).push(index);
         let slots: Vec<Slot> = self.entries.iter().map(|(slot, _)| slot).collect();
@@ -126,7 +114,7 @@ impl<T> State<T> {
         for slot in slots {
             let Some(entry) = self.entries.get(slot) else { continue };
             of_object.clear();
-            values(&entry.object, at, &mut of_object);
+            values(&*entry.object, at, &mut of_object);
             if of_object.is_empty() {
                 continue;
             }
@@ -149,7 +137,7 @@ impl<T> State<T> {
     }
 
     /// The entry, if it has this key.
-    fn entry(&self, slot: Slot, key: KeyRef<'_>) -> Option<&Entry<T>> {
+    fn entry(&self, slot: Slot, key: KeyRef<'_>) -> Option<&Entry> {
         self.entries.get(slot).filter(|entry| is_key(&entry.key, key))
     }
 
@@ -214,7 +202,7 @@ fn is_key(text: &[u8], key: KeyRef<'_>) -> bool {
     text.strip_prefix(namespace).and_then(|rest| rest.strip_prefix(b"/")) == Some(name)
 }
 
-impl<T> Clone for State<T> {
+impl Clone for State {
     fn clone(&self) -> Self {
         Self {
             hasher: self.hasher.clone(),
@@ -226,7 +214,7 @@ impl<T> Clone for State<T> {
     }
 }
 
-impl<T> Clone for Entry<T> {
+impl Clone for Entry {
     fn clone(&self) -> Self {
         Self { key: self.key.clone(), object: self.object.clone(), posted: self.posted.clone() }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
+use crate::object::Object as _;
 use crate::testing::{Thing, thing};
 
 fn with_values(name: u8, version: u64, values: &[u8]) -> Arc<Thing> {
@@ -69,7 +70,7 @@ proptest! {
         for (snapshot, model) in snapshots {
             prop_assert_eq!(snapshot.len(), model.len());
             for thing in model.values() {
-                prop_assert!(Arc::ptr_eq(snapshot.get(thing.id().key).unwrap(), thing));
+                prop_assert!(Arc::ptr_eq(&snapshot.get_arc(thing.id().key).unwrap(), thing));
             }
             for (value, names) in expected(&model) {
                 let found: BTreeSet<_> = snapshot.by_index("early", &value).map(|thing| thing.name.clone()).collect();
@@ -101,13 +102,14 @@ fn a_panicking_index_function_skips_the_object_and_is_reported() {
         add(&thing.name);
     };
     let index = writer.add_index("name", function).unwrap();
-    writer.put(thing("web/bad", 1));
-    writer.put(thing("web/good", 2));
+    let mut transaction = writer.begin();
+    transaction.put(thing("web/bad", 1));
+    transaction.put(thing("web/good", 2));
+    let (_, failures) = writer.commit(transaction).unwrap();
     assert_eq!(index.values(), ["before", "good"]);
     assert_eq!(index.count("before"), 1, "nothing of a failed call is kept");
     assert_eq!(store.len(), 2);
-    let failures: Vec<_> =
-        writer.take_failures().into_iter().map(|failure| (failure.key.to_string(), failure.message)).collect();
+    let failures: Vec<_> = failures.into_iter().map(|failure| (failure.key.to_string(), failure.message)).collect();
     assert_eq!(failures, [("web/bad".to_owned(), "cannot take bad".to_owned())]);
 }
 
@@ -119,6 +121,18 @@ fn an_index_name_belongs_to_one_function() {
     assert_eq!(add_index(&mut writer, "value").name(), "value".into());
     let other = writer.add_index("value", |_: &Thing, _: &mut dyn FnMut(&str)| {});
     assert_eq!(other.unwrap_err(), IndexError::Exists("value".to_owned()));
+}
+
+#[test]
+fn two_functions_of_one_type_that_capture_different_values_are_not_the_same() {
+    let (_, mut writer) = Store::<Thing>::new(1);
+    let prefixed =
+        |prefix: &'static str| move |thing: &Thing, add: &mut dyn FnMut(&str)| add(&(prefix.to_owned() + &thing.name));
+    writer.add_index("name", prefixed("a-")).unwrap();
+    assert_eq!(writer.add_index("name", prefixed("b-")).unwrap_err(), IndexError::Exists("name".to_owned()));
+    let pointer: fn(&Thing, &mut dyn FnMut(&str)) = by_value;
+    writer.add_index("value", pointer).unwrap();
+    assert_eq!(writer.add_index("value", pointer).unwrap_err(), IndexError::Exists("value".to_owned()));
 }
 
 // Decision 28: readers never wait for user code, and user code may read.
@@ -158,8 +172,8 @@ fn what_overtakes_an_index_that_is_being_filled_is_not_undone() {
     let (store, mut writer) = Store::new(1);
     writer.put(thing("web/a", 5));
     writer.set_version(Some("5".into()));
-    let filled = writer.begin().add_index("late", TypeId::of::<()>(), index_function(by_value)).unwrap().unwrap();
+    let filled = writer.begin().add_index("late", Some(TypeId::of::<()>()), index_function(by_value)).unwrap().unwrap();
     writer.set_version(Some("9".into()));
-    assert!(!writer.commit(filled), "a bookmark came meanwhile");
+    assert!(writer.commit(filled).is_err(), "a bookmark came meanwhile");
     assert_eq!(store.version(), Some("9".into()));
 }

@@ -1,12 +1,13 @@
 //! The one who changes a store.
 
 use std::any::TypeId;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::Store;
 use super::index::{Index, IndexError, IndexFailure, IndexFunction, IndexState, NamedFunction, Values, index_function};
 use super::state::State;
-use crate::object::{KeyRef, Object, ResourceVersion};
+use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 
 /// The one who may change a store. There is exactly one, and it is not `Clone`.
 ///
@@ -26,43 +27,33 @@ use crate::object::{KeyRef, Object, ResourceVersion};
 /// });
 /// assert!(store.contains("web/b") && !store.contains("web/a"));
 /// ```
-pub struct StoreWriter<T> {
+pub struct StoreWriter<T: ?Sized> {
     store: Store<T>,
-    functions: Functions<T>,
+    functions: Functions,
     /// Filled again and again.
     scratch: Values,
     /// How many changes were made: a transaction that began before the last one is out of date.
     changes: u64,
-    /// What index functions failed on, until somebody takes it.
-    failures: Vec<IndexFailure>,
 }
 
-type Functions<T> = Arc<[NamedFunction<T>]>;
+/// The functions of all indexes, in the order in which they were added.
+pub(crate) type Functions = Arc<[NamedFunction]>;
 
 /// Changes that readers see all at once, or not at all.
-pub struct Transaction<T> {
-    state: State<T>,
-    functions: Functions<T>,
+pub struct Transaction<T: ?Sized> {
+    state: State,
+    functions: Functions,
     scratch: Values,
     failures: Vec<IndexFailure>,
     /// The number of changes made when it began.
     began: u64,
+    objects: PhantomData<fn() -> Box<T>>,
 }
 
-/// What became of an object that was to be put in.
-pub(crate) enum Put<T> {
-    /// It was not wanted.
-    Kept,
-    /// It is new.
-    Added,
-    /// It takes the place of another state.
-    Replaced(Arc<T>),
-}
-
-impl<T: Object> StoreWriter<T> {
+impl<T: Cached + ?Sized> StoreWriter<T> {
     pub(super) fn new(store: Store<T>) -> Self {
         let functions = Arc::from([]);
-        Self { store, functions, scratch: Values::default(), changes: 0, failures: Vec::new() }
+        Self { store, functions, scratch: Values::default(), changes: 0 }
     }
 
     /// The store this writer writes.
@@ -70,31 +61,21 @@ impl<T: Object> StoreWriter<T> {
         &self.store
     }
 
-    /// Adds or replaces one object, and gives back the one it replaces.
+    /// Adds or replaces one object, and returns the one it replaces.
     pub fn put(&mut self, object: Arc<T>) -> Option<Arc<T>> {
-        match self.put_if(object, |_| true) {
-            Put::Replaced(old) => Some(old),
-            Put::Added | Put::Kept => None,
-        }
-    }
-
-    /// Adds or replaces one object if it is wanted beside what is known: looked up once, under one lock.
-    pub(crate) fn put_if(&mut self, object: Arc<T>, wanted: impl FnOnce(Option<&Arc<T>>) -> bool) -> Put<T> {
-        self.scratch.fill(&self.functions, &object, &mut self.failures);
+        let object = T::erase(object);
+        // An index function that panics skips the object; only an informer has somebody to report it to.
+        drop(self.scratch.fill(&self.functions, &*object));
         self.changes += 1;
-        let holder = object.clone();
-        self.store.shared.write().put(holder.id().key, object, &self.scratch, wanted)
+        let replaced = self.store.shared.write().put(object, &self.scratch);
+        replaced.map(T::typed)
     }
 
-    /// Removes one object, and gives it back.
+    /// Removes one object, and returns it.
     pub fn remove<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
-        self.remove_if(key.into(), |_| true)
-    }
-
-    /// Removes one object if that is wanted of what is known.
-    pub(crate) fn remove_if(&mut self, key: KeyRef<'_>, wanted: impl FnOnce(&Arc<T>) -> bool) -> Option<Arc<T>> {
         self.changes += 1;
-        self.store.shared.write().remove(key, wanted)
+        let removed = self.store.shared.write().remove(key.into());
+        removed.map(T::typed)
     }
 
     /// Says how far the store now reflects the server; `None` when versions start afresh.
@@ -103,7 +84,7 @@ impl<T: Object> StoreWriter<T> {
         self.store.shared.write().version = version;
     }
 
-    /// Makes many changes that readers see all at once, none of them held off meanwhile.
+    /// Makes many changes that readers see all at once. Readers go on meanwhile.
     pub fn transaction<R>(&mut self, change: impl FnOnce(&mut Transaction<T>) -> R) -> R {
         let mut transaction = self.begin();
         let result = change(&mut transaction);
@@ -111,7 +92,7 @@ impl<T: Object> StoreWriter<T> {
         result
     }
 
-    /// Begins a transaction that others may overtake.
+    /// Begins a transaction that other changes may overtake.
     pub(crate) fn begin(&self) -> Transaction<T> {
         Transaction {
             state: self.store.shared.read().clone(),
@@ -119,25 +100,45 @@ impl<T: Object> StoreWriter<T> {
             scratch: Values::default(),
             failures: Vec::new(),
             began: self.changes,
+            objects: PhantomData,
         }
     }
 
-    /// Makes a transaction's changes, unless others were made since it began. True if it did.
-    pub(crate) fn commit(&mut self, transaction: Transaction<T>) -> bool {
-        let current = transaction.began == self.changes;
-        if current {
-            self.install(transaction);
-        }
-        current
+    /// Makes a transaction's changes, and returns the state that it replaces, to be dropped outside of any lock. Fails if other changes
+    /// were made since the transaction began.
+    pub(crate) fn commit(&mut self, transaction: Transaction<T>) -> Result<(Replaced, Vec<IndexFailure>), Overtaken> {
+        if transaction.began == self.changes { Ok(self.install(transaction)) } else { Err(Overtaken) }
     }
 
-    fn install(&mut self, transaction: Transaction<T>) {
+    fn install(&mut self, transaction: Transaction<T>) -> (Replaced, Vec<IndexFailure>) {
         self.changes += 1;
         self.functions = transaction.functions;
-        self.failures.extend(transaction.failures);
-        // Nobody else writes, so what was prepared on a copy can simply take the place of the original.
+        // There is no other writer, so a state that was prepared on a copy can take the place of the original.
         let replaced = std::mem::replace(&mut *self.store.shared.write(), transaction.state);
-        drop(replaced); // Freed with the lock already released.
+        (Replaced(replaced), transaction.failures)
+    }
+
+    /// Makes prepared changes and sets the version, under one lock.
+    pub(crate) fn make<'c>(&mut self, changes: impl Iterator<Item = Change<'c>>, version: Option<ResourceVersion>) {
+        self.changes += 1;
+        let mut state = self.store.shared.write();
+        for change in changes {
+            match change {
+                Change::Put(object, values) => drop(state.put(object, values)),
+                Change::Remove(key) => drop(state.remove(key)),
+            }
+        }
+        state.version = version;
+    }
+
+    /// The functions of all indexes.
+    pub(crate) fn functions(&self) -> Functions {
+        self.functions.clone()
+    }
+
+    /// True if no index was added since these were its functions.
+    pub(crate) fn has_functions(&self, functions: &Functions) -> bool {
+        Arc::ptr_eq(&self.functions, functions)
     }
 
     /// Adds a named index, and fills it. A function that panics skips the object.
@@ -149,47 +150,60 @@ impl<T: Object> StoreWriter<T> {
     where
         F: Fn(&T, &mut dyn FnMut(&str)) + Send + Sync + 'static,
     {
-        let added = self.begin().add_index(name, TypeId::of::<F>(), index_function(function));
+        let added = self.begin().add_index(name, function_identity::<F>(), index_function::<T, _>(function));
         if let Some(transaction) = added? {
             self.install(transaction);
         }
         self.store.index(name).ok_or_else(|| IndexError::Exists(name.to_owned()))
     }
-
-    /// What index functions failed on since this was asked last.
-    pub(crate) fn take_failures(&mut self) -> Vec<IndexFailure> {
-        std::mem::take(&mut self.failures)
-    }
 }
 
-impl<T: Object> Transaction<T> {
+/// A prepared change.
+pub(crate) enum Change<'c> {
+    /// Adds or replaces an object, with these index values.
+    Put(Arc<dyn Object>, &'c Values),
+    /// Removes an object.
+    Remove(KeyRef<'c>),
+}
+
+/// What a transaction replaced. Dropping it may free many objects.
+pub(crate) struct Replaced(#[allow(dead_code, reason = "held to be dropped later")] State);
+
+/// Other changes were made since a transaction began.
+#[derive(Debug)]
+pub(crate) struct Overtaken;
+
+/// Identifies an index function, if its type alone does: one that captures something is equal to no other.
+pub(crate) fn function_identity<F: 'static>() -> Option<TypeId> {
+    (size_of::<F>() == 0).then(TypeId::of::<F>)
+}
+
+impl<T: Cached + ?Sized> Transaction<T> {
     /// The object as it will be.
-    pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<&Arc<T>> {
-        self.state.get(key.into())
+    pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
+        self.state.get(key.into()).cloned().map(T::typed)
     }
 
     /// Every object as it will be, in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.objects().map(|object| T::typed_ref(&**object))
+    }
+
+    /// The same, without their type.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<dyn Object>> {
         self.state.iter()
     }
 
-    /// Adds or replaces one object, and gives back the one it replaces.
+    /// Adds or replaces one object, and returns the one it replaces.
     pub fn put(&mut self, object: Arc<T>) -> Option<Arc<T>> {
-        match self.put_if(object, |_| true) {
-            Put::Replaced(old) => Some(old),
-            Put::Added | Put::Kept => None,
-        }
+        let object = T::erase(object);
+        self.failures.append(&mut self.scratch.fill(&self.functions, &*object));
+        self.state.put(object, &self.scratch).map(T::typed)
     }
 
-    pub(crate) fn put_if(&mut self, object: Arc<T>, wanted: impl FnOnce(Option<&Arc<T>>) -> bool) -> Put<T> {
-        self.scratch.fill(&self.functions, &object, &mut self.failures);
-        let holder = object.clone();
-        self.state.put(holder.id().key, object, &self.scratch, wanted)
-    }
-
-    /// Removes one object, and gives it back.
+    /// Removes one object, and returns it.
     pub fn remove<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
-        self.state.remove(key.into(), |_| true)
+        self.state.remove(key.into()).map(T::typed)
     }
 
     /// Says how far the store will reflect the server.
@@ -201,14 +215,14 @@ impl<T: Object> Transaction<T> {
     pub(crate) fn add_index(
         mut self,
         name: &str,
-        kind: TypeId,
-        function: IndexFunction<T>,
+        identity: Option<TypeId>,
+        function: IndexFunction,
     ) -> Result<Option<Self>, IndexError> {
         if let Some(known) = self.state.indexes.iter().find(|index| index.is_named(name)) {
-            return if known.is_of(kind) { Ok(None) } else { Err(IndexError::Exists(name.to_owned())) };
+            return if known.is_of(identity) { Ok(None) } else { Err(IndexError::Exists(name.to_owned())) };
         }
         let (function, failures) = ((Arc::from(name), function), &mut self.failures);
-        self.state.add_index(IndexState::new(name, kind), |object, at, values| {
+        self.state.add_index(IndexState::new(name, identity), |object, at, values| {
             values.add_all(at, &function, object, failures);
         });
         self.functions = self.functions.iter().cloned().chain([function]).collect();
@@ -216,13 +230,13 @@ impl<T: Object> Transaction<T> {
     }
 }
 
-impl<T: Object> std::fmt::Debug for StoreWriter<T> {
+impl<T: Cached + ?Sized> std::fmt::Debug for StoreWriter<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("StoreWriter").field(&self.store).finish()
     }
 }
 
-impl<T> std::fmt::Debug for Transaction<T> {
+impl<T: ?Sized> std::fmt::Debug for Transaction<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Transaction").field("began", &self.began).finish_non_exhaustive()
     }

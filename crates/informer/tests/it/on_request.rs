@@ -52,7 +52,7 @@ async fn a_relist_of_what_did_not_change_is_told_to_nobody() {
     quiet().await;
     assert_eq!(informer.told.len(), 300, "the initial ones");
     let after = informer.informer.store().snapshot();
-    assert!(before.iter().all(|thing| Arc::ptr_eq(thing, after.get(thing.id().key).unwrap())));
+    assert!(before.iter().all(|thing| std::ptr::eq(thing, after.get(thing.id().key).unwrap())));
     assert_eq!(informer.version().as_deref(), Some("600"), "but the version moves on");
     informer.stop().await;
 }

@@ -124,11 +124,11 @@ fn star_39_batches_split_where_they_must_and_nowhere_else() {
 }
 
 #[test]
-fn star_39_a_batch_holds_a_thousand_at_most() {
-    let many = (0..2500).map(|number| added(&format!("web/{number}@{number}")));
+fn star_39_a_batch_holds_256_changes_at_most() {
+    let many = (0..600).map(|number| added(&format!("web/{number}@{number}")));
     let mut queue = queue(many);
     let sizes: Vec<usize> = batches(&mut queue).iter().map(Vec::len).collect();
-    assert_eq!(sizes, [1000, 1000, 500]);
+    assert_eq!(sizes, [256, 256, 88]);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! What a server has, and whether a cache agrees with it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use kube_informer::{Index, Object, ObjectKey, Snapshot};
 use serde_json::Value;
@@ -58,7 +57,7 @@ impl Truth {
             }
         }
         let unknown = |key: &&ObjectKey| !self.readable.contains_key(*key) && !marked.contains_key(*key);
-        if let Some(key) = cache.iter().map(|object| ObjectKey::of(&**object).unwrap()).find(|key| unknown(&key)) {
+        if let Some(key) = cache.iter().map(|object| ObjectKey::of(object).unwrap()).find(|key| unknown(&key)) {
             return Some(format!("{key} is here, and not there"));
         }
         if let Some(key) = self.unreadable.iter().find(|key| !marked.contains_key(*key)) {
@@ -75,7 +74,7 @@ impl Truth {
 
 /// What a cache holds.
 pub(super) fn cached<T: Object>(cache: &Snapshot<T>) -> BTreeMap<ObjectKey, State> {
-    cache.iter().map(|object| (object.id().key.into(), state(&**object))).collect()
+    cache.iter().map(|object| (object.id().key.into(), state(object))).collect()
 }
 
 pub(super) fn state(object: &impl Object) -> State {
@@ -106,11 +105,12 @@ pub(crate) fn index_difference<T: Object>(
 
 /// In what the handle of an index differs from the objects; nobody may write meanwhile, since it reads the present.
 pub(crate) fn handle_difference<T: Object>(cache: &Snapshot<T>, index: &Index<T>) -> Option<String> {
-    let keys = |objects: &mut dyn Iterator<Item = &Arc<T>>| -> BTreeSet<ObjectKey> {
+    let keys = |objects: &mut dyn Iterator<Item = &T>| -> BTreeSet<ObjectKey> {
         objects.map(|object| object.id().key.into()).collect()
     };
     index.values().iter().find_map(|value| {
-        let here = keys(&mut index.get(value).iter());
+        let here = index.get(value);
+        let here = keys(&mut here.iter().map(|object| &**object));
         let there = keys(&mut cache.by_index(&index.name(), value));
         (here.is_empty() || here != there || index.count(value) != here.len())
             .then(|| format!("index {}, value {value}: handle {here:?}, snapshot {there:?}", index.name()))

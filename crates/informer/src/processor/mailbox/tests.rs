@@ -3,7 +3,32 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::object::Cached as _;
+use crate::queue::Deleted;
+use crate::store::{Store, StoreWriter};
 use crate::testing::{Thing, thing};
+
+/// A batch of one event.
+fn batch(event: Event<Thing>) -> EventBatch {
+    Arc::new(vec![match event {
+        Event::Added { object, initial } => Event::Added { object: Thing::erase(object), initial },
+        Event::Updated { old, new } => Event::Updated { old: Thing::erase(old), new: Thing::erase(new) },
+        Event::Resynced(object) => Event::Resynced(Thing::erase(object)),
+        Event::Deleted(gone) => Event::Deleted(Deleted::Final(Thing::erase(gone.object().clone()))),
+    }])
+}
+
+impl Mailbox {
+    /// Puts in one event, and folds what is to be folded, as the applier does for a handler that is stuck.
+    fn put(&self, event: Event<Thing>) {
+        self.push(&batch(event), 0, 0);
+        while self.state.lock().fold(PIECE) {}
+    }
+
+    fn take(&self) -> Option<Parcel> {
+        self.state.lock().take()
+    }
+}
 
 /// What a handler knows after a series of events, and whether the series made sense to it.
 #[derive(Debug, Default, PartialEq, Eq, Clone)]
@@ -26,31 +51,28 @@ impl Told {
 }
 
 /// Events as a store would announce them: what happens to a key depends on whether it is there.
-fn announce(state: &mut BTreeMap<String, Arc<Thing>>, key: u8, step: u8, version: u64) -> Option<Event<Thing>> {
+fn announce(writer: &mut StoreWriter<Thing>, key: u8, step: u8, version: u64) -> Option<Event<Thing>> {
     let name = format!("web/{key}");
     let object = thing(&name, version);
-    match (step, state.get(&name).cloned()) {
-        (0..=5, known) => {
-            state.insert(name, object.clone());
-            Some(match known {
-                Some(old) => Event::Updated { old, new: object },
-                None => Event::Added { object, initial: false },
-            })
-        }
-        (6 | 7, Some(_)) => {
-            state.remove(&name);
-            Some(Event::Deleted(Deleted::Final(object)))
-        }
-        (8, Some(known)) => Some(Event::Resynced(known)),
+    match step {
+        0..=5 => Some(match writer.put(object.clone()) {
+            Some(old) => Event::Updated { old, new: object },
+            None => Event::Added { object, initial: false },
+        }),
+        6 | 7 => writer.remove(&*name).map(|_| Event::Deleted(Deleted::Final(object))),
         _ => None,
     }
 }
 
-fn drain(mailbox: &Mailbox<Thing>, told: &mut Told, parcels: usize) {
+fn drain(mailbox: &Mailbox, told: &mut Told, parcels: usize) {
     for _ in 0..parcels {
-        let Some(parcel) = mailbox.state.lock().take() else { return };
-        if let Parcel::Events(events) = parcel {
-            events.iter().for_each(|event| told.tell(event));
+        match mailbox.take() {
+            None => return,
+            Some(Parcel::Events(events)) => events.iter().for_each(|event| told.tell(&event.clone().typed())),
+            Some(Parcel::Resync(known)) => {
+                known.arcs().for_each(|object| told.tell(&Event::Resynced(Thing::typed(object))));
+            }
+            Some(Parcel::Replay(_) | Parcel::Synced) => {}
         }
     }
 }
@@ -64,29 +86,38 @@ proptest! {
         pace in 1usize..30,
     ) {
         let mailbox = Mailbox::new(Delivery::every(max_backlog));
-        let (mut state, mut told) = (BTreeMap::new(), Told::default());
+        let ((store, mut writer), mut told) = (Store::new(1), Told::default());
         for (at, (key, step)) in steps.into_iter().enumerate() {
-            let Some(event) = announce(&mut state, key, step, at as u64 + 1) else { continue };
-            mailbox.push(&Arc::from([event]), 0, 0);
-            // A deletion can be owed of what was told only, also if the object is there again.
-            prop_assert!(mailbox.len() <= (max_backlog + 1).max(state.len() + told.0.len()), "{} wait", mailbox.len());
+            if step == 8 {
+                mailbox.push_resync(store.cast().snapshot());
+            }
+            let Some(event) = announce(&mut writer, key, step, at as u64 + 1) else { continue };
+            mailbox.put(event);
+            // A deletion can be owed only of an object that the handler received, also if the object is there again. A resync holds
+            // one entry for each object, and what came before it keeps its place.
+            let bound = (max_backlog + 1).max(store.len() + told.0.len());
+            let resync = mailbox.state.lock().in_snapshots;
+            let bound = if resync > 0 { bound + 2 * (max_backlog + 1) + resync } else { bound };
+            prop_assert!(mailbox.len() <= bound, "{} wait, bound {bound}, resync {resync}", mailbox.len());
             if at % pace == 0 {
                 drain(&mailbox, &mut told, 1);
             }
         }
         drain(&mailbox, &mut told, usize::MAX);
-        let present: BTreeMap<String, u64> = state.into_iter().map(|(key, thing)| (key, thing.version.parse().unwrap())).collect();
+        let present: BTreeMap<String, u64> =
+            store.iter().map(|thing| (format!("web/{}", thing.name), thing.version.parse().unwrap())).collect();
         prop_assert_eq!(told.0, present);
     }
 }
 
-fn all(mailbox: &Mailbox<Thing>) -> Vec<String> {
+fn all(mailbox: &Mailbox) -> Vec<String> {
     let mut found = Vec::new();
-    while let Some(parcel) = mailbox.state.lock().take() {
+    while let Some(parcel) = mailbox.take() {
         match parcel {
             Parcel::Events(events) => found.extend(events.iter().map(|event| format!("{event:?}"))),
             Parcel::Synced => found.push("synced".to_owned()),
             Parcel::Replay(known) => found.push(format!("replay of {}", known.len())),
+            Parcel::Resync(known) => found.push(format!("resync of {}", known.len())),
         }
     }
     found
@@ -94,7 +125,7 @@ fn all(mailbox: &Mailbox<Thing>) -> Vec<String> {
 
 fn folded(events: impl IntoIterator<Item = Event<Thing>>) -> Vec<String> {
     let mailbox = Mailbox::new(Delivery::Latest);
-    events.into_iter().for_each(|event| mailbox.push(&Arc::from([event]), 0, 0));
+    events.into_iter().for_each(|event| mailbox.put(event));
     all(&mailbox)
 }
 
@@ -128,13 +159,49 @@ fn folding_follows_its_table() {
 fn a_mailbox_that_overflows_folds_once_and_counts_every_change_again_when_empty() {
     let mailbox = Mailbox::new(Delivery::every(2));
     for version in 1..=5 {
-        mailbox.push(&Arc::from([updated(version, version + 1)]), 0, 0);
+        mailbox.put(updated(version, version + 1));
     }
     mailbox.push_synced();
+    while mailbox.state.lock().fold(PIECE) {}
     assert_eq!((mailbox.len(), mailbox.folds()), (1, 1), "a mark is no event");
     assert_eq!(all(&mailbox), ["Updated(a@1 to 6)", "synced"]);
-    mailbox.push(&Arc::from([updated(6, 7)]), 0, 0);
-    mailbox.push(&Arc::from([updated(7, 8)]), 0, 0);
+    mailbox.put(updated(6, 7));
+    mailbox.put(updated(7, 8));
     assert_eq!(all(&mailbox), ["Updated(a@6 to 7)", "Updated(a@7 to 8)"]);
     assert_eq!(mailbox.folds(), 1);
+}
+
+#[test]
+fn a_resync_keeps_its_place_between_changes_and_is_not_shown_twice() {
+    let (store, mut writer) = Store::new(1);
+    writer.put(thing("a", 2));
+    let (mailbox, known) = (Mailbox::new(Delivery::every(100)), store.cast().snapshot());
+    mailbox.put(updated(1, 2));
+    assert!(mailbox.push_resync(known.clone()) && mailbox.push_resync(known.clone()));
+    mailbox.put(updated(2, 3));
+    assert_eq!(mailbox.len(), 3, "one that waits stands for both");
+    assert_eq!(all(&mailbox), ["Updated(a@1 to 2)", "resync of 1", "Updated(a@2 to 3)"]);
+    assert!(mailbox.push_resync(known));
+    assert_eq!(all(&mailbox), ["resync of 1"]);
+}
+
+#[test]
+fn a_handler_that_is_folded_catches_up_before_it_is_resynced() {
+    let (store, mut writer) = Store::new(1);
+    writer.put(thing("a", 9));
+    let mailbox = Mailbox::new(Delivery::every(0));
+    (1..9).for_each(|version| mailbox.put(updated(version, version + 1)));
+    assert!(!mailbox.push_resync(store.cast().snapshot()), "it stays due");
+    assert_eq!(all(&mailbox), ["Updated(a@1 to 9)"]);
+    assert!(mailbox.push_resync(store.cast().snapshot()));
+}
+
+#[test]
+fn putting_a_batch_into_a_folded_mailbox_takes_constant_time() {
+    let mailbox = Mailbox::new(Delivery::Latest);
+    let events: Vec<_> = (0..1000).map(|at| batch(added(at, false)).first().cloned().expect("it has one")).collect();
+    mailbox.push(&Arc::new(events), 0, 0);
+    assert_eq!(mailbox.state.lock().folded.as_ref().map(Folded::len), Some(0), "it is folded later");
+    assert!(mailbox.state.lock().fold(PIECE), "a piece at a time");
+    assert_eq!(mailbox.len(), 1 + 1000 - PIECE);
 }

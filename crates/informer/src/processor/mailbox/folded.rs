@@ -1,0 +1,126 @@
+//! The latest state of each object, for a handler that is behind its bound.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::{Event, Parcel};
+use crate::object::{Object, ObjectKey};
+use crate::queue::Deleted;
+
+/// The latest state of each object, in the order in which they first changed.
+pub(super) struct Folded {
+    /// Events and marks by order of arrival; `None` is the mark behind the initial state.
+    entries: BTreeMap<u64, (Instant, Option<Event<dyn Object>>)>,
+    /// Where the newest entry of each object stands.
+    newest: HashMap<ObjectKey, u64>,
+    /// How many of the entries are marks.
+    marks: usize,
+    next: u64,
+}
+
+impl Folded {
+    /// How many entries one parcel takes out.
+    const PARCEL: usize = 64;
+
+    pub(super) fn new() -> Self {
+        Self { entries: BTreeMap::new(), newest: HashMap::new(), marks: 0, next: 0 }
+    }
+
+    /// How many events there are.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() - self.marks
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Since when the first of them has waited.
+    pub(super) fn since(&self) -> Option<Instant> {
+        self.entries.first_key_value().map(|(_, (since, _))| *since)
+    }
+
+    pub(super) fn mark(&mut self, now: Instant) {
+        self.entries.insert(self.next, (now, None));
+        self.marks += 1;
+        self.next += 1;
+    }
+
+    pub(super) fn add(&mut self, now: Instant, event: Event<dyn Object>) {
+        let key = event.key();
+        let Some(&at) = self.newest.get(&key) else { return self.append(key, now, event) };
+        let Some((since, Some(waiting))) = self.entries.remove(&at) else { return self.append(key, now, event) };
+        match fold(waiting, event) {
+            Folding::One(event) => {
+                self.entries.insert(at, (since, Some(event)));
+            }
+            Folding::Nothing => {
+                self.newest.remove(&key);
+            }
+            Folding::Both(first, second) => {
+                self.entries.insert(at, (since, Some(first)));
+                self.append(key, now, second);
+            }
+        }
+    }
+
+    fn append(&mut self, key: ObjectKey, now: Instant, event: Event<dyn Object>) {
+        self.newest.insert(key, self.next);
+        self.entries.insert(self.next, (now, Some(event)));
+        self.next += 1;
+    }
+
+    pub(super) fn take(&mut self) -> Option<Parcel> {
+        if let Some((_, (_, None))) = self.entries.first_key_value() {
+            self.entries.pop_first();
+            self.marks -= 1;
+            return Some(Parcel::Synced);
+        }
+        let mut events = Vec::new();
+        while events.len() < Self::PARCEL
+            && let Some(entry) = self.entries.first_entry()
+            && entry.get().1.is_some()
+        {
+            let at = *entry.key();
+            let (_, Some(event)) = entry.remove() else { break };
+            let key = event.key();
+            if self.newest.get(&key) == Some(&at) {
+                self.newest.remove(&key);
+            }
+            events.push(event);
+        }
+        if events.is_empty() { None } else { Some(Parcel::Events(Arc::new(events))) }
+    }
+}
+
+enum Folding {
+    One(Event<dyn Object>),
+    Nothing,
+    Both(Event<dyn Object>, Event<dyn Object>),
+}
+
+/// Returns what is left to deliver of two changes of one object, the second right behind the first.
+fn fold(first: Event<dyn Object>, second: Event<dyn Object>) -> Folding {
+    use Event::{Added, Deleted as Gone, Resynced, Updated};
+    match (first, second) {
+        // To a handler that was not told of the object yet, it appears as it is now, or not at all.
+        (Added { initial, .. }, Added { object, .. } | Updated { new: object, .. }) => {
+            Folding::One(Added { object, initial })
+        }
+        (Added { .. }, Gone(_)) => Folding::Nothing,
+        // The oldest state is the one that was told last.
+        (Updated { old, .. }, Updated { new, .. } | Added { object: new, .. }) => Folding::One(Updated { old, new }),
+        // A resync never replaces a change.
+        (change @ (Added { .. } | Updated { .. }), Resynced(_)) => Folding::One(change),
+        (Resynced(_), second) => Folding::One(second),
+        (Updated { .. }, gone @ Gone(_)) => Folding::One(gone),
+        (first @ Gone(_), second @ (Added { .. } | Updated { .. })) => Folding::Both(first, second),
+        (Gone(first), Gone(second)) => Folding::One(Gone(match first {
+            Deleted::Final(_) => first,
+            Deleted::Unknown(_) => second,
+        })),
+        (gone @ Gone(_), Resynced(_)) => Folding::One(gone),
+    }
+}

@@ -1,0 +1,112 @@
+//! A source as reflectors use it: its type is forgotten, and its objects are transformed and shared on their way in.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use super::{BadObject, Decoded, ListOptions, ListStream, ListWatch, SourceError, WatchOptions, WatchStream};
+use crate::object::{Object, ResourceVersion};
+use crate::representation::{DecodeError, Identity};
+
+/// Changes an object, or says why it cannot.
+pub(crate) type Transform<T> = Arc<dyn Fn(T) -> Result<T, String> + Send + Sync>;
+
+/// What a reflector asks of a source, whatever the type of that source: a [`ListWatch`] whose objects come as `Arc<T>`.
+pub(crate) trait Feed<T: ?Sized>: Send + Sync {
+    fn list(&self, options: ListOptions) -> BoxFuture<'_, Result<ListStream<Arc<T>>, SourceError>>;
+    fn watch(&self, options: WatchOptions) -> BoxFuture<'_, Result<WatchStream<Arc<T>>, SourceError>>;
+    fn list_identities(&self, options: ListOptions) -> BoxFuture<'_, Result<ListStream<Identity>, SourceError>>;
+    fn newest_version(&self) -> BoxFuture<'_, Result<Option<ResourceVersion>, SourceError>>;
+    fn supports_streaming_lists(&self) -> bool;
+}
+
+/// Makes a [`Feed`] of a source. `share` keeps the type of its objects, or forgets it.
+pub(crate) fn feed<T, U, L>(source: L, transform: Option<Transform<T>>, share: fn(Arc<T>) -> Arc<U>) -> Arc<dyn Feed<U>>
+where
+    T: Object,
+    U: Object + ?Sized,
+    L: ListWatch<T>,
+{
+    Arc::new(Source { source, way: Way { transform, share } })
+}
+
+struct Source<T, U: ?Sized, L> {
+    source: L,
+    way: Way<T, U>,
+}
+
+/// What each object passes through.
+struct Way<T, U: ?Sized> {
+    transform: Option<Transform<T>>,
+    share: fn(Arc<T>) -> Arc<U>,
+}
+
+impl<T: Object, U: Object + ?Sized> Way<T, U> {
+    fn pass(&self, item: Decoded<T>) -> Decoded<Arc<U>> {
+        let item = match &self.transform {
+            Some(transform) => apply(transform, item),
+            None => item,
+        };
+        match item {
+            // Shared at once: what is large is not moved again from here on.
+            Decoded::Object(object) => Decoded::Object((self.share)(Arc::new(object))),
+            Decoded::Bad(bad) => Decoded::Bad(bad),
+        }
+    }
+}
+
+impl<T, U: ?Sized> Clone for Way<T, U> {
+    fn clone(&self) -> Self {
+        Self { transform: self.transform.clone(), share: self.share }
+    }
+}
+
+impl<T: Object, U: Object + ?Sized, L: ListWatch<T>> Feed<U> for Source<T, U, L> {
+    fn list(&self, options: ListOptions) -> BoxFuture<'_, Result<ListStream<Arc<U>>, SourceError>> {
+        Box::pin(async {
+            let (list, way) = (self.source.list(options).await?, self.way.clone());
+            Ok(list.map_items(move |item| way.pass(item)))
+        })
+    }
+
+    fn watch(&self, options: WatchOptions) -> BoxFuture<'_, Result<WatchStream<Arc<U>>, SourceError>> {
+        Box::pin(async {
+            let (watch, way) = (self.source.watch(options).await?, self.way.clone());
+            Ok(watch.map_items(move |item| way.pass(item)))
+        })
+    }
+
+    fn list_identities(&self, options: ListOptions) -> BoxFuture<'_, Result<ListStream<Identity>, SourceError>> {
+        Box::pin(self.source.list_identities(options))
+    }
+
+    fn newest_version(&self) -> BoxFuture<'_, Result<Option<ResourceVersion>, SourceError>> {
+        Box::pin(self.source.newest_version())
+    }
+
+    fn supports_streaming_lists(&self) -> bool {
+        self.source.supports_streaming_lists()
+    }
+}
+
+/// Transforms an object. One that the transform fails on is reported like an object that cannot be decoded.
+fn apply<T: Object>(transform: &Transform<T>, item: Decoded<T>) -> Decoded<T> {
+    let Decoded::Object(object) = item else { return item };
+    let before = Identity::of(&object);
+    // A panic leaves nothing behind: the object that the function was given is gone with it.
+    let outcome = catch_unwind(AssertUnwindSafe(|| transform(object)))
+        .unwrap_or_else(|panic| Err(format!("it panicked: {}", crate::panic_text(&*panic))))
+        .and_then(|object| match Identity::of(&object) == before {
+            true => Ok(object),
+            false => Err("it changed the object's name, namespace, uid or version".to_owned()),
+        });
+    match outcome {
+        Ok(object) => Decoded::Object(object),
+        Err(message) => Decoded::Bad(BadObject {
+            version: before.id().known_version(),
+            key: Some(before.key),
+            error: DecodeError::Transform(message),
+        }),
+    }
+}
