@@ -174,7 +174,8 @@ impl Applier {
             Work::Resynced => {} // A resync of an informer does not pass through its queue.
         }
         if settled {
-            for part in &mut self.parts {
+            // A list without a version is of no known order: what came since may not be all there is.
+            for part in self.parts.iter_mut().filter(|part| part.version.is_some()) {
                 advance(&mut part.version, part.seen.clone());
             }
         }
@@ -451,16 +452,19 @@ fn to_attend(processor: &Processor, events: &EventBatch) -> Vec<Arc<Listener>> {
     if events.is_empty() { Vec::new() } else { processor.listeners().to_vec() }
 }
 
-/// Waits until the handlers have taken out their events, or await something themselves, but no longer than 5 ms.
+/// Waits until the handlers have taken out their events, or await something themselves.
 ///
 /// So a handler that keeps up receives every event, however fast events come and however the scheduler deals out its turns. A handler
-/// that misses its turn is left out of this rule until its mailbox has been empty: it slows down neither the cache nor other handlers,
-/// and folds if it falls behind its bound.
+/// that is still busy with the batch before is given 5 ms, and then left out of this rule until its mailbox has been empty: it slows
+/// down neither the cache nor other handlers, and folds if it falls behind its bound.
 async fn attend(listeners: Vec<Arc<Listener>>) {
     for listener in &listeners {
         while listener.mailbox.fold_piece() {
             tokio::task::yield_now().await;
         }
+    }
+    for listener in listeners.iter().filter(|listener| listener.has_task()) {
+        listener.mailbox.polled().await;
     }
     if listeners.iter().all(|listener| listener.mailbox.is_attended()) {
         return;

@@ -76,6 +76,8 @@ pub(crate) struct Shared {
     lifecycle: Mutex<Lifecycle>,
     /// The tasks of an informer that is being stopped.
     ending: tokio::sync::Mutex<JoinSet<()>>,
+    /// Cancelled when handlers whose calls do not return are given up.
+    given_up: CancellationToken,
     /// How many [`Held`] there are. Without one, an informer that has not started never will.
     handles: AtomicUsize,
 }
@@ -300,7 +302,7 @@ impl Shared {
         spawn("the applier", Box::pin(apply_all(core.clone(), *applier, changes, cancel.clone())));
         spawn("the clock", Box::pin(keep_time(core.clone(), resync_check, cancel.clone())));
         for (_, delivery) in handlers.into_iter().filter(|(listener, _)| listener.starts()) {
-            tasks.spawn_on(delivery.instrument(core.span()), &runtime);
+            tasks.spawn_on(self.until_given_up(delivery).instrument(core.span()), &runtime);
         }
         drop(lifecycle);
         info!(name = %core.name, "informer started");
@@ -327,11 +329,17 @@ impl Shared {
             return Ok(());
         }
         let handlers = self.core.writing.lock().processor.running();
-        if let Ok(mut ending) = self.ending.try_lock() {
-            // A callback that waits is dropped; one that blocks goes on until it returns.
-            ending.abort_all();
-        }
+        // A callback that waits is dropped; one that blocks goes on until it returns.
+        self.given_up.cancel();
         Err(StillRunning { name: self.core.name.clone(), handlers })
+    }
+
+    /// Runs the deliveries to a handler until the handler is given up.
+    fn until_given_up(&self, delivery: BoxFuture<'static, ()>) -> impl Future<Output = ()> + use<> {
+        let given_up = self.given_up.clone();
+        async move {
+            given_up.run_until_cancelled(delivery).await;
+        }
     }
 
     /// True once it has been stopped, or its runtime has gone.

@@ -114,6 +114,8 @@ pub struct Reflector<T: ?Sized, S> {
     worked: bool,
     /// How often in a row opening a watch ended with an error of the server.
     watch_failures: u32,
+    /// True if the server was restored, and the sink has yet to be told.
+    restart_unsaid: bool,
     /// True while the server says that there is no such resource.
     parked: bool,
     rhythm: Rhythm,
@@ -168,6 +170,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             inconclusive: 0,
             worked: false,
             watch_failures: 0,
+            restart_unsaid: false,
             parked: false,
             rhythm: Rhythm::default(),
             streaming,
@@ -210,8 +213,9 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             }
             _ => None,
         };
-        // What is known can be compared with only once all that was learnt is part of it.
+        // Pending deltas are applied first, so that the list is compared with a current store.
         self.sink.settled().await;
+        self.say_restart().await;
         let request = self.wiring.relist_requests.as_mut().map_or(0, |requests| *requests.borrow_and_update());
         if request > self.request {
             // Who asks wants to know how it is now, and not how a server that is behind remembers it.
@@ -270,6 +274,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                     return Next::Relist(Duration::ZERO);
                 }
                 Ok(_) => self.place = Place::At(last),
+                // A user who may watch need not be allowed to ask this. The watch itself is answered or refused.
+                Err(error) if error.is_refusal() => self.place = Place::At(last),
                 Err(error) => return self.not_answered(error),
             }
         }
@@ -457,9 +463,18 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         warn!(scope = scope.as_deref(), "server was restored to an older state; asking for everything again");
         self.reason = ListReason::Restored;
         self.place = Place::Restored;
-        self.sink.settled().await;
-        self.sink.push(Delta::Restarted { scope }, 0).await;
-        self.sink.settled().await;
+        self.restart_unsaid = true;
+        self.say_restart().await;
+    }
+
+    /// Passes on that versions start afresh, unless that has been done. A round that is dropped meanwhile leaves it to the next one.
+    async fn say_restart(&mut self) {
+        if self.restart_unsaid {
+            self.sink.settled().await;
+            self.sink.push(Delta::Restarted { scope: self.wiring.scope.clone() }, 0).await;
+            self.restart_unsaid = false;
+            self.sink.settled().await;
+        }
     }
 
     async fn open(&mut self, initial_events: bool) -> Result<OpenWatch<T>, SourceError> {
@@ -498,6 +513,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     /// Lets time pass, but no longer than until somebody asks for a relist.
     async fn pause(&self, delay: Duration) -> Waited {
         if delay.is_zero() {
+            // A source that fails at once must not keep other tasks from running.
+            tokio::task::yield_now().await;
             return Waited::Enough;
         }
         tokio::select! {

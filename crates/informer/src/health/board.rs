@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{error, warn};
 
+use super::error::decode_error_without_user_text;
 use super::{Counts, Health, InformerError, Metrics, PartHealth};
 use crate::object::{KeyRef, ObjectKey, ResourceType, ResourceVersion, Scope, in_scope};
 use crate::queue::ListMark;
@@ -32,6 +33,8 @@ pub(crate) struct HealthBoard {
 
 struct Shared {
     name: String,
+    /// True if the objects are Secrets: no text of the user's code is shown.
+    secret: bool,
     sender: watch::Sender<Health>,
     /// What changes with each event, and therefore without the lock: one for each part.
     contacts: Vec<Contact>,
@@ -57,7 +60,7 @@ struct Contact {
 pub(crate) type ErrorHook = Arc<dyn Fn(&InformerError) + Send + Sync>;
 
 impl HealthBoard {
-    pub(crate) fn new(name: String, scopes: impl IntoIterator<Item = Scope>) -> Self {
+    pub(crate) fn new(name: String, secret: bool, scopes: impl IntoIterator<Item = Scope>) -> Self {
         let parts = scopes.into_iter().map(|scope| PartHealth {
             scope,
             phase: Phase::New,
@@ -81,6 +84,7 @@ impl HealthBoard {
         };
         let shared = Shared {
             name,
+            secret,
             sender: watch::Sender::new(health),
             contacts,
             began: Instant::now(),
@@ -106,7 +110,7 @@ impl HealthBoard {
     }
 
     pub(crate) fn take_metrics(&self, resource: Option<&ResourceType>) {
-        let _ = self.shared.metrics.set(Metrics::new(&self.shared.name, resource));
+        self.shared.metrics.get_or_init(|| Metrics::new(&self.shared.name, resource));
     }
 
     /// The handles to the metrics facade, once started.
@@ -127,8 +131,10 @@ impl HealthBoard {
         self.shared.sender.send_modify(|health| *health.counts.lists.entry(reason).or_default() += 1);
     }
 
-    /// Tells the hook, counts, and warns if there is no hook.
+    /// Calls the hook, counts, and logs a warning if there is no hook.
     pub(crate) fn report(&self, error: &InformerError) {
+        let withheld = self.shared.secret.then(|| error.without_user_text());
+        let error = withheld.as_ref().unwrap_or(error);
         // The hook runs outside the lock: it may take as long as it likes, and may call back.
         let hook = self.shared.error_hook.lock().clone();
         match hook {
@@ -233,7 +239,11 @@ impl HealthBoard {
     pub(crate) fn undecodable(&self, bad: &BadObject) {
         if let Some(key) = bad.key.clone() {
             self.shared.sender.send_modify(|health| {
-                health.undecodable.insert(key, bad.error.to_string());
+                let error = match self.shared.secret {
+                    true => decode_error_without_user_text(&bad.error),
+                    false => bad.error.clone(),
+                };
+                health.undecodable.insert(key, error.to_string());
                 self.shared.any_undecodable.store(true, Ordering::Relaxed);
             });
         }

@@ -2,6 +2,7 @@
 
 use crate::object::{ObjectKey, Scope};
 use crate::reflector::ReflectorError;
+use crate::representation::DecodeError;
 use crate::source::{BadObject, Status};
 use crate::store::IndexFailure;
 
@@ -58,6 +59,32 @@ impl InformerError {
             Self::Reflector { error, .. } => error.source_error()?.status(),
             _ => None,
         }
+    }
+}
+
+/// Stands for the text of an error or a panic of the user's code, which may quote a Secret.
+const WITHHELD: &str = "message withheld: it may quote a Secret";
+
+impl InformerError {
+    /// The same without texts that come from the user's code: transforms, index functions and handlers.
+    pub(super) fn without_user_text(&self) -> Self {
+        let mut error = self.clone();
+        match &mut error {
+            Self::Index { message, .. } | Self::HandlerPanicked { message, .. } | Self::Panicked { message, .. } => {
+                *message = WITHHELD.to_owned();
+            }
+            Self::Undecodable { bad } => bad.error = decode_error_without_user_text(&bad.error),
+            Self::Reflector { .. } => {}
+        }
+        error
+    }
+}
+
+/// The same for the error of an object that could not be read.
+pub(super) fn decode_error_without_user_text(error: &DecodeError) -> DecodeError {
+    match error {
+        DecodeError::Transform(_) => DecodeError::Transform(WITHHELD.to_owned()),
+        error => error.clone(),
     }
 }
 

@@ -64,9 +64,7 @@ impl Metrics {
     }
 
     pub(crate) fn listing(&self, reason: ListReason) {
-        let mut labels = self.labels.clone();
-        labels.push(Label::new("reason", reason.as_str()));
-        counter!("informer_lists_total", labels).increment(1);
+        counter!("informer_lists_total", self.labels_with("reason", reason.as_str())).increment(1);
     }
 
     pub(crate) fn watching(&self) {
@@ -88,38 +86,41 @@ impl Metrics {
 
     /// What the representation has to say, each by its name.
     pub(crate) fn figures(&self, figures: &[(&'static str, f64)]) {
-        let mut known = self.figures.lock();
         for (name, value) in figures {
-            let gauge = known.entry(name).or_insert_with(|| {
-                let mut labels = self.labels.clone();
-                labels.push(Label::new("figure", *name));
-                gauge!("informer_representation", labels)
-            });
+            let known = self.figures.lock().get(name).cloned();
+            // Made with no lock held: a recorder is code of the user's.
+            let gauge = known.unwrap_or_else(|| gauge!("informer_representation", self.labels_with("figure", *name)));
             gauge.set(*value);
+            self.figures.lock().insert(name, gauge);
         }
+    }
+
+    fn labels_with(&self, key: &'static str, value: impl Into<metrics::SharedString>) -> Vec<Label> {
+        let mut labels = self.labels.clone();
+        labels.push(Label::new(key, value));
+        labels
     }
 
     /// Where the time that a handler's calls take is recorded.
     pub(crate) fn handler_latency(&self, handler: &str) -> Histogram {
-        let mut labels = self.labels.clone();
-        labels.push(Label::new("handler", handler.to_owned()));
-        histogram!("informer_handler_latency_seconds", labels)
+        histogram!("informer_handler_latency_seconds", self.labels_with("handler", handler.to_owned()))
     }
 
     pub(crate) fn backlog(&self, handler: &str, waiting: usize, folds: u64) {
-        let mut handlers = self.handlers.lock();
-        let (backlog, folded) = handlers.entry(handler.to_owned()).or_insert_with(|| {
-            let mut labels = self.labels.clone();
-            labels.push(Label::new("handler", handler.to_owned()));
+        let known = self.handlers.lock().get(handler).cloned();
+        let (backlog, folded) = known.unwrap_or_else(|| {
+            let labels = self.labels_with("handler", handler.to_owned());
             (gauge!("informer_handler_backlog", labels.clone()), counter!("informer_handler_folds_total", labels))
         });
         backlog.set(waiting as f64);
         folded.absolute(folds);
+        self.handlers.lock().insert(handler.to_owned(), (backlog, folded));
     }
 
     /// A handler is gone: nothing waits for it any more.
     pub(crate) fn forget_handler(&self, handler: &str) {
-        if let Some((backlog, _)) = self.handlers.lock().remove(handler) {
+        let removed = self.handlers.lock().remove(handler);
+        if let Some((backlog, _)) = removed {
             backlog.set(0.0);
         }
     }
@@ -129,7 +130,9 @@ impl Metrics {
         self.queued.set(0.0);
         self.store_version.set(0.0);
         self.last_contact.set(0.0);
-        self.handlers.lock().values().for_each(|(backlog, _)| backlog.set(0.0));
-        self.figures.lock().values().for_each(|figure| figure.set(0.0));
+        let handlers = self.handlers.lock().clone();
+        handlers.values().for_each(|(backlog, _)| backlog.set(0.0));
+        let figures = self.figures.lock().clone();
+        figures.values().for_each(|figure| figure.set(0.0));
     }
 }

@@ -139,7 +139,8 @@ fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, t
     let resync_period = options.resync_period.filter(|period| !period.is_zero());
     let progress = watch::Sender::new(Progress::default());
     let scopes: Vec<Scope> = sources.iter().map(|(scope, _)| scope.clone()).collect();
-    let health = HealthBoard::new(name.clone(), scopes.clone());
+    let secret = resource.as_ref().is_some_and(ResourceType::is_secret);
+    let health = HealthBoard::new(name.clone(), secret, scopes.clone());
     let (store, mut writer) = Store::<dyn Object>::new(seed);
     // The first index of a new store: its name cannot be taken.
     let _ = writer.add_index(NAMESPACE_INDEX, |object: &dyn Object, add: &mut dyn FnMut(&str)| {
@@ -183,7 +184,8 @@ fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, t
     let applier = Box::new(Applier::new(writing, scopes, outdated, progress, health, memory_factor));
     let lifecycle = Mutex::new(Lifecycle::New { reflectors, applier, changes, handlers: Vec::new() });
     let (cancel, ending) = (CancellationToken::new(), tokio::sync::Mutex::default());
-    Held::new(Shared { core, cancel, lifecycle, ending, handles: AtomicUsize::new(0) })
+    let (given_up, handles) = (CancellationToken::new(), AtomicUsize::new(0));
+    Held::new(Shared { core, cancel, lifecycle, ending, given_up, handles })
 }
 
 /// The last part of a type's name: enough to tell informers apart.

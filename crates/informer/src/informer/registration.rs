@@ -201,8 +201,8 @@ impl Shared {
             Lifecycle::Running { tasks, runtime } => {
                 while tasks.try_join_next().is_some() {} // Handlers that were removed meanwhile.
                 listener.starts();
-                let delivery = listener.clone().run(handler, core.health.clone());
-                tasks.spawn_on(delivery.instrument(core.span()), runtime);
+                let delivery = Box::pin(listener.clone().run(handler, core.health.clone()));
+                tasks.spawn_on(self.until_given_up(delivery).instrument(core.span()), runtime);
             }
             Lifecycle::Stopped => listener.never_runs(),
         }
@@ -211,7 +211,24 @@ impl Shared {
             warning.log();
         }
         let informer: Arc<dyn Any + Send + Sync> = self.clone();
-        HandlerHandle::new(listener, core.unlist(), Arc::downgrade(&informer))
+        HandlerHandle::new(listener, self.unlist(), Arc::downgrade(&informer))
+    }
+
+    /// Takes a listener off the list. One that waits for the start is dropped.
+    fn unlist(self: &Arc<Self>) -> impl Fn(u64) + Send + Sync + use<> {
+        let (shared, unlist) = (Arc::downgrade(self), self.core.unlist());
+        move |id| {
+            unlist(id);
+            let Some(shared) = shared.upgrade() else { return };
+            let waiter = match &mut *shared.lifecycle.lock() {
+                Lifecycle::New { handlers, .. } => {
+                    let at = handlers.iter().position(|(listener, _)| listener.id == id);
+                    at.map(|at| handlers.remove(at))
+                }
+                _ => None,
+            };
+            drop(waiter); // With the lock released: a handler is code of the user's.
+        }
     }
 }
 

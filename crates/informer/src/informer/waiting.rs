@@ -21,7 +21,7 @@ use super::WaitError;
 /// assert!(error.to_string().contains("not started"), "it says what it saw last");
 /// # Ok(()) });
 /// ```
-#[must_use = "it does nothing unless awaited"]
+#[must_use = "it waits only if it is awaited"]
 pub struct Waiting<'w, R> {
     wait: BoxFuture<'w, Result<R, WaitError>>,
     saw: Box<dyn FnOnce() -> String + Send + 'w>,

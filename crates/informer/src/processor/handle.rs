@@ -101,14 +101,21 @@ impl HandlerHandle {
         self.listener.mailbox.folds()
     }
 
-    /// Takes the handler away, and waits until its last call has returned.
+    /// Takes the handler away, and waits until its last call has returned and the handler itself is dropped.
+    ///
+    /// Two handlers that remove each other from inside their callbacks wait for each other for ever: remove one of them from another
+    /// task, or with [`HandlerHandle::remove_on_drop`], which does not wait.
     ///
     /// # Errors
     ///
-    /// [`RemoveError::FromItself`] inside the handler's own callback: it would wait for itself.
-    pub async fn remove(self, removal: Removal) -> Result<(), RemoveError> {
+    /// [`RemoveError::FromItself`] inside the handler's own callback: it would wait for itself. The handle can still be used.
+    ///
+    /// # Cancel safety
+    ///
+    /// The handler is taken away by the first poll; waiting again is fine.
+    pub async fn remove(&self, removal: Removal) -> Result<(), RemoveError> {
         if current() == Some(self.listener.id) {
-            return Err(RemoveError::FromItself(self.listener.status.name.clone()));
+            return Err(RemoveError::FromItself(self.name().to_owned()));
         }
         self.close(removal);
         self.listener.status.moves(ListenerPhase::New, ListenerPhase::Ended { synced: false });

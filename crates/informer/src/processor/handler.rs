@@ -10,6 +10,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
 use super::Event;
+use super::listener::EndsOnDrop;
 use crate::object::Object;
 use crate::queue::Deleted;
 
@@ -223,7 +224,7 @@ where
 
 impl AnyHandler {
     /// Calls it with one event. A panic is caught, and its message returned.
-    pub(super) async fn call(&mut self, event: Event<dyn Object>) -> Result<(), String> {
+    pub(super) async fn call(&mut self, event: Event<dyn Object>, ended: &Arc<EndsOnDrop>) -> Result<(), String> {
         match self {
             Self::Sync(handler) => call_caught(handler, event),
             Self::Async(handler) => match catch_unwind(AssertUnwindSafe(|| handler.call(event))) {
@@ -232,8 +233,9 @@ impl AnyHandler {
             },
             Self::Blocking(slot) => {
                 let Some(mut handler) = slot.take() else { return Err("handler is gone".to_owned()) };
-                let current = super::listener::current();
+                let (current, ended) = (super::listener::current(), ended.clone());
                 let call = move || {
+                    let _ended = ended; // Dropped when the call returns, whatever has become of the task that waits for it.
                     let outcome = super::listener::within(current, || call_caught(&mut handler, event));
                     (handler, outcome)
                 };

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -44,6 +44,8 @@ pub(crate) struct Listener {
     pub(crate) mailbox: Mailbox,
     pub(crate) resync: Mutex<Resync>,
     pub(super) status: Arc<ListenerStatus>,
+    /// True once a task of the informer delivers; a stream is polled by the program.
+    has_task: AtomicBool,
 }
 
 /// When a listener is shown the cache again.
@@ -116,11 +118,16 @@ impl Listener {
         let status = Arc::new(ListenerStatus { name, in_hand: AtomicUsize::new(0), phase });
         let resync = Mutex::new(Resync { requested: resync, ..Resync::default() });
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { id, mailbox: Mailbox::new(delivery), resync, status }
+        Self { id, mailbox: Mailbox::new(delivery), resync, status, has_task: AtomicBool::new(false) }
     }
 
     pub(crate) fn name(&self) -> &str {
         &self.status.name
+    }
+
+    /// True while a task of the informer delivers.
+    pub(crate) fn has_task(&self) -> bool {
+        self.has_task.load(Ordering::Relaxed)
     }
 
     pub(crate) fn backlog(&self) -> usize {
@@ -159,18 +166,21 @@ impl Listener {
         mut handler: AnyHandler,
         health: HealthBoard,
     ) -> impl Future<Output = ()> + Send + 'static {
-        // Also if this is dropped half way, or before it began: a task that waits for its end must not wait for ever.
-        let ended = EndsOnDrop(self.status.clone());
+        // Also if this is dropped half way, or before it began: a task that waits for its end must not wait for ever. A call that
+        // blocks holds it too, since nothing can end such a call.
+        let ended = Arc::new(EndsOnDrop(self.status.clone()));
         async move {
-            CURRENT.scope(self.id, self.deliver_all(&mut handler, &health)).await;
+            self.has_task.store(true, Ordering::Relaxed);
+            CURRENT.scope(self.id, self.deliver_all(&mut handler, &health, &ended)).await;
             drop(handler); // Before the end is announced: `remove` promises that the handler is gone.
             drop(ended);
         }
     }
 
-    async fn deliver_all(&self, handler: &mut AnyHandler, health: &HealthBoard) {
+    async fn deliver_all(&self, handler: &mut AnyHandler, health: &HealthBoard, ended: &Arc<EndsOnDrop>) {
         let latency = health.metrics().map(|metrics| metrics.handler_latency(&self.status.name));
-        let mut deliveries = Deliveries { listener: self, handler, health, latency: latency.as_ref(), since_yield: 0 };
+        let latency = latency.as_ref();
+        let mut deliveries = Deliveries { listener: self, handler, health, ended, latency, since_yield: 0 };
         while let Some(parcel) = self.mailbox.next().await {
             match parcel {
                 Parcel::Replay(known) => {
@@ -207,6 +217,7 @@ struct Deliveries<'l> {
     listener: &'l Listener,
     handler: &'l mut AnyHandler,
     health: &'l HealthBoard,
+    ended: &'l Arc<EndsOnDrop>,
     latency: Option<&'l Histogram>,
     /// How many events were delivered since other tasks could run.
     since_yield: usize,
@@ -236,7 +247,7 @@ impl Deliveries<'_> {
     }
 
     async fn call(&mut self, event: Event<dyn Object>) -> Result<(), String> {
-        let mut call = std::pin::pin!(self.handler.call(event));
+        let mut call = std::pin::pin!(self.handler.call(event, self.ended));
         let first = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
         match first {
             Poll::Ready(outcome) => outcome,

@@ -220,10 +220,10 @@ impl Mailbox {
                 let more_to_fold = state.fold(PIECE);
                 if !more_to_fold {
                     let next = state.take();
-                    if next.is_none() || state.is_empty() {
+                    if state.is_empty() {
                         state.left_out = false;
-                        self.attended.notify_waiters();
                     }
+                    self.attended.notify_waiters();
                     if next.is_some() || state.closed {
                         return next;
                     }
@@ -249,14 +249,24 @@ impl Mailbox {
         self.attended.notify_waiters();
     }
 
+    /// Waits until the task that delivers has been polled since events arrived. A task that was woken is polled sooner or later, so
+    /// there is no limit; a stream is polled only if the program does so, and is not to be waited for here.
+    pub(crate) async fn polled(&self) {
+        self.until(|state| state.in_hand.is_some() || state.is_attended()).await;
+    }
+
     /// Waits until the handler has taken out everything, or is found to await or block.
     ///
     /// Returns at once for a handler that was given up by [`Mailbox::leave_out`], until its mailbox has been empty.
     pub(crate) async fn attended(&self) {
+        self.until(State::is_attended).await;
+    }
+
+    async fn until(&self, condition: impl Fn(&State) -> bool) {
         loop {
             let mut attended = std::pin::pin!(self.attended.notified());
             attended.as_mut().enable();
-            if self.is_attended() {
+            if condition(&self.state.lock()) {
                 return;
             }
             attended.await;
@@ -265,8 +275,7 @@ impl Mailbox {
 
     /// True if nothing need wait for the handler.
     pub(crate) fn is_attended(&self) -> bool {
-        let state = self.state.lock();
-        state.is_empty() || state.awaits || state.left_out || state.closed
+        self.state.lock().is_attended()
     }
 
     /// Gives up waiting for the handler until its mailbox has been empty.
@@ -310,6 +319,11 @@ impl State {
 
     fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.unfolded.is_empty() && self.folded.as_ref().is_none_or(Folded::is_empty)
+    }
+
+    /// True if nothing need wait for the handler.
+    fn is_attended(&self) -> bool {
+        self.is_empty() || self.awaits || self.left_out || self.closed
     }
 
     fn take(&mut self) -> Option<Parcel> {

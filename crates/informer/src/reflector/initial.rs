@@ -79,8 +79,10 @@ impl<T: Object + ?Sized> Collected<T> {
     fn add(&mut self, item: Decoded<Arc<T>>, sink: &impl Sink<T>) {
         match item {
             Decoded::Object(object) => {
-                if let Some(places) = &mut self.places {
-                    places.insert(object.id().key.into(), self.objects.len());
+                if let Some(places) = &mut self.places
+                    && let Some(before) = places.insert(object.id().key.into(), self.objects.len())
+                {
+                    self.objects[before] = None; // It came twice; the last counts.
                 }
                 let known = if self.reuse { sink.known(&object) } else { None };
                 self.contradicts |= known.as_ref().is_some_and(|known| object.id().is_older_than(&known.id()));
@@ -96,8 +98,14 @@ impl<T: Object + ?Sized> Collected<T> {
     fn forget(&mut self, key: &ObjectKey) {
         let objects = &mut self.objects;
         let places = self.places.get_or_insert_with(|| {
-            let keys = objects.iter().enumerate();
-            keys.filter_map(|(at, object)| Some((object.as_ref()?.id().key.into(), at))).collect()
+            let mut places = HashMap::with_capacity(objects.len());
+            for at in 0..objects.len() {
+                let key = objects[at].as_ref().map(|object| ObjectKey::from(object.id().key));
+                if let Some(before) = key.and_then(|key| places.insert(key, at)) {
+                    objects[before] = None; // It came twice; the last counts.
+                }
+            }
+            places
         });
         if let Some(at) = places.remove(key) {
             objects[at] = None;

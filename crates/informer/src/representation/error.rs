@@ -21,6 +21,12 @@ pub enum DecodeError {
         /// What came.
         got: String,
     },
+    /// The object is larger than [`InformerOptions::object_limit`](crate::InformerOptions::object_limit).
+    #[error("object is larger than the limit of {limit} bytes")]
+    TooLarge {
+        /// The limit.
+        limit: usize,
+    },
     /// The caller's transform refused the object.
     #[error("transform failed: {0}")]
     Transform(String),

@@ -2,41 +2,205 @@
 
 #![cfg(feature = "kube")]
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::object::{KeyRef, ObjectKey};
 
-#[derive(Debug, Default, serde::Deserialize)]
+/// The fields that tell which object it is. A field of another type than expected counts as absent, whatever else is wrong.
+#[derive(Debug, Default)]
 pub(crate) struct Glimpse {
-    #[serde(default)]
+    /// The type of a watch event, if this is one.
+    pub(crate) event: Option<String>,
     pub(crate) kind: Option<String>,
-    #[serde(default)]
     pub(crate) metadata: GlimpseMetadata,
 }
 
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default)]
 pub(crate) struct GlimpseMetadata {
-    #[serde(default)]
     pub(crate) namespace: Option<String>,
-    #[serde(default)]
     pub(crate) name: Option<String>,
-    #[serde(default)]
     pub(crate) resource_version: Option<String>,
-    #[serde(default)]
-    pub(crate) annotations: Option<BTreeMap<String, String>>,
+    pub(crate) annotations: BTreeMap<String, Text>,
 }
 
 impl Glimpse {
-    /// Reads JSON. Of a key that comes twice, the last counts, as everywhere.
+    /// Reads an object, or returns `None` if it is no JSON object. Of a key that comes twice, the last counts, as everywhere.
     pub(crate) fn read(json: &[u8]) -> Option<Self> {
-        let properly = |_| serde_json::from_value(serde_json::from_slice(json)?);
-        serde_json::from_slice(json).or_else(properly).ok()
+        let mut glimpse = Self::default();
+        let mut reader = serde_json::Deserializer::from_slice(json);
+        Object(&mut glimpse).deserialize(&mut reader).and_then(|()| reader.end()).ok()?;
+        Some(glimpse)
+    }
+
+    /// Reads the beginning of an object whose rest was not kept: whatever comes before the cut.
+    pub(crate) fn read_beginning(json: &[u8]) -> Self {
+        let mut glimpse = Self::default();
+        // It always ends with an error; the fields that came before it are kept.
+        let _ = Object(&mut glimpse).deserialize(&mut serde_json::Deserializer::from_slice(json));
+        glimpse
+    }
+
+    /// Reads the beginning of a watch event in the same way.
+    pub(crate) fn read_event_beginning(json: &[u8]) -> Self {
+        let mut glimpse = Self::default();
+        let _ = Event(&mut glimpse).deserialize(&mut serde_json::Deserializer::from_slice(json));
+        glimpse
     }
 
     /// The key, if at least a name could be read.
     pub(crate) fn key(&self) -> Option<ObjectKey> {
         let name = self.metadata.name.as_deref().filter(|name| !name.is_empty())?;
         Some(ObjectKey::from(KeyRef::new(self.metadata.namespace.as_deref().unwrap_or_default(), name)))
+    }
+}
+
+/// A string, or `None` for a value of any other type.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Text(pub(crate) Option<String>);
+
+/// Writes the fields of a JSON object into a glimpse as they come.
+macro_rules! fields_of {
+    ($name:ident, $into:ty, |$glimpse:ident, $map:ident| { $($key:literal => $read:expr,)+ }) => {
+        struct $name<'g>(&'g mut $into);
+
+        impl<'de> DeserializeSeed<'de> for $name<'_> {
+            type Value = ();
+
+            fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+                reader.deserialize_any(self)
+            }
+        }
+
+        impl<'de> Visitor<'de> for $name<'_> {
+            type Value = ();
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut $map: M) -> Result<(), M::Error> {
+                let $glimpse = self.0;
+                while let Some(key) = $map.next_key::<Cow<'_, str>>()? {
+                    match &*key {
+                        $($key => $read,)+
+                        _ => drop($map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(())
+            }
+
+            fn visit_unit<E>(self) -> Result<(), E> {
+                Ok(())
+            }
+        }
+    };
+}
+
+fields_of!(Event, Glimpse, |glimpse, map| {
+    "type" => glimpse.event = map.next_value::<Text>()?.0,
+    "object" => map.next_value_seed(Object(glimpse))?,
+});
+
+fields_of!(Object, Glimpse, |glimpse, map| {
+    "kind" => glimpse.kind = map.next_value::<Text>()?.0,
+    "metadata" => {
+        glimpse.metadata = GlimpseMetadata::default();
+        map.next_value_seed(Metadata(&mut glimpse.metadata))?;
+    },
+});
+
+fields_of!(Metadata, GlimpseMetadata, |metadata, map| {
+    "namespace" => metadata.namespace = map.next_value::<Text>()?.0,
+    "name" => metadata.name = map.next_value::<Text>()?.0,
+    "resourceVersion" => metadata.resource_version = map.next_value::<Text>()?.0,
+    "annotations" => metadata.annotations = map.next_value::<Option<BTreeMap<String, Text>>>()?.unwrap_or_default(),
+});
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct AnyType;
+
+        impl<'de> Visitor<'de> for AnyType {
+            type Value = Text;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any value")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
+                Ok(Text(Some(text.to_owned())))
+            }
+
+            fn visit_unit<E>(self) -> Result<Text, E> {
+                Ok(Text(None))
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Text, E> {
+                Ok(Text(None))
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Text, E> {
+                Ok(Text(None))
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Text, E> {
+                Ok(Text(None))
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Text, E> {
+                Ok(Text(None))
+            }
+
+            fn visit_seq<S: SeqAccess<'de>>(self, mut items: S) -> Result<Text, S::Error> {
+                while items.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Text(None))
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut fields: M) -> Result<Text, M::Error> {
+                while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Text(None))
+            }
+        }
+
+        reader.deserialize_any(AnyType)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(json: &str) -> Option<String> {
+        Glimpse::read(json.as_bytes())?.key().map(|key| key.to_string())
+    }
+
+    #[test]
+    fn a_value_of_another_type_hides_nothing_else() {
+        for odd in ["null", "7", "-7", "1.5", "true", "[1,{}]", r#"{"a":[1]}"#] {
+            let json = format!(
+                r#"{{"kind":{odd},"metadata":{{"annotations":{{"a":{odd},"b":"c"}},"namespace":"web","name":"a"}}}}"#
+            );
+            assert_eq!(key(&json).as_deref(), Some("web/a"), "{odd}");
+        }
+        assert_eq!(key(r#"{"metadata":{"name":7}}"#), None);
+        assert_eq!(key(r#"{"metadata":{"name":"a"},"metadata":{"name":"b"}}"#).as_deref(), Some("b"));
+        assert_eq!(key(r#"{"metadata":{"name":"a"}"#), None, "it is no JSON");
+    }
+
+    #[test]
+    fn the_beginning_of_an_object_tells_its_key() {
+        let json = r#"{"kind":"ConfigMap","metadata":{"name":"a","namespace":"web","resourceVersion":"7","labels":{}},"data":{"k":"xxxx"#;
+        let glimpse = Glimpse::read_beginning(json.as_bytes());
+        assert_eq!(glimpse.key().map(|key| key.to_string()).as_deref(), Some("web/a"));
+        assert_eq!(glimpse.metadata.resource_version.as_deref(), Some("7"));
+        let event = Glimpse::read_event_beginning(format!(r#"{{"type":"DELETED","object":{json}"#).as_bytes());
+        assert_eq!(event.event.as_deref(), Some("DELETED"));
+        assert_eq!(event.key(), glimpse.key());
+        assert_eq!(Glimpse::read_beginning(&json.as_bytes()[..40]).key(), None);
     }
 }

@@ -3,7 +3,7 @@
 use bytes::{Buf as _, Bytes, BytesMut};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::lines::whole;
+use super::lines::{Piece, beginning, most_passed_over, whole};
 use super::{ListEnd, SourceError};
 use crate::object::ResourceVersion;
 use crate::representation::{Passing, is_blank, without_values};
@@ -11,11 +11,14 @@ use crate::representation::{Passing, is_blank, without_values};
 /// Collects bytes and hands out the items of a list, and in the end what the list says of itself.
 ///
 /// State is kept across chunks: each byte is looked at once, however the body is cut. An item inside one chunk is a slice of
-/// it; only what straddles chunks is copied. Holds at most one unfinished item, and that no larger than the limit.
+/// it; only what straddles chunks is copied. Holds at most one unfinished item, and that no larger than the limit: of a larger one the
+/// beginning is kept, and the rest is passed over.
 pub(crate) struct ItemSplitter {
     limit: usize,
     /// The start of a value whose end has not come yet.
     partial: BytesMut,
+    /// How many bytes of that value were passed over, because it is too large.
+    passed_over: usize,
     /// What has come and is not looked at yet.
     chunk: Bytes,
     place: Place,
@@ -94,6 +97,7 @@ impl ItemSplitter {
         Self {
             limit,
             partial: BytesMut::new(),
+            passed_over: 0,
             chunk: Bytes::new(),
             place: Place::Start,
             key: String::new(),
@@ -107,12 +111,12 @@ impl ItemSplitter {
         self.chunk = chunk;
     }
 
-    /// The next whole item, or `None` until more bytes come.
+    /// The next item, or `None` until more bytes come.
     ///
     /// # Errors
     ///
-    /// [`SourceError::NotAList`] if the body is something else, [`SourceError::TooLarge`] if an item is over the limit.
-    pub(crate) fn next(&mut self) -> Result<Option<Bytes>, SourceError> {
+    /// [`SourceError::NotAList`] if the body is something else, [`SourceError::TooLarge`] if an item does not end.
+    pub(crate) fn next(&mut self) -> Result<Option<Piece>, SourceError> {
         loop {
             if let Place::Value { of, passing } = self.place {
                 let Some(value) = self.rest_of_value(of, passing)? else { return Ok(None) };
@@ -122,11 +126,11 @@ impl ItemSplitter {
                         return Ok(Some(value));
                     }
                     Of::Key => {
-                        self.key = serde_json::from_slice(&value).map_err(|error| not_a_list(&error))?;
+                        self.key = serde_json::from_slice(value.bytes()).map_err(|error| not_a_list(&error))?;
                         self.place = Place::AfterKey;
                     }
                     Of::Field => {
-                        self.field(&value)?;
+                        self.field(value.bytes())?;
                         self.place = Place::AfterField;
                     }
                 }
@@ -194,23 +198,32 @@ impl ItemSplitter {
     }
 
     /// The value that is being passed over, once its end has come.
-    fn rest_of_value(&mut self, of: Of, mut passing: Passing) -> Result<Option<Bytes>, SourceError> {
+    fn rest_of_value(&mut self, of: Of, mut passing: Passing) -> Result<Option<Piece>, SourceError> {
         let end = passing.end_in(&self.chunk);
-        if self.partial.len() + end.unwrap_or(self.chunk.len()) > self.limit {
-            return Err(SourceError::TooLarge { limit: self.limit });
+        let rest = self.chunk.split_to(end.unwrap_or(self.chunk.len()));
+        if self.partial.len() + rest.len() > self.limit || self.passed_over > 0 {
+            if of != Of::Item || self.passed_over.saturating_add(rest.len()) > most_passed_over(self.limit) {
+                return Err(SourceError::TooLarge { limit: self.limit });
+            }
+            let room = beginning(self.limit).saturating_sub(self.partial.len()).min(rest.len());
+            self.partial.extend_from_slice(&rest[..room]);
+            self.passed_over += rest.len();
+            self.place = Place::Value { of, passing };
+            return Ok(end.map(|_| {
+                self.passed_over = 0;
+                Piece::TooLarge { beginning: std::mem::take(&mut self.partial).freeze() }
+            }));
         }
-        let Some(end) = end else {
-            self.partial.extend_from_slice(&self.chunk);
-            self.chunk.clear();
+        if end.is_none() {
+            self.partial.extend_from_slice(&rest);
             self.place = Place::Value { of, passing };
             return Ok(None);
-        };
-        let value = self.chunk.split_to(end);
-        if self.partial.is_empty() {
-            return Ok(Some(value));
         }
-        self.partial.extend_from_slice(&value);
-        Ok(Some(whole(&mut self.partial)))
+        if self.partial.is_empty() {
+            return Ok(Some(Piece::Whole(rest)));
+        }
+        self.partial.extend_from_slice(&rest);
+        Ok(Some(Piece::Whole(whole(&mut self.partial))))
     }
 
     fn field(&mut self, value: &[u8]) -> Result<(), SourceError> {
@@ -256,7 +269,10 @@ mod tests {
         for chunk in body.chunks(chunk.max(1)) {
             splitter.push(Bytes::copy_from_slice(chunk));
             while let Some(item) = splitter.next()? {
-                items.push(serde_json::from_slice(&item).unwrap_or(Value::Null));
+                items.push(match item {
+                    Piece::Whole(item) => serde_json::from_slice(&item).unwrap_or(Value::Null),
+                    Piece::TooLarge { beginning } => json!({"beginning of": beginning.len()}),
+                });
             }
         }
         Ok((items, splitter.finish(&ExpectedKind { list: "PodList".to_owned(), strict: false })?))
@@ -316,10 +332,22 @@ mod tests {
         assert!(matches!(error(r#"{"items":[{"a":1}"#), SourceError::CutOff));
         assert!(matches!(error(""), SourceError::CutOff));
         assert!(matches!(
-            error(&format!(r#"{{"items":[{{"a":"{}"}}]}}"#, "x".repeat(1000))),
+            error(&format!(r#"{{"kind":"{}","items":[]}}"#, "x".repeat(1000))),
             SourceError::TooLarge { .. }
         ));
         assert_eq!(split(br#"{"items":null,"metadata":{"resourceVersion":"7"}}"#, 5).unwrap(), (vec![], end("7")));
+    }
+
+    #[test]
+    fn an_item_above_the_limit_is_passed_over_and_the_others_are_not() {
+        let huge = format!(r#"{{"a":"{}"}}"#, "x".repeat(5000));
+        let body = format!(r#"{{"items":[{{"b":1}},{huge},{{"c":2}}],"metadata":{{"resourceVersion":"7"}}}}"#);
+        for chunk in [1, 7, 64, 999, 1000, 1001, 4000, 10_000] {
+            let (items, ended) = split(body.as_bytes(), chunk).unwrap();
+            assert_eq!(items[0], json!({"b": 1}), "{chunk}");
+            assert_eq!(items[1], json!({"beginning of": 1000}), "{chunk}");
+            assert_eq!((&items[2], ended), (&json!({"c": 2}), end("7")), "{chunk}");
+        }
     }
 
     fn tree() -> impl Strategy<Value = Value> {

@@ -20,7 +20,7 @@ use kube_client::client::Body;
 use self::decode::Reader;
 use self::status::read_status;
 use super::items::{ExpectedKind, ItemSplitter};
-use super::lines::Lines;
+use super::lines::{Lines, Piece};
 use super::{
     BadObject, Decoded, ListOptions, ListPart, ListStream, ListWatch, Meter, SourceError, WatchEvent, WatchOptions,
     WatchStream,
@@ -202,7 +202,8 @@ impl<T: Decode> ListWatch<T> for KubeSource<T> {
         let (body, meter) = (self.get(&query, accept).await?, Meter::default());
         let splitter = Some(ItemSplitter::new(self.object_limit));
         let (expected, reader) = (self.expected_kind(), self.reader());
-        let state = ListBody { body, splitter, expected, reader, meter: meter.clone() };
+        let limit = self.object_limit;
+        let state = ListBody { body, splitter, expected, reader, limit, meter: meter.clone() };
         let parts = stream::unfold(state, |mut state| async move {
             let part = state.next().await.transpose()?;
             if part.is_err() {
@@ -222,14 +223,21 @@ impl<T: Decode> ListWatch<T> for KubeSource<T> {
     }
 
     async fn newest_version(&self) -> Result<Option<ResourceVersion>, SourceError> {
-        let mut source = self.identities();
-        // Where a selector matches little, the first object that matches may be the last of all; any object will do. A user
-        // who may see one object by its name only may ask in no other way, and that costs nothing.
-        let by_name = source.selection.fields.as_deref().is_some_and(|fields| fields.contains("metadata.name="));
-        if !by_name {
-            source.selection = Selection { query: source.selection.query, ..Selection::new() };
+        let selected = self.identities();
+        // Where a selector matches little, the first object that matches may be the last of all; any object will do.
+        let any = Selection { query: selected.selection.query.clone(), ..Selection::new() };
+        // A user who may see one object by its name only may ask in no other way, and that costs nothing.
+        let by_name = selected.selection.fields.as_deref().is_some_and(|fields| fields.contains("metadata.name="));
+        let one = ListOptions { limit: 1, ..ListOptions::default() };
+        if !by_name && any != selected.selection {
+            let unselected = KubeSource { selection: any, ..self.identities() };
+            match unselected.list(one.clone()).await {
+                // A user may be authorised to list with these selectors only.
+                Err(error) if error.is_refusal() => {}
+                answer => return answer?.version().await,
+            }
         }
-        source.list(ListOptions { limit: 1, ..ListOptions::default() }).await?.version().await
+        selected.list(one).await?.version().await
     }
 
     async fn watch(&self, options: WatchOptions) -> Result<WatchStream<T>, SourceError> {
@@ -251,7 +259,8 @@ impl<T: Decode> ListWatch<T> for KubeSource<T> {
         };
         let (body, meter) = (self.get(&query, accept).await?, Meter::default());
         let lines = Lines::new(self.object_limit);
-        let state = WatchBody { body: Some(body), lines, reader: self.reader(), meter: meter.clone() };
+        let (reader, limit) = (self.reader(), self.object_limit);
+        let state = WatchBody { body: Some(body), lines, reader, limit, meter: meter.clone() };
         let events = stream::unfold(state, |mut state| async move {
             let event = state.next().await.transpose()?;
             if event.is_err() {
@@ -270,6 +279,7 @@ struct ListBody<T: Decode> {
     splitter: Option<ItemSplitter>,
     expected: ExpectedKind,
     reader: Reader<T>,
+    limit: usize,
     meter: Meter,
 }
 
@@ -278,7 +288,11 @@ impl<T: Decode> ListBody<T> {
         loop {
             let Some(splitter) = &mut self.splitter else { return Ok(None) };
             if let Some(item) = splitter.next()? {
-                return match self.reader.object(&item) {
+                let item = match item {
+                    Piece::Whole(item) => self.reader.object(&item),
+                    Piece::TooLarge { beginning } => self.reader.too_large(&beginning, self.limit),
+                };
+                return match item {
                     // A collection holds one kind: this is not the list that was asked for.
                     Decoded::Bad(BadObject { error: DecodeError::WrongKind { expected, got }, .. }) => {
                         Err(SourceError::WrongKind { expected, got })
@@ -307,6 +321,7 @@ struct WatchBody<T: Decode> {
     body: Option<Body>,
     lines: Lines,
     reader: Reader<T>,
+    limit: usize,
     meter: Meter,
 }
 
@@ -314,8 +329,12 @@ impl<T: Decode> WatchBody<T> {
     async fn next(&mut self) -> Result<Option<WatchEvent<T>>, SourceError> {
         let Some(body) = &mut self.body else { return Ok(None) };
         loop {
-            if let Some(line) = self.lines.next()? {
-                return self.reader.event(&line).map(Some);
+            match self.lines.next()? {
+                Some(Piece::Whole(line)) => return self.reader.event(&line).map(Some),
+                Some(Piece::TooLarge { beginning }) => {
+                    return self.reader.too_large_event(&beginning, self.limit).map(Some);
+                }
+                None => {}
             }
             self.meter.set_within(!self.lines.is_at_line_end());
             match next_chunk(body, &self.meter).await? {

@@ -5,21 +5,59 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use super::SourceError;
 use crate::representation::KEPT_BUFFER;
 
-/// Collects bytes and hands out whole lines, without their line ends.
+/// An object that is so many times larger than the limit is taken to have no end: the connection is given up.
+const ENDLESS: usize = 16;
+/// How many bytes of an object that is too large are kept, to read its key from.
+const BEGINNING: usize = 1024 * 1024;
+
+/// How many bytes are kept of an object that is larger than this limit.
+pub(super) fn beginning(limit: usize) -> usize {
+    limit.min(BEGINNING)
+}
+
+/// How many bytes are passed over, at most, of an object that is larger than this limit.
+pub(super) fn most_passed_over(limit: usize) -> usize {
+    limit.saturating_mul(ENDLESS)
+}
+
+/// A line of a watch or an item of a list.
+pub(crate) enum Piece {
+    /// All of it.
+    Whole(Bytes),
+    /// It is larger than the limit, and this is how it begins. The rest was passed over.
+    TooLarge {
+        /// At most the first MiB.
+        beginning: Bytes,
+    },
+}
+
+impl Piece {
+    /// The bytes that were kept.
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Whole(bytes) | Self::TooLarge { beginning: bytes } => bytes,
+        }
+    }
+}
+
+/// Collects bytes and hands out lines, without their line ends.
 ///
 /// A line inside one chunk is a slice of it; only a line that straddles chunks is copied. Holds at most one unfinished
-/// line, and that no longer than the limit. Blanks in front of a line are none of it, so that they can come without end.
+/// line, and that no longer than the limit: of a longer one the beginning is kept, and the rest is passed over. Blanks in front of a
+/// line are none of it, so that they can come without end.
 pub(crate) struct Lines {
     limit: usize,
     /// The start of a line whose end has not come yet. It does not begin with a blank.
     partial: BytesMut,
+    /// How many bytes of that line were passed over, because it is too long.
+    passed_over: usize,
     /// What has come and is not yet handed out.
     chunk: Bytes,
 }
 
 impl Lines {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, partial: BytesMut::new(), chunk: Bytes::new() }
+        Self { limit, partial: BytesMut::new(), passed_over: 0, chunk: Bytes::new() }
     }
 
     /// Takes the next chunk. The lines of the one before must have been taken out.
@@ -28,38 +66,47 @@ impl Lines {
         self.chunk = chunk;
     }
 
-    /// The next whole line that is not blank, or `None` until more bytes come.
+    /// The next line that is not blank, or `None` until more bytes come.
     ///
     /// # Errors
     ///
-    /// [`SourceError::TooLarge`] once a line is over the limit, whether or not its end has come.
-    pub(crate) fn next(&mut self) -> Result<Option<Bytes>, SourceError> {
-        if self.partial.is_empty() {
+    /// [`SourceError::TooLarge`] for a line that does not end within reason.
+    pub(crate) fn next(&mut self) -> Result<Option<Piece>, SourceError> {
+        if self.is_at_line_end() {
             let blank = self.chunk.len() - self.chunk.trim_ascii_start().len();
             self.chunk.advance(blank);
         }
         let end = memchr::memchr(b'\n', &self.chunk);
-        let length = self.partial.len() + end.unwrap_or(self.chunk.len());
-        if length > self.limit {
-            return Err(SourceError::TooLarge { limit: self.limit });
+        let rest = self.chunk.split_to(end.unwrap_or(self.chunk.len()));
+        if end.is_some() {
+            self.chunk.advance(1);
         }
-        let Some(end) = end else {
-            self.partial.extend_from_slice(&self.chunk);
-            self.chunk.clear();
+        if self.partial.len() + rest.len() > self.limit || self.passed_over > 0 {
+            if self.passed_over.saturating_add(rest.len()) > most_passed_over(self.limit) {
+                return Err(SourceError::TooLarge { limit: self.limit });
+            }
+            let room = beginning(self.limit).saturating_sub(self.partial.len()).min(rest.len());
+            self.partial.extend_from_slice(&rest[..room]);
+            self.passed_over += rest.len();
+            return Ok(end.map(|_| {
+                self.passed_over = 0;
+                Piece::TooLarge { beginning: std::mem::take(&mut self.partial).freeze() }
+            }));
+        }
+        if end.is_none() {
+            self.partial.extend_from_slice(&rest);
             return Ok(None);
-        };
-        let mut line = self.chunk.split_to(end);
-        self.chunk.advance(1);
-        if !self.partial.is_empty() {
-            self.partial.extend_from_slice(&line);
-            line = whole(&mut self.partial);
         }
-        Ok(Some(line))
+        if self.partial.is_empty() {
+            return Ok(Some(Piece::Whole(rest)));
+        }
+        self.partial.extend_from_slice(&rest);
+        Ok(Some(Piece::Whole(whole(&mut self.partial))))
     }
 
     /// True if nothing is left of an unfinished line.
     pub(crate) fn is_at_line_end(&self) -> bool {
-        self.partial.is_empty()
+        self.partial.is_empty() && self.passed_over == 0
     }
 }
 
@@ -78,7 +125,7 @@ mod tests {
         for chunk in text.chunks(chunk) {
             lines.push(Bytes::copy_from_slice(chunk));
             while let Some(line) = lines.next()? {
-                found.push(line.to_vec());
+                found.push(line.bytes().to_vec());
             }
         }
         Ok((found, lines.is_at_line_end()))
@@ -117,8 +164,20 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_ends_at_the_limit() {
-        assert!(matches!(lines(&[b'x'; 5000], 64, 1000), Err(SourceError::TooLarge { limit: 1000 })));
-        assert!(lines(&[b'x'; 1000], 64, 1000).is_ok());
+    fn a_line_above_the_limit_is_passed_over_and_the_next_is_not() {
+        let text = [&[b'x'; 5000][..], b"\nnext\n"].concat();
+        for chunk in [1, 64, 999, 1000, 1001, 5000, 6000] {
+            let (found, at_end) = lines(&text, chunk, 1000).unwrap();
+            assert_eq!((found[0].len(), &found[1][..], at_end), (1000, &b"next"[..], true), "{chunk}");
+        }
+        assert_eq!(lines(&[b'x'; 1000], 64, 1000).unwrap(), (Vec::new(), false));
+    }
+
+    #[test]
+    fn a_line_that_does_not_end_is_an_error() {
+        let mut lines = Lines::new(10);
+        lines.passed_over = most_passed_over(10);
+        lines.push(Bytes::from_static(b"xxxx"));
+        assert!(matches!(lines.next(), Err(SourceError::TooLarge { limit: 10 })));
     }
 }

@@ -474,7 +474,6 @@ async fn failure(server: &ApiServer, request: InformerRequest<ConfigMap>) -> Sou
 async fn what_is_no_list_of_these_objects_is_an_error_of_its_own() {
     let server = server();
     server.create("configmaps", Some("web"), map("a")).unwrap();
-    let big = json!({"metadata": {"name": "big"}, "data": {"value": "x".repeat(5000)}});
     let id = server.faults().add(Fault::list(ListFlaw::Table));
     assert!(matches!(failure(&server, request()).await, SourceError::Table));
     server.faults().remove(id);
@@ -489,9 +488,36 @@ async fn what_is_no_list_of_these_objects_is_an_error_of_its_own() {
     let id = server.faults().add(Fault::status(403));
     assert_eq!(failure(&server, request()).await.status().map(|status| status.code), Some(403));
     server.faults().remove(id);
-    server.create("configmaps", Some("web"), big).unwrap();
-    let too_large = failure(&server, configured(|options| options.object_limit(1000))).await;
-    assert!(matches!(too_large, SourceError::TooLarge { limit: 1000 }), "{too_large:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_object_above_the_limit_is_one_that_cannot_be_decoded_in_lists_and_in_watches() {
+    let server = server();
+    let big = |name: &str| json!({"metadata": {"name": name}, "data": {"a": "x".repeat(5000)}});
+    server.create("configmaps", Some("web"), big("listed")).unwrap();
+    server.create("configmaps", Some("web"), json!({"metadata": {"name": "small"}})).unwrap();
+    for streaming in [false, true] {
+        let no_task_left = NoTaskLeft::since_now();
+        let factory = factory_with(&server, options().streaming(streaming).object_limit(1000));
+        let maps = factory.informer::<ConfigMap>().unwrap();
+        factory.start().unwrap();
+        within("the list", maps.synced()).await.unwrap();
+        server.create("configmaps", Some("web"), big("watched")).unwrap();
+        server.create("configmaps", Some("web"), json!({"metadata": {"name": "later"}})).unwrap();
+        within("what comes later", maps.wait_for("web/later", |map| map.is_some())).await.unwrap();
+        let (health, small) = (maps.health(), maps.store().contains("web/small"));
+        assert!(small && health.is_watching(), "{health}");
+        let undecodable: Vec<String> = health.undecodable.iter().map(|(key, why)| format!("{key}: {why}")).collect();
+        let large = |name| format!("web/{name}: object is larger than the limit of 1000 bytes");
+        assert_eq!(undecodable, [large("listed"), large("watched")]);
+        for name in ["watched", "later"] {
+            server.delete("configmaps", Some("web"), name).unwrap();
+        }
+        within("the deletion", maps.wait_for("web/later", |map| map.is_none())).await.unwrap();
+        assert_eq!(maps.health().undecodable.len(), 1, "one that is deleted is no longer named");
+        drop(maps);
+        stop(factory, no_task_left).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,6 +19,8 @@ const LEVEL: i32 = 1;
 const WINDOW: u32 = 2048;
 /// If the ratio gets worse than it was by this much, the objects are no longer what they were.
 const WORSE: f64 = 1.5;
+/// An informer trains no more dictionaries than this: objects of several shapes that take turns would have one trained at each turn.
+const MOST_GENERATIONS: usize = 8;
 
 /// One generation. What was compressed against it needs it to be read.
 pub(super) struct Dictionary {
@@ -71,7 +73,7 @@ impl Training {
     /// Compresses an object; `None` as long as there is no dictionary, or if it would not get smaller.
     pub(super) fn compress(&self, json: &[u8]) -> Option<(Box<[u8]>, Arc<Dictionary>)> {
         let mut state = self.state.lock();
-        if state.sample(json) {
+        if self.generations() < MOST_GENERATIONS && state.sample(json) {
             self.generations.fetch_add(1, Ordering::Relaxed);
         }
         let dictionary = state.dictionary.clone()?;

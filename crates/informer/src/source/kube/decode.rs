@@ -36,9 +36,31 @@ impl<T: Decode> Reader<T> {
         }
     }
 
+    /// An item of a list that is larger than the limit, of which only the beginning was kept.
+    pub(super) fn too_large(&self, beginning: &[u8], limit: usize) -> Decoded<T> {
+        let glimpse = Glimpse::read_beginning(beginning);
+        Decoded::Bad(self.bad(glimpse, DecodeError::TooLarge { limit }))
+    }
+
+    /// An event that is larger than the limit, of which only the beginning was kept.
+    pub(super) fn too_large_event(&self, beginning: &[u8], limit: usize) -> Result<WatchEvent<T>, SourceError> {
+        let mut glimpse = Glimpse::read_event_beginning(beginning);
+        let event = glimpse.event.take();
+        let object = Decoded::Bad(self.bad(glimpse, DecodeError::TooLarge { limit }));
+        match event.as_deref() {
+            Some("ADDED") => Ok(WatchEvent::Added(object)),
+            Some("MODIFIED") => Ok(WatchEvent::Modified(object)),
+            Some("DELETED") => Ok(WatchEvent::Deleted(object)),
+            _ => Err(SourceError::TooLarge { limit }),
+        }
+    }
+
     /// Reads as much of a bad object as can be read.
     fn bad_object(&self, json: &[u8], error: DecodeError) -> BadObject {
-        let glimpse = Glimpse::read(json).unwrap_or_default();
+        self.bad(Glimpse::read(json).unwrap_or_default(), error)
+    }
+
+    fn bad(&self, glimpse: Glimpse, error: DecodeError) -> BadObject {
         let error = match &glimpse.kind {
             Some(kind) if *kind != self.types.kind && !kind.is_empty() => {
                 DecodeError::WrongKind { expected: self.types.kind.clone(), got: kind.clone() }
@@ -110,8 +132,8 @@ fn split_properly(line: &[u8]) -> Option<(String, &[u8])> {
 fn bookmark<T>(json: &[u8]) -> Option<WatchEvent<T>> {
     let Glimpse { metadata, .. } = Glimpse::read(json)?;
     let version = metadata.resource_version.unwrap_or_default().into();
-    let annotation = metadata.annotations.unwrap_or_default().remove(INITIAL_EVENTS_END);
-    Some(WatchEvent::Bookmark { version, initial_events_end: annotation.as_deref() == Some("true") })
+    let annotation = metadata.annotations.get(INITIAL_EVENTS_END).and_then(|text| text.0.as_deref());
+    Some(WatchEvent::Bookmark { version, initial_events_end: annotation == Some("true") })
 }
 
 #[cfg(test)]
