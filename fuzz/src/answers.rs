@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube_client::Client;
 use kube_core::metadata::PartialObjectMeta;
 use kube_informer::object::Object;
-use kube_informer::representation::{Decode, Identity};
+use kube_informer::representation::{Decode, DecodeError, Identity};
 use kube_informer::source::kube::KubeSource;
 use kube_informer::source::{Decoded, ListOptions, ListPart, ListWatch, SourceError, WatchEvent, WatchOptions};
 use kube_informer::{Compact, InformerOptions, View};
@@ -86,6 +86,16 @@ struct PlainMetadata {
     resource_version: String,
 }
 
+/// True for an object that is larger than the limit.
+fn is_too_large(event: &Event<Pod>) -> bool {
+    match event {
+        Ok(WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object)) => {
+            matches!(object, Decoded::Bad(bad) if matches!(bad.error, DecodeError::TooLarge { .. }))
+        }
+        _ => false,
+    }
+}
+
 /// Each line that a plain parser takes for a pod or for a bookmark is that very event; and nothing else is.
 fn same_as_plain(input: &[u8], events: &[Event<Pod>]) {
     let lines = input.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
@@ -93,6 +103,10 @@ fn same_as_plain(input: &[u8], events: &[Event<Pod>]) {
         // What is too long is not read at all, and the last line may be cut off.
         if matches!(event, Err(SourceError::TooLarge { .. } | SourceError::CutOff)) {
             return;
+        }
+        // Larger than the limit: it is passed over, whatever it holds.
+        if is_too_large(event) {
+            continue;
         }
         // By way of a value: of a key that comes twice, the last counts.
         let value = serde_json::from_slice::<Value>(line);

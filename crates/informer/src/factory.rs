@@ -24,6 +24,7 @@ use crate::informer::{
     AnyInformer, Ended, Held, InformerBuilder, SharedInformer, StartError, StillRunning, WaitError, Waiting,
 };
 use crate::object::ResourceType;
+use crate::reflector::Recovery;
 use crate::representation::{Decode, Kind};
 use crate::settings::{InformerOptions, Selection, SelectionError};
 use crate::source::kube::KubeSource;
@@ -62,6 +63,8 @@ struct Shared {
     /// An `InformerRequest` for each type of which something was said.
     by_type: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
     first_lists: Arc<Semaphore>,
+    /// All informers of a factory share a client, and so its outages.
+    recovery: Recovery,
     state: Mutex<State>,
 }
 
@@ -218,6 +221,7 @@ impl SharedInformerFactory {
             .options(options.clone())
             .boxed_transform(transform.map(|(_, transform)| transform))
             .first_lists(self.shared.first_lists.clone())
+            .recovery(self.shared.recovery.clone())
             .figures(move || T::figures(&decoder))
             .memory_factor(T::MEMORY_PER_WIRE_BYTE)
             .build();

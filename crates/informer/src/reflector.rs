@@ -7,11 +7,11 @@
 //! |---|---|
 //! | the watch ends after a while | the next one, from where it ended |
 //! | the connection is lost after a while | the next one, after asking whether the server still is the same |
-//! | the connection is lost at once, nobody answers, or the server is away for a moment | the same, after a delay |
+//! | the connection is lost at once, nobody answers, or the server is away for a moment | the same, after a delay that ends when the server answers again |
 //! | the version has expired after a watch that worked | a new round, after a moment |
 //! | the version has expired again, or the server sends an error | a new round, after a delay |
 //! | the server was restored to an older state | a new round in a new epoch |
-//! | there is no such resource | a new round once in a while |
+//! | there is no such resource | a new round every second or so, and after a minute every 30 s |
 //!
 //! Cancellation is dropping: every wait and every request ends at once.
 
@@ -23,6 +23,7 @@ mod page;
 mod phase;
 mod place;
 mod progress;
+mod recovery;
 mod sink;
 
 use std::sync::Arc;
@@ -41,6 +42,8 @@ use self::open_watch::{OpenWatch, Rhythm};
 pub(crate) use self::page::{answered, read_page};
 pub use self::phase::{ListReason, Phase};
 use self::place::Place;
+pub(crate) use self::recovery::Recovery;
+use self::recovery::{Change, Class, Outwaiting, Request};
 pub use self::sink::Sink;
 use crate::object::{Object, ResourceVersion, Scope};
 use crate::queue::{Delta, ListMark, Replacement};
@@ -60,8 +63,6 @@ const RETRY_LIST: Duration = Duration::from_secs(30);
 const RETRY_LIST_AT_MOST: Duration = Duration::from_secs(600);
 /// A server that fails so often in a row on opening a watch is asked for everything instead.
 const WATCH_FAILURES: u32 = 3;
-/// How often it is asked whether a resource that was not there is there now.
-const PARKED: Duration = Duration::from_secs(30);
 pub(crate) const PROGRESS_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Lists and watches a source for ever, and passes on what it learns.
@@ -112,10 +113,14 @@ pub struct Reflector<T: ?Sized, S> {
     inconclusive: u32,
     /// True if a watch has worked since the last time a version expired.
     worked: bool,
-    /// How often in a row opening a watch ended with an error of the server.
+    /// How often in a row opening a watch ended with an error of the server, or a watch ended at once.
     watch_failures: u32,
     /// True if the server was restored, and the sink has yet to be told.
     restart_unsaid: bool,
+    /// True if the server has refused to say which version it is at: it is not asked again until a watch is opened.
+    question_refused: bool,
+    /// The outage that this reflector waits out.
+    outage: Option<Outwaiting>,
     /// True while the server says that there is no such resource.
     parked: bool,
     rhythm: Rhythm,
@@ -131,6 +136,8 @@ pub(crate) struct Wiring {
     pub(crate) relist_requests: Option<watch::Receiver<u64>>,
     /// How many first lists may run at once.
     pub(crate) first_lists: Option<Arc<Semaphore>>,
+    /// What the reflectors of one client know of its outages.
+    pub(crate) recovery: Recovery,
 }
 
 /// What comes after a watch.
@@ -171,6 +178,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             worked: false,
             watch_failures: 0,
             restart_unsaid: false,
+            question_refused: false,
+            outage: None,
             parked: false,
             rhythm: Rhythm::default(),
             streaming,
@@ -268,6 +277,10 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     /// Opens a watch where the last one ended, and follows it.
     async fn watch(&mut self) -> Next {
         if let Place::Doubtful(last) = self.place.clone() {
+            if self.question_refused {
+                self.place = Place::At(last);
+                return self.open_and_follow().await;
+            }
             match answered(self.progress_deadline, self.source.newest_version()).await {
                 Ok(now) if self.place.is_contradicted_by(now.as_ref()) => {
                     self.restart().await;
@@ -275,13 +288,21 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                 }
                 Ok(_) => self.place = Place::At(last),
                 // A user who may watch need not be allowed to ask this. The watch itself is answered or refused.
-                Err(error) if error.is_refusal() => self.place = Place::At(last),
+                Err(error) if error.is_refusal() => {
+                    self.question_refused = true;
+                    self.place = Place::At(last);
+                }
                 Err(error) => return self.not_answered(error),
             }
         }
+        self.open_and_follow().await
+    }
+
+    async fn open_and_follow(&mut self) -> Next {
         match self.open(false).await {
             Ok(events) => {
-                self.watch_failures = 0;
+                self.question_refused = false;
+                self.succeeded(Request::Watch);
                 self.follow(events).await
             }
             Err(error) => self.not_answered(error),
@@ -294,8 +315,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             return self.expired(error);
         }
         let same_again = if error.has_code(&[500]) {
-            self.watch_failures += 1;
-            self.watch_failures <= WATCH_FAILURES
+            self.fails_again()
         } else {
             error.is_unavailable() || error.is_unreachable() || error.is_interruption() || error.has_code(&[401, 403])
         };
@@ -306,6 +326,12 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         }
         self.place.doubt();
         Next::WaitThenWatch(error)
+    }
+
+    /// Counts a failure. Returns true as long as a watch is to be tried again, and false when it is time for a list.
+    fn fails_again(&mut self) -> bool {
+        self.watch_failures += 1;
+        self.watch_failures <= WATCH_FAILURES
     }
 
     /// Passes on what a watch sends, until it ends.
@@ -334,6 +360,9 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                     let bytes = watch.bytes(&event);
                     self.sink.contact(bytes);
                     watch.hear(&event, &mut self.rhythm);
+                    if self.outage.is_some() && watch.began.elapsed() >= VERY_SHORT {
+                        self.succeeded(Request::Follow);
+                    }
                     self.pass_on(event, bytes, watch.unordered).await;
                 }
             }
@@ -352,6 +381,9 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         // A server that sends one event and then an error, again and again, must not be listed without pause.
         let worked = heard > 0 && lasted >= VERY_SHORT;
         self.worked |= worked;
+        if heard > 0 || lasted >= VERY_SHORT {
+            self.watch_failures = 0;
+        }
         if heard > 0 {
             self.backoff.healthy(lasted);
         }
@@ -365,7 +397,14 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                 self.place.doubt();
                 Next::Watch
             }
-            Ok(()) => Next::WaitThenRelist(ReflectorError::VeryShortWatch { lasted }),
+            // The version may be at fault, or the server: a list tells, but costs far more than a watch.
+            Ok(()) => {
+                let error = ReflectorError::VeryShortWatch { lasted };
+                match self.fails_again() {
+                    true => Next::WaitThenWatch(error),
+                    false => Next::WaitThenRelist(error),
+                }
+            }
             Err(ReflectorError::Stream(error)) if error.is_version_unavailable() => self.expired(error),
             Err(ReflectorError::Stream(error)) if error.is_overload() => {
                 Next::WaitThenWatch(ReflectorError::Stream(error))
@@ -501,10 +540,54 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         }
     }
 
+    /// A request succeeded: if it is the one that had failed, the outage is over for all reflectors of this client.
+    fn succeeded(&mut self, request: Request) {
+        if let Some(outage) = self.outage.take_if(|outage| outage.is_ended_by(request)) {
+            outage.over();
+        }
+    }
+
+    /// Waits before the next attempt: until a prober of the same client has succeeded, if this failure is of a class that is probed
+    /// for, and no longer than a delay that grows.
     async fn wait(&mut self, error: &ReflectorError) -> Waited {
-        let (delay, why) = (self.backoff.next(error.retry_after()), error.to_string());
-        let delay = if self.parked { delay.max(PARKED) } else { delay };
-        let until = after(Instant::now(), delay);
+        let Some(class) = Class::of(error) else {
+            let delay = self.backoff.next(error.retry_after());
+            return self.wait_for(delay, error).await;
+        };
+        if self.outage.as_ref().is_none_or(|outage| outage.class() != class) {
+            self.outage = Some(self.wiring.recovery.join(class));
+        }
+        let began = Instant::now();
+        let mut longest = None;
+        while let Some(mut outage) = self.outage.take() {
+            if outage.probes() {
+                let delay = self.backoff.probe(class, outage.lasts(), error.retry_after());
+                self.outage = Some(outage);
+                return self.wait_for(delay.saturating_sub(began.elapsed()), error).await;
+            }
+            let longest = *longest.get_or_insert_with(|| self.backoff.next(error.retry_after()));
+            let change = tokio::select! {
+                biased;
+                change = outage.changed() => change,
+                waited = self.wait_for(longest.saturating_sub(began.elapsed()), error) => {
+                    self.outage = Some(outage);
+                    return waited;
+                }
+            };
+            match change {
+                Change::Vacant => self.outage = Some(outage),
+                Change::Over => {
+                    // All learn of it at the same time.
+                    let delay = self.backoff.second().max(error.retry_after().unwrap_or_default());
+                    return self.wait_for(delay, error).await;
+                }
+            }
+        }
+        Waited::Enough
+    }
+
+    async fn wait_for(&mut self, delay: Duration, error: &ReflectorError) -> Waited {
+        let (until, why) = (after(Instant::now(), delay), error.to_string());
         debug!(scope = self.wiring.scope.as_deref(), ?delay, %error, "waiting before the next attempt");
         self.sink.phase(if self.parked { Phase::Parked { until, why } } else { Phase::BackingOff { until, why } });
         self.pause(delay).await
@@ -532,6 +615,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         };
         self.listed_at = Instant::now();
         self.parked = false;
+        self.watch_failures = 0;
+        self.succeeded(Request::List);
         self.inconclusive = if replacement.is_conclusive() { 0 } else { self.inconclusive + 1 };
         // A source that does not count sends at least what its objects take.
         let sizes = || replacement.objects.iter().map(|object| size_of_val(&**object) as u64).sum();

@@ -11,6 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::{InformerRequest, Shared, SharedInformerFactory};
 use crate::object::Object;
+use crate::reflector::Recovery;
 use crate::settings::{InformerOptions, Selection};
 
 /// So many first lists run at once, unless said otherwise.
@@ -77,7 +78,9 @@ impl FactoryBuilder {
     pub fn build(self) -> SharedInformerFactory {
         let Self { client, name, selection, options, by_type, first_lists } = self;
         let first_lists = Arc::new(Semaphore::new(first_lists.min(Semaphore::MAX_PERMITS)));
-        let shared = Shared { client, name, selection, options, by_type, first_lists, state: Mutex::default() };
+        let recovery = Recovery::default();
+        let shared =
+            Shared { client, name, selection, options, by_type, first_lists, recovery, state: Mutex::default() };
         SharedInformerFactory { shared: Arc::new(shared) }
     }
 }

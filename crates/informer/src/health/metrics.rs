@@ -64,7 +64,7 @@ impl Metrics {
     }
 
     pub(crate) fn listing(&self, reason: ListReason) {
-        counter!("informer_lists_total", self.labels_with("reason", reason.as_str())).increment(1);
+        counter!("informer_lists_total", self.labels_and(Label::new("reason", reason.as_str()))).increment(1);
     }
 
     pub(crate) fn watching(&self) {
@@ -89,27 +89,28 @@ impl Metrics {
         for (name, value) in figures {
             let known = self.figures.lock().get(name).cloned();
             // Made with no lock held: a recorder is code of the user's.
-            let gauge = known.unwrap_or_else(|| gauge!("informer_representation", self.labels_with("figure", *name)));
+            let gauge = known
+                .unwrap_or_else(|| gauge!("informer_representation", self.labels_and(Label::new("figure", *name))));
             gauge.set(*value);
             self.figures.lock().insert(name, gauge);
         }
     }
 
-    fn labels_with(&self, key: &'static str, value: impl Into<metrics::SharedString>) -> Vec<Label> {
+    fn labels_and(&self, label: Label) -> Vec<Label> {
         let mut labels = self.labels.clone();
-        labels.push(Label::new(key, value));
+        labels.push(label);
         labels
     }
 
     /// Where the time that a handler's calls take is recorded.
     pub(crate) fn handler_latency(&self, handler: &str) -> Histogram {
-        histogram!("informer_handler_latency_seconds", self.labels_with("handler", handler.to_owned()))
+        histogram!("informer_handler_latency_seconds", self.labels_and(Label::new("handler", handler.to_owned())))
     }
 
     pub(crate) fn backlog(&self, handler: &str, waiting: usize, folds: u64) {
         let known = self.handlers.lock().get(handler).cloned();
         let (backlog, folded) = known.unwrap_or_else(|| {
-            let labels = self.labels_with("handler", handler.to_owned());
+            let labels = self.labels_and(Label::new("handler", handler.to_owned()));
             (gauge!("informer_handler_backlog", labels.clone()), counter!("informer_handler_folds_total", labels))
         });
         backlog.set(waiting as f64);

@@ -16,7 +16,7 @@ use crate::health::HealthBoard;
 use crate::lister::NAMESPACE_INDEX;
 use crate::object::{Cached as _, Object, ResourceType, Scope};
 use crate::processor::Processor;
-use crate::reflector::{PROGRESS_DEADLINE, Reflector, Wiring};
+use crate::reflector::{PROGRESS_DEADLINE, Recovery, Reflector, Wiring};
 use crate::settings::InformerOptions;
 use crate::source::ListWatch;
 use crate::source::feed::{Feed, Transform, feed};
@@ -38,6 +38,7 @@ struct Settings {
     resource: Option<ResourceType>,
     options: InformerOptions,
     first_lists: Option<Arc<Semaphore>>,
+    recovery: Recovery,
     figures: Figures,
     memory_factor: f64,
 }
@@ -59,6 +60,7 @@ impl<T: Object> InformerBuilder<T> {
             resource,
             options: InformerOptions::new(),
             first_lists: None,
+            recovery: Recovery::default(),
             figures: Box::new(Vec::new),
             memory_factor: 1.0,
         };
@@ -112,6 +114,12 @@ impl<T: Object> InformerBuilder<T> {
     }
 
     #[cfg(feature = "kube")]
+    pub(crate) fn recovery(mut self, recovery: Recovery) -> Self {
+        self.settings.recovery = recovery;
+        self
+    }
+
+    #[cfg(feature = "kube")]
     pub(crate) fn figures(mut self, figures: impl Fn() -> Vec<(&'static str, f64)> + Send + Sync + 'static) -> Self {
         self.settings.figures = Box::new(figures);
         self
@@ -133,7 +141,7 @@ impl<T: Object> InformerBuilder<T> {
 }
 
 fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, type_name: String) -> Held {
-    let Settings { name, resource, options, first_lists, figures, memory_factor } = settings;
+    let Settings { name, resource, options, first_lists, recovery, figures, memory_factor } = settings;
     let name = name.or_else(|| resource.as_ref().map(ToString::to_string)).unwrap_or(type_name);
     let seed = options.seed.unwrap_or_else(rand::random);
     let resync_period = options.resync_period.filter(|period| !period.is_zero());
@@ -177,7 +185,8 @@ fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, t
         let options = InformerOptions { seed: Some(seed.wrapping_add(part as u64)), ..options.clone() };
         let sink = CoreSink { core: core.clone(), scope: scope.clone(), part };
         let relist_requests = core.relists.get(part).map(watch::Sender::subscribe);
-        let wiring = Wiring { scope, relist_requests, first_lists: first_lists.clone() };
+        let (first_lists, recovery) = (first_lists.clone(), recovery.clone());
+        let wiring = Wiring { scope, relist_requests, first_lists, recovery };
         Reflector::over(source, sink, &options).wired(wiring)
     });
     let reflectors = reflectors.collect();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
+use super::recovery::Class;
 use crate::settings::BackoffOptions;
 
 /// A server may ask for no more than this.
@@ -43,6 +44,18 @@ impl Backoff {
         let longer = Duration::try_from_secs_f64(self.base.as_secs_f64() * self.options.factor);
         self.base = longer.unwrap_or(Duration::MAX).min(self.options.max);
         delay.max(at_least.unwrap_or_default().min(LONGEST))
+    }
+
+    /// The next delay of the reflector that probes for its class; at least as long as the server asks for, within reason.
+    pub(crate) fn probe(&mut self, class: Class, lasts: Duration, at_least: Option<Duration>) -> Duration {
+        let delay = class.probe_after(lasts, self.options.initial, self.options.max);
+        let delay = self.part_of(delay / 2).saturating_add(delay);
+        delay.max(at_least.unwrap_or_default().min(LONGEST))
+    }
+
+    /// A delay that spreads what all do at once over a second.
+    pub(crate) fn second(&mut self) -> Duration {
+        self.part_of(Duration::from_secs(1).min(self.options.max))
     }
 
     /// A moment that keeps thousands from doing the same at once.

@@ -245,6 +245,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             return Attempt::Otherwise;
         }
         self.rhythm.expect();
+        self.succeeded(super::Request::Watch);
         watch.initial_state_is_over();
         let (mark, bytes) = (self.mark(Some(version)), collected.bytes);
         self.replace(collected.into_replacement(mark), bytes).await;

@@ -1,8 +1,9 @@
 //! The source over a [`kube_client::Client`]: requests and answers.
 //!
 //! This is the only module that talks to a server. It asks for JSON without compression, reads the raw body, and decodes
-//! each object once.
+//! each object once. JSON that is called something else, or is compressed all the same, is read too.
 
+mod chunks;
 mod decode;
 mod status;
 mod types;
@@ -10,13 +11,12 @@ mod types;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_util::stream;
-use http::{Request, Response, header};
-use http_body_util::BodyExt as _;
+use http::{Request, header};
 use kube_client::Client;
 use kube_client::client::Body;
 
+use self::chunks::Chunks;
 use self::decode::Reader;
 use self::status::read_status;
 use super::items::{ExpectedKind, ItemSplitter};
@@ -124,7 +124,7 @@ impl<T: Decode> KubeSource<T> {
         uri.finish()
     }
 
-    async fn get(&self, query: &[(&str, Cow<'_, str>)], accept: &'static str) -> Result<Body, SourceError> {
+    async fn get(&self, query: &[(&str, Cow<'_, str>)], accept: &'static str) -> Result<Chunks, SourceError> {
         let request = Request::get(self.uri(query))
             .header(header::ACCEPT, accept)
             // A compressed watch is many compressed pieces in a row, which common decoders take for an error.
@@ -139,10 +139,7 @@ impl<T: Decode> KubeSource<T> {
             }
             return Err(SourceError::Status(status));
         }
-        match content_type(&response) {
-            Some(content_type) if !content_type.contains("json") => Err(SourceError::NotJson { content_type }),
-            _ => Ok(response.into_body()),
-        }
+        Chunks::of(response)
     }
 
     fn reader(&self) -> Reader<T> {
@@ -274,7 +271,7 @@ impl<T: Decode> ListWatch<T> for KubeSource<T> {
 
 /// The body of a list, cut into items.
 struct ListBody<T: Decode> {
-    body: Body,
+    body: Chunks,
     /// `None` once it is over.
     splitter: Option<ItemSplitter>,
     expected: ExpectedKind,
@@ -300,7 +297,7 @@ impl<T: Decode> ListBody<T> {
                     item => Ok(Some(ListPart::Item(item))),
                 };
             }
-            match next_chunk(&mut self.body, &self.meter).await? {
+            match self.body.next(&self.meter).await? {
                 Some(chunk) => splitter.push(chunk),
                 None => {
                     let Some(splitter) = self.splitter.take() else { return Ok(None) };
@@ -318,7 +315,7 @@ impl<T: Decode> ListBody<T> {
 /// The body of a watch, cut into lines.
 struct WatchBody<T: Decode> {
     /// `None` once it is over.
-    body: Option<Body>,
+    body: Option<Chunks>,
     lines: Lines,
     reader: Reader<T>,
     limit: usize,
@@ -337,31 +334,13 @@ impl<T: Decode> WatchBody<T> {
                 None => {}
             }
             self.meter.set_within(!self.lines.is_at_line_end());
-            match next_chunk(body, &self.meter).await? {
+            match body.next(&self.meter).await? {
                 Some(chunk) => self.lines.push(chunk),
                 None if self.lines.is_at_line_end() => return Ok(None),
                 None => return Err(SourceError::CutOff),
             }
         }
     }
-}
-
-async fn next_chunk(body: &mut Body, meter: &Meter) -> Result<Option<Bytes>, SourceError> {
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| SourceError::Interrupted(Arc::new(error)))?;
-        // Trailers are of no interest.
-        if let Ok(data) = frame.into_data() {
-            // Blanks are no progress, however many come.
-            meter.add(data.trim_ascii().len());
-            return Ok(Some(data));
-        }
-    }
-    Ok(None)
-}
-
-fn content_type(response: &Response<Body>) -> Option<String> {
-    let value = response.headers().get(header::CONTENT_TYPE)?;
-    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
 impl<T: Decode> std::fmt::Debug for KubeSource<T> {

@@ -75,7 +75,7 @@ async fn no_answer_makes_a_reflector_ask_in_a_hot_loop() {
     // What is answered once, and then again and again.
     let first_list: Answers = |script| script.list("10", []);
     let scripts: [(Answers, Answers); 10] = [
-        (|script| script, |script| script.list("10", []).watch([])),
+        (|script| script, |script| script.list("10", []).times(4, |script| script.watch([]))),
         (first_list, |script| script.watch([bookmark("11")])),
         (|script| script, |script| script.list("10", []).watch([Fail(gone())])),
         (|script| script, |script| script.list("11", []).watch([added("web/a@11"), Fail(gone())])),
@@ -92,12 +92,12 @@ async fn no_answer_makes_a_reflector_ask_in_a_hot_loop() {
         ),
     ];
     for (number, (first, again)) in scripts.into_iter().enumerate() {
-        let script = first(Script::new()).times(60, again).may_end_early();
+        let script = first(Script::new()).times(120, again).may_end_early();
         let reflector = TestReflector::start(script.clone());
         tokio::time::sleep(Duration::from_secs(60)).await;
-        // Enough to show that it goes round: five delays fit into a minute, however chance has it.
+        // Enough to show that it goes round. One that probes makes an attempt about every second, of at most two requests.
         let asked = script.asked().len();
-        assert!((6..40).contains(&asked), "case {number}: {asked} requests in a minute: {:?}", script.asked());
+        assert!((6..100).contains(&asked), "case {number}: {asked} requests in a minute: {:?}", script.asked());
         reflector.stop().await;
     }
 }

@@ -33,6 +33,7 @@ mod per_object;
 mod private;
 mod processing;
 mod queue;
+mod recovery;
 mod relist;
 mod requests;
 mod resync;

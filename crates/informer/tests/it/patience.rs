@@ -262,18 +262,20 @@ async fn after_a_restore_the_most_recent_state_is_listed() {
 
 // Decision 17.
 #[tokio::test(start_paused = true)]
-async fn a_resource_that_is_not_there_parks_the_informer_which_asks_once_in_a_while_and_says_so_once() {
+async fn a_resource_that_is_not_there_parks_the_informer_which_asks_seldom_after_a_minute_and_says_so_once() {
     let missing = || status(404, "NotFound");
     let script = Script::streaming()
         .watch([added("web/a@1"), initial_end("10"), bookmark("11"), pause(2.0), Fail(gone())])
-        .times(20, |script| script.watch_refused(missing()))
+        .times(100, |script| script.watch_refused(missing()))
         .may_end_early();
     let informer = TestInformer::start(script.clone());
     informer.synced().await;
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert!(matches!(informer.informer.health().parts[0].phase, Phase::Parked { .. }));
     let asked = script.asked().len();
-    assert!((6..12).contains(&asked), "{asked} requests in five minutes");
+    assert!((35..60).contains(&asked), "{asked} requests in five minutes");
+    let last = script.log().asked.windows(2).last().map(|pair| pair[1].0 - pair[0].0);
+    assert!(last >= Some(Duration::from_secs(30)), "{last:?}");
     let told = informer.errors().iter().filter(|error| error.status().is_some_and(|status| status.code == 404)).count();
     assert_eq!(told, 1);
     assert_eq!(informer.keys(), ["web/a"], "what is known stays");

@@ -43,14 +43,12 @@ async fn star_24_a_server_that_refuses_to_stream_is_listed_instead() {
 // Differs: client-go lists all the same, and hears it twice.
 #[tokio::test(start_paused = true)]
 async fn star_24_who_may_not_watch_or_asks_for_what_is_not_there_does_not_hear_it_twice() {
-    let refusals =
-        [(status(401, "Unauthorized"), 0.8), (status(403, "Forbidden"), 0.8), (status(404, "NotFound"), 30.0)];
-    for (error, delay) in refusals {
+    for error in [status(401, "Unauthorized"), status(403, "Forbidden"), status(404, "NotFound")] {
         let script = Script::streaming().watch_refused(error).watch([initial_end("5"), StayOpen]);
         let reflector = TestReflector::start(script.clone());
         assert_eq!(reflector.asks(2).await, ["stream -"; 2]);
         let gaps = script.gaps(2).await;
-        assert!(gaps[0].as_secs_f64() >= delay, "{gaps:?}");
+        assert!(gaps[0].as_secs_f64() >= 1.0, "{gaps:?}");
         reflector.pushes(1).await;
         assert!(matches!(reflector.stop().await.failures[..], [ReflectorError::Watch(_)]));
     }
@@ -128,7 +126,7 @@ async fn star_26_a_busy_server_is_asked_the_same_again_after_a_delay() {
     let reflector = TestReflector::start(script.clone());
     assert_eq!(reflector.asks(3).await, ["stream -"; 3]);
     let gaps: Vec<f64> = script.gaps(3).await.iter().map(Duration::as_secs_f64).collect();
-    assert!((0.8..1.6).contains(&gaps[0]) && (1.6..3.2).contains(&gaps[1]), "{gaps:?}");
+    assert!(gaps.iter().all(|gap| (1.0..1.5).contains(gap)), "{gaps:?}");
     reflector.pushes(1).await;
     reflector.stop().await;
 }

@@ -1,0 +1,299 @@
+//! Ends waits as soon as the server is known to answer again.
+//!
+//! Delays protect a server that is in trouble. They must not outlast the trouble. So of all reflectors of a client that wait because of
+//! the same class of failure, one is the *prober*: it repeats its own request about every second. The others wait for longer and longer,
+//! as long as they would alone. The first of them that succeeds ends the waits of all, spread over a second.
+//!
+//! The probe is the failed request itself: a cheap request to another path says nothing about watches.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::ReflectorError;
+use crate::source::SourceError;
+
+/// After so long, a refusal is repeated as seldom as [`SELDOM`]: somebody has to change something first.
+const PATIENT: Duration = Duration::from_secs(60);
+const SELDOM: Duration = Duration::from_secs(30);
+
+/// A class of failures: what ends one of them is likely to end all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Class {
+    request: Request,
+    trouble: Trouble,
+}
+
+/// Which request failed. Only the same request shows that it works again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Request {
+    /// A list.
+    List,
+    /// A watch that was not opened.
+    Watch,
+    /// A watch that was opened, and ended too soon.
+    Follow,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Trouble {
+    Transport,
+    Server,
+    Overload,
+    Refused,
+    Missing,
+    Invalid,
+    /// Something other than an API server answers: a proxy, say.
+    Answer,
+}
+
+impl Class {
+    /// The class of a failure; `None` if the server works, and something else is wrong: its history, or what it sends. Such
+    /// failures cost a list each, and their delays grow.
+    pub(super) fn of(error: &ReflectorError) -> Option<Self> {
+        let (request, trouble) = match error {
+            ReflectorError::List(error) if error.is_interruption() => return None,
+            ReflectorError::List(error) => (Request::List, trouble_of(error)?),
+            ReflectorError::Watch(error) => (Request::Watch, trouble_of(error)?),
+            ReflectorError::Stream(error @ SourceError::NotJson { .. }) => (Request::Follow, trouble_of(error)?),
+            ReflectorError::Stream(error) if error.is_interruption() || error.is_overload() => {
+                (Request::Follow, trouble_of(error)?)
+            }
+            ReflectorError::VeryShortWatch { .. } => (Request::Follow, Trouble::Answer),
+            _ => return None,
+        };
+        Some(Self { request, trouble })
+    }
+
+    /// How long the prober waits, given the shortest and the longest delay that are set.
+    pub(super) fn probe_after(self, lasts: Duration, shortest: Duration, longest: Duration) -> Duration {
+        let refused = matches!(self.trouble, Trouble::Refused | Trouble::Missing | Trouble::Invalid);
+        let delay = match lasts {
+            _ if refused && lasts >= PATIENT => SELDOM,
+            _ if lasts >= Duration::from_secs(10) => Duration::from_millis(1300),
+            _ => Duration::from_secs(1),
+        };
+        delay.max(shortest).min(longest)
+    }
+}
+
+fn trouble_of(error: &SourceError) -> Option<Trouble> {
+    match error {
+        SourceError::Unreachable(_)
+        | SourceError::Interrupted(_)
+        | SourceError::CutOff
+        | SourceError::Stalled { .. } => Some(Trouble::Transport),
+        SourceError::NotJson { .. } | SourceError::NotAList(_) => Some(Trouble::Answer),
+        error if error.is_version_unavailable() => None,
+        SourceError::Status(status) => match status.code {
+            429 => Some(Trouble::Overload),
+            401 | 403 => Some(Trouble::Refused),
+            404 => Some(Trouble::Missing),
+            400 | 405 | 415 | 422 => Some(Trouble::Invalid),
+            500.. => Some(Trouble::Server),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The outages that the reflectors of one client are waiting out. Cloning gives another handle to the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Recovery(Arc<Mutex<Outages>>);
+
+#[derive(Debug, Default)]
+struct Outages {
+    by_class: HashMap<Class, Outage>,
+    /// How many outages and waits there were: the numbers that tell them apart.
+    numbers: u64,
+}
+
+#[derive(Debug)]
+struct Outage {
+    number: u64,
+    since: Instant,
+    waits: usize,
+    prober: Option<u64>,
+    /// Changes when the outage is over, or has no prober any more.
+    news: watch::Sender<News>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum News {
+    Lasts,
+    Over,
+}
+
+/// Why a wait for a prober ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    /// A request of this class has succeeded.
+    Over,
+    /// The prober is gone: another one is wanted.
+    Vacant,
+}
+
+/// A reflector's part in an outage, from its first failure until a request succeeds. Dropping it lets another one probe.
+#[derive(Debug)]
+pub(super) struct Outwaiting {
+    class: Class,
+    outage: u64,
+    number: u64,
+    since: Instant,
+    news: watch::Receiver<News>,
+    recovery: Recovery,
+}
+
+impl Recovery {
+    /// Takes part in the outage of a class, which begins now if there is none.
+    pub(super) fn join(&self, class: Class) -> Outwaiting {
+        let mut outages = self.0.lock();
+        outages.numbers += 2;
+        let (number, outage_number) = (outages.numbers, outages.numbers + 1);
+        let outage = outages.by_class.entry(class).or_insert_with(|| Outage {
+            number: outage_number,
+            since: Instant::now(),
+            waits: 0,
+            prober: None,
+            news: watch::Sender::new(News::Lasts),
+        });
+        outage.waits += 1;
+        let (outage, since, news) = (outage.number, outage.since, outage.news.subscribe());
+        Outwaiting { class, outage, number, since, news, recovery: self.clone() }
+    }
+}
+
+impl Outwaiting {
+    pub(super) fn class(&self) -> Class {
+        self.class
+    }
+
+    /// How long the outage has lasted.
+    pub(super) fn lasts(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// True if this one is the prober. It becomes that if there is none.
+    pub(super) fn probes(&self) -> bool {
+        self.with_outage(|outage| *outage.prober.get_or_insert(self.number) == self.number).unwrap_or(true)
+    }
+
+    /// Waits until the outage is over, or has no prober.
+    ///
+    /// # Cancel safety
+    ///
+    /// Waiting again is fine.
+    pub(super) async fn changed(&mut self) -> Change {
+        match self.news.changed().await {
+            Ok(()) if *self.news.borrow() == News::Lasts => Change::Vacant,
+            _ => Change::Over,
+        }
+    }
+
+    /// True if this request shows that the trouble is over.
+    pub(super) fn is_ended_by(&self, request: Request) -> bool {
+        self.class.request == request || (self.class.request, request) == (Request::Watch, Request::Follow)
+    }
+
+    /// A request succeeded: the outage is over for all.
+    pub(super) fn over(self) {
+        let mut outages = self.recovery.0.lock();
+        if let Some(outage) = outages.by_class.remove(&self.class) {
+            if outage.number == self.outage {
+                outage.news.send_replace(News::Over);
+            } else {
+                // Another one has begun since.
+                outages.by_class.insert(self.class, outage);
+            }
+        }
+    }
+
+    /// Looks at the outage, unless it is over.
+    fn with_outage<R>(&self, look: impl FnOnce(&mut Outage) -> R) -> Option<R> {
+        let mut outages = self.recovery.0.lock();
+        outages.by_class.get_mut(&self.class).filter(|outage| outage.number == self.outage).map(look)
+    }
+}
+
+impl Drop for Outwaiting {
+    fn drop(&mut self) {
+        let mut outages = self.recovery.0.lock();
+        let Some(outage) = outages.by_class.get_mut(&self.class).filter(|outage| outage.number == self.outage) else {
+            return;
+        };
+        outage.waits -= 1;
+        if outage.waits == 0 {
+            outages.by_class.remove(&self.class);
+        } else if outage.prober == Some(self.number) {
+            outage.prober = None;
+            outage.news.send_replace(News::Lasts);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Status;
+
+    fn refused(code: u16) -> Class {
+        let status = Status { code, ..Status::default() };
+        Class::of(&ReflectorError::Watch(SourceError::Status(status))).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_probes_and_its_success_ends_the_waits_of_its_class_only() {
+        let recovery = Recovery::default();
+        let (first, mut second, mut other) =
+            (recovery.join(refused(503)), recovery.join(refused(500)), recovery.join(refused(403)));
+        assert!(first.probes() && !second.probes() && other.probes());
+        first.over();
+        assert_eq!(second.changed().await, Change::Over);
+        assert!(tokio::time::timeout(Duration::from_secs(1), other.changed()).await.is_err());
+        drop((second, other));
+        assert!(recovery.0.lock().by_class.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_prober_that_is_gone_is_followed_by_another() {
+        let recovery = Recovery::default();
+        let (first, mut second, third) =
+            (recovery.join(refused(503)), recovery.join(refused(503)), recovery.join(refused(503)));
+        assert!(first.probes());
+        drop(first);
+        assert_eq!(second.changed().await, Change::Vacant);
+        assert!(second.probes() && !third.probes());
+        // What comes too late ends nothing.
+        drop((second, third));
+        let stale = recovery.join(refused(503));
+        let again = recovery.join(refused(503));
+        again.over();
+        let fresh = recovery.join(refused(503));
+        stale.over();
+        assert!(fresh.probes() && recovery.0.lock().by_class.len() == 1);
+    }
+
+    #[test]
+    fn the_prober_asks_about_every_second_and_a_refusal_is_repeated_seldom_after_a_minute() {
+        let after = |class: Class, lasts| {
+            class
+                .probe_after(Duration::from_secs(lasts), Duration::from_millis(800), Duration::from_secs(30))
+                .as_millis()
+        };
+        for code in [403, 404, 422] {
+            assert_eq!([0, 59, 60].map(|lasts| after(refused(code), lasts)), [1000, 1300, 30_000], "{code}");
+        }
+        assert_eq!([0, 59, 60, 3600].map(|lasts| after(refused(503), lasts)), [1000, 1300, 1300, 1300]);
+        let (shortest, longest) = (Duration::from_secs(7), Duration::from_secs(9));
+        assert_eq!(refused(503).probe_after(Duration::ZERO, shortest, longest), shortest);
+        assert_eq!(refused(403).probe_after(PATIENT, Duration::ZERO, longest), longest);
+        assert_eq!(
+            Class::of(&ReflectorError::Watch(SourceError::Status(Status { code: 410, ..Status::default() }))),
+            None
+        );
+    }
+}
