@@ -59,15 +59,17 @@ fn servers() -> Result<(), String> {
     if !is_installed("go") && std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
         return Err("go is not installed and KUBEBUILDER_ASSETS names none".to_owned());
     }
-    within(BUILD, "e2e servers", &mut cargo(["run", "--quiet", "--package", "kube-informer-e2e"]))
+    let mut build = cargo(["build", "--workspace", "--bin", "e2e-servers"]);
+    let servers = crate::executable("e2e servers", &mut build, &["bin"])?;
+    within(BUILD, "e2e servers", &mut Command::new(servers))
 }
 
 fn tests(options: &Options) -> Result<(), String> {
     // Which runs as a program of its own, and is found beside the tests.
-    let mut example = cargo(["build", "--package", "kube-controller", "--example", "sample_controller"]);
+    let mut example = cargo(["build", "--workspace", "--example", "sample_controller"]);
     within(BUILD, "e2e example", &mut example)?;
     // Not by cargo, which would leave it alone when it is ended. One at a time: each has servers of its own, and time limits.
-    let mut build = cargo(["test", "--package", "kube-informer-e2e", "--test", "e2e"]);
+    let mut build = cargo(["test", "--workspace", "--test", "e2e"]);
     let mut tests = Command::new(program("e2e build", &mut build)?);
     tests.args(["--nocapture", "--test-threads", "1"]).args(&options.name);
     tests.env("E2E_SEED", options.seed.to_string()).env("E2E_SECONDS", options.duration.as_secs().to_string());

@@ -17,8 +17,8 @@ pub(crate) fn build() -> Result<(), String> {
     if !is_installed("c++", "a C++ compiler is in your system's packages") {
         return Ok(());
     }
-    let package = ["check", "--package", "kube-informer-fuzz", "--features", "libfuzzer", "--bins"];
-    crate::within(BUILD, "fuzz targets", &mut crate::cargo(package))
+    let targets = ["check", "--workspace", "--bins", "--features", "kube-informer-fuzz/libfuzzer"];
+    crate::within(BUILD, "fuzz targets", &mut crate::cargo(targets))
 }
 
 /// Searches from anywhere, for so long with each target.

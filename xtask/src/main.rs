@@ -35,9 +35,13 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Habit {
-    /// All that CI runs: format, clippy, tests, stress, docs, packages, the rules for dependencies, a short benchmark, instruction
-    /// counts, and a real API server.
-    Check,
+    /// What to run before a commit: format, clippy, unit and integration tests. Three minutes if all is built.
+    Check {
+        /// All that CI runs: also simulations, stress, docs, the browser, packages, the rules for dependencies, a short benchmark,
+        /// instruction counts, and a real API server.
+        #[arg(long)]
+        full: bool,
+    },
     /// Has threads do everything at once to one informer for a while, and fails if anything was lost.
     Stress {
         /// How long, such as 20s or 5m.
@@ -102,7 +106,8 @@ enum Habit {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().habit {
-        Habit::Check => check(),
+        Habit::Check { full: false } => check(),
+        Habit::Check { full: true } => check_all(),
         Habit::Stress { duration } => stress(duration),
         Habit::Sim { seeds, first } => sim(first, seeds),
         Habit::E2e(options) => e2e::run(&options),
@@ -127,20 +132,25 @@ fn main() -> ExitCode {
     }
 }
 
+/// What to run before a commit.
 fn check() -> Result<(), String> {
-    run("format", &mut cargo(["fmt", "--all", "--check"]))?;
-    run("clippy", &mut cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    lint()?;
+    let mut tests = cargo(["test", "--workspace", "--exclude", "kube-informer-e2e", "--lib", "--bins", "--test", "it"]);
+    run("test", &mut tests)
+}
+
+/// All that CI runs. Everything is built for the whole workspace, or for its default members, which turn on the same features:
+/// building one package by itself would build its dependencies once more.
+fn check_all() -> Result<(), String> {
+    lint()?;
     // Alone, without the features that other crates of the workspace turn on.
     run(
         "no kube",
         &mut cargo(["clippy", "-p", "kube-informer", "--lib", "--no-default-features", "--", "-D", "warnings"]),
     )?;
     run("test", &mut cargo(["test"]))?;
-    // No default members: they are tools, and whoever works on the library does not wait for them.
-    run(
-        "test of tools",
-        &mut cargo(["test", "-p", "xtask", "-p", "kube-informer-bench", "-p", "kube-informer-faults"]),
-    )?;
+    // No default members: they are tools, and people who work on the library do not wait for them.
+    run("test of tools", &mut cargo(["test", "--workspace", "--exclude", "kube-informer-e2e", "--bins"]))?;
     stress(Duration::from_secs(20))?;
     run("docs", cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     browser::run(&browser::Options::default())?;
@@ -158,8 +168,13 @@ fn check() -> Result<(), String> {
     e2e::run_if_possible()
 }
 
+fn lint() -> Result<(), String> {
+    run("format", &mut cargo(["fmt", "--all", "--check"]))?;
+    run("clippy", &mut cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+}
+
 fn stress(duration: Duration) -> Result<(), String> {
-    let mut command = cargo(["test", "-p", "kube-informer", "--test", "stress", "--", "--nocapture"]);
+    let mut command = cargo(["test", "--test", "stress", "--", "--nocapture"]);
     run("stress", command.env("STRESS_SECONDS", duration.as_secs().max(1).to_string()))
 }
 

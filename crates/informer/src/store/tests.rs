@@ -130,7 +130,8 @@ fn two_functions_of_one_type_that_capture_different_values_are_not_the_same() {
         |prefix: &'static str| move |thing: &Thing, add: &mut dyn FnMut(&str)| add(&(prefix.to_owned() + &thing.name));
     writer.add_index("name", prefixed("a-")).unwrap();
     assert_eq!(writer.add_index("name", prefixed("b-")).unwrap_err(), IndexError::Exists("name".to_owned()));
-    let pointer: fn(&Thing, &mut dyn FnMut(&str)) = by_value;
+    type Pointer = fn(&Thing, &mut dyn FnMut(&str));
+    let pointer: Pointer = by_value;
     writer.add_index("value", pointer).unwrap();
     assert_eq!(writer.add_index("value", pointer).unwrap_err(), IndexError::Exists("value".to_owned()));
 }

@@ -21,6 +21,7 @@ use kube_informer::{
 };
 use parking_lot::Mutex;
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use crate::script::{
     Act::{Fail, StayOpen},
@@ -208,11 +209,12 @@ async fn stop_within_gives_up_a_handler_though_another_task_is_stopping_already(
         tokio::task::yield_now().await;
     }
     let other = informer.informer.clone();
-    let stopping = tokio::spawn(async move { other.stop().await });
+    let mut stopping = JoinSet::new();
+    stopping.spawn(async move { other.stop().await });
     quiet().await;
     let outcome = informer.informer.stop_within(Duration::from_secs(1)).await;
     assert_eq!(outcome.unwrap_err().handlers, ["stuck"]);
-    within("the other stop", stopping).await.unwrap();
+    within("the other stop", stopping.join_next()).await.unwrap().unwrap();
     informer.stop().await;
 }
 
@@ -298,11 +300,11 @@ async fn a_blocking_call_is_waited_for_also_when_the_informer_is_gone() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         drop(informer);
-        let removing = tokio::spawn(async move { handle.remove(Removal::Discard).await });
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        assert!(!removing.is_finished(), "the call has not returned");
+        let mut removing = std::pin::pin!(handle.remove(Removal::Discard));
+        let soon = tokio::time::timeout(Duration::from_millis(50), removing.as_mut()).await;
+        assert!(soon.is_err(), "the call has not returned");
         release.send(()).unwrap();
-        within("the removal", removing).await.unwrap().unwrap();
+        within("the removal", removing).await.unwrap();
         assert!(returned.load(Ordering::SeqCst));
     })
     .await;

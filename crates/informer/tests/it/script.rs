@@ -752,7 +752,7 @@ impl TestInformer {
 
     /// What is in the cache, sorted.
     pub(crate) fn contents(&self) -> Vec<String> {
-        let mut contents: Vec<_> = self.informer.store().snapshot().iter().map(|thing| text(thing)).collect();
+        let mut contents: Vec<_> = self.informer.store().snapshot().iter().map(text).collect();
         contents.sort();
         contents
     }

@@ -91,7 +91,7 @@ async fn star_42_resyncs_transform_nothing_again_and_readers_see_nothing_untrans
             if version % 3 == 0 {
                 tokio::time::sleep(Duration::from_millis(7)).await;
             }
-            assert!(informer.informer.store().snapshot().iter().all(|thing| is_marked(thing)));
+            assert!(informer.informer.store().snapshot().iter().all(is_marked));
         }
         informer.delivered_through("410").await;
         tokio::time::sleep(Duration::from_secs(5)).await;

@@ -125,7 +125,7 @@ fn options(
     resync_period: Option<Duration>,
     random: &mut StdRng,
 ) -> InformerOptions {
-    let order = if random.random_bool(0.3) { QueueOrder::PerObject } else { QueueOrder::Ordered };
+    let order = if random.random_bool(0.5) { QueueOrder::PerObject } else { QueueOrder::Ordered };
     let mut options = InformerOptions::new().seed(seed).queue_order(order);
     if let Some(period) = resync_period {
         options = options.resync_period(period);
