@@ -31,7 +31,7 @@ use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope}
 use crate::processor::{Event, EventBatch, Listener, Processor, drop_in_pieces};
 use crate::queue::{Batch, Deleted, Delta, Deltas, KeyDelta, ListMark, Replacement, Work};
 use crate::source::BadObject;
-use crate::store::{Change, IndexFunctions, IndexValuesOf, Store, StoreWriter, Transaction};
+use crate::store::{Change, IndexFunctions, IndexValuesOf, Slot, Store, StoreWriter, Transaction};
 use crate::time::after;
 
 /// A long list is prepared so many objects at a time; in between other tasks may run.
@@ -121,8 +121,9 @@ pub(crate) struct Applier {
     memory_factor: f64,
     /// The index functions as of the last commit.
     functions: IndexFunctions,
-    /// The values of the prepared events in all indexes, each beside its event. Filled again and again.
-    values: Vec<IndexValuesOf>,
+    /// The values of the prepared events in all indexes, each beside its event, and the slot that its object is likely in. Filled
+    /// again and again.
+    values: Vec<(IndexValuesOf, Option<Slot>)>,
     /// The errors of the current batch.
     failed: Vec<InformerError>,
 }
@@ -223,11 +224,11 @@ impl Applier {
         }
     }
 
-    /// Returns the object as it is before the next change of the batch.
-    fn known(&self, key: KeyRef<'_>, prepared: &Prepared) -> Option<Arc<dyn Object>> {
+    /// Returns the object as it is before the next change of the batch, and where it is.
+    fn known(&self, key: KeyRef<'_>, prepared: &Prepared) -> (Option<Arc<dyn Object>>, Option<Slot>) {
         match &prepared.latest {
-            Some(latest) => latest.clone(),
-            None => self.store.get(key),
+            Some(latest) => (latest.clone(), None),
+            None => self.store.find(key).map(|(slot, object)| (object, slot)).unzip(),
         }
     }
 
@@ -238,13 +239,13 @@ impl Applier {
         advance(&mut part.seen, id.known_version());
         let (initial, reuse) = (!part.listed, !self.outdated.remove(id.key));
         self.health.decodable(id.key);
-        let known = self.known(id.key, prepared);
+        let (known, slot) = self.known(id.key, prepared);
         if !is_news(&object, known.as_ref(), reuse) {
             trace!(key = %id.key, "nothing new");
             return;
         }
         let at = prepared.events.len();
-        self.index(at, &*object);
+        self.index(at, &*object, slot);
         prepared.events.push(match known {
             Some(old) => Event::Updated { old, new: object },
             None => Event::Added { object, initial },
@@ -252,11 +253,13 @@ impl Applier {
     }
 
     /// Computes the values of an object in all indexes, for the event of that number.
-    fn index(&mut self, at: usize, object: &dyn Object) {
+    fn index(&mut self, at: usize, object: &dyn Object, slot: Option<Slot>) {
         if self.values.len() <= at {
-            self.values.resize_with(at + 1, IndexValuesOf::default);
+            self.values.resize_with(at + 1, Default::default);
         }
-        let failures = self.values[at].fill(&self.functions, object);
+        let (values, likely) = &mut self.values[at];
+        *likely = slot;
+        let failures = values.fill(&self.functions, object);
         self.failed.extend(failures.into_iter().map(InformerError::from));
     }
 
@@ -264,7 +267,7 @@ impl Applier {
         let id = object.id();
         self.saw(id.key.namespace(), id.known_version());
         let reuse = !self.outdated.remove(id.key);
-        match self.known(id.key, prepared) {
+        match self.known(id.key, prepared).0 {
             Some(known) if reuse && id.is_older_than(&known.id()) => trace!(key = %id.key, "made since"),
             Some(_) => {
                 self.health.decodable(id.key);
@@ -281,7 +284,7 @@ impl Applier {
             let known = known.id().known_version();
             reuse && known.zip(version.as_ref()).is_some_and(|(known, gone)| gone.is_older_than(&known))
         };
-        match self.known(key, prepared) {
+        match self.known(key, prepared).0 {
             Some(known) if made_since(&known) => debug!(%key, "ignoring the deletion of an older state"),
             Some(last) => {
                 self.health.decodable(key);
@@ -312,7 +315,7 @@ impl Applier {
             drop(state);
             // An index was added since the changes were prepared.
             for (at, event) in events.iter().enumerate().filter(|(_, event)| !matches!(event, Event::Deleted(_))) {
-                self.index(at, &**event.object());
+                self.index(at, &**event.object(), None);
             }
         };
         self.publish(version);
@@ -440,10 +443,13 @@ impl Applier {
 }
 
 /// The changes that events announce, with the index values beside each event.
-fn changes<'c>(events: &'c [Event<dyn Object>], values: &'c [IndexValuesOf]) -> impl Iterator<Item = Change<'c>> {
+fn changes<'c>(
+    events: &'c [Event<dyn Object>],
+    values: &'c [(IndexValuesOf, Option<Slot>)],
+) -> impl Iterator<Item = Change<'c>> {
     events.iter().enumerate().map(|(at, event)| match event {
         Event::Deleted(gone) => Change::Remove(gone.object().id().key),
-        event => Change::Put(event.object().clone(), &values[at]),
+        event => Change::Put(event.object().clone(), &values[at].0, values[at].1),
     })
 }
 
@@ -458,6 +464,14 @@ fn to_attend(processor: &Processor, events: &EventBatch) -> Vec<Arc<Listener>> {
 /// that is still busy with the batch before is given 5 ms, and then left out of this rule until its mailbox has been empty: it slows
 /// down neither the cache nor other handlers, and folds if it falls behind its bound.
 async fn attend(listeners: Vec<Arc<Listener>>) {
+    if listeners.is_empty() {
+        return;
+    }
+    // Tasks that were woken before this one stands in line again run first; mostly that is all there is to it.
+    tokio::task::yield_now().await;
+    if listeners.iter().all(|listener| listener.mailbox.is_attended()) {
+        return;
+    }
     for listener in &listeners {
         while listener.mailbox.fold_piece() {
             tokio::task::yield_now().await;

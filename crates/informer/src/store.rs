@@ -24,11 +24,12 @@ use parking_lot::RwLock;
 
 pub use self::index::{Index, IndexError, IndexValues};
 pub(crate) use self::index::{IndexFailure, IndexFunction, Values as IndexValuesOf, index_function};
+pub(crate) use self::slots::Slot;
 pub use self::snapshot::Snapshot;
 use self::state::State;
 pub(crate) use self::writer::{Change, Functions as IndexFunctions, function_identity};
 pub use self::writer::{StoreWriter, Transaction};
-use crate::object::{Cached, KeyRef, ResourceVersion};
+use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 
 /// The objects of one informer, as last seen. Cloning gives another handle to the same cache.
 ///
@@ -111,6 +112,11 @@ impl<T: Cached + ?Sized> Store<T> {
 
     fn read<R>(&self, look: impl FnOnce(&State) -> R) -> R {
         look(&self.shared.read())
+    }
+
+    /// Finds an object, and where it is: a hint for [`Change::Put`].
+    pub(crate) fn find(&self, key: KeyRef<'_>) -> Option<(Slot, Arc<dyn Object>)> {
+        self.shared.read().find(key).map(|(slot, object)| (slot, object.clone()))
     }
 
     /// The same cache, read as another type: that of its objects, or `dyn Object`.

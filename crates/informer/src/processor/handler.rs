@@ -247,7 +247,8 @@ impl AnyHandler {
     }
 }
 
-fn call_caught(handler: &mut BoxedHandler, event: Event<dyn Object>) -> Result<(), String> {
+/// Calls a handler that does not wait. A panic is caught, and its message returned.
+pub(super) fn call_caught(handler: &mut BoxedHandler, event: Event<dyn Object>) -> Result<(), String> {
     catch_unwind(AssertUnwindSafe(|| handler(event))).map_err(|panic| crate::panic_text(&*panic))
 }
 

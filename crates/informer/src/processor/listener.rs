@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::handler::AnyHandler;
+use super::handler::{AnyHandler, call_caught};
 use super::mailbox::{Delivery, EventBatch, Mailbox, Parcel};
 use super::{Event, HandlerHealth};
 use crate::health::{HealthBoard, InformerError};
@@ -247,6 +247,9 @@ impl Deliveries<'_> {
     }
 
     async fn call(&mut self, event: Event<dyn Object>) -> Result<(), String> {
+        if let AnyHandler::Sync(handler) = &mut *self.handler {
+            return call_caught(handler, event);
+        }
         let mut call = std::pin::pin!(self.handler.call(event, self.ended));
         let first = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
         match first {

@@ -65,8 +65,9 @@ pub(crate) struct Mailbox {
     delivery: Delivery,
     state: Mutex<State>,
     arrived: Notify,
-    /// Notified when the applier need not wait for this mailbox any more.
+    /// Notified when the applier need not wait for this mailbox any more, if it does.
     attended: Notify,
+    waited_for: AtomicBool,
     /// Read with each event, and therefore without the lock.
     discarded: AtomicBool,
 }
@@ -125,6 +126,7 @@ impl Mailbox {
             state: Mutex::default(),
             arrived: Notify::new(),
             attended: Notify::new(),
+            waited_for: AtomicBool::new(false),
             discarded: AtomicBool::new(false),
         }
     }
@@ -199,7 +201,7 @@ impl Mailbox {
         drop(state);
         drop(dropped); // Outside the lock: it may be many objects.
         self.arrived.notify_one();
-        self.attended.notify_waiters();
+        self.wake_applier();
     }
 
     /// True if the parcels that waited were thrown away.
@@ -223,8 +225,10 @@ impl Mailbox {
                     if state.is_empty() {
                         state.left_out = false;
                     }
-                    self.attended.notify_waiters();
-                    if next.is_some() || state.closed {
+                    let closed = state.closed;
+                    drop(state);
+                    self.wake_applier();
+                    if next.is_some() || closed {
                         return next;
                     }
                 }
@@ -246,7 +250,13 @@ impl Mailbox {
     /// Says that the handler awaits or blocks inside a call, so that nothing waits for it.
     pub(crate) fn awaits(&self) {
         self.state.lock().awaits = true;
-        self.attended.notify_waiters();
+        self.wake_applier();
+    }
+
+    fn wake_applier(&self) {
+        if self.waited_for.load(Ordering::SeqCst) {
+            self.attended.notify_waiters();
+        }
     }
 
     /// Waits until the task that delivers has been polled since events arrived. A task that was woken is polled sooner or later, so
@@ -263,19 +273,23 @@ impl Mailbox {
     }
 
     async fn until(&self, condition: impl Fn(&State) -> bool) {
+        // Left set if this is dropped: the handler then notifies in vain.
+        self.waited_for.store(true, Ordering::SeqCst);
         loop {
             let mut attended = std::pin::pin!(self.attended.notified());
             attended.as_mut().enable();
             if condition(&self.state.lock()) {
-                return;
+                break;
             }
             attended.await;
         }
+        self.waited_for.store(false, Ordering::SeqCst);
     }
 
-    /// True if nothing need wait for the handler.
+    /// True if nothing need wait for the handler, and there is nothing to fold for it.
     pub(crate) fn is_attended(&self) -> bool {
-        self.state.lock().is_attended()
+        let state = self.state.lock();
+        state.is_attended() && state.unfolded.is_empty()
     }
 
     /// Gives up waiting for the handler until its mailbox has been empty.

@@ -12,7 +12,7 @@ const AT_ONCE: u32 = 64;
 const NONE: u32 = u32::MAX;
 
 /// The number of an entry, which it keeps until it is removed.
-pub(super) type Slot = u32;
+pub(crate) type Slot = u32;
 
 /// Entries by number, cloned in constant time. A chunk that has become empty takes no memory for its places.
 #[derive(Debug, Clone)]

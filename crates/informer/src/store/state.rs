@@ -71,16 +71,24 @@ impl State {
         index.count(&self.hasher, value)
     }
 
-    /// Puts an object in, indexed by `values`, and returns the one it replaces.
-    pub(super) fn put(&mut self, object: Arc<dyn Object>, values: &Values) -> Option<Arc<dyn Object>> {
-        let (hash, slot) = {
-            let key = object.id().key;
+    /// Finds an object, and the slot it is in.
+    pub(super) fn find(&self, key: KeyRef<'_>) -> Option<(Slot, &Arc<dyn Object>)> {
+        self.by_key.get(self.hash(key), |slot| self.entry(slot, key).map(|entry| (slot, &entry.object)))
+    }
+
+    /// Puts an object in, indexed by `values`, and returns the one it replaces. If `likely` is its slot, it is not looked for.
+    pub(super) fn put(
+        &mut self,
+        object: Arc<dyn Object>,
+        values: &Values,
+        likely: Option<Slot>,
+    ) -> Option<Arc<dyn Object>> {
+        let key = object.id().key;
+        let likely = likely.filter(|slot| self.entry(*slot, key).is_some());
+        let Some(slot) = likely.or_else(|| self.slot(self.hash(key), key)) else {
             let hash = self.hash(key);
-            (hash, self.slot(hash, key))
-        };
-        let Some(slot) = slot else {
-            let posted = Arc::default();
-            let slot = self.entries.add(Entry { key: key_text(object.id().key), object, posted });
+            let (key, posted) = (key_text(key), Arc::default());
+            let slot = self.entries.add(Entry { key, object, posted });
             self.by_key.add(hash, slot);
             if !values.is_empty() {
                 self.post(slot, values);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::object::Object as _;
 use crate::testing::{Thing, thing};
 
 fn with_values(name: u8, version: u64, values: &[u8]) -> Arc<Thing> {

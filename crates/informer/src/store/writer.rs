@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::Store;
 use super::index::{Index, IndexError, IndexFailure, IndexFunction, IndexState, NamedFunction, Values, index_function};
+use super::slots::Slot;
 use super::state::State;
 use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 
@@ -67,7 +68,7 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
         // An index function that panics skips the object; only an informer has somebody to report it to.
         drop(self.scratch.fill(&self.functions, &*object));
         self.changes += 1;
-        let replaced = self.store.shared.write().put(object, &self.scratch);
+        let replaced = self.store.shared.write().put(object, &self.scratch, None);
         replaced.map(T::typed)
     }
 
@@ -124,7 +125,7 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
         let mut state = self.store.shared.write();
         for change in changes {
             match change {
-                Change::Put(object, values) => drop(state.put(object, values)),
+                Change::Put(object, values, likely) => drop(state.put(object, values, likely)),
                 Change::Remove(key) => drop(state.remove(key)),
             }
         }
@@ -160,8 +161,8 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
 
 /// A prepared change.
 pub(crate) enum Change<'c> {
-    /// Adds or replaces an object, with these index values.
-    Put(Arc<dyn Object>, &'c Values),
+    /// Adds or replaces an object, with these index values, likely in this slot.
+    Put(Arc<dyn Object>, &'c Values, Option<Slot>),
     /// Removes an object.
     Remove(KeyRef<'c>),
 }
@@ -198,7 +199,7 @@ impl<T: Cached + ?Sized> Transaction<T> {
     pub fn put(&mut self, object: Arc<T>) -> Option<Arc<T>> {
         let object = T::erase(object);
         self.failures.append(&mut self.scratch.fill(&self.functions, &*object));
-        self.state.put(object, &self.scratch).map(T::typed)
+        self.state.put(object, &self.scratch, None).map(T::typed)
     }
 
     /// Removes one object, and returns it.
