@@ -28,7 +28,7 @@ pub(crate) use self::part::Outdated;
 use self::part::{Part, advance, lowest_version, part_of};
 use crate::health::{HealthBoard, InformerError};
 use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope};
-use crate::processor::{Event, EventBatch, Listener, Processor, drop_in_pieces};
+use crate::processor::{Event, EventBatch, Listener, Listeners, Processor, drop_in_pieces};
 use crate::queue::{Batch, Deleted, Delta, Deltas, KeyDelta, ListMark, Replacement, Work};
 use crate::source::BadObject;
 use crate::store::{Change, IndexFunctions, IndexValuesOf, Slot, Store, StoreWriter, Transaction};
@@ -154,16 +154,13 @@ impl Applier {
         Self { writing, store, parts, outdated, progress, health, memory_factor, functions, values, failed }
     }
 
-    /// Makes the changes of a batch, hands events to all handlers, and returns the errors that occurred.
-    pub(crate) async fn apply(&mut self, batch: Batch<dyn Object>) -> Vec<InformerError> {
+    /// Makes the changes of a batch, and puts events into the mailboxes of all handlers.
+    pub(crate) async fn apply(&mut self, batch: Batch<dyn Object>) -> Applied {
         let Batch { work, bytes, settled } = batch;
         let mut prepared = Prepared::default();
         match work {
             Work::Deltas(mut deltas) => match deltas.pop() {
-                Some(Delta::Replaced(list)) => {
-                    self.replace(list, bytes).await;
-                    return std::mem::take(&mut self.failed);
-                }
+                Some(Delta::Replaced(list)) => return self.replace(list, bytes).await,
                 last => deltas.into_iter().chain(last).for_each(|delta| self.prepare(delta, &mut prepared)),
             },
             Work::Object(_, deltas) => self.prepare_object(deltas, &mut prepared),
@@ -180,8 +177,7 @@ impl Applier {
                 advance(&mut part.version, part.seen.clone());
             }
         }
-        self.commit(prepared.events, bytes).await;
-        std::mem::take(&mut self.failed)
+        self.commit(prepared.events, bytes).await
     }
 
     /// Decides what one change means.
@@ -296,10 +292,11 @@ impl Applier {
     }
 
     /// Makes prepared changes: objects, version and events together, under one lock.
-    async fn commit(&mut self, events: Vec<Event<dyn Object>>, bytes: u64) {
+    async fn commit(&mut self, events: Vec<Event<dyn Object>>, bytes: u64) -> Applied {
         let version = lowest_version(&self.parts);
         if events.is_empty() && self.progress.borrow().version == version {
-            return self.publish(version);
+            self.publish(version);
+            return Applied { failed: std::mem::take(&mut self.failed), ..Applied::default() };
         }
         let bytes = kept_bytes(&events, bytes, self.memory_factor);
         let events = Arc::new(events);
@@ -309,7 +306,7 @@ impl Applier {
             if state.writer.has_functions(&self.functions) {
                 state.writer.make(changes(&events, &self.values), version.clone());
                 state.processor.distribute(&events, bytes, self.store.len());
-                break to_attend(&state.processor, &events);
+                break state.processor.listeners();
             }
             self.functions = state.writer.functions();
             drop(state);
@@ -319,19 +316,20 @@ impl Applier {
             }
         };
         self.publish(version);
-        drop_in_pieces(events).await;
-        attend(listeners).await;
+        Applied { failed: std::mem::take(&mut self.failed), events, listeners }
     }
 
     /// Everything was listed again: the store becomes what the list says, all at once. It is prepared on a copy, a piece
     /// at a time, while readers and handlers go on.
-    async fn replace(&mut self, mut list: Replacement<dyn Object>, bytes: u64) {
+    async fn replace(&mut self, mut list: Replacement<dyn Object>, bytes: u64) -> Applied {
         let mark = list.full_mark();
         // As in a watch: an object of a namespace that was not asked for would never be removed again.
         if mark.scope.is_some() {
             list.objects.retain(|object| in_scope(&mark.scope, object.id().key));
         }
-        let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) else { return };
+        let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) else {
+            return Applied::default();
+        };
         let initial = !part.listed;
         part.version = mark.version.clone();
         part.seen = None;
@@ -350,7 +348,7 @@ impl Applier {
             // An index may have been added since; then the list is prepared once more, with that index.
             if let Ok((replaced, failures)) = state.writer.commit(transaction) {
                 state.processor.distribute(&events, kept_bytes, self.store.len());
-                let listeners = to_attend(&state.processor, &events);
+                let listeners = state.processor.listeners();
                 drop(state);
                 self.failed.extend(failures.into_iter().map(InformerError::from));
                 break (events, listeners, replaced);
@@ -367,9 +365,7 @@ impl Applier {
         // Last: a list may hold a good state of an object and a later one that could not be read.
         list.undecodable.into_iter().for_each(|bad| self.unread(bad));
         self.publish(lowest_version(&self.parts));
-        drop(list.objects);
-        drop_in_pieces(events).await;
-        attend(listeners).await;
+        Applied { failed: std::mem::take(&mut self.failed), events, listeners }
     }
 
     /// An object came that could not be read. One of a namespace that was not asked for is of no interest.
@@ -453,26 +449,38 @@ fn changes<'c>(
     })
 }
 
-/// The listeners that are to take out their events before the next batch. There are none to wait for if there are no events.
-fn to_attend(processor: &Processor, events: &EventBatch) -> Vec<Arc<Listener>> {
-    if events.is_empty() { Vec::new() } else { processor.listeners().to_vec() }
+/// A batch that is in the store, and whose events are in the mailboxes.
+#[derive(Default)]
+pub(crate) struct Applied {
+    /// The errors that occurred.
+    pub(crate) failed: Vec<InformerError>,
+    events: EventBatch,
+    listeners: Listeners,
 }
 
-/// Waits until the handlers have taken out their events, or await something themselves.
-///
-/// So a handler that keeps up receives every event, however fast events come and however the scheduler deals out its turns. A handler
-/// that is still busy with the batch before is given 5 ms, and then left out of this rule until its mailbox has been empty: it slows
-/// down neither the cache nor other handlers, and folds if it falls behind its bound.
-async fn attend(listeners: Vec<Arc<Listener>>) {
-    if listeners.is_empty() {
-        return;
+impl Applied {
+    /// Waits until the handlers have taken out their events, or await something themselves.
+    ///
+    /// So a handler that keeps up receives every event, however fast events come and however the scheduler deals out its turns. A
+    /// handler that is still busy with the batch before is given 5 ms, and then left out of this rule until its mailbox has been
+    /// empty: it slows down neither the cache nor other handlers, and folds if it falls behind its bound.
+    pub(crate) async fn attend(self) {
+        let Self { events, listeners, .. } = self;
+        let any = !events.is_empty();
+        drop_in_pieces(events).await;
+        if any && !listeners.is_empty() {
+            attend(&listeners).await;
+        }
     }
+}
+
+async fn attend(listeners: &[Arc<Listener>]) {
     // Tasks that were woken before this one stands in line again run first; mostly that is all there is to it.
     tokio::task::yield_now().await;
     if listeners.iter().all(|listener| listener.mailbox.is_attended()) {
         return;
     }
-    for listener in &listeners {
+    for listener in listeners {
         while listener.mailbox.fold_piece() {
             tokio::task::yield_now().await;
         }
@@ -484,7 +492,7 @@ async fn attend(listeners: Vec<Arc<Listener>>) {
         return;
     }
     let until = after(Instant::now(), ATTENDANCE);
-    for listener in &listeners {
+    for listener in listeners {
         if timeout_at(until, listener.mailbox.attended()).await.is_err() {
             listener.mailbox.leave_out();
         }

@@ -476,7 +476,7 @@ impl Core {
 
     /// Every handler, and how it does.
     fn handlers(&self) -> Vec<HandlerHealth> {
-        let listeners = self.writing.lock().processor.listeners().to_vec();
+        let listeners = self.writing.lock().processor.listeners();
         listeners.iter().map(|listener| listener.health()).collect()
     }
 

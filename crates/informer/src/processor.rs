@@ -74,7 +74,8 @@ const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
 
 /// All listeners of one informer.
 pub(crate) struct Processor {
-    listeners: Vec<Arc<Listener>>,
+    /// Shared with the applier, which waits for them after each batch.
+    listeners: Listeners,
     /// Those that were taken off the list, and of which a call may still run.
     leaving: Vec<Arc<Listener>>,
     /// How often it is looked which listeners are due for a resync; `None` if none ever is. Fixed once started.
@@ -84,6 +85,9 @@ pub(crate) struct Processor {
     synced: bool,
     closed: bool,
 }
+
+/// The listeners on the list, in the order in which they were added.
+pub(crate) type Listeners = Arc<Vec<Arc<Listener>>>;
 
 /// What is wrong with the resync period that a handler asked for.
 #[derive(Debug)]
@@ -111,7 +115,7 @@ impl ResyncWarning {
 impl Processor {
     pub(crate) fn new(resync_check: Option<Duration>) -> Self {
         let resync_check = resync_check.map(|period| period.max(SHORTEST_RESYNC));
-        let (listeners, leaving) = (Vec::new(), Vec::new());
+        let (listeners, leaving) = (Arc::default(), Vec::new());
         Self { listeners, leaving, resync_check, started: false, synced: false, closed: false }
     }
 
@@ -145,7 +149,7 @@ impl Processor {
             listener.mailbox.push_synced();
         }
         let warning = self.negotiate_resync(&listener);
-        self.listeners.push(listener.clone());
+        Arc::make_mut(&mut self.listeners).push(listener.clone());
         (listener, warning)
     }
 
@@ -180,7 +184,7 @@ impl Processor {
     /// Shows the cache again to every listener whose resync is due. One that is so far behind that its mailbox is folded stays due.
     pub(crate) fn resync(&self, known: &Snapshot<dyn Object>) {
         let now = Instant::now();
-        for listener in &self.listeners {
+        for listener in self.listeners.iter() {
             let mut resync = listener.resync.lock();
             if let (Some(next), Some(period)) = (resync.next, resync.period)
                 && next <= now
@@ -194,7 +198,7 @@ impl Processor {
     /// Takes a listener off the list, and returns its name.
     pub(crate) fn remove(&mut self, id: u64) -> Option<String> {
         let at = self.listeners.iter().position(|listener| listener.id == id)?;
-        let removed = self.listeners.remove(at);
+        let removed = Arc::make_mut(&mut self.listeners).remove(at);
         let name = removed.name().to_owned();
         self.leaving.push(removed);
         self.leaving.retain(|listener| !listener.has_ended());
@@ -203,14 +207,14 @@ impl Processor {
 
     /// Puts events into every mailbox. They keep about `bytes` bytes in memory that the store of `live` objects no longer holds.
     pub(crate) fn distribute(&self, events: &EventBatch, bytes: u64, live: usize) {
-        for listener in &self.listeners {
+        for listener in self.listeners.iter() {
             listener.mailbox.push(events, bytes, live);
         }
     }
 
     /// The listeners, in the order in which they were added.
-    pub(crate) fn listeners(&self) -> &[Arc<Listener>] {
-        &self.listeners
+    pub(crate) fn listeners(&self) -> Listeners {
+        self.listeners.clone()
     }
 
     /// True inside a callback of one of these listeners.

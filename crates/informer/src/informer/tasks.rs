@@ -64,12 +64,13 @@ pub(super) async fn apply_all(
             let start = Instant::now();
             crate::seam::give_way().await;
             let Some(batch) = in_hand.take() else { continue };
-            let failed = applier.apply(batch).await;
+            let applied = applier.apply(batch).await;
             drop(in_hand);
-            failed.iter().for_each(|error| core.health.report(error));
+            applied.failed.iter().for_each(|error| core.health.report(error));
             if let Some(metrics) = core.health.metrics() {
                 metrics.processed(core.sink.len(), start.elapsed());
             }
+            applied.attend().await;
             tokio::task::coop::consume_budget().await;
         }
     };

@@ -103,6 +103,13 @@ impl Events {
     }
 }
 
+/// Frees the events that wait: the applier may hold the listener for some milliseconds more.
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.listener.mailbox.close(false);
+    }
+}
+
 impl<T: Object> EventStream<T> {
     pub(crate) fn new(events: Events, informer: Arc<dyn Any + Send + Sync>) -> Self {
         Self { events, _informer: informer, objects: PhantomData }

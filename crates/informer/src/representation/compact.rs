@@ -153,6 +153,9 @@ impl<K: Send + Sync + 'static> Object for Compact<K> {
 }
 
 impl<K: Decode> Decode for Compact<K> {
+    /// A pod of 9 KB takes 1.3 KiB.
+    const MEMORY_PER_WIRE_BYTE: f64 = 0.25;
+
     type Decoder = CompactDecoder<K>;
 
     fn decoder(resource: &ResourceType) -> CompactDecoder<K> {

@@ -32,6 +32,9 @@ impl Object for Identity {
 }
 
 impl Decode for Identity {
+    /// Nothing is kept but key, uid and version.
+    const MEMORY_PER_WIRE_BYTE: f64 = 0.25;
+
     type Decoder = ();
 
     fn decoder(_: &ResourceType) {}

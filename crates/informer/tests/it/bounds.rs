@@ -95,6 +95,7 @@ async fn a_mailbox_that_keeps_too_many_bytes_of_what_relists_replaced_is_folded(
     for _ in 0..3 {
         within("the relist", informer.informer.relist()).await.unwrap();
     }
+    quiet().await; // The last list is in the cache before it is folded for a handler that is behind.
     assert_eq!(stuck.folds(), 1);
     assert!(stuck.backlog() <= 2 * MANY, "{} wait", stuck.backlog());
     release.add_permits(10_000);
