@@ -205,9 +205,10 @@ async fn listen<T: Object>(mut stream: EventStream<T>, witness: SharedWitness, p
         let at_once = stream.next().now_or_never();
         let after = stream.backlog();
         let counted = match &at_once {
-            Some(Some(_)) => after + 1 == before,
+            // More than one if events that waited to be folded became fewer.
+            Some(Some(_)) => after < before,
             Some(None) => true,
-            None => before == 0,
+            None => after == 0,
         };
         if alone && !counted {
             let taken = matches!(at_once, Some(Some(_)));
