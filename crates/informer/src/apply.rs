@@ -86,15 +86,19 @@ impl Writing {
     /// Waits until changes may be committed, and locks.
     async fn lock_to_commit(&self) -> MutexGuard<'_, WritingState> {
         loop {
-            let mut resumed = std::pin::pin!(self.resumed.notified());
-            resumed.as_mut().enable();
             {
                 let state = self.state.lock();
                 if state.paused == 0 {
                     return state;
                 }
             }
-            resumed.await;
+            // Listened for from before the next look, so that an end of the pause in between is not missed.
+            let mut resumed = std::pin::pin!(self.resumed.notified());
+            resumed.as_mut().enable();
+            let paused = self.state.lock().paused > 0;
+            if paused {
+                resumed.await;
+            }
         }
     }
 }

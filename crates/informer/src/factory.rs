@@ -226,7 +226,7 @@ impl SharedInformerFactory {
             .memory_factor(T::MEMORY_PER_WIRE_BYTE)
             .build();
         let mut state = self.shared.state.lock();
-        // Somebody else may have asked for the same meanwhile.
+        // Another task may have asked for the same informer meanwhile.
         if let Some(informer) = known(&state)? {
             return Ok(informer);
         }

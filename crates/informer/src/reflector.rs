@@ -7,7 +7,7 @@
 //! |---|---|
 //! | the watch ends after a while | the next one, from where it ended |
 //! | the connection is lost after a while | the next one, after asking whether the server still is the same |
-//! | the connection is lost at once, nobody answers, or the server is away for a moment | the same, after a delay that ends when the server answers again |
+//! | the connection is lost at once, or the server does not answer | the same, after a delay that ends when the server answers again |
 //! | the version has expired after a watch that worked | a new round, after a moment |
 //! | the version has expired again, or the server sends an error | a new round, after a delay |
 //! | the server was restored to an older state | a new round in a new epoch |

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::ReflectorError;
 use crate::source::SourceError;
 
-/// After so long, a refusal is repeated as seldom as [`SELDOM`]: somebody has to change something first.
+/// After so long, a refusal is repeated as seldom as [`SELDOM`]: it ends when permissions or resources change.
 const PATIENT: Duration = Duration::from_secs(60);
 const SELDOM: Duration = Duration::from_secs(30);
 

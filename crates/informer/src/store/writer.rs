@@ -65,7 +65,7 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
     /// Adds or replaces one object, and returns the one it replaces.
     pub fn put(&mut self, object: Arc<T>) -> Option<Arc<T>> {
         let object = T::erase(object);
-        // An index function that panics skips the object; only an informer has somebody to report it to.
+        // An index function that panics skips the object. Only an informer reports it.
         drop(self.scratch.fill(&self.functions, &*object));
         self.changes += 1;
         let replaced = self.store.shared.write().put(object, &self.scratch, None);

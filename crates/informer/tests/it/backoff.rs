@@ -30,7 +30,7 @@ fn assert_probes(gaps: impl IntoIterator<Item = Duration>) {
     }
 }
 
-// Differs from: a server that is away is probed for, so that nobody waits long once it is back.
+// Differs from: a server that is away is probed for, so that no informer waits long once it is back.
 #[tokio::test(start_paused = true)]
 async fn star_09_a_server_that_does_not_answer_is_probed_about_every_second() {
     let scripts = [

@@ -105,7 +105,7 @@ enum Folding {
 fn fold(first: Event<dyn Object>, second: Event<dyn Object>) -> Folding {
     use Event::{Added, Deleted as Gone, Resynced, Updated};
     match (first, second) {
-        // To a handler that was not told of the object yet, it appears as it is now, or not at all.
+        // To a handler that does not know the object yet, it appears as it is now, or not at all.
         (Added { initial, .. }, Added { object, .. } | Updated { new: object, .. }) => {
             Folding::One(Added { object, initial })
         }
