@@ -13,7 +13,7 @@ mod view;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::DynamicObject;
 use kube_informer::{Compact, View};
 
@@ -96,20 +96,23 @@ impl Client {
             Self::Typed(options) => match options.kind {
                 Kind::Pods => scenario::run::<Ours<Pod>>(options).await,
                 Kind::Nodes => scenario::run::<Ours<Node>>(options).await,
+                Kind::ConfigMaps => scenario::run::<Ours<ConfigMap>>(options).await,
                 Kind::Widgets => scenario::run::<Ours<DynamicObject>>(options).await,
             },
             Self::View(options) => match options.kind {
                 Kind::Pods => scenario::run::<Ours<View<PodView>>>(options).await,
-                Kind::Nodes | Kind::Widgets => Err("there is a view of pods only".into()),
+                Kind::Nodes | Kind::ConfigMaps | Kind::Widgets => Err("there is a view of pods only".into()),
             },
             Self::Compact(options) => match options.kind {
                 Kind::Pods => scenario::run::<Ours<Compact<Pod>>>(options).await,
                 Kind::Nodes => scenario::run::<Ours<Compact<Node>>>(options).await,
+                Kind::ConfigMaps => scenario::run::<Ours<Compact<ConfigMap>>>(options).await,
                 Kind::Widgets => scenario::run::<Ours<Compact<DynamicObject>>>(options).await,
             },
             Self::KubeRs(options) => match options.kind {
                 Kind::Pods => scenario::run::<KubeRs<Pod>>(options).await,
                 Kind::Nodes => scenario::run::<KubeRs<Node>>(options).await,
+                Kind::ConfigMaps => scenario::run::<KubeRs<ConfigMap>>(options).await,
                 Kind::Widgets => scenario::run::<KubeRs<DynamicObject>>(options).await,
             },
             Self::Floor(options) => floor::run(options).await,

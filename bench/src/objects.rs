@@ -27,6 +27,9 @@ pub(crate) const NEVER_CHECKED: &str = "0000000000";
 pub(crate) enum Kind {
     Pods,
     Nodes,
+    /// Small objects, of which many come in a second.
+    #[value(name = "configmaps")]
+    ConfigMaps,
     /// A custom resource, whose lists end with their metadata.
     Widgets,
 }
@@ -37,6 +40,7 @@ impl Kind {
         match self {
             Self::Pods => "/api/v1/pods",
             Self::Nodes => "/api/v1/nodes",
+            Self::ConfigMaps => "/api/v1/configmaps",
             Self::Widgets => "/apis/bench.example.com/v1/widgets",
         }
     }
@@ -46,6 +50,7 @@ impl Kind {
         match self {
             Self::Pods => ("v1", "Pod"),
             Self::Nodes => ("v1", "Node"),
+            Self::ConfigMaps => ("v1", "ConfigMap"),
             Self::Widgets => ("bench.example.com/v1", "Widget"),
         }
     }
@@ -54,6 +59,7 @@ impl Kind {
         Template::new(match self {
             Self::Pods => include_str!("objects/pod.json"),
             Self::Nodes => include_str!("objects/node.json"),
+            Self::ConfigMaps => include_str!("objects/configmap.json"),
             Self::Widgets => include_str!("objects/widget.json"),
         })
     }
@@ -83,7 +89,7 @@ impl Objects {
         let mut shared = Chance::new(self.seed, "service", service);
         let node = match self.kind {
             Kind::Nodes => number,
-            Kind::Pods | Kind::Widgets => own.below(self.count / PODS_OF_A_NODE),
+            Kind::Pods | Kind::ConfigMaps | Kind::Widgets => own.below(self.count / PODS_OF_A_NODE),
         };
         let (app, team, hash) = (format!("service-{service}"), format!("team-{}", service % TEAMS), shared.hex(10));
         let (owner, release) = (uid(&mut shared), shared.hex(7));
@@ -143,7 +149,7 @@ mod tests {
 
     #[test]
     fn each_object_is_another_one_and_a_seed_repeats_them() {
-        for kind in [Kind::Pods, Kind::Nodes, Kind::Widgets] {
+        for kind in [Kind::Pods, Kind::Nodes, Kind::ConfigMaps, Kind::Widgets] {
             let objects = all(kind);
             let names: HashSet<_> = objects.iter().map(|object| object["metadata"]["name"].to_string()).collect();
             assert_eq!(names.len(), 400);

@@ -34,7 +34,10 @@ pub(crate) struct Options {
     /// How often everything is measured; the least of each figure counts.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// How many pods there are.
+    /// What the objects are. client-go and views take part for pods only.
+    #[arg(long, value_enum, default_value_t = Kind::Pods)]
+    kind: Kind,
+    /// How many objects there are.
     #[arg(long, default_value_t = 20_000)]
     objects: usize,
     /// How many of them change while it is measured.
@@ -63,6 +66,16 @@ pub(crate) struct Options {
 enum Which {
     /// The figures of the parts: cache and handlers, representations, connections, the embedded server, queues and controllers.
     Parts,
+}
+
+/// A shape of objects: large, middle and small ones, and custom resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Pods,
+    Nodes,
+    #[value(name = "configmaps")]
+    ConfigMaps,
+    Widgets,
 }
 
 /// Who is measured.
@@ -140,7 +153,7 @@ struct Plan {
     rounds: usize,
     seed: u64,
     /// What the objects are, as the programs call it.
-    kind: &'static str,
+    kind: String,
     /// What the programs are told beside.
     arguments: Vec<String>,
     /// Where the results go.
@@ -164,16 +177,21 @@ pub(crate) fn quick() -> Result<(), String> {
         sizes: BTreeMap::from([(objects, scenarios.to_vec())]),
         rounds: 1,
         seed: 1,
-        kind,
         arguments: numbers.map(str::to_owned).to_vec(),
         file: PathBuf::from(SCRATCH).join(format!("quick-{kind}.json")),
+        kind: str::to_owned(kind),
     };
     let (programs, objects) = (Programs::build("dev")?, 5_000);
     let results = plan(&Client::OURS, objects, Scenario::value_variants(), "pods").measure(&programs)?;
     targets::check_quick(&results, objects, &Client::OURS, Scenario::value_variants())?;
     // Views are of pods only, and compact nodes are on no node that they could be found by.
     let (scenarios, objects) = ([Scenario::Streamed], 500);
-    for (kind, clients) in [("nodes", &[Client::Typed][..]), ("widgets", &[Client::Typed, Client::Compact])] {
+    let kinds = [
+        ("nodes", &[Client::Typed][..]),
+        ("configmaps", &[Client::Typed, Client::Compact]),
+        ("widgets", &[Client::Typed, Client::Compact]),
+    ];
+    for (kind, clients) in kinds {
         let results = plan(clients, objects, &scenarios, kind).measure(&programs)?;
         targets::check_quick(&results, objects, clients, &scenarios).map_err(|error| format!("{error} of {kind}"))?;
     }
@@ -182,8 +200,13 @@ pub(crate) fn quick() -> Result<(), String> {
 }
 
 fn compare(options: &Options) -> Result<(), String> {
-    let Options { only, scenario, growth, rounds, seed, events, .. } = options;
-    let clients = if only.is_empty() { Client::value_variants() } else { only };
+    let Options { only, scenario, growth, rounds, seed, events, kind, .. } = options;
+    let pods = *kind == Kind::Pods;
+    let clients = match &only[..] {
+        [] if pods => Client::value_variants(),
+        [] => &[Client::Typed, Client::Compact, Client::KubeRs],
+        only => only,
+    };
     let mut sizes: BTreeMap<usize, Vec<Scenario>> = BTreeMap::new();
     if *growth {
         sizes.extend(GROWTH.map(|objects| (objects, vec![Scenario::Streamed])));
@@ -197,13 +220,13 @@ fn compare(options: &Options) -> Result<(), String> {
     }
     let file = match growth {
         // What is measured in part takes the place of nothing.
-        _ if !(only.is_empty() && scenario.is_empty()) => PathBuf::from(SCRATCH).join("partial.json"),
+        _ if !(only.is_empty() && scenario.is_empty() && pods) => PathBuf::from(SCRATCH).join("partial.json"),
         true => PathBuf::from(RESULTS).join("growth.json"),
         false => PathBuf::from(RESULTS).join("latest.json"),
     };
     let programs = Programs::build("release")?;
     let clients = clients.iter().copied().filter(|client| programs.has(client.program().0)).collect();
-    let plan = Plan { clients, sizes, rounds: *rounds, seed: *seed, kind: "pods", arguments, file };
+    let plan = Plan { clients, sizes, rounds: *rounds, seed: *seed, kind: name(*kind), arguments, file };
     let results = plan.measure(&programs)?;
     if *growth {
         print!("{}", table::growth(&results));
@@ -222,7 +245,7 @@ impl Plan {
         let mut results = Results::new(machine::describe(), self.seed);
         let mut failed = Vec::new();
         for (&objects, scenarios) in &self.sizes {
-            let server = Server::start(programs, self.kind, objects, self.seed)?;
+            let server = Server::start(programs, &self.kind, objects, self.seed)?;
             for round in 0..self.rounds {
                 for &scenario in scenarios {
                     for client in rotated(&self.clients, round).filter(|client| client.takes_part(scenario)) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use futures_util::{Stream, StreamExt as _};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use kube::core::Selector;
 use kube::runtime::reflector::store::Writer;
@@ -60,6 +60,14 @@ impl Followed for Node {
 
     fn node(&self) -> Option<&str> {
         self.metadata.name.as_deref()
+    }
+}
+
+impl Followed for ConfigMap {
+    fn resource() {}
+
+    fn node(&self) -> Option<&str> {
+        self.data.as_ref()?.get("node").map(String::as_str)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::DynamicObject;
 use kube_informer::object::ResourceType;
 use kube_informer::representation::{Decode, Kind as _};
@@ -43,6 +43,12 @@ impl OnNode for Node {
     }
 }
 
+impl OnNode for ConfigMap {
+    fn node(&self, add: &mut dyn FnMut(&str)) {
+        self.data.iter().filter_map(|data| data.get("node")).for_each(|node| add(node));
+    }
+}
+
 impl OnNode for DynamicObject {
     fn node(&self, add: &mut dyn FnMut(&str)) {
         self.data["spec"]["nodeName"].as_str().into_iter().for_each(add);
@@ -57,7 +63,8 @@ impl OnNode for View<PodView> {
 
 impl<K: Decode> OnNode for Compact<K> {
     fn node(&self, add: &mut dyn FnMut(&str)) {
-        self.get::<Box<str>>("/spec/nodeName").ok().flatten().iter().for_each(|node| add(node));
+        let of = |pointer| self.get::<Box<str>>(pointer).ok().flatten();
+        of("/spec/nodeName").or_else(|| of("/data/node")).iter().for_each(|node| add(node));
     }
 }
 
@@ -158,6 +165,7 @@ fn resource(kind: Kind) -> ResourceType {
     match kind {
         Kind::Pods => Pod::resource_type(),
         Kind::Nodes => Node::resource_type(),
+        Kind::ConfigMaps => ConfigMap::resource_type(),
         Kind::Widgets => ResourceType {
             group: "bench.example.com".to_owned(),
             version: "v1".to_owned(),

@@ -120,14 +120,14 @@ fn go_build(program: &str) -> Result<PathBuf, String> {
 /// The server, which ends with its input.
 pub(super) struct Server {
     address: String,
-    kind: &'static str,
+    kind: String,
     child: Child,
     input: ChildStdin,
 }
 
 impl Server {
     /// Starts it, and waits until it has made all objects.
-    pub(super) fn start(programs: &Programs, kind: &'static str, objects: usize, seed: u64) -> Result<Self, String> {
+    pub(super) fn start(programs: &Programs, kind: &str, objects: usize, seed: u64) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("bench server: {error}");
         let mut command = Command::new(&programs.ours);
         command.arg("serve").arg(format!("--objects={objects}")).arg(format!("--seed={seed}"));
@@ -145,7 +145,7 @@ impl Server {
             std::fs::remove_file(path).map_err(failed)?;
         }
         let address = line.trim().strip_prefix("listening on ").ok_or("bench server: it did not start")?.to_owned();
-        Ok(Self { address, kind, child, input: input.ok_or("bench server: no input")? })
+        Ok(Self { address, kind: kind.to_owned(), child, input: input.ok_or("bench server: no input")? })
     }
 
     pub(super) fn stop(self) -> Result<(), String> {
