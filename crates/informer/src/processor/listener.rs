@@ -170,6 +170,7 @@ impl Listener {
         // blocks holds it too, since nothing can end such a call.
         let ended = Arc::new(EndsOnDrop(self.status.clone()));
         async move {
+            let _closes = ClosesOnDrop(&self.mailbox);
             self.has_task.store(true, Ordering::Relaxed);
             CURRENT.scope(self.id, self.deliver_all(&mut handler, &health, &ended)).await;
             drop(handler); // Before the end is announced: `remove` promises that the handler is gone.
@@ -269,6 +270,15 @@ pub(crate) async fn drop_in_pieces(events: EventBatch) {
     while events.len() > WITHOUT_YIELD {
         events.truncate(events.len() - WITHOUT_YIELD);
         tokio::task::yield_now().await;
+    }
+}
+
+/// Closes a mailbox when its task ends, also by a panic: the applier must not wait for a task that is gone.
+struct ClosesOnDrop<'m>(&'m Mailbox);
+
+impl Drop for ClosesOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.close(false);
     }
 }
 

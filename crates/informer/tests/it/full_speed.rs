@@ -164,3 +164,35 @@ async fn a_handler_may_wait_for_its_own_informer() {
     within("every event", all).await;
     informer.stop().await;
 }
+
+/// A future that panics when it is dropped: nothing catches that.
+struct Bomb;
+
+impl Future for Bomb {
+    type Output = ();
+
+    fn poll(self: std::pin::Pin<&mut Self>, _: &mut std::task::Context<'_>) -> std::task::Poll<()> {
+        std::task::Poll::Ready(())
+    }
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("a test wants it so");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_whose_task_has_died_is_not_waited_for() {
+    let (informer, count) = (informer(QueueOrder::Ordered), Count::default());
+    informer.register().on_event_async(|_| Bomb);
+    let counted = count.clone();
+    informer.on_event(move |event| counted.see(&event));
+    assert_eq!(time_to_the_last_event(&informer).await, Duration::ZERO);
+    while count.get() < EVENTS {
+        tokio::task::yield_now().await;
+    }
+    informer.stop().await;
+}
