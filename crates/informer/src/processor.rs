@@ -24,6 +24,10 @@
 //! must be brief; those that wait are async; those that block have a thread of their own
 //! ([`Registration::on_event_blocking`](crate::informer::Registration::on_event_blocking)).
 //!
+//! **Fast handlers.** A handler that keeps up receives every event, however fast events come: before the next batch of changes the
+//! informer waits until its handlers have taken out their events. It waits 5 ms at most for one that is still busy, and not at all for one
+//! that awaits or blocks.
+//!
 //! **Slow handlers.** What waits for a handler is bounded. Beyond its bound ([`Delivery`]) its mailbox *folds*: of each object
 //! only the difference between what it was told last and what is there now is kept. An addition and an update are one
 //! addition; an addition and a deletion are nothing; updates become one that begins where the handler is; a deletion followed

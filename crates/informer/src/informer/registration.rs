@@ -71,7 +71,8 @@ impl<T: Object> SharedInformer<T> {
 
     /// Adds a named index: finds objects by the values that a function gives, one text or any number of them.
     ///
-    /// It may be added at any time. The same name with the same function gives the same index.
+    /// It may be added at any time. The same name with the same function gives the same index, if the function captures nothing: two
+    /// closures that capture something cannot be compared.
     ///
     /// # Errors
     ///
