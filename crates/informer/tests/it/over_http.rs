@@ -385,3 +385,62 @@ async fn metadata_only_is_asked_for_by_what_is_accepted_of_lists_and_of_watches(
     })
     .await;
 }
+
+/// Lists and watches of one config map, in this form and under this media type.
+async fn reads(gzip: bool, content_type: &'static str) -> SharedInformer<ConfigMap> {
+    use std::io::Write as _;
+
+    use futures_util::StreamExt as _;
+    let pack = move |text: &str| {
+        if !gzip {
+            return text.as_bytes().to_vec();
+        }
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        packed.write_all(text.as_bytes()).unwrap();
+        packed.finish().unwrap()
+    };
+    let service = tower::service_fn(move |request: http::Request<kube_client::client::Body>| {
+        let watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let map = |name: &str, version: &str, data: usize| {
+            let metadata = format!(r#"{{"name":"{name}","namespace":"web","resourceVersion":"{version}"}}"#);
+            format!(r#"{{"kind":"ConfigMap","metadata":{metadata},"data":{{"a":"{}"}}}}"#, "x".repeat(data))
+        };
+        // A compressed watch is many compressed pieces in a row.
+        let pieces = match watch {
+            false => vec![pack(&format!(
+                r#"{{"kind":"ConfigMapList","metadata":{{"resourceVersion":"10"}},"items":[{}]}}"#,
+                map("listed", "5", 500_000)
+            ))],
+            true => [map("a", "11", 10), map("b", "12", 300_000)]
+                .map(|map| pack(&format!("{{\"type\":\"ADDED\",\"object\":{map}}}\n")))
+                .to_vec(),
+        };
+        let pieces =
+            futures_util::stream::iter(pieces.into_iter().map(|piece| Ok(http_body::Frame::data(piece.into()))));
+        let pieces: futures_util::stream::BoxStream<'_, Result<http_body::Frame<bytes::Bytes>, std::io::Error>> =
+            if watch { pieces.chain(futures_util::stream::pending()).boxed() } else { pieces.boxed() };
+        let mut response = http::Response::builder().header("content-type", content_type);
+        if gzip {
+            response = response.header("content-encoding", "gzip");
+        }
+        async move { response.body(http_body_util::StreamBody::new(pieces)) }
+    });
+    let source = KubeSource::new(Client::new(service, "default"));
+    let informer = SharedInformer::builder(source).options(InformerOptions::new().streaming(false)).build();
+    informer.start().unwrap();
+    informer.wait_for("web/b", |map| map.is_some()).within(Duration::from_secs(60)).await.unwrap();
+    informer
+}
+
+#[tokio::test]
+async fn json_is_read_under_a_wrong_media_type_and_in_gzip_that_was_not_asked_for() {
+    for (gzip, content_type) in [(false, "text/html"), (true, "application/json"), (true, "text/html")] {
+        let informer = reads(gzip, content_type).await;
+        let sizes: Vec<usize> = ["web/listed", "web/a", "web/b"]
+            .map(|key| informer.store().get(key).unwrap().data.as_ref().unwrap()["a"].len())
+            .to_vec();
+        assert_eq!(sizes, [500_000, 10, 300_000], "{gzip} {content_type}");
+        assert_eq!(informer.health().counts.failures, 0);
+        informer.stop().await;
+    }
+}

@@ -11,11 +11,16 @@ use kube_client::client::Body;
 
 use crate::source::{Meter, SourceError};
 
+/// So many bytes are unpacked at a time: a thousand times as many, at most, come of them.
+const PIECE: usize = 4096;
+
 /// The body of an answer, a chunk at a time.
 pub(super) struct Chunks {
     body: Body,
     /// Set if the server compresses, though it was asked not to.
     unpack: Option<MultiGzDecoder<Vec<u8>>>,
+    /// Bytes that came and are not unpacked yet.
+    packed: Bytes,
     /// What the server calls it, if that is not JSON, until it is known to be JSON all the same.
     doubtful: Option<String>,
 }
@@ -35,7 +40,7 @@ impl Chunks {
             Some(other) => return Err(SourceError::NotJson { content_type: format!("content encoded as {other}") }),
         };
         let doubtful = text(header::CONTENT_TYPE).filter(|content_type| !content_type.contains("json"));
-        Ok(Self { body: response.into_body(), unpack, doubtful })
+        Ok(Self { body: response.into_body(), unpack, packed: Bytes::new(), doubtful })
     }
 
     /// The next chunk, or `None` at the end.
@@ -58,16 +63,23 @@ impl Chunks {
     }
 
     async fn receive(&mut self) -> Result<Option<Bytes>, SourceError> {
-        while let Some(frame) = self.body.frame().await {
+        loop {
+            if let Some(unpack) = self.unpack.as_mut().filter(|_| !self.packed.is_empty()) {
+                let piece = self.packed.split_to(self.packed.len().min(PIECE));
+                let unpacked = unpack.write_all(&piece).and_then(|()| unpack.flush());
+                unpacked.map_err(|error| SourceError::Interrupted(Arc::new(error)))?;
+                let unpacked = std::mem::take(unpack.get_mut());
+                if !unpacked.is_empty() {
+                    return Ok(Some(unpacked.into()));
+                }
+                continue;
+            }
+            let Some(frame) = self.body.frame().await else { break };
             let frame = frame.map_err(|error| SourceError::Interrupted(Arc::new(error)))?;
-            // Trailers are of no interest.
-            let Ok(data) = frame.into_data() else { continue };
-            let Some(unpack) = &mut self.unpack else { return Ok(Some(data)) };
-            let unpacked = unpack.write_all(&data).and_then(|()| unpack.flush());
-            unpacked.map_err(|error| SourceError::Interrupted(Arc::new(error)))?;
-            let unpacked = std::mem::take(unpack.get_mut());
-            if !unpacked.is_empty() {
-                return Ok(Some(unpacked.into()));
+            match frame.into_data() {
+                Ok(data) if self.unpack.is_some() => self.packed = data,
+                Ok(data) => return Ok(Some(data)),
+                Err(_) => {} // Trailers are of no interest.
             }
         }
         // The last member must be complete.
