@@ -69,4 +69,4 @@ pub use limiter::RateLimiter;
 pub use manager::{Manager, Probe};
 pub use queue::{DelayingQueue, Item, Priority, Queue, WorkQueue};
 pub use recorder::{EventRecorder, EventType, Published};
-pub use term::Term;
+pub use term::{Term, TermOver};

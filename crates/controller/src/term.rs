@@ -1,4 +1,4 @@
-//! For how long somebody may act.
+//! The time for which a controller may act.
 
 use std::fmt;
 
@@ -6,46 +6,77 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-/// For how long a controller may act: until it is told to end, or until its leadership is lost.
+/// Says for how long a controller may act: until it is asked to end, or until its leadership is lost.
 ///
-/// Made from a [`CancellationToken`], it never gets lost. Made by a [`LeaderElector`](crate::LeaderElector) it does so by
-/// itself: it holds until a deadline that each renewal puts off. Whoever looks at the clock sees that it has passed, though
-/// nobody may have come to say so: a runtime that was blocked delivers no cancellation.
+/// A term made from a [`CancellationToken`] is never lost. A term made by a [`LeaderElector`](crate::LeaderElector) has a
+/// deadline, and each renewal of the lease moves the deadline. [`is_valid`](Self::is_valid) and [`check`](Self::check) compare
+/// that deadline with the clock, so their answer is right even if the runtime was blocked and no task could cancel anything.
+///
+/// ```
+/// use kube_controller::{Term, TermOver};
+/// use kube_informer::CancellationToken;
+///
+/// /// Checks the term before each write.
+/// fn delete_everything(term: &Term) -> Result<(), TermOver> {
+///     term.check()?;
+///     // Here the program sends its request.
+///     Ok(())
+/// }
+///
+/// let term = Term::from(CancellationToken::new());
+/// assert_eq!(delete_everything(&term), Ok(()));
+/// ```
 #[derive(Clone)]
 pub struct Term {
     ending: CancellationToken,
     lost: CancellationToken,
-    /// Until when it holds, unless it is renewed.
+    /// The time until which the term is valid, unless it is renewed before.
     until: Option<watch::Receiver<Instant>>,
 }
+
+/// Leadership was lost: the program must not write any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the term is over: leadership was lost")]
+pub struct TermOver;
 
 impl Term {
     pub(crate) fn new(ending: CancellationToken, lost: CancellationToken, until: watch::Receiver<Instant>) -> Self {
         Self { ending, lost, until: Some(until) }
     }
 
-    /// The same term, and a way to have it lost before its time.
+    /// Returns the same term, and a token that makes this copy of it lost.
     pub(crate) fn child(&self) -> (Self, CancellationToken) {
         let lost = self.lost.child_token();
         (Self { lost: lost.clone(), ..self.clone() }, lost)
     }
 
-    /// True as long as it may be acted: look again before each step that others would see.
+    /// Returns true as long as the program may act. Ask again before each write.
     pub fn is_valid(&self) -> bool {
         !self.lost.is_cancelled() && self.until.as_ref().is_none_or(|until| Instant::now() < *until.borrow())
     }
 
-    /// Waits until it is time to finish what is begun, and to begin nothing more.
+    /// Checks that the program may still act, as [`is_valid`](Self::is_valid) does, for use with `?`.
+    ///
+    /// A term that is [ending](Self::is_ending) and not lost passes: work that has begun may be finished.
+    ///
+    /// # Errors
+    ///
+    /// [`TermOver`] if leadership was lost.
+    pub fn check(&self) -> Result<(), TermOver> {
+        if self.is_valid() { Ok(()) } else { Err(TermOver) }
+    }
+
+    /// Waits until the program is asked to end. From then on it finishes the work that has begun, and begins no other.
     pub async fn ending(&self) {
         self.ending.cancelled().await;
     }
 
-    /// True once it is time to finish what is begun.
+    /// Returns true once the program was asked to end.
     pub fn is_ending(&self) -> bool {
         self.ending.is_cancelled()
     }
 
-    /// Waits until nothing more may be done at all.
+    /// Waits until leadership is lost. From then on the program must not write at all.
     pub async fn lost(&self) {
         let over = async {
             let Some(mut until) = self.until.clone() else { return std::future::pending().await };
@@ -57,7 +88,7 @@ impl Term {
                 tokio::select! {
                     biased;
                     () = sleep_until(deadline) => {}
-                    // Nobody is left who could put it off.
+                    // Without a sender there are no more renewals.
                     changed = until.changed() => if changed.is_err() { sleep_until(deadline).await },
                 }
             }
@@ -70,7 +101,7 @@ impl Term {
     }
 }
 
-/// It ends when it is told to, and is never lost.
+/// Makes a term that ends when the token is cancelled, and that is never lost.
 impl From<CancellationToken> for Term {
     fn from(ending: CancellationToken) -> Self {
         Self { ending, lost: CancellationToken::new(), until: None }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube_controller::elector::ElectionError;
-use kube_controller::{ElectionSettings, LeaderElector, Term};
+use kube_controller::{ElectionSettings, LeaderElector, Term, TermOver};
 use kube_embedded_apiserver::ApiServer;
 use kube_informer::CancellationToken;
 use parking_lot::Mutex;
@@ -247,8 +247,10 @@ async fn a_leader_that_stood_still_knows_by_the_clock_that_it_leads_no_more_le_6
     a.frozen.send_replace(true);
     sleep(secs(8)).await;
     assert!(term.is_valid());
+    assert_eq!(term.check(), Ok(()));
     sleep(secs(2)).await;
     assert!(!term.is_valid() && !a.leads(), "though nobody came to say so");
+    assert_eq!(term.check(), Err(TermOver));
     a.elector.check(secs(5)).unwrap();
     sleep(secs(20)).await;
     assert!(matches!(a.elector.check(secs(5)), Err(ElectionError::Stuck { .. })));
