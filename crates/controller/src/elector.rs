@@ -1,11 +1,15 @@
-//! Leader election: of several copies of a program one acts, and the others stand by.
+//! Leader election: of several copies of a program one leads, and the others stand by.
 //!
-//! They agree by a Lease, as client-go's do, and can stand beside those. Whether a lease has expired is judged by the local
-//! clock alone, from the moment its record was last seen to change; clocks of different machines need not agree, they only
-//! have to run about equally fast.
+//! The candidates agree by a Lease, as those of client-go do, and both kinds can take part in one election. A candidate judges
+//! by its own clock whether a lease has expired: it counts from when it last saw the record change. So the clocks of two
+//! machines may show different times. They only have to run at about the same speed.
 
+mod campaign;
+mod connections;
+mod hook;
 mod lock;
 mod record;
+mod request;
 mod settings;
 
 use std::fmt;
@@ -15,17 +19,19 @@ use std::time::Duration;
 use kube_client::Client;
 use kube_informer::ObjectKey;
 use parking_lot::Mutex;
+use rand::SeedableRng as _;
 use rand::rngs::StdRng;
-use rand::{RngExt as _, SeedableRng as _};
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info, warn};
+use tracing::{Instrument as _, info, warn};
 
-use self::lock::{Attempt, Lock};
+use self::campaign::{Begun, Campaign};
+use self::connections::{Connect, Connections};
+use self::hook::NewLeader;
 pub use self::settings::{ElectionError, ElectionSettings};
 use crate::term::Term;
-use crate::time::after;
 
 /// Takes part in the election of a leader.
 ///
@@ -48,33 +54,33 @@ use crate::time::after;
 /// # Ok(()) });
 /// ```
 pub struct LeaderElector {
+    shared: Arc<Shared>,
     client: Client,
+    connect: Option<Arc<Connect>>,
+    on_new_leader: Option<Arc<NewLeader>>,
+    /// Allows one run at a time: two would have the same identity.
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// The part of an elector that its task uses, too.
+struct Shared {
     lease: ObjectKey,
     identity: String,
     settings: ElectionSettings,
     leader: watch::Sender<Option<String>>,
-    state: Mutex<State>,
-    /// There is one run at a time: two would have the same identity.
-    turn: tokio::sync::Mutex<()>,
-    on_new_leader: Mutex<Option<Arc<NewLeader>>>,
-}
-
-type NewLeader = dyn Fn(&str) + Send + Sync;
-
-struct State {
-    random: StdRng,
-    /// When the last renewal began that worked, while it leads.
-    renewed: Option<Instant>,
+    random: Mutex<StdRng>,
+    /// The term whose work is being done.
+    term: Mutex<Option<Term>>,
 }
 
 impl LeaderElector {
-    /// Takes part with this identity, which no other may have, in the election over a Lease, as `namespace/name`.
+    /// Makes an elector with this identity for the election over a Lease, given as `namespace/name`.
     ///
-    /// Nothing happens before it runs.
+    /// It sends no request before it [runs](Self::run).
     ///
     /// # Errors
     ///
-    /// [`ElectionError`] if the settings do not fit together, or a name is missing.
+    /// [`ElectionError`] if the settings contradict each other, or a name is missing.
     pub fn new(
         client: Client,
         lease: &str,
@@ -84,240 +90,144 @@ impl LeaderElector {
         let lease: ObjectKey = lease.parse().map_err(ElectionError::Lease)?;
         let identity = identity.into();
         settings.check(&lease, &identity)?;
-        let state = State { random: StdRng::seed_from_u64(settings.seed.unwrap_or_else(rand::random)), renewed: None };
-        Ok(Self {
-            client,
+        let random = StdRng::seed_from_u64(settings.seed.unwrap_or_else(rand::random));
+        let shared = Shared {
             lease,
             identity,
             settings,
             leader: watch::Sender::new(None),
-            state: Mutex::new(state),
-            turn: tokio::sync::Mutex::new(()),
-            on_new_leader: Mutex::new(None),
-        })
+            random: Mutex::new(random),
+            term: Mutex::new(None),
+        };
+        Ok(Self { shared: Arc::new(shared), client, connect: None, on_new_leader: None, turn: Arc::default() })
     }
 
-    /// Calls a function with the identity of each new leader that is seen, itself included.
+    /// Calls a function with the identity of each new leader, including its own.
+    ///
+    /// The function runs in a task of its own. If it panics, the panic is logged. If it is slower than leaders change, it misses
+    /// some of them.
     #[must_use]
-    pub fn on_new_leader(self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        *self.on_new_leader.lock() = Some(Arc::new(hook));
+    pub fn on_new_leader(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_new_leader = Some(Arc::new(hook));
         self
     }
 
-    /// Who leads, as far as is known; changes can be waited for.
+    /// Returns the identity of the leader as last seen, in a channel that shows changes.
     pub fn leader(&self) -> watch::Receiver<Option<String>> {
-        self.leader.subscribe()
+        self.shared.leader.subscribe()
     }
 
-    /// The identity it takes part with.
+    /// Returns the identity of this candidate, as the Lease shows it.
     pub fn identity(&self) -> &str {
-        &self.identity
+        &self.shared.identity
     }
 
-    /// True while it leads, by the clock.
+    /// Returns true while it leads, by the clock.
     pub fn is_leader(&self) -> bool {
-        let renewed = self.state.lock().renewed;
-        renewed.is_some_and(|renewed| Instant::now() < after(renewed, self.settings.renew_deadline))
+        self.shared.term.lock().as_ref().is_some_and(Term::is_valid)
     }
 
-    /// For a liveness probe: fails only for a leader that should have noticed long ago that it leads no more.
+    /// Checks for a liveness probe that no work is left from a term that ended long ago.
     ///
     /// # Errors
     ///
-    /// [`ElectionError::Stuck`] if the last renewal is older than the lease and this.
+    /// [`ElectionError::Stuck`] if `lead` still runs, and the last renewal is older than the lease duration and the tolerance.
     pub fn check(&self, tolerance: Duration) -> Result<(), ElectionError> {
-        let late = self.state.lock().renewed.map(|renewed| renewed.elapsed());
-        match late.filter(|late| *late > self.settings.lease_duration.saturating_add(tolerance)) {
-            Some(since) => Err(ElectionError::Stuck { lease: self.lease.clone(), since }),
-            None => Ok(()),
+        let settings = &self.shared.settings;
+        let overdue = self.shared.term.lock().as_ref().map(Term::overdue).unwrap_or_default();
+        let since = overdue.saturating_add(settings.renew_deadline);
+        if since > settings.lease_duration.saturating_add(tolerance) && !overdue.is_zero() {
+            return Err(ElectionError::Stuck { lease: self.shared.lease.clone(), since });
         }
+        Ok(())
     }
 
-    /// Stands by until it leads, then does what `lead` says for that term, and again, until it is told to end.
+    /// Stands by until it leads, then runs `lead` for that term, and so on until cancelled.
     ///
-    /// A term is lost when the lease could not be renewed in time: then `lead` is dropped at once, and it stands by again. Told
-    /// to end, it tells the term so, goes on renewing until `lead` has finished, and gives the lease back. A second run waits
-    /// until the first has ended.
+    /// A task of its own renews the lease, so `lead` cannot delay a renewal, even if it blocks its thread. (On a runtime with one
+    /// thread it can.) A renewal that is slow is not cancelled: another attempt begins beside it.
+    ///
+    /// When the lease could not be renewed in time, the term is lost: `lead` is dropped at once, and the elector stands by again.
+    /// When `cancel` is cancelled, the term is [ending](Term::ending): the elector goes on renewing until `lead` has finished, and
+    /// then gives the lease back. It also gives back a lease that it may have acquired without getting an answer. A second run
+    /// waits until the first has ended.
     ///
     /// # Cancel safety
     ///
-    /// Dropping it drops `lead`. The lease is not given back; it expires.
+    /// Dropping the future drops `lead` and stops the task. The lease is not given back; it expires.
     pub async fn run<F, R>(&self, cancel: CancellationToken, mut lead: F)
     where
         F: FnMut(Term) -> R,
         R: Future<Output = ()>,
     {
-        let Some(_turn) = cancel.run_until_cancelled(self.turn.lock()).await else { return };
-        let mut lock = Lock::new(&self.client, &self.lease, &self.identity, &self.settings);
-        while let Some(renewed) = self.acquire(&mut lock, &cancel).await {
-            let finished = self.lead(&mut lock, renewed, &cancel, &mut lead).await;
-            if !finished {
-                continue;
-            }
-            // The work of this term is done, and nobody told it to end: others may have it.
-            self.release(&mut lock).await;
-            if !cancel.is_cancelled() {
-                self.pause(&cancel).await;
-            }
-        }
-    }
-
-    /// Tries until it works; `None` once cancelled. Gives when the attempt that worked began.
-    async fn acquire(&self, lock: &mut Lock<'_>, cancel: &CancellationToken) -> Option<Instant> {
-        info!(lease = %self.lease, identity = %self.identity, "standing by");
-        loop {
-            if cancel.is_cancelled() {
-                return None;
-            }
-            let began = Instant::now();
-            let deadline = after(began, self.settings.renew_deadline);
-            let attempt = tokio::select! {
-                biased;
-                () = cancel.cancelled() => {
-                    // What is under way may have worked.
-                    let limit = after(Instant::now(), self.settings.attempt_timeout());
-                    let _ = timeout_at(limit, lock.try_release()).await;
-                    return None;
+        let turn = self.turn.clone().lock_owned();
+        let Some(turn) = cancel.run_until_cancelled(turn).await else { return };
+        let (leaders, announced) = mpsc::channel(hook::MOST_WAITING);
+        let (terms, mut begun) = mpsc::channel(1);
+        let connections = Connections::new(self.client.clone(), self.connect.clone());
+        let campaign = Campaign::new(self.shared.clone(), connections, cancel, terms, leaders, turn);
+        // Both are aborted if this future is dropped.
+        let (mut hooks, mut campaigns) = (JoinSet::new(), JoinSet::new());
+        hooks.spawn(hook::announce(self.on_new_leader.clone(), announced).in_current_span());
+        campaigns.spawn(campaign.run().in_current_span());
+        while let Some(Begun { term, lost, ended }) = begun.recv().await {
+            let finished = {
+                let _leading = Leading::begin(&self.shared, &term, lost);
+                tokio::select! {
+                    biased;
+                    () = term.lost() => false,
+                    () = lead(term.clone()) => term.is_valid(),
                 }
-                attempt = timeout_at(deadline, lock.try_acquire()) => attempt,
             };
-            self.tell_leader(lock);
-            match attempt {
-                Ok(Ok(Attempt::Ours)) => return Some(began),
-                Ok(Ok(Attempt::Theirs)) => {}
-                Ok(Err(error)) => warn!(lease = %self.lease, %error, "cannot get the lease; trying again"),
-                Err(_) => warn!(lease = %self.lease, "the server did not answer for the lease in time; trying again"),
+            let (lease, identity) = (&self.shared.lease, &self.shared.identity);
+            match finished {
+                true => info!(%lease, %identity, "done leading"),
+                false => warn!(%lease, %identity, "leadership was lost"),
             }
-            self.pause(cancel).await;
+            // The campaign goes on when it learns that the work has ended.
+            let _ = ended.send(finished);
         }
-    }
-
-    /// One term. True if its work has finished, false if it was lost.
-    async fn lead<R: Future<Output = ()>>(
-        &self,
-        lock: &mut Lock<'_>,
-        renewed: Instant,
-        cancel: &CancellationToken,
-        lead: &mut impl FnMut(Term) -> R,
-    ) -> bool {
-        let deadline = |renewed| after(renewed, self.settings.renew_deadline);
-        let (until, deadlines) = watch::channel(deadline(renewed));
-        // Dropped with this future, it tells all who kept a clone of the term.
-        let lost = CancellationToken::new();
-        let _dropped = lost.clone().drop_guard();
-        let term = Term::new(cancel.clone(), lost.clone(), deadlines);
-        if !term.is_valid() {
-            return false;
+        if let Some(Err(error)) = campaigns.join_next().await
+            && let Ok(panic) = error.try_into_panic()
+        {
+            std::panic::resume_unwind(panic);
         }
-        let leading = Leading::begin(self, renewed);
-        info!(lease = %self.lease, identity = %self.identity, "leading");
-        let renewing = async {
-            loop {
-                sleep(self.settings.retry_period).await;
-                let before = *until.borrow();
-                let Some(renewed) = self.renew(lock, before).await else { return };
-                self.state.lock().renewed = Some(renewed);
-                until.send_replace(deadline(renewed));
-            }
-        };
-        let finished = tokio::select! {
-            biased;
-            () = term.lost() => false,
-            () = renewing => false,
-            () = lead(term.clone()) => term.is_valid(),
-        };
-        drop(leading);
-        self.tell_leader(lock);
-        match finished {
-            true => info!(lease = %self.lease, identity = %self.identity, "done leading"),
-            false => warn!(lease = %self.lease, identity = %self.identity, "leadership was lost"),
-        }
-        finished
-    }
-
-    /// Renews until it works; `None` if it does not in time, or the lease is with another. Gives when the attempt that worked
-    /// began.
-    async fn renew(&self, lock: &mut Lock<'_>, deadline: Instant) -> Option<Instant> {
-        loop {
-            let began = Instant::now();
-            if began >= deadline {
-                return None;
-            }
-            // A client may try again for minutes by itself: each attempt has its own limit.
-            let limit = after(began, self.settings.attempt_timeout()).min(deadline);
-            match timeout_at(limit, lock.try_renew()).await {
-                Ok(Ok(Attempt::Ours)) => return Some(began),
-                Ok(Ok(Attempt::Theirs)) => return None,
-                Ok(Err(error)) => debug!(lease = %self.lease, %error, "cannot renew the lease; trying again"),
-                Err(_) => debug!(lease = %self.lease, "the server did not answer in time; trying again"),
-            }
-            sleep_until(after(began, self.settings.retry_period).min(deadline)).await;
-        }
-    }
-
-    /// Gives the lease back, so that others need not wait until it expires.
-    async fn release(&self, lock: &mut Lock<'_>) {
-        let deadline = after(Instant::now(), self.settings.renew_deadline);
-        while Instant::now() < deadline {
-            let limit = after(Instant::now(), self.settings.attempt_timeout()).min(deadline);
-            match timeout_at(limit, lock.try_release()).await {
-                Ok(Ok(())) => {
-                    info!(lease = %self.lease, "gave the lease back");
-                    return self.tell_leader(lock);
-                }
-                Ok(Err(error)) => debug!(lease = %self.lease, %error, "cannot give the lease back; trying again"),
-                Err(_) => {}
-            }
-            sleep_until(after(Instant::now(), self.settings.retry_period).min(deadline)).await;
-        }
-        warn!(lease = %self.lease, "could not give the lease back; it expires by itself");
-    }
-
-    /// Waits for one retry period, and up to 1.2 times as long again, so that not all try at once.
-    async fn pause(&self, cancel: &CancellationToken) {
-        let jitter = self.state.lock().random.random_range(0.0..1.2);
-        let period = self.settings.retry_period;
-        let delay = period.saturating_add(period.mul_f64(jitter));
-        cancel.run_until_cancelled(sleep(delay)).await;
-    }
-
-    fn tell_leader(&self, lock: &Lock<'_>) {
-        let now = lock.holder().map(str::to_owned);
-        let changed = self.leader.send_if_modified(|leader| {
-            let changed = *leader != now;
-            leader.clone_from(&now);
-            changed
-        });
-        let hook = self.on_new_leader.lock().clone();
-        if let (true, Some(leader), Some(hook)) = (changed, now, hook) {
-            hook(&leader);
+        // The function for new leaders may hang.
+        if timeout(self.shared.settings.attempt_period(), hooks.join_next()).await.is_err() {
+            warn!(lease = %self.shared.lease, "the function for new leaders has not returned");
         }
     }
 }
 
-/// While this lives it leads, as others are told. However a term ends, this ends with it.
-struct Leading<'e>(&'e LeaderElector);
+/// Marks the elector as leading. However a term ends, this ends with it.
+struct Leading<'e> {
+    shared: &'e Shared,
+    lost: CancellationToken,
+}
 
 impl<'e> Leading<'e> {
-    fn begin(elector: &'e LeaderElector, renewed: Instant) -> Self {
-        elector.state.lock().renewed = Some(renewed);
-        crate::metrics::leads(elector.lease.as_str(), true);
-        Self(elector)
+    fn begin(shared: &'e Shared, term: &Term, lost: CancellationToken) -> Self {
+        info!(lease = %shared.lease, identity = %shared.identity, "leading");
+        *shared.term.lock() = Some(term.clone());
+        crate::metrics::leads(shared.lease.as_str(), true);
+        Self { shared, lost }
     }
 }
 
 impl Drop for Leading<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().renewed = None;
-        crate::metrics::leads(self.0.lease.as_str(), false);
+        // The program may have kept clones of the term.
+        self.lost.cancel();
+        *self.shared.term.lock() = None;
+        crate::metrics::leads(self.shared.lease.as_str(), false);
     }
 }
 
 impl fmt::Debug for LeaderElector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LeaderElector")
-            .field("lease", &self.lease)
-            .field("identity", &self.identity)
+            .field("lease", &self.shared.lease)
+            .field("identity", &self.shared.identity)
             .field("leads", &self.is_leader())
             .finish_non_exhaustive()
     }

@@ -1,16 +1,23 @@
 //! The time for which a controller may act.
 
+mod clock;
+
 use std::fmt;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::clock::Moment;
+#[doc(hidden)]
+pub use self::clock::SuspendClock;
+
 /// Says for how long a controller may act: until it is asked to end, or until its leadership is lost.
 ///
 /// A term made from a [`CancellationToken`] is never lost. A term made by a [`LeaderElector`](crate::LeaderElector) has a
 /// deadline, and each renewal of the lease moves the deadline. [`is_valid`](Self::is_valid) and [`check`](Self::check) compare
-/// that deadline with the clock, so their answer is right even if the runtime was blocked and no task could cancel anything.
+/// that deadline with the clock, so their answer is right even if the runtime was blocked and no task could cancel anything. On
+/// Linux the time for which the machine was suspended counts, too.
 ///
 /// ```
 /// use kube_controller::{Term, TermOver};
@@ -30,8 +37,14 @@ use tokio_util::sync::CancellationToken;
 pub struct Term {
     ending: CancellationToken,
     lost: CancellationToken,
-    /// The time until which the term is valid, unless it is renewed before.
-    until: Option<watch::Receiver<Instant>>,
+    deadline: Option<Deadline>,
+}
+
+/// The time until which a term is valid, unless it is renewed before.
+#[derive(Clone)]
+struct Deadline {
+    until: watch::Receiver<Moment>,
+    clock: SuspendClock,
 }
 
 /// Leadership was lost: the program must not write any more.
@@ -40,8 +53,19 @@ pub struct Term {
 pub struct TermOver;
 
 impl Term {
-    pub(crate) fn new(ending: CancellationToken, lost: CancellationToken, until: watch::Receiver<Instant>) -> Self {
-        Self { ending, lost, until: Some(until) }
+    pub(crate) fn new(
+        ending: CancellationToken,
+        lost: CancellationToken,
+        until: watch::Receiver<Moment>,
+        clock: SuspendClock,
+    ) -> Self {
+        Self { ending, lost, deadline: Some(Deadline { until, clock }) }
+    }
+
+    /// Returns for how long the deadline has passed, by the clock of the runtime.
+    pub(crate) fn overdue(&self) -> std::time::Duration {
+        let deadline = self.deadline.as_ref().map(|deadline| deadline.until.borrow().instant);
+        deadline.map(|deadline| Instant::now().saturating_duration_since(deadline)).unwrap_or_default()
     }
 
     /// Returns the same term, and a token that makes this copy of it lost.
@@ -52,7 +76,7 @@ impl Term {
 
     /// Returns true as long as the program may act. Ask again before each write.
     pub fn is_valid(&self) -> bool {
-        !self.lost.is_cancelled() && self.until.as_ref().is_none_or(|until| Instant::now() < *until.borrow())
+        !self.lost.is_cancelled() && !self.deadline.as_ref().is_some_and(Deadline::has_passed)
     }
 
     /// Checks that the program may still act, as [`is_valid`](Self::is_valid) does, for use with `?`.
@@ -79,12 +103,15 @@ impl Term {
     /// Waits until leadership is lost. From then on the program must not write at all.
     pub async fn lost(&self) {
         let over = async {
-            let Some(mut until) = self.until.clone() else { return std::future::pending().await };
+            let Some(Deadline { mut until, clock }) = self.deadline.clone() else {
+                return std::future::pending().await;
+            };
             loop {
-                let deadline = *until.borrow_and_update();
-                if Instant::now() >= deadline {
+                let moment = *until.borrow_and_update();
+                if clock.has_reached(moment) {
                     return;
                 }
+                let deadline = moment.instant;
                 tokio::select! {
                     biased;
                     () = sleep_until(deadline) => {}
@@ -101,10 +128,17 @@ impl Term {
     }
 }
 
+impl Deadline {
+    fn has_passed(&self) -> bool {
+        let until = *self.until.borrow();
+        self.clock.has_reached(until)
+    }
+}
+
 /// Makes a term that ends when the token is cancelled, and that is never lost.
 impl From<CancellationToken> for Term {
     fn from(ending: CancellationToken) -> Self {
-        Self { ending, lost: CancellationToken::new(), until: None }
+        Self { ending, lost: CancellationToken::new(), deadline: None }
     }
 }
 

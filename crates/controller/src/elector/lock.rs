@@ -1,141 +1,162 @@
-//! The Lease that all agree by, as one of them sees it.
+//! The Lease as one candidate knows it.
 
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use kube_client::api::PostParams;
-use kube_client::{Api, Client, Error};
 use kube_informer::ObjectKey;
 use tokio::time::Instant;
 
-use super::record::{self, Clock};
-use super::settings::ElectionSettings;
+use super::record::{self, Record, RecordClock};
+use super::request::{Release, Write};
+use crate::term::Moment;
 use crate::time::after;
 
-/// Who has the lease after an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Attempt {
-    Ours,
-    Theirs,
-}
+/// How many writes without a known outcome are remembered. A term makes fewer: one each time an attempt stays unanswered.
+const MOST_UNCONFIRMED: usize = 16;
 
-/// The lease, and what was last seen of it. Every write names the version that it was made from, so that none of two at the
-/// same time, and none that comes late, undoes another.
-pub(super) struct Lock<'e> {
-    api: Api<Lease>,
-    key: &'e ObjectKey,
-    identity: &'e str,
+/// The lease as last seen, and our own writes to it.
+///
+/// Every write names the version that it was made from. So of two writes from the same version the server carries out one, and
+/// a write that arrives late undoes no other.
+pub(super) struct Lock {
+    key: ObjectKey,
+    identity: String,
     duration: Duration,
-    clock: Clock,
+    clock: RecordClock,
     seen: Option<Seen>,
+    /// The last read found no lease.
+    gone: bool,
+    /// Our last record that the server has confirmed.
+    confirmed: Option<Record>,
+    /// Our writes since then, oldest first: each may have been carried out, or may be carried out later.
+    unconfirmed: Vec<(Record, Moment)>,
 }
 
 struct Seen {
     lease: Lease,
-    /// When it was seen to have changed, by our own clock.
+    /// When the lease was seen to have changed, by our own clock.
     since: Instant,
 }
 
-impl<'e> Lock<'e> {
-    pub(super) fn new(client: &Client, key: &'e ObjectKey, identity: &'e str, settings: &ElectionSettings) -> Self {
-        let api = Api::namespaced(client.clone(), key.namespace().unwrap_or_default());
-        Self { api, key, identity, duration: settings.lease_duration, clock: Clock::new(), seen: None }
+/// What a read shows about the lease.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Sight {
+    /// A write of ours that was not confirmed until now. It began at this moment.
+    Confirmed(Moment),
+    /// Our confirmed record, in the version that we know.
+    Unchanged,
+    /// Our confirmed record, in a version that we did not know: another client has changed something else.
+    NewVersion,
+    /// A record that is not ours.
+    Foreign,
+}
+
+impl Lock {
+    pub(super) fn new(key: ObjectKey, identity: String, duration: Duration) -> Self {
+        let clock = RecordClock::new();
+        Self { key, identity, duration, clock, seen: None, gone: false, confirmed: None, unconfirmed: Vec::new() }
     }
 
-    /// Who has it, as last seen.
+    /// Returns the holder, as last seen.
     pub(super) fn holder(&self) -> Option<&str> {
         record::holder(&self.seen.as_ref()?.lease)
     }
 
-    /// Takes it if nobody has it, or if it has expired.
-    pub(super) async fn try_acquire(&mut self) -> Result<Attempt, Error> {
-        let there = self.api.get_opt(self.key.name()).await?;
-        let gone = there.is_none();
-        there.into_iter().for_each(|lease| self.see(lease));
-        // Also of one that somebody has deleted: who had it may not know yet.
-        if self.seen.as_ref().is_some_and(|seen| self.is_theirs(seen)) {
-            return Ok(Attempt::Theirs);
-        }
-        if !gone {
-            return self.write().await;
-        }
-        let first = record::first(self.key, self.identity, self.duration, &self.clock);
-        let lease = self.api.create(&PostParams::default(), &first).await?;
-        Ok(self.ours(lease))
-    }
-
-    /// Renews what we have: with what is known of it at first, and if that is not up to date, with what there is now.
-    pub(super) async fn try_renew(&mut self) -> Result<Attempt, Error> {
-        if self.holder() == Some(self.identity)
-            && let Ok(attempt) = self.write().await
-        {
-            return Ok(attempt);
-        }
-        let Some(lease) = self.api.get_opt(self.key.name()).await? else {
-            // Somebody has deleted it. Whoever creates it first has it.
-            let first = record::first(self.key, self.identity, self.duration, &self.clock);
-            let lease = self.api.create(&PostParams::default(), &first).await?;
-            return Ok(self.ours(lease));
-        };
-        self.see(lease);
-        match self.holder() {
-            Some(holder) if holder == self.identity => self.write().await,
-            // With another, or with nobody: it is not ours to renew.
-            _ => Ok(Attempt::Theirs),
-        }
-    }
-
-    /// Gives it back, if we have it.
-    pub(super) async fn try_release(&mut self) -> Result<(), Error> {
-        if let Some(seen) = self.seen.as_ref().filter(|seen| record::holder(&seen.lease) == Some(self.identity)) {
-            let released = record::released(&seen.lease, &self.clock);
-            match self.api.replace(self.key.name(), &PostParams::default(), &released).await {
-                Ok(lease) => {
-                    self.see(lease);
-                    return Ok(());
-                }
-                Err(Error::Api(status)) if status.code == 409 => {}
-                Err(error) => return Err(error),
-            }
-        }
-        // Somebody else wrote to it, or an answer was lost.
-        let Some(lease) = self.api.get_opt(self.key.name()).await? else { return Ok(()) };
-        self.see(lease);
-        if self.holder() != Some(self.identity) {
-            return Ok(());
-        }
-        let Some(seen) = &self.seen else { return Ok(()) };
-        let released = record::released(&seen.lease, &self.clock);
-        let lease = self.api.replace(self.key.name(), &PostParams::default(), &released).await?;
-        self.see(lease);
-        Ok(())
-    }
-
-    /// True if another has it, and it has not expired.
-    fn is_theirs(&self, seen: &Seen) -> bool {
+    /// Returns true if another candidate holds the lease, and it has not expired.
+    ///
+    /// This is also true for a lease that was deleted: its holder may not know yet.
+    pub(super) fn is_theirs(&self) -> bool {
+        let Some(seen) = &self.seen else { return false };
         let theirs = record::holder(&seen.lease).is_some_and(|holder| holder != self.identity);
         theirs && Instant::now() < after(seen.since, record::duration(&seen.lease))
     }
 
-    async fn write(&mut self) -> Result<Attempt, Error> {
-        let Some(seen) = &self.seen else { return Ok(Attempt::Theirs) };
-        let ours = record::held(&seen.lease, self.identity, self.duration, &self.clock);
-        let lease = self.api.replace(self.key.name(), &PostParams::default(), &ours).await?;
-        Ok(self.ours(lease))
+    /// Returns true if the server may hold a record of ours.
+    pub(super) fn may_be_ours(&self) -> bool {
+        !self.unconfirmed.is_empty() || self.known_ours().is_some()
     }
 
-    fn ours(&mut self, lease: Lease) -> Attempt {
-        self.see(lease);
-        Attempt::Ours
+    /// Makes a write that takes or renews the lease, and remembers it.
+    pub(super) fn write(&mut self, began: Moment) -> Write {
+        let now = self.clock.now();
+        let (identity, duration) = (self.identity.as_str(), self.duration);
+        let write = match self.seen.as_ref().filter(|_| !self.gone) {
+            Some(seen) => Write::Replace(record::held(&seen.lease, identity, duration, now)),
+            None => Write::Create(record::first(&self.key, identity, duration, now)),
+        };
+        if self.unconfirmed.len() >= MOST_UNCONFIRMED {
+            self.unconfirmed.remove(0);
+        }
+        self.unconfirmed.push((Record::of(write.lease()), began));
+        write
     }
 
-    /// Notes what the lease says, and when it was first seen to say so.
-    fn see(&mut self, lease: Lease) {
-        if self.seen.as_ref().is_none_or(|seen| seen.lease.spec != lease.spec) {
-            self.seen = Some(Seen { lease, since: Instant::now() });
-        } else if let Some(seen) = &mut self.seen {
-            // Others may have written something else to it.
-            seen.lease = lease;
+    /// Notes the answer to a write of ours: it was carried out.
+    pub(super) fn written(&mut self, lease: Lease) {
+        self.confirmed = Some(Record::of(&lease));
+        self.unconfirmed.clear();
+        self.note(lease);
+    }
+
+    /// Notes a lease that was read.
+    pub(super) fn see(&mut self, lease: Lease) -> Sight {
+        let record = Record::of(&lease);
+        let version = |lease: &Lease| lease.metadata.resource_version.clone();
+        let unchanged = self.seen.as_ref().is_some_and(|seen| version(&seen.lease) == version(&lease));
+        self.note(lease);
+        if let Some((_, began)) = self.unconfirmed.iter().find(|(write, _)| *write == record) {
+            let began = *began;
+            self.confirmed = Some(record);
+            self.unconfirmed.clear();
+            return Sight::Confirmed(began);
+        }
+        if !unchanged {
+            // All of them were made from an older version: the server refuses them from now on.
+            self.unconfirmed.clear();
+        }
+        match (self.confirmed.as_ref() == Some(&record), unchanged) {
+            (true, true) => Sight::Unchanged,
+            (true, false) => Sight::NewVersion,
+            (false, _) => Sight::Foreign,
+        }
+    }
+
+    /// Notes that a read found no lease.
+    pub(super) fn is_gone(&mut self) {
+        self.gone = true;
+    }
+
+    /// Makes a request that gives the lease back, if it is ours.
+    pub(super) fn release(&mut self) -> Release {
+        let records = self.unconfirmed.iter().map(|(record, _)| record);
+        Release {
+            known: self.known_ours().cloned(),
+            own: self.confirmed.iter().chain(records).cloned().collect(),
+            now: self.clock.now(),
+        }
+    }
+
+    /// Notes that the lease is not ours any more.
+    pub(super) fn released(&mut self, lease: Option<Lease>) {
+        (self.confirmed, self.unconfirmed) = (None, Vec::new());
+        match lease {
+            Some(lease) => self.note(lease),
+            None => self.gone = true,
+        }
+    }
+
+    /// Returns the lease, if its last known record is ours.
+    fn known_ours(&self) -> Option<&Lease> {
+        let lease = &self.seen.as_ref().filter(|_| !self.gone)?.lease;
+        (self.confirmed == Some(Record::of(lease))).then_some(lease)
+    }
+
+    fn note(&mut self, lease: Lease) {
+        self.gone = false;
+        match &mut self.seen {
+            // Another client may have changed something else.
+            Some(seen) if seen.lease.spec == lease.spec => seen.lease = lease,
+            seen => *seen = Some(Seen { lease, since: Instant::now() }),
         }
     }
 }

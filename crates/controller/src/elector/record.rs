@@ -1,4 +1,4 @@
-//! What a Lease says.
+//! The record of a holder in a Lease.
 
 use std::time::Duration;
 
@@ -8,35 +8,59 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube_informer::ObjectKey;
 use tokio::time::Instant;
 
-/// The time of day, which goes on as the clock of the runtime does: nobody judges by it, but all who look want it to change.
-pub(super) struct Clock {
+/// The part of a lease that identifies one write of one holder: no two writes have the same times.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Record {
+    holder: Option<String>,
+    acquired: Option<MicroTime>,
+    renewed: Option<MicroTime>,
+}
+
+impl Record {
+    pub(super) fn of(lease: &Lease) -> Self {
+        let spec = lease.spec.clone().unwrap_or_default();
+        Self { holder: spec.holder_identity, acquired: spec.acquire_time, renewed: spec.renew_time }
+    }
+}
+
+/// The time of day for records. It follows the clock of the runtime, and never gives the same time twice. No candidate judges
+/// by it whether a lease has expired.
+pub(super) struct RecordClock {
     then: Timestamp,
     since: Instant,
+    /// The last time that was given, in microseconds since `then`.
+    last: Option<u64>,
 }
 
-impl Clock {
+impl RecordClock {
     pub(super) fn new() -> Self {
-        Self { then: Timestamp::now(), since: Instant::now() }
+        let now = Timestamp::now();
+        // Servers keep microseconds.
+        let then = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
+        Self { then, since: Instant::now(), last: None }
     }
 
-    fn now(&self) -> MicroTime {
-        MicroTime(self.then.saturating_add(self.since.elapsed()).unwrap_or(self.then))
+    pub(super) fn now(&mut self) -> MicroTime {
+        let passed = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let passed = passed.max(self.last.map_or(0, |last| last.saturating_add(1)));
+        self.last = Some(passed);
+        MicroTime(self.then.saturating_add(Duration::from_micros(passed)).unwrap_or(self.then))
     }
 }
 
-/// A lease that nobody has had yet, with this holder.
-pub(super) fn first(key: &ObjectKey, holder: &str, duration: Duration, clock: &Clock) -> Lease {
+/// Returns a new lease with this holder.
+pub(super) fn first(key: &ObjectKey, holder: &str, duration: Duration, now: MicroTime) -> Lease {
     let (name, namespace) = (Some(key.name().to_owned()), key.namespace().map(str::to_owned));
-    let nobodys = Lease { metadata: ObjectMeta { name, namespace, ..ObjectMeta::default() }, spec: None };
-    let mut lease = held(&nobodys, holder, duration, clock);
+    let empty = Lease { metadata: ObjectMeta { name, namespace, ..ObjectMeta::default() }, spec: None };
+    let mut lease = held(&empty, holder, duration, now);
     lease.spec.get_or_insert_default().lease_transitions = Some(0);
     lease
 }
 
-/// The same lease with this holder, now. What else it says stays.
-pub(super) fn held(lease: &Lease, holder: &str, duration: Duration, clock: &Clock) -> Lease {
+/// Returns the same lease with this holder, renewed now. All other fields stay.
+pub(super) fn held(lease: &Lease, holder: &str, duration: Duration, now: MicroTime) -> Lease {
     let spec = lease.spec.clone().unwrap_or_default();
-    let (now, same) = (clock.now(), spec.holder_identity.as_deref() == Some(holder));
+    let same = spec.holder_identity.as_deref() == Some(holder);
     let spec = LeaseSpec {
         holder_identity: Some(holder.to_owned()),
         lease_duration_seconds: Some(seconds(duration)),
@@ -48,21 +72,21 @@ pub(super) fn held(lease: &Lease, holder: &str, duration: Duration, clock: &Cloc
     Lease { metadata: lease.metadata.clone(), spec: Some(spec) }
 }
 
-/// The same lease, with nobody.
-pub(super) fn released(lease: &Lease, clock: &Clock) -> Lease {
-    let mut released = held(lease, "", Duration::from_secs(1), clock);
-    // It changes hands when somebody takes it.
+/// Returns the same lease without a holder.
+pub(super) fn released(lease: &Lease, now: MicroTime) -> Lease {
+    let mut released = held(lease, "", Duration::from_secs(1), now);
+    // The next holder counts the transition.
     released.spec.get_or_insert_default().lease_transitions =
         lease.spec.as_ref().and_then(|spec| spec.lease_transitions);
     released
 }
 
-/// Who has it, if anybody.
+/// Returns the identity of the holder, or `None` if the lease has none.
 pub(super) fn holder(lease: &Lease) -> Option<&str> {
     lease.spec.as_ref()?.holder_identity.as_deref().filter(|holder| !holder.is_empty())
 }
 
-/// How long it holds after it was last seen to change.
+/// Returns how long the lease is valid after it was last seen to change.
 pub(super) fn duration(lease: &Lease) -> Duration {
     let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds).unwrap_or(0);
     Duration::from_secs(u64::try_from(seconds).unwrap_or(0))

@@ -1,22 +1,29 @@
-//! How an election is held.
+//! The settings of an election, and what can be wrong with them.
 
 use std::time::Duration;
 
 use kube_informer::ObjectKey;
 use kube_informer::object::KeyError;
 
-/// How an election is held. All who take part should agree; the defaults are those of client-go.
+use crate::term::SuspendClock;
+
+/// The settings of an election. All candidates should have the same; the default durations are those of client-go.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ElectionSettings {
-    /// How long others wait after they last saw the lease renewed: 15 seconds. A whole number of seconds.
+    /// How long a standby waits after it last saw the lease renewed: 15 seconds. A whole number of seconds.
     pub lease_duration: Duration,
-    /// How long a leader goes on without being able to renew: 10 seconds.
+    /// How long a leader may lead after the beginning of its last successful renewal: 10 seconds.
+    ///
+    /// A leader keeps its term on a server that answers within half of this time.
     pub renew_deadline: Duration,
-    /// How often it is renewed, and about how often others look: 2 seconds.
+    /// How often a leader renews the lease, and about how often a standby reads it: 2 seconds.
     pub retry_period: Duration,
-    /// Makes the moments at which others look the same each time: for tests.
+    /// Makes all random choices repeatable: for tests.
     pub seed: Option<u64>,
+    /// The clock that runs while the machine is suspended: for tests.
+    #[doc(hidden)]
+    pub clock: SuspendClock,
 }
 
 impl Default for ElectionSettings {
@@ -26,24 +33,25 @@ impl Default for ElectionSettings {
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
             seed: None,
+            clock: SuspendClock::default(),
         }
     }
 }
 
-/// What is wrong with an election.
+/// Reports settings that cannot be used, or a leader that is stuck.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ElectionError {
-    /// A lease is named by its key.
+    /// The name of the lease is not a key.
     #[error("the lease cannot be named so")]
     Lease(#[source] KeyError),
     /// A lease has a namespace.
     #[error("lease {0} has no namespace: expected `namespace/name`")]
     NoNamespace(ObjectKey),
-    /// Everybody who takes part has an identity.
+    /// Every candidate has an identity.
     #[error("the identity is empty: give each copy of the program one of its own, such as the name of its pod")]
     NoIdentity,
-    /// The lease must outlast the leader's patience.
+    /// The lease must be valid for longer than its leader may lead.
     #[error("lease duration {lease:?} is not longer than renew deadline {renew:?}: two could lead at once")]
     LeaseTooShort {
         /// The lease duration.
@@ -54,7 +62,7 @@ pub enum ElectionError {
     /// A lease is measured in whole seconds.
     #[error("lease duration {0:?} is not a whole number of seconds, of which there are at most 2147483647")]
     NotSeconds(Duration),
-    /// There must be time for a second attempt.
+    /// There must be time for a second attempt within the renew deadline.
     #[error("renew deadline {renew:?} is not longer than 1.2 times the retry period {retry:?}")]
     RenewTooShort {
         /// The renew deadline.
@@ -62,15 +70,15 @@ pub enum ElectionError {
         /// The retry period.
         retry: Duration,
     },
-    /// Something has to pass between two attempts.
+    /// There must be a pause between two attempts.
     #[error("the retry period is zero")]
     NoRetryPeriod,
-    /// A leader has not renewed for longer than it may lead, and has not noticed.
+    /// A leader has not renewed its lease for longer than it may lead, and still does the work of its term.
     #[error("lease {lease} was last renewed {since:?} ago")]
     Stuck {
-        /// Which one.
+        /// The lease.
         lease: ObjectKey,
-        /// How long ago.
+        /// The time since the last renewal.
         since: Duration,
     },
 }
@@ -100,8 +108,8 @@ impl ElectionSettings {
         Ok(())
     }
 
-    /// How long one attempt to renew may take: there is time for others after it.
-    pub(super) fn attempt_timeout(&self) -> Duration {
+    /// Returns after how much time without an answer another attempt begins beside the first.
+    pub(super) fn attempt_period(&self) -> Duration {
         self.retry_period.max(self.renew_deadline / 4)
     }
 }

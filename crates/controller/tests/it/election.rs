@@ -35,7 +35,7 @@ struct Candidate {
     elector: Arc<LeaderElector>,
     network: Network,
     cancel: CancellationToken,
-    /// True while nothing of it runs, as if the machine stood still.
+    /// True while the future of its run is not polled.
     frozen: watch::Sender<bool>,
     terms: Arc<Mutex<Vec<(Term, Instant)>>>,
     heard: Arc<Mutex<Vec<String>>>,
@@ -44,9 +44,13 @@ struct Candidate {
 
 impl Candidate {
     fn new(server: &ApiServer, identity: &str, seed: u64) -> Self {
-        let (network, cancel, terms) = (Network::default(), CancellationToken::new(), Arc::<Mutex<Vec<_>>>::default());
+        Self::with(server, identity, seed, settings())
+    }
+
+    fn with(server: &ApiServer, identity: &str, seed: u64, mut settings: ElectionSettings) -> Self {
+        let network = Network::seeded(seed);
+        let (cancel, terms) = (CancellationToken::new(), Arc::<Mutex<Vec<_>>>::default());
         let heard = Arc::<Mutex<Vec<String>>>::default();
-        let mut settings = settings();
         settings.seed = Some(seed);
         let elector = LeaderElector::new(network.client(server), LEASE, identity, settings).unwrap();
         let hears = heard.clone();
@@ -71,6 +75,21 @@ impl Candidate {
 
     fn leads(&self) -> bool {
         self.elector.is_leader()
+    }
+
+    /// Stops everything of it, as if its machine stood still: its own future is not polled, and its task gets no answers.
+    fn freeze(&self) {
+        self.network.set(Mode::Stalled);
+        self.frozen.send_replace(true);
+    }
+
+    fn thaw(&self) {
+        self.network.set(Mode::Open);
+        self.frozen.send_replace(false);
+    }
+
+    fn valid_terms(&self) -> Vec<Term> {
+        self.terms.lock().iter().map(|(term, _)| term.clone()).filter(Term::is_valid).collect()
     }
 }
 
@@ -244,7 +263,7 @@ async fn a_leader_that_stood_still_knows_by_the_clock_that_it_leads_no_more_le_6
     let a = Candidate::new(&server, "a", 1);
     sleep(secs(1)).await;
     let term = a.terms.lock()[0].0.clone();
-    a.frozen.send_replace(true);
+    a.freeze();
     sleep(secs(8)).await;
     assert!(term.is_valid());
     assert_eq!(term.check(), Ok(()));
@@ -254,7 +273,7 @@ async fn a_leader_that_stood_still_knows_by_the_clock_that_it_leads_no_more_le_6
     a.elector.check(secs(5)).unwrap();
     sleep(secs(20)).await;
     assert!(matches!(a.elector.check(secs(5)), Err(ElectionError::Stuck { .. })));
-    a.frozen.send_replace(false);
+    a.thaw();
     sleep(secs(5)).await;
     assert!(a.leads(), "nobody else wanted it");
     assert!(!term.is_valid(), "but that is another term");
@@ -315,6 +334,182 @@ fn lease_holder(server: &ApiServer) -> Option<String> {
     lease["spec"]["holderIdentity"].as_str().map(str::to_owned)
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_leader_keeps_its_term_for_an_hour_on_a_server_that_answers_in_three_seconds() {
+    let server = ApiServer::builder().seed(1).build();
+    let a = Candidate::new(&server, "a", 1);
+    a.network.set(Mode::Slow(3_000, 3_000));
+    sleep(secs(10)).await;
+    for _ in 0..3_600 {
+        assert!(a.leads(), "after {:?}", a.terms.lock()[0].1.elapsed());
+        sleep(secs(1)).await;
+    }
+    assert_eq!(a.terms.lock().len(), 1);
+    a.task.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_keeps_its_term_as_long_as_answers_take_less_than_half_the_renew_deadline() {
+    for seed in 0..10 {
+        let server = ApiServer::builder().seed(seed).build();
+        let a = Candidate::new(&server, "a", seed);
+        a.network.set(Mode::Slow(2_000, 4_990));
+        sleep(secs(15)).await;
+        for _ in 0..3_600 {
+            assert!(a.leads(), "seed {seed}: after {:?}", a.terms.lock()[0].1.elapsed());
+            sleep(secs(1)).await;
+        }
+        assert_eq!(a.terms.lock().len(), 1, "seed {seed}");
+        a.task.abort();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_shows_our_own_record_is_a_renewal_counted_from_when_its_write_began() {
+    let server = ApiServer::builder().seed(1).build();
+    let a = Candidate::new(&server, "a", 1);
+    sleep(secs(1)).await;
+    a.network.asked();
+    // The renewal after 2 s is carried out, and its answer is lost.
+    a.network.set(Mode::DeafToWrites);
+    sleep(secs(2)).await;
+    assert_eq!(a.network.asked(), ["PUT"]);
+    sleep(secs(2)).await;
+    // A read after 4.5 s shows its record. After that nothing is answered.
+    a.network.set(Mode::Silent);
+    let term = a.terms.lock()[0].0.clone();
+    sleep(Duration::from_millis(6_900)).await;
+    assert!(term.is_valid(), "until 10 s after the write began");
+    sleep(Duration::from_millis(200)).await;
+    assert!(!term.is_valid(), "and no longer");
+    a.task.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_writes_are_carried_out_and_never_answered_keeps_its_term() {
+    let server = ApiServer::builder().seed(1).build();
+    let a = Candidate::new(&server, "a", 1);
+    sleep(secs(1)).await;
+    a.network.set(Mode::DeafToWrites);
+    for _ in 0..600 {
+        sleep(secs(1)).await;
+        assert!(a.leads());
+    }
+    assert_eq!(a.terms.lock().len(), 1);
+    a.task.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_blocks_its_thread_does_not_delay_renewals() {
+    let server = ApiServer::builder().seed(1).build();
+    let a = Candidate::new(&server, "a", 1);
+    sleep(secs(1)).await;
+    // Its future gets no turn, as if `lead` blocked the thread that polls it.
+    a.frozen.send_replace(true);
+    for _ in 0..600 {
+        sleep(secs(1)).await;
+        assert!(a.leads());
+    }
+    assert_eq!(a.terms.lock().len(), 1);
+    a.task.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_the_function_for_new_leaders_does_not_end_the_elector() {
+    let server = ApiServer::builder().seed(1).build();
+    let elector = LeaderElector::new(server.client(), LEASE, "me", settings()).unwrap();
+    let elector = elector.on_new_leader(|leader| panic!("{leader} leads"));
+    let (cancel, mut led) = (CancellationToken::new(), false);
+    let lead = |term: Term| {
+        led = true;
+        let cancel = cancel.clone();
+        async move {
+            sleep(secs(60)).await;
+            assert!(term.is_valid());
+            cancel.cancel();
+        }
+    };
+    elector.run(cancel.clone(), lead).await;
+    assert!(led);
+    assert_eq!(lease_holder(&server).as_deref(), Some(""));
+}
+
+/// Threads that are blocked for good, so this needs more than one of them, and the real clock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn renewals_go_on_while_lead_and_the_function_for_new_leaders_block_their_threads() {
+    let server = ApiServer::new();
+    let mut settings = settings();
+    (settings.lease_duration, settings.renew_deadline, settings.retry_period) =
+        (secs(60), secs(50), Duration::from_millis(20));
+    let (unblock, blocked) = std::sync::mpsc::channel::<()>();
+    let blocked = Arc::new(Mutex::new(blocked));
+    let elector = LeaderElector::new(server.client(), LEASE, "me", settings).unwrap();
+    let waits = blocked.clone();
+    let elector = elector.on_new_leader(move |_| _ = waits.lock().recv());
+    let (cancel, watched) = (CancellationToken::new(), server.clone());
+    let ends = cancel.clone();
+    #[allow(clippy::disallowed_methods, reason = "it is awaited below")]
+    let run = tokio::spawn(async move {
+        elector
+            .run(ends.clone(), |_| {
+                let (first, watched) = (lease(&watched), watched.clone());
+                ends.cancel();
+                // Blocks this thread until the lease was renewed five times.
+                let mut seen = vec![first["renewTime"].clone()];
+                while seen.len() < 6 {
+                    std::thread::yield_now();
+                    let now = lease(&watched)["renewTime"].clone();
+                    if seen.last() != Some(&now) {
+                        seen.push(now);
+                    }
+                }
+                std::future::ready(())
+            })
+            .await;
+    });
+    tokio::time::timeout(secs(60), async {
+        cancel.cancelled().await;
+        while lease_holder(&server).as_deref() != Some("") {
+            tokio::task::yield_now().await;
+        }
+        // The lease is given back while the function is still blocked.
+        drop(unblock);
+        run.await.unwrap();
+    })
+    .await
+    .unwrap();
+}
+
+/// Two candidates whose clocks differ: one runs 10 % slower than it should, the other 15 % faster. By the true clock that is a
+/// renew deadline of 11 s and a lease of 13 s.
+#[tokio::test(start_paused = true)]
+async fn there_are_never_two_leaders_on_a_slow_server_with_clocks_that_drift() {
+    let mut terms = 0;
+    for seed in 0..10 {
+        let mut random = StdRng::seed_from_u64(seed);
+        let server = ApiServer::builder().seed(seed).build();
+        let drifted = |identity| {
+            let mut settings = settings();
+            (settings.lease_duration, settings.renew_deadline) = (secs(13), secs(11));
+            Candidate::with(&server, identity, seed, settings)
+        };
+        let candidates = [drifted("a"), drifted("b")];
+        let modes = [Mode::Slow(1_000, 4_000), Mode::Slow(3_000, 8_000), Mode::Deaf, Mode::DeafToWrites, Mode::Silent];
+        for _ in 0..120 {
+            let at = random.random_range(0..2);
+            candidates[at].network.set(*modes.choose(&mut random).unwrap());
+            for _ in 0..random.random_range(1..200) {
+                sleep(Duration::from_millis(100)).await;
+                let valid = candidates.iter().flat_map(Candidate::valid_terms).count();
+                assert!(valid <= 1, "seed {seed}: {valid} terms are valid");
+            }
+        }
+        terms += candidates.iter().map(|candidate| candidate.terms.lock().len()).sum::<usize>();
+        candidates.iter().for_each(|candidate| candidate.task.abort());
+    }
+    assert!(terms > 50, "both led now and then: {terms}");
+}
+
 /// Two or three candidates; leaders are stopped, stand still, and are cut off, at random.
 #[tokio::test(start_paused = true)]
 async fn there_are_never_two_leaders_by_any_clock() {
@@ -333,8 +528,8 @@ async fn there_are_never_two_leaders_by_any_clock() {
                     .network
                     .set(*[Mode::Silent, Mode::Refused, Mode::Deaf, Mode::Late].choose(&mut random).unwrap()),
                 3..6 => candidates[at].network.set(Mode::Open),
-                6 => _ = candidates[at].frozen.send_replace(true),
-                7 => _ = candidates[at].frozen.send_replace(false),
+                6 => candidates[at].freeze(),
+                7 => candidates[at].thaw(),
                 8 => candidates[at].cancel.cancel(),
                 _ => {
                     // One that was killed, and another one in its place. What it began may still arrive.
@@ -354,10 +549,7 @@ async fn there_are_never_two_leaders_by_any_clock() {
                 assert!(now + killed <= 1, "seed {seed}: {now} lead at once, and {killed} of the dead");
             }
         }
-        for candidate in &candidates {
-            candidate.network.set(Mode::Open);
-            candidate.frozen.send_replace(false);
-        }
+        candidates.iter().for_each(Candidate::thaw);
         let last = candidate(9, 1000);
         let leads = async {
             while !last.leads() && !candidates.iter().any(Candidate::leads) {

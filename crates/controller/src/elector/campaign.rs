@@ -1,0 +1,334 @@
+//! The task that acquires, renews and releases the lease.
+//!
+//! It runs no code of the program, so that nothing in the program can delay a renewal.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use rand::RngExt as _;
+use tokio::sync::{OwnedMutexGuard, mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use super::Shared;
+use super::connections::{Connection, Connections};
+use super::lock::{Lock, Sight};
+use super::request::{Answer, Outcome, Pending, pending_read, pending_write, read};
+use crate::term::{Moment, Term};
+use crate::time::after;
+
+/// A term that has begun, on its way to the task that runs `lead`.
+pub(super) struct Begun {
+    pub(super) term: Term,
+    /// Makes the term lost.
+    pub(super) lost: CancellationToken,
+    /// Receives true if `lead` has finished by itself. Dropped if `lead` was dropped.
+    pub(super) ended: oneshot::Sender<bool>,
+}
+
+pub(super) struct Campaign {
+    shared: Arc<Shared>,
+    cancel: CancellationToken,
+    lock: Lock,
+    connections: Connections,
+    terms: mpsc::Sender<Begun>,
+    leaders: mpsc::Sender<String>,
+    /// Kept until the task is dropped: the next run begins after that.
+    _turn: OwnedMutexGuard<()>,
+}
+
+/// What the answers to a renewal say so far.
+enum Progress {
+    /// The write that began at this moment was carried out.
+    Renewed(Moment),
+    /// The write failed: a read over the same connection says what the lease is now.
+    Unsure { connection: Connection, at_once: bool },
+    /// The version that we knew is not current.
+    Outdated { at_once: bool },
+    /// Nothing new.
+    Nothing,
+    /// The lease is not ours.
+    Lost,
+}
+
+impl Campaign {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        connections: Connections,
+        cancel: CancellationToken,
+        terms: mpsc::Sender<Begun>,
+        leaders: mpsc::Sender<String>,
+        turn: OwnedMutexGuard<()>,
+    ) -> Self {
+        let lock = Lock::new(shared.lease.clone(), shared.identity.clone(), shared.settings.lease_duration);
+        Self { shared, cancel, lock, connections, terms, leaders, _turn: turn }
+    }
+
+    /// Acquires the lease and holds it for one term after the other, until cancelled.
+    pub(super) async fn run(mut self) {
+        while let Some(renewed) = self.acquire().await {
+            if !self.hold(renewed).await {
+                continue;
+            }
+            // The work of this term is done: another candidate may lead.
+            self.release().await;
+            if !self.cancel.is_cancelled() {
+                self.pause().await;
+            }
+        }
+    }
+
+    /// Tries until the lease is ours, and returns when the write that acquired it began. Returns `None` once cancelled.
+    async fn acquire(&mut self) -> Option<Moment> {
+        info!(lease = %self.shared.lease, identity = %self.shared.identity, "standing by");
+        while !self.cancel.is_cancelled() {
+            if let Some(renewed) = self.try_acquire().await {
+                return Some(renewed);
+            }
+            self.pause().await;
+        }
+        // The answer to a write may have been lost. Nothing here leads, so the lease is of no use to us.
+        if self.lock.may_be_ours() {
+            self.release().await;
+        }
+        None
+    }
+
+    async fn try_acquire(&mut self) -> Option<Moment> {
+        let (limit, key) = (self.shared.settings.renew_deadline, self.shared.lease.clone());
+        let reading = timeout(limit, read(self.connections.current().client, key.clone()));
+        match self.cancel.run_until_cancelled(reading).await? {
+            Ok(Ok(Some(lease))) => drop(self.lock.see(lease)),
+            Ok(Ok(None)) => self.lock.is_gone(),
+            Ok(Err(error)) => return self.not_acquired(Some(&error)),
+            Err(_) => return self.not_acquired(None),
+        }
+        self.announce_leader();
+        if self.lock.is_theirs() {
+            return None;
+        }
+        let began = self.shared.settings.clock.now();
+        let mut writing = std::pin::pin!(self.lock.write(began).send(self.connections.current().client, key));
+        let written = tokio::select! {
+            biased;
+            written = timeout_at(after(began.instant, limit), &mut writing) => written,
+            // The server may carry it out all the same: its answer says whether there is something to release.
+            () = self.cancel.cancelled() => {
+                timeout(self.shared.settings.attempt_period(), &mut writing).await
+            }
+        };
+        match written {
+            Ok(Ok(lease)) => {
+                self.lock.written(lease);
+                self.announce_leader();
+                (!self.cancel.is_cancelled()).then_some(began)
+            }
+            Ok(Err(error)) => self.not_acquired(Some(&error)),
+            Err(_) => self.not_acquired(None),
+        }
+    }
+
+    fn not_acquired(&mut self, error: Option<&kube_client::Error>) -> Option<Moment> {
+        let lease = &self.shared.lease;
+        match error {
+            Some(error) => warn!(%lease, %error, "cannot get the lease; trying again"),
+            None => {
+                warn!(%lease, "the server did not answer for the lease in time; trying again");
+                self.connections.replace();
+            }
+        }
+        None
+    }
+
+    /// Holds the lease for one term. Returns true if `lead` has finished by itself, false if the term was lost.
+    async fn hold(&mut self, renewed: Moment) -> bool {
+        let settings = self.shared.settings.clone();
+        let (until, deadlines) = watch::channel(renewed.after(settings.renew_deadline));
+        let lost = CancellationToken::new();
+        let term = Term::new(self.cancel.clone(), lost.clone(), deadlines, settings.clock.clone());
+        if !term.is_valid() {
+            return false;
+        }
+        let (ended, mut has_ended) = oneshot::channel();
+        let begun = Begun { term: term.clone(), lost: lost.clone(), ended };
+        if self.terms.send(begun).await.is_err() {
+            return false;
+        }
+        let finished = tokio::select! {
+            biased;
+            finished = &mut has_ended => Some(finished.unwrap_or(false)),
+            () = self.renew(&term, &until, renewed) => None,
+        };
+        let finished = match finished {
+            Some(finished) => finished,
+            None => {
+                lost.cancel();
+                // The work of this term has to be dropped before another term can begin.
+                let _ = has_ended.await;
+                false
+            }
+        };
+        self.announce_leader();
+        finished
+    }
+
+    /// Renews the lease until the term is lost.
+    ///
+    /// A slow renewal is not cancelled. Reads begin beside it, and later another write. The first answer that confirms a write
+    /// of ours counts, from when that write began.
+    async fn renew(&mut self, term: &Term, until: &watch::Sender<Moment>, renewed: Moment) {
+        let settings = self.shared.settings.clone();
+        // Bounded by time: attempts begin `attempt_period` apart, and all of them end at the deadline of the term.
+        let mut pending: FuturesUnordered<Pending> = FuturesUnordered::new();
+        let mut next = after(renewed.instant, settings.retry_period);
+        // When the last attempt began, when the oldest write in flight began, and how many attempts were not answered.
+        let (mut last, mut oldest, mut unanswered) = (renewed.instant, renewed.instant, 0);
+        loop {
+            let deadline = until.borrow().instant;
+            let answer = tokio::select! {
+                biased;
+                () = sleep_until(deadline) => return,
+                Some(answer) = pending.next() => Some(answer),
+                () = sleep_until(next) => None,
+            };
+            // Also by the clock that runs during suspend, and also if the run was dropped. A term that is over stays over.
+            if !term.is_valid() {
+                return;
+            }
+            let Some(answer) = answer else {
+                let connection = self.connections.for_attempt(unanswered);
+                (last, unanswered) = (Instant::now(), unanswered + 1);
+                next = after(last, settings.attempt_period());
+                let alone = pending.is_empty();
+                if !alone {
+                    // The write may have been carried out, and only its answer is late.
+                    pending.push(pending_read(connection.clone(), self.shared.lease.clone(), false));
+                }
+                // Of two writes from one version the server refuses the second, and that may be the one in flight. So there is
+                // no second one before the answer to the first would come too late.
+                if alone || last >= after(oldest, settings.renew_deadline / 2) {
+                    oldest = if alone { last } else { oldest };
+                    pending.push(self.renewal(connection, false));
+                }
+                continue;
+            };
+            unanswered = if answer.is_ok() { 0 } else { unanswered };
+            match self.learn(answer) {
+                Progress::Renewed(began) => {
+                    pending.clear();
+                    until.send_replace(began.after(settings.renew_deadline));
+                    next = after(began.instant, settings.retry_period);
+                }
+                Progress::Unsure { connection, at_once } => {
+                    pending.push(pending_read(connection, self.shared.lease.clone(), at_once));
+                }
+                Progress::Outdated { at_once: false } => {
+                    oldest = Instant::now();
+                    let connection = self.connections.current();
+                    pending.push(self.renewal(connection, true));
+                }
+                Progress::Outdated { at_once: true } | Progress::Nothing if pending.is_empty() => {
+                    next = after(last, settings.retry_period);
+                }
+                Progress::Outdated { at_once: true } | Progress::Nothing => {}
+                Progress::Lost => return,
+            }
+        }
+    }
+
+    fn renewal(&mut self, connection: Connection, at_once: bool) -> Pending {
+        let began = self.shared.settings.clock.now();
+        pending_write(connection, self.shared.lease.clone(), (self.lock.write(began), began), at_once)
+    }
+
+    fn learn(&mut self, answer: Answer) -> Progress {
+        let Answer { connection, at_once, outcome } = answer;
+        let lease = &self.shared.lease;
+        match outcome {
+            Outcome::Write(began, Ok(written)) => {
+                self.connections.answered(&connection);
+                self.lock.written(written);
+                Progress::Renewed(began)
+            }
+            Outcome::Write(_, Err(error)) => {
+                debug!(%lease, %error, "cannot renew the lease; reading it");
+                Progress::Unsure { connection, at_once }
+            }
+            Outcome::Read(Ok(Some(read))) => {
+                self.connections.answered(&connection);
+                match self.lock.see(read) {
+                    Sight::Confirmed(began) => Progress::Renewed(began),
+                    Sight::Unchanged => Progress::Nothing,
+                    Sight::NewVersion => Progress::Outdated { at_once },
+                    Sight::Foreign => Progress::Lost,
+                }
+            }
+            // The candidate that creates it first has it.
+            Outcome::Read(Ok(None)) => {
+                self.lock.is_gone();
+                Progress::Outdated { at_once }
+            }
+            Outcome::Read(Err(error)) => {
+                debug!(%lease, %error, "cannot read the lease; trying again");
+                Progress::Nothing
+            }
+        }
+    }
+
+    /// Gives the lease back, so that other candidates need not wait until it expires.
+    async fn release(&mut self) {
+        let (settings, key) = (self.shared.settings.clone(), self.shared.lease.clone());
+        let deadline = after(Instant::now(), settings.renew_deadline);
+        let (mut pending, mut attempts, mut next) = (FuturesUnordered::new(), 0, Instant::now());
+        loop {
+            tokio::select! {
+                biased;
+                () = sleep_until(deadline) => break,
+                Some(outcome) = pending.next() => match outcome {
+                    Ok(lease) => {
+                        info!(lease = %key, "gave the lease back");
+                        self.lock.released(lease);
+                        return self.announce_leader();
+                    }
+                    Err(error) => {
+                        let error: kube_client::Error = error;
+                        debug!(lease = %key, %error, "cannot give the lease back; trying again");
+                        if pending.is_empty() {
+                            next = after(Instant::now(), settings.retry_period);
+                        }
+                    }
+                },
+                () = sleep_until(next) => {
+                    let client = self.connections.for_attempt(attempts).client;
+                    pending.push(self.lock.release().send(client, key.clone()));
+                    (attempts, next) = (attempts + 1, after(Instant::now(), settings.attempt_period()));
+                }
+            }
+        }
+        warn!(lease = %key, "could not give the lease back; it expires by itself");
+    }
+
+    /// Waits for one retry period and up to 1.2 times as long again, so that candidates do not all try at once.
+    async fn pause(&self) {
+        let jitter = self.shared.random.lock().random_range(0.0..1.2);
+        let period: Duration = self.shared.settings.retry_period;
+        let delay = period.saturating_add(period.mul_f64(jitter));
+        self.cancel.run_until_cancelled(sleep(delay)).await;
+    }
+
+    fn announce_leader(&self) {
+        let now = self.lock.holder().map(str::to_owned);
+        let changed = self.shared.leader.send_if_modified(|leader| {
+            let changed = *leader != now;
+            leader.clone_from(&now);
+            changed
+        });
+        if let (true, Some(leader)) = (changed, now)
+            && self.leaders.try_send(leader).is_err()
+        {
+            debug!(lease = %self.shared.lease, "the function for new leaders is too slow; a leader was not announced");
+        }
+    }
+}

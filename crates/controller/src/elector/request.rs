@@ -1,0 +1,120 @@
+//! Requests about the Lease. Each future owns all it needs, so that several can run side by side.
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube_client::api::PostParams;
+use kube_client::{Api, Client, Error};
+use kube_informer::ObjectKey;
+
+use super::connections::Connection;
+use super::record::{self, Record};
+use crate::term::Moment;
+
+/// A write that takes or renews the lease.
+pub(super) enum Write {
+    Create(Lease),
+    Replace(Lease),
+}
+
+impl Write {
+    pub(super) fn lease(&self) -> &Lease {
+        let (Self::Create(lease) | Self::Replace(lease)) = self;
+        lease
+    }
+
+    pub(super) async fn send(self, client: Client, key: ObjectKey) -> Result<Lease, Error> {
+        let api = api(client, &key);
+        match self {
+            Self::Create(lease) => api.create(&PostParams::default(), &lease).await,
+            Self::Replace(lease) => api.replace(key.name(), &PostParams::default(), &lease).await,
+        }
+    }
+}
+
+/// A request that gives the lease back.
+pub(super) struct Release {
+    /// The lease as last seen, if it was ours.
+    pub(super) known: Option<Lease>,
+    /// All records that may be ours. A record of another copy with the same identity is not among them.
+    pub(super) own: Vec<Record>,
+    pub(super) now: MicroTime,
+}
+
+impl Release {
+    /// Returns the lease as it is afterwards, with no holder or with another one.
+    pub(super) async fn send(self, client: Client, key: ObjectKey) -> Result<Option<Lease>, Error> {
+        let api = api(client, &key);
+        let released = |lease| record::released(lease, self.now.clone());
+        if let Some(lease) = &self.known {
+            match api.replace(key.name(), &PostParams::default(), &released(lease)).await {
+                Ok(lease) => return Ok(Some(lease)),
+                // The version is not current, or an answer was lost.
+                Err(Error::Api(status)) if status.code == 409 => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let Some(lease) = api.get_opt(key.name()).await? else { return Ok(None) };
+        if !self.own.contains(&Record::of(&lease)) {
+            return Ok(Some(lease));
+        }
+        api.replace(key.name(), &PostParams::default(), &released(&lease)).await.map(Some)
+    }
+}
+
+/// Reads the lease.
+pub(super) async fn read(client: Client, key: ObjectKey) -> Result<Option<Lease>, Error> {
+    api(client, &key).get_opt(key.name()).await
+}
+
+/// The answer to a request of a renewal.
+pub(super) struct Answer {
+    pub(super) connection: Connection,
+    /// The request was sent at once after another one, without the pause between attempts.
+    pub(super) at_once: bool,
+    pub(super) outcome: Outcome,
+}
+
+impl Answer {
+    pub(super) fn is_ok(&self) -> bool {
+        match &self.outcome {
+            Outcome::Write(_, outcome) => outcome.is_ok(),
+            Outcome::Read(outcome) => outcome.is_ok(),
+        }
+    }
+}
+
+pub(super) enum Outcome {
+    /// The write that began at this moment.
+    Write(Moment, Result<Lease, Error>),
+    Read(Result<Option<Lease>, Error>),
+}
+
+/// Requests of one renewal, in a form in which they can run side by side.
+pub(super) type Pending = BoxFuture<'static, Answer>;
+
+pub(super) fn pending_write(
+    connection: Connection,
+    key: ObjectKey,
+    (write, began): (Write, Moment),
+    at_once: bool,
+) -> Pending {
+    async move {
+        let outcome = Outcome::Write(began, write.send(connection.client.clone(), key).await);
+        Answer { connection, at_once, outcome }
+    }
+    .boxed()
+}
+
+pub(super) fn pending_read(connection: Connection, key: ObjectKey, at_once: bool) -> Pending {
+    async move {
+        let outcome = Outcome::Read(read(connection.client.clone(), key).await);
+        Answer { connection, at_once, outcome }
+    }
+    .boxed()
+}
+
+fn api(client: Client, key: &ObjectKey) -> Api<Lease> {
+    Api::namespaced(client, key.namespace().unwrap_or_default())
+}
