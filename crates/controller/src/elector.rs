@@ -102,6 +102,33 @@ impl LeaderElector {
         Ok(Self { shared: Arc::new(shared), client, connect: None, on_new_leader: None, turn: Arc::default() })
     }
 
+    /// Sends the requests of the election over connections of its own, each made by this function.
+    ///
+    /// A `Client` shares its connections among all requests. If such a connection goes silent, the watches and the renewals of
+    /// the lease wait for the same dead connection, and leadership is lost although new connections would work. A client cannot
+    /// be split, so the elector needs a way to make one: it makes one when it runs, a second one for attempts beside a slow one,
+    /// and others when these are not answered either. If the function fails, the elector uses the client that it has.
+    ///
+    /// ```no_run
+    /// use kube_client::Config;
+    /// use kube_controller::{ElectionSettings, LeaderElector};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = Config::infer().await?;
+    /// let client = kube_informer::client_from(config.clone())?;
+    /// let elector = LeaderElector::new(client, "web/my-controller", "pod-1", ElectionSettings::default())?
+    ///     .connect_with(move || kube_informer::client_from(config.clone()));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn connect_with(
+        mut self,
+        connect: impl Fn() -> Result<Client, kube_client::Error> + Send + Sync + 'static,
+    ) -> Self {
+        self.connect = Some(Arc::new(connect));
+        self
+    }
+
     /// Calls a function with the identity of each new leader, including its own.
     ///
     /// The function runs in a task of its own. If it panics, the panic is logged. If it is slower than leaders change, it misses

@@ -47,14 +47,24 @@ impl Candidate {
         Self::with(server, identity, seed, settings())
     }
 
-    fn with(server: &ApiServer, identity: &str, seed: u64, mut settings: ElectionSettings) -> Self {
+    fn with(server: &ApiServer, identity: &str, seed: u64, settings: ElectionSettings) -> Self {
+        Self::connected(server, identity, seed, settings, |elector| elector)
+    }
+
+    fn connected(
+        server: &ApiServer,
+        identity: &str,
+        seed: u64,
+        mut settings: ElectionSettings,
+        connect: impl FnOnce(LeaderElector) -> LeaderElector,
+    ) -> Self {
         let network = Network::seeded(seed);
         let (cancel, terms) = (CancellationToken::new(), Arc::<Mutex<Vec<_>>>::default());
         let heard = Arc::<Mutex<Vec<String>>>::default();
         settings.seed = Some(seed);
         let elector = LeaderElector::new(network.client(server), LEASE, identity, settings).unwrap();
         let hears = heard.clone();
-        let elector = Arc::new(elector.on_new_leader(move |leader| hears.lock().push(leader.to_owned())));
+        let elector = Arc::new(connect(elector).on_new_leader(move |leader| hears.lock().push(leader.to_owned())));
         let (runs, stops, begun) = (elector.clone(), cancel.clone(), terms.clone());
         let run = async move {
             let lead = |term: Term| {
@@ -478,6 +488,97 @@ async fn renewals_go_on_while_lead_and_the_function_for_new_leaders_block_their_
     })
     .await
     .unwrap();
+}
+
+/// A network for each connection that is made, so that one can be silent beside one that works.
+#[derive(Clone, Default)]
+struct Networks(Arc<Mutex<Vec<Network>>>);
+
+impl Networks {
+    fn candidate(&self, server: &ApiServer) -> Candidate {
+        let (networks, to) = (self.clone(), server.clone());
+        let connect = move || {
+            let network = Network::default();
+            networks.0.lock().push(network.clone());
+            Ok(network.client(&to))
+        };
+        Candidate::connected(server, "a", 1, settings(), |elector| elector.connect_with(connect))
+    }
+
+    fn made(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    fn silence(&self, at: usize) {
+        self.0.lock()[at].set(Mode::Silent);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_connection_beside_a_working_one_does_not_cost_leadership() {
+    let server = ApiServer::builder().seed(1).build();
+    let networks = Networks::default();
+    let a = networks.candidate(&server);
+    // The connection of the program, which carries its watches, is not used for the election.
+    a.network.set(Mode::Silent);
+    sleep(secs(1)).await;
+    assert!(a.leads() && a.network.asked().is_empty());
+    // Every connection in use goes silent after a minute, and only new ones work.
+    for silent in 0..20 {
+        sleep(secs(60)).await;
+        assert_eq!((a.leads(), networks.made()), (true, silent + 1));
+        networks.silence(silent);
+    }
+    sleep(secs(60)).await;
+    assert!(a.leads());
+    assert_eq!(a.terms.lock().len(), 1);
+    a.task.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spare_connection_that_is_silent_as_well_is_replaced() {
+    let server = ApiServer::builder().seed(1).build();
+    let networks = Networks::default();
+    let a = networks.candidate(&server);
+    sleep(secs(1)).await;
+    // A slow answer has a second connection made. Then both are silent.
+    networks.0.lock()[0].set(Mode::Slow(3_000, 3_000));
+    sleep(secs(30)).await;
+    assert_eq!(networks.made(), 2, "the second connection is kept");
+    (networks.silence(0), networks.silence(1));
+    sleep(secs(60)).await;
+    assert!(a.leads());
+    assert_eq!((a.terms.lock().len(), networks.made()), (1, 3));
+    a.task.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_takes_a_new_connection_when_its_own_is_silent() {
+    let server = ApiServer::builder().seed(1).build();
+    let networks = Networks::default();
+    let a = networks.candidate(&server);
+    crate::others().await;
+    networks.silence(0);
+    sleep(secs(30)).await;
+    assert!(a.leads() && networks.made() > 1);
+    a.task.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_cannot_be_made_leaves_the_one_there_is() {
+    let server = ApiServer::builder().seed(1).build();
+    let fails = |elector: LeaderElector| {
+        let tries = std::sync::atomic::AtomicU32::new(0);
+        elector.connect_with(move || match tries.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+            0 => panic!("no configuration"),
+            _ => Err(kube_client::Error::Service("no connection".into())),
+        })
+    };
+    let a = Candidate::connected(&server, "a", 1, settings(), fails);
+    a.network.set(Mode::Slow(3_000, 3_000));
+    sleep(secs(60)).await;
+    assert!(a.leads());
+    a.task.abort();
 }
 
 /// Two candidates whose clocks differ: one runs 10 % slower than it should, the other 15 % faster. By the true clock that is a
