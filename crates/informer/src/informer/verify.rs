@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use tokio::time::Instant;
 
 use super::Shared;
@@ -13,7 +14,7 @@ use crate::object::{Id, Object, ObjectKey, ResourceVersion, Scope, compare_versi
 use crate::reflector::{MOST_PAGES, answered, read_page};
 use crate::representation::Identity;
 use crate::source::feed::Feed;
-use crate::source::{Decoded, ListOptions, SourceError};
+use crate::source::{Decoded, ListOptions, SourceError, WatchEvent, WatchOptions};
 use crate::store::Snapshot;
 use crate::time::after;
 
@@ -23,6 +24,8 @@ const CATCH_UP: Duration = Duration::from_secs(5);
 pub(super) const DOUBT: Duration = Duration::from_secs(10);
 /// How long a cache may take to get to where the server is, before everything is asked for again.
 const SOON: Duration = Duration::from_secs(1);
+/// How long the watch lasts that shows whether anything changed. A server sends its last bookmark two seconds before the end.
+const SHORT_WATCH: Duration = Duration::from_secs(3);
 /// How long after one list of everything for this reason the next one may come, if a cache does not get there by itself.
 const SELDOM: Duration = Duration::from_secs(30);
 /// How many identities are asked for at a time.
@@ -86,6 +89,23 @@ impl Questions {
         answered(self.deadline, self.source.newest_version()).await
     }
 
+    /// Returns true if a short watch shows that nothing changed between two versions: its first event is a bookmark of the later version.
+    ///
+    /// A watch from the first version brings every change, and then a bookmark. That is much cheaper than a list of everything.
+    async fn is_unchanged(&self, since: &ResourceVersion, until: &ResourceVersion) -> bool {
+        let options = WatchOptions { version: Some(since.clone()), initial_events: false, timeout: SHORT_WATCH };
+        let bookmark = async {
+            let mut watch = self.source.watch(options).await.ok()?;
+            while let Some(Ok(WatchEvent::Bookmark { version, .. })) = watch.next().await {
+                if version.is_at_least(until) {
+                    return Some(());
+                }
+            }
+            None
+        };
+        within(SHORT_WATCH, bookmark).await.flatten().is_some()
+    }
+
     async fn inventory(&self) -> Result<Inventory, VerifyError> {
         let mut inventory = Inventory { version: None, objects: BTreeMap::new() };
         let mut options = ListOptions { limit: PAGE, ..ListOptions::default() };
@@ -136,9 +156,13 @@ pub(super) async fn is_up_to_date(informer: &Shared) -> bool {
         let before = informer.core.store.version();
         let Ok(Some(newest)) = questions.newest_version().await else { return false };
         // No server is behind what it has told before, unless it was restored to an older state.
-        let restored = before.is_none_or(|before| newest.is_older_than(&before));
-        if restored || !gets_to(informer, &newest).await {
-            return false;
+        let Some(before) = before.filter(|before| !newest.is_older_than(before)) else { return false };
+        tokio::select! {
+            biased;
+            reached = informer.reach_version(&newest) => if reached.is_err() { return false },
+            unchanged = questions.is_unchanged(&before, &newest) => if !unchanged && !gets_to(informer, &newest).await {
+                return false;
+            },
         }
     }
     // Nobody can be asked of an informer that has stopped.
