@@ -11,6 +11,7 @@
 
 mod changes;
 mod part;
+mod waiters;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub(crate) use self::changes::BYTES;
 pub use self::changes::{Changes, ChangesSink, InHand, OnError};
 pub(crate) use self::part::Outdated;
 use self::part::{Part, advance, lowest_version, part_of};
+pub(crate) use self::waiters::Waiters;
 use crate::health::{HealthBoard, InformerError};
 use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope};
 use crate::processor::{Event, EventBatch, Listener, Listeners, Processor, drop_in_pieces};
@@ -120,6 +122,7 @@ pub(crate) struct Applier {
     parts: Vec<Part>,
     outdated: Outdated,
     progress: watch::Sender<Progress>,
+    waiters: Waiters,
     health: HealthBoard,
     /// How many bytes of memory one byte on the wire becomes.
     memory_factor: f64,
@@ -130,6 +133,25 @@ pub(crate) struct Applier {
     values: Vec<(IndexValuesOf, Option<Slot>)>,
     /// The errors of the current batch.
     failed: Vec<InformerError>,
+    marks: Marks,
+}
+
+/// The undecodable objects that the current batch brought, and the ones that it made readable.
+///
+/// The marks are published inside the commit. So a lookup never finds an object absent because its mark is gone and its good
+/// state has not come yet.
+#[derive(Default)]
+struct Marks {
+    decodable: Vec<ObjectKey>,
+    undecodable: Vec<BadObject>,
+}
+
+impl Marks {
+    fn publish(&mut self, health: &HealthBoard) {
+        if !self.decodable.is_empty() || !self.undecodable.is_empty() {
+            health.mark(&std::mem::take(&mut self.decodable), &std::mem::take(&mut self.undecodable));
+        }
+    }
 }
 
 /// Changes of one batch, in the order in which they are made.
@@ -145,7 +167,7 @@ impl Applier {
         writing: Arc<Writing>,
         scopes: impl IntoIterator<Item = Scope>,
         outdated: Outdated,
-        progress: watch::Sender<Progress>,
+        (progress, waiters): (watch::Sender<Progress>, Waiters),
         health: HealthBoard,
         memory_factor: f64,
     ) -> Self {
@@ -155,7 +177,20 @@ impl Applier {
             (state.writer.store().clone(), state.writer.functions())
         };
         let (values, failed) = (Vec::new(), Vec::new());
-        Self { writing, store, parts, outdated, progress, health, memory_factor, functions, values, failed }
+        Self {
+            writing,
+            store,
+            parts,
+            outdated,
+            progress,
+            waiters,
+            health,
+            memory_factor,
+            functions,
+            values,
+            failed,
+            marks: Marks::default(),
+        }
     }
 
     /// Makes the changes of a batch, and puts events into the mailboxes of all handlers.
@@ -169,7 +204,7 @@ impl Applier {
             },
             Work::Object(_, deltas) => self.prepare_object(deltas, &mut prepared),
             Work::Gone { key, version } => {
-                self.health.decodable((&key).into());
+                self.decodable((&key).into());
                 self.saw(key.namespace(), version);
             }
             Work::Listed(mark) => self.listed(&mark),
@@ -238,7 +273,7 @@ impl Applier {
         let Some(part) = part_of(&mut self.parts, id.key.namespace()) else { return };
         advance(&mut part.seen, id.known_version());
         let (initial, reuse) = (!part.listed, !self.outdated.remove(id.key));
-        self.health.decodable(id.key);
+        self.decodable(id.key);
         let (known, slot) = self.known(id.key, prepared);
         if !is_news(&object, known.as_ref(), reuse) {
             trace!(key = %id.key, "nothing new");
@@ -270,10 +305,10 @@ impl Applier {
         match self.known(id.key, prepared).0 {
             Some(known) if reuse && id.is_older_than(&known.id()) => trace!(key = %id.key, "made since"),
             Some(_) => {
-                self.health.decodable(id.key);
+                self.decodable(id.key);
                 prepared.events.push(Event::Deleted(Deleted::Final(object)));
             }
-            None => self.health.decodable(id.key),
+            None => self.decodable(id.key),
         }
     }
 
@@ -287,10 +322,10 @@ impl Applier {
         match self.known(key, prepared).0 {
             Some(known) if made_since(&known) => debug!(%key, "ignoring the deletion of an older state"),
             Some(last) => {
-                self.health.decodable(key);
+                self.decodable(key);
                 prepared.events.push(Event::Deleted(Deleted::Unknown(last)));
             }
-            None => self.health.decodable(key),
+            None => self.decodable(key),
         }
         self.saw(key.namespace(), version);
     }
@@ -299,7 +334,8 @@ impl Applier {
     async fn commit(&mut self, events: Vec<Event<dyn Object>>, bytes: u64) -> Applied {
         let version = lowest_version(&self.parts);
         if events.is_empty() && self.progress.borrow().version == version {
-            self.publish(version);
+            self.marks.publish(&self.health);
+            self.publish(version, &events);
             return Applied { failed: std::mem::take(&mut self.failed), ..Applied::default() };
         }
         let bytes = kept_bytes(&events, bytes, self.memory_factor);
@@ -309,6 +345,7 @@ impl Applier {
             let mut state = writing.lock_to_commit().await;
             if state.writer.has_functions(&self.functions) {
                 state.writer.make(changes(&events, &self.values), version.clone());
+                self.marks.publish(&self.health);
                 state.processor.distribute(&events, bytes, self.store.len());
                 break state.processor.listeners();
             }
@@ -319,7 +356,7 @@ impl Applier {
                 self.index(at, &**event.object(), None);
             }
         };
-        self.publish(version);
+        self.publish(version, &events);
         Applied { failed: std::mem::take(&mut self.failed), events, listeners }
     }
 
@@ -338,6 +375,9 @@ impl Applier {
         part.version = mark.version.clone();
         part.seen = None;
         let version = lowest_version(&self.parts);
+        self.decodable_in(&list);
+        // Marked after the good states: a list may hold a good state of an object and a later one that could not be read.
+        list.undecodable.iter().cloned().for_each(|bad| self.unread(bad));
         let writing = self.writing.clone();
         let (events, listeners, replaced) = loop {
             let mut transaction = writing.lock().writer.begin();
@@ -351,6 +391,7 @@ impl Applier {
             let mut state = writing.lock_to_commit().await;
             // An index may have been added since; then the list is prepared once more, with that index.
             if let Ok((replaced, failures)) = state.writer.commit(transaction) {
+                self.marks.publish(&self.health);
                 state.processor.distribute(&events, kept_bytes, self.store.len());
                 let listeners = state.processor.listeners();
                 drop(state);
@@ -361,22 +402,36 @@ impl Applier {
         drop(replaced); // Outside the lock: it may hold the last references to many objects.
         for object in &list.objects {
             self.outdated.remove(object.id().key);
-            self.health.decodable(object.id().key);
         }
         let store = &self.store;
         self.outdated.retain(|key| store.contains(key));
         self.listed(&mark);
-        // Last: a list may hold a good state of an object and a later one that could not be read.
-        list.undecodable.into_iter().for_each(|bad| self.unread(bad));
-        self.publish(lowest_version(&self.parts));
+        self.publish(lowest_version(&self.parts), &events);
         Applied { failed: std::mem::take(&mut self.failed), events, listeners }
+    }
+
+    /// Notes that an object could be read, or is gone. Its mark goes with the next commit.
+    fn decodable(&mut self, key: KeyRef<'_>) {
+        if self.health.is_undecodable(key) {
+            self.marks.decodable.push(key.into());
+        }
+    }
+
+    /// Notes which of the marked objects a list holds in a good state.
+    fn decodable_in(&mut self, list: &Replacement<dyn Object>) {
+        let marked = self.health.undecodable_keys();
+        if !marked.is_empty() {
+            let good =
+                list.objects.iter().map(|object| object.id().key).filter(|key| marked.contains(&ObjectKey::from(*key)));
+            self.marks.decodable.extend(good.map(ObjectKey::from));
+        }
     }
 
     /// An object came that could not be read. One of a namespace that was not asked for is of no interest.
     fn unread(&mut self, bad: BadObject) {
         let namespace = bad.key.as_ref().map(|key| key.namespace());
         if namespace.is_none_or(|namespace| part_of(&mut self.parts, namespace).is_some()) {
-            self.health.undecodable(&bad);
+            self.marks.undecodable.push(bad.clone());
         }
         self.failed.push(InformerError::Undecodable { bad });
     }
@@ -409,6 +464,7 @@ impl Applier {
             progress.epoch += 1;
             progress.version = None;
         });
+        self.waiters.wake_for_restart();
         self.writing.lock().writer.set_version(None);
     }
 
@@ -420,14 +476,14 @@ impl Applier {
     }
 
     /// Publishes how far the store has come, after the store itself: first in health, then to the tasks that wait, then to handlers.
-    fn publish(&mut self, version: Option<ResourceVersion>) {
+    fn publish(&mut self, version: Option<ResourceVersion>, events: &[Event<dyn Object>]) {
         let before = self.progress.borrow().clone();
         if before.version != version {
             self.health.store_version(version.as_ref());
         }
         let now = Progress {
             epoch: before.epoch,
-            version,
+            version: version.clone(),
             synced: self.parts.iter().all(|part| part.listed),
             relists: self.parts.iter().map(|part| part.relists).min().unwrap_or_default(),
         };
@@ -436,6 +492,7 @@ impl Applier {
             self.health.synced();
         }
         self.progress.send_replace(now);
+        self.waiters.wake(events, version.as_ref());
         if newly_synced {
             self.writing.lock().processor.synced();
         }

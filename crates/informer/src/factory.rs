@@ -218,6 +218,7 @@ impl SharedInformerFactory {
         let informer = InformerBuilder::new(sources)
             .name(self.informer_name(&key.resource, name.as_deref()))
             .resource(key.resource.clone())
+            .selection(key.selection.clone())
             .options(options.clone())
             .boxed_transform(transform.map(|(_, transform)| transform))
             .first_lists(self.shared.first_lists.clone())

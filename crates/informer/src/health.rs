@@ -3,6 +3,7 @@
 mod board;
 mod error;
 mod metrics;
+mod probe;
 mod work;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ pub(crate) use self::board::HealthBoard;
 pub use self::board::HealthChanges;
 pub use self::error::InformerError;
 pub(crate) use self::metrics::Metrics;
+pub use self::probe::{AnyProbe, Problem};
 pub use self::work::{AnyQueue, QueueHealth};
 use crate::object::{ObjectKey, Scope};
 use crate::processor::HandlerHealth;
@@ -45,7 +47,7 @@ pub struct Health {
     pub synced: bool,
     /// Objects that came but could not be read, and why. What the cache holds of them is older, or nothing at all. They stay
     /// here until they are read, deleted, or missing from a list.
-    pub undecodable: BTreeMap<ObjectKey, String>,
+    pub undecodable: BTreeMap<ObjectKey, Undecodable>,
     /// True once nothing of it runs any more.
     pub stopped: bool,
     /// What happened so far.
@@ -58,6 +60,22 @@ pub struct Health {
     pub handlers: Vec<HandlerHealth>,
     /// What the representation has to say; see [`Decode::figures`](crate::representation::Decode::figures).
     pub figures: Vec<(&'static str, f64)>,
+}
+
+/// Why an object could not be read. Displays the error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Undecodable {
+    /// What is wrong with it.
+    pub error: String,
+    /// The uids of its owners; `None` if they could not be read either.
+    pub owners: Option<Vec<String>>,
+}
+
+impl fmt::Display for Undecodable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.error)
+    }
 }
 
 /// What happened so far.
@@ -116,6 +134,31 @@ impl Health {
     /// True if every part has heard from the server within this time. Not known is not fresh.
     pub fn is_fresh(&self, within: Duration) -> bool {
         self.is_live() && self.age().is_some_and(|age| age <= within)
+    }
+
+    /// Returns why a restart of the program would help, or `None` if it would not: an informer that was started has stopped. One that
+    /// was not started yet is not ready, but a restart does not help it.
+    pub fn why_not_live(&self) -> Option<String> {
+        self.stopped.then(|| "it has stopped".to_owned())
+    }
+
+    /// Returns why the cache cannot be relied on, or `None` if it can: the informer has stopped or not synced yet, or, with a limit, has
+    /// not heard from the API server for longer than that.
+    pub fn why_not_ready(&self, fresh_within: Option<Duration>) -> Option<String> {
+        if self.stopped {
+            return self.why_not_live();
+        }
+        if !self.synced {
+            return Some(format!("not synced: {self}"));
+        }
+        let limit = fresh_within.filter(|limit| !self.is_fresh(*limit))?;
+        Some(match self.age() {
+            Some(age) => {
+                let (age, limit) = (age.as_secs_f64(), limit.as_secs_f64());
+                format!("nothing heard from the API server for {age:.1} s, the limit is {limit:.1} s: {self}")
+            }
+            None => format!("nothing heard from the API server yet: {self}"),
+        })
     }
 
     /// True if it holds everything and follows every part.

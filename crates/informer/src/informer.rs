@@ -3,6 +3,7 @@
 mod any;
 mod builder;
 mod error;
+mod lookup;
 mod registration;
 mod tasks;
 mod verify;
@@ -26,17 +27,19 @@ use tracing::{Instrument as _, Span, info, info_span};
 pub use self::any::{AnyEvent, AnyInformer, EventKind};
 pub use self::builder::InformerBuilder;
 pub use self::error::{StartError, StillRunning, VerifyError, WaitError};
+pub use self::lookup::Lookup;
 pub use self::registration::Registration;
 use self::tasks::{CoreSink, apply_all, keep_time, supervised};
 pub use self::verify::Difference;
 use self::verify::Questions;
 pub use self::waiting::Waiting;
-use crate::apply::{Applier, Changes, ChangesSink, Outdated, Progress, Writing};
+use crate::apply::{Applier, Changes, ChangesSink, Outdated, Progress, Waiters, Writing};
 use crate::health::{Health, HealthBoard, HealthChanges, InformerError};
 use crate::lister::Lister;
 use crate::object::{KeyRef, Object, ObjectKey, ResourceType, ResourceVersion};
 use crate::processor::{HandlerHealth, Listener};
 use crate::reflector::Reflector;
+use crate::settings::Selection;
 use crate::source::ListWatch;
 use crate::store::Store;
 
@@ -88,12 +91,15 @@ struct Core {
     /// How many informers this program had made before.
     number: u64,
     resource: Option<ResourceType>,
+    /// What the sources select, as far as is known.
+    selection: Selection,
     store: Store<dyn Object>,
     sink: ChangesSink<dyn Object>,
     outdated: Outdated,
     writing: Arc<Writing>,
     health: HealthBoard,
     progress: watch::Receiver<Progress>,
+    waiters: Waiters,
     /// How often a relist was asked for: one for each reflector, so that they are woken in their order.
     relists: Vec<watch::Sender<u64>>,
     /// When everything was last asked for because the cache did not catch up by itself.
@@ -203,7 +209,9 @@ impl<T: Object> SharedInformer<T> {
         self.shared.wait_for_version(version.clone())
     }
 
-    /// Waits until an object is as it should be, or is gone: whatever the predicate says of its present state.
+    /// Waits until a predicate is true of an object, or of its absence (`None`).
+    ///
+    /// The predicate is called at once, and then each time the object has changed in the cache.
     pub fn wait_for<'w, 'k>(
         &self,
         key: impl Into<KeyRef<'k>>,
@@ -212,11 +220,14 @@ impl<T: Object> SharedInformer<T> {
         let (shared, seen, key) = (self.shared.0.clone(), self.shared.0.clone(), ObjectKey::from(key.into()));
         let wanted = key.clone();
         let wait = async move {
-            let look = |_: &Progress| {
+            let waiter = shared.core.waiters.for_key(wanted.clone());
+            loop {
                 let object = shared.core.store.cast::<T>().get(&wanted);
-                predicate(object.as_deref()).then_some(object)
-            };
-            shared.reach(look).await
+                if predicate(object.as_deref()) {
+                    return Ok(object);
+                }
+                shared.unless_stopped(waiter.woken()).await?;
+            }
         };
         Waiting::new(wait, move || seen.sight_of(&key))
     }
@@ -247,6 +258,15 @@ impl<T: Object> SharedInformer<T> {
     /// [`VerifyError`] if the server could not be asked.
     pub async fn verify(&self) -> Result<Vec<Difference>, VerifyError> {
         verify::verify(&self.shared).await
+    }
+
+    /// Returns why this informer's selection leaves an object out, so that the cache never holds it: another namespace, labels that do
+    /// not match, another name.
+    ///
+    /// `None` if the object matches, or if only the API server can tell: other field selectors are not evaluated here, and neither is
+    /// what a source selects that was built by hand.
+    pub fn excludes(&self, object: &impl Object) -> Option<String> {
+        self.shared.core.selection.excludes(object)
     }
 
     /// What the informer is doing, and how well.
@@ -416,27 +436,39 @@ impl Shared {
 
     async fn reach_version(&self, version: &ResourceVersion) -> Result<(), WaitError> {
         let epoch = self.core.progress.borrow().epoch;
+        let reached = |progress: &Progress| {
+            if progress.epoch != epoch {
+                return Some(Err(WaitError::VersionsRestarted));
+            }
+            let now = progress.version.as_ref()?;
+            match now.compare(version) {
+                Some(order) => order.is_ge().then_some(Ok(())),
+                None => Some(Err(WaitError::NotComparable { version: version.clone(), now: now.clone() })),
+            }
+        };
+        let Some(waiter) = self.core.waiters.for_version(version) else { return self.reach(reached).await? };
         loop {
-            let reached = self.reach(|progress| {
-                if progress.epoch != epoch {
-                    return Some(Err(WaitError::VersionsRestarted));
-                }
-                let now = progress.version.as_ref()?;
-                match now.compare(version) {
-                    Some(order) => order.is_ge().then_some(Ok(())),
-                    None => Some(Err(WaitError::NotComparable { version: version.clone(), now: now.clone() })),
-                }
-            });
+            let outcome = reached(&self.core.progress.borrow());
+            if let Some(outcome) = outcome {
+                return outcome;
+            }
             if epoch == 0 {
-                return reached.await?;
-            }
-            if let Ok(outcome) = tokio::time::timeout(verify::DOUBT, reached).await {
-                return outcome?;
-            }
-            // A version from before a restore is never reached, though the server may come to count as far again one day.
-            if verify::newest_version(self).await.is_some_and(|newest| newest.is_older_than(version)) {
+                self.unless_stopped(waiter.woken()).await?;
+            } else if let Ok(woken) = tokio::time::timeout(verify::DOUBT, self.unless_stopped(waiter.woken())).await {
+                woken?;
+            } else if verify::newest_version(self).await.is_some_and(|newest| newest.is_older_than(version)) {
+                // A version from before a restore is never reached, though the server may come to count as far again one day.
                 return Err(WaitError::VersionsRestarted);
             }
+        }
+    }
+
+    /// Waits for a future, but no longer than until the informer stops.
+    async fn unless_stopped(&self, wait: impl Future<Output = ()>) -> Result<(), WaitError> {
+        tokio::select! {
+            biased;
+            () = wait => Ok(()),
+            () = self.cancel.cancelled() => Err(WaitError::Stopped(self.core.name.clone())),
         }
     }
 

@@ -60,6 +60,18 @@ pub trait Object: Any + Send + Sync {
         let _ = f;
     }
 
+    /// Returns a number that stands for its finalizers: two states with the same finalizers have the same number. `None` if the
+    /// representation does not know them.
+    fn finalizer_set(&self) -> Option<u32> {
+        None
+    }
+
+    /// Returns whether this is an object of a kind, in any version of its group. `None` if the representation does not know.
+    fn is_of_kind(&self, resource: &ResourceType) -> Option<bool> {
+        let _ = resource;
+        None
+    }
+
     /// How often its specification changed, if the server counts that.
     fn generation(&self) -> Option<i64> {
         None
@@ -74,6 +86,17 @@ pub trait Object: Any + Send + Sync {
     fn to_json(&self) -> Option<serde_json::Value> {
         None
     }
+}
+
+/// Returns the number that stands for a list of finalizers; see [`Object::finalizer_set`].
+pub(crate) fn finalizer_set<'f>(finalizers: impl IntoIterator<Item = &'f str>) -> u32 {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    let mut hasher = foldhash::quality::FixedState::default().build_hasher();
+    for finalizer in finalizers {
+        hasher.write(finalizer.as_bytes());
+        hasher.write_u8(0xff);
+    }
+    (hasher.finish() >> 32) as u32
 }
 
 /// Which object, and which version of it.

@@ -20,7 +20,7 @@ pub use self::error::DecodeError;
 #[cfg(feature = "kube")]
 pub(crate) use self::error::without_values;
 #[cfg(feature = "kube")]
-pub(crate) use self::glimpse::Glimpse;
+pub(crate) use self::glimpse::{Glimpse, GlimpseMetadata};
 pub use self::identity::Identity;
 pub(crate) use self::metadata::LAST_APPLIED;
 pub use self::metadata::Metadata;

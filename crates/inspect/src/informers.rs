@@ -119,7 +119,7 @@ fn informer_of(id: String, informer: &AnyInformer, fresh_within: Duration) -> In
             undecodable: health.counts.undecodable,
             wire_bytes: health.counts.wire_bytes,
         },
-        undecodable: undecodable.map(|(key, why)| Undecodable { key: key.to_string(), why: why.clone() }).collect(),
+        undecodable: undecodable.map(|(key, why)| Undecodable { key: key.to_string(), why: why.to_string() }).collect(),
         handlers: handlers.collect(),
         indexes: crate::objects::indexes(informer),
         figures: figures.map(|(name, figure)| ((*name).to_owned(), *figure)).collect(),
@@ -148,8 +148,10 @@ fn phase_of(phase: &reflector::Phase) -> Phase {
         }
         reflector::Phase::Streaming { received } => Phase::Streaming { received: *received },
         reflector::Phase::Watching => Phase::Watching,
-        reflector::Phase::BackingOff { until, why } => Phase::BackingOff { left_ms: left_ms(until), why: why.clone() },
-        reflector::Phase::Parked { until, why } => Phase::Parked { left_ms: left_ms(until), why: why.clone() },
+        reflector::Phase::BackingOff { until, why } => {
+            Phase::BackingOff { left_ms: left_ms(until), why: why.to_string() }
+        }
+        reflector::Phase::Parked { until, why } => Phase::Parked { left_ms: left_ms(until), why: why.to_string() },
         reflector::Phase::Stopped => Phase::Stopped,
         _ => Phase::Unknown,
     }

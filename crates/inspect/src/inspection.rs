@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use kube_informer::AnyInformer;
-use kube_informer::health::AnyQueue;
+use kube_informer::health::{AnyProbe, AnyQueue};
 use parking_lot::Mutex;
 use tokio::net::ToSocketAddrs;
 use tokio::sync::Semaphore;
@@ -30,6 +30,7 @@ pub(crate) type Queues = Arc<dyn Fn() -> Vec<Arc<dyn AnyQueue>> + Send + Sync>;
 pub struct Inspection {
     pub(crate) informers: Informers,
     pub(crate) queues: Vec<Queues>,
+    pub(crate) probes: Vec<Arc<dyn AnyProbe>>,
     pub(crate) metrics: Option<Arc<dyn Fn() -> String + Send + Sync>>,
     pub(crate) fresh_within: Duration,
     pub(crate) title: String,
@@ -56,6 +57,7 @@ impl Inspection {
         Self {
             informers: Arc::new(informers),
             queues: Vec::new(),
+            probes: Vec::new(),
             metrics: None,
             fresh_within: FRESH,
             title: "kube-informer".to_owned(),
@@ -72,6 +74,12 @@ impl Inspection {
     /// Shows the queues of work that a function gives, whenever somebody asks.
     pub fn queues(mut self, queues: impl Fn() -> Vec<Arc<dyn AnyQueue>> + Send + Sync + 'static) -> Self {
         self.queues.push(Arc::new(queues));
+        self
+    }
+
+    /// Lets `/livez` and `/readyz` ask a probe too, such as the one of a `kube_controller::Manager`. May be called for each there is.
+    pub fn probe(mut self, probe: impl AnyProbe) -> Self {
+        self.probes.push(Arc::new(probe));
         self
     }
 

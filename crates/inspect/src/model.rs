@@ -350,12 +350,12 @@ pub struct Probe {
     pub problems: Vec<Problem>,
 }
 
-/// What is wrong with one informer.
+/// What is wrong with one part of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Problem {
-    /// Which one, by id.
-    pub informer: String,
+    /// The part: an informer by its id, or what a probe names, such as an election or a controller.
+    pub part: String,
     /// What is missing, and why.
     pub why: String,
 }

@@ -1,23 +1,22 @@
 //! Health for probes, and metrics.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode, Uri};
 use kube_informer::Health;
+use kube_informer::health::{self, AnyProbe};
 
 use crate::answer::{Json, Refusal, plain};
 use crate::inspection::Shown;
 use crate::model::{Probe, Problem};
 use crate::parameters::{Parameters, duration};
 
-/// Fails once an informer has ended that should run. One that was not started yet is not ready, but a restart of the program
-/// would not help it.
+/// Fails if a restart of the program would help: see [`Health::why_not_live`].
 pub(crate) async fn live(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Json<Probe>, Refusal> {
     Parameters::of(&uri).end()?;
-    Ok(probe(&shown, |health| health.stopped.then(|| "it has stopped".to_owned())))
+    Ok(probe(&shown, Health::why_not_live, |probe| probe.live()))
 }
 
 pub(crate) async fn ready(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Json<Probe>, Refusal> {
@@ -30,7 +29,7 @@ pub(crate) async fn ready(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<J
         })?),
     };
     parameters.end()?;
-    Ok(probe(&shown, |health| missing(health, fresh)))
+    Ok(probe(&shown, |health| health.why_not_ready(fresh), |probe| probe.ready()))
 }
 
 pub(crate) async fn metrics(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Response<Body>, Refusal> {
@@ -44,30 +43,22 @@ pub(crate) async fn metrics(State(shown): State<Arc<Shown>>, uri: Uri) -> Result
     }
 }
 
-/// What keeps an informer from being ready, in its own words.
-fn missing(health: &Health, fresh: Option<Duration>) -> Option<String> {
-    if health.stopped {
-        return Some("it has stopped".to_owned());
-    }
-    if !health.synced {
-        return Some(format!("not synced: {health}"));
-    }
-    let bound = fresh.filter(|bound| !health.is_fresh(*bound))?;
-    Some(match health.age() {
-        Some(age) => {
-            format!("not heard of for {:.1} s, allowed are {:.1} s: {health}", age.as_secs_f64(), bound.as_secs_f64())
-        }
-        None => format!("not heard of at all: {health}"),
-    })
-}
-
-fn probe(shown: &Shown, problem: impl Fn(&Health) -> Option<String>) -> Json<Probe> {
+/// Asks all informers, and the probes that the program has given. A probe may know the informers too.
+fn probe(
+    shown: &Shown,
+    of_informer: impl Fn(&Health) -> Option<String>,
+    of_probe: impl Fn(&dyn AnyProbe) -> Vec<health::Problem>,
+) -> Json<Probe> {
     let informers = shown.informers();
-    let problems = informers.iter().filter_map(|(id, informer)| {
-        let why = problem(&informer.health())?;
-        Some(Problem { informer: id.clone(), why })
-    });
-    let problems: Vec<Problem> = problems.collect();
+    let mut problems: Vec<Problem> = Vec::new();
+    for (id, informer) in &informers {
+        problems.extend(of_informer(&informer.health()).map(|why| Problem { part: id.clone(), why }));
+    }
+    for health::Problem { part, why, .. } in shown.inspection.probes.iter().flat_map(|probe| of_probe(&**probe)) {
+        if problems.iter().all(|known| known.part != part) {
+            problems.push(Problem { part, why });
+        }
+    }
     let status = if problems.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let count = u64::try_from(informers.len()).unwrap_or(u64::MAX);
     Json(status, Probe { ok: problems.is_empty(), informers: count, problems })

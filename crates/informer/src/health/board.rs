@@ -1,6 +1,6 @@
 //! Where all parts of an informer say how they do.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tracing::{error, warn};
 
 use super::error::decode_error_without_user_text;
-use super::{Counts, Health, InformerError, Metrics, PartHealth};
+use super::{Counts, Health, InformerError, Metrics, PartHealth, Undecodable};
 use crate::object::{KeyRef, ObjectKey, ResourceType, ResourceVersion, Scope, in_scope};
 use crate::queue::ListMark;
 use crate::reflector::{ListReason, Phase};
@@ -205,7 +205,7 @@ impl HealthBoard {
             if !mark.inconclusive && !health.undecodable.is_empty() {
                 let unread: HashSet<&ObjectKey> = mark.unread.iter().collect();
                 health.undecodable.retain(|key, _| !in_scope(&mark.scope, key.into()) || unread.contains(key));
-                self.shared.any_undecodable.store(!health.undecodable.is_empty(), Ordering::Relaxed);
+                self.shared.any_undecodable.store(!health.undecodable.is_empty(), Ordering::Release);
             }
         });
     }
@@ -235,29 +235,54 @@ impl HealthBoard {
         });
     }
 
-    /// An object came that could not be read.
-    pub(crate) fn undecodable(&self, bad: &BadObject) {
-        if let Some(key) = bad.key.clone() {
-            self.shared.sender.send_modify(|health| {
+    /// Returns true if the last state of the object that came could not be read.
+    pub(crate) fn is_undecodable(&self, key: KeyRef<'_>) -> bool {
+        self.shared.any_undecodable.load(Ordering::Acquire)
+            && self.shared.sender.borrow().undecodable.contains_key(&ObjectKey::from(key))
+    }
+
+    /// Returns the mark of an undecodable object.
+    pub(crate) fn undecodable(&self, key: KeyRef<'_>) -> Option<Undecodable> {
+        self.shared.sender.borrow().undecodable.get(&ObjectKey::from(key)).cloned()
+    }
+
+    /// Returns true if any object is marked as undecodable.
+    pub(crate) fn any_undecodable(&self) -> bool {
+        self.shared.any_undecodable.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn undecodable_keys(&self) -> BTreeSet<ObjectKey> {
+        match self.any_undecodable() {
+            true => self.shared.sender.borrow().undecodable.keys().cloned().collect(),
+            false => BTreeSet::new(),
+        }
+    }
+
+    /// Returns the keys of the undecodable objects for which a predicate is true.
+    pub(crate) fn undecodable_where(&self, wanted: impl Fn(&ObjectKey, &Undecodable) -> bool) -> Vec<ObjectKey> {
+        if !self.any_undecodable() {
+            return Vec::new();
+        }
+        let health = self.shared.sender.borrow();
+        health.undecodable.iter().filter(|(key, mark)| wanted(key, mark)).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Removes the marks of objects that could be read or are gone, then marks the ones that could not be read.
+    pub(crate) fn mark(&self, decodable: &[ObjectKey], undecodable: &[BadObject]) {
+        self.shared.sender.send_modify(|health| {
+            for key in decodable {
+                health.undecodable.remove(key);
+            }
+            for bad in undecodable {
+                let Some(key) = bad.key.clone() else { continue };
                 let error = match self.shared.secret {
                     true => decode_error_without_user_text(&bad.error),
                     false => bad.error.clone(),
                 };
-                health.undecodable.insert(key, error.to_string());
-                self.shared.any_undecodable.store(true, Ordering::Relaxed);
-            });
-        }
-    }
-
-    /// A good copy came, or the object is gone.
-    pub(crate) fn decodable(&self, key: KeyRef<'_>) {
-        if self.shared.any_undecodable.load(Ordering::Relaxed) {
-            self.shared.sender.send_if_modified(|health| {
-                let removed = health.undecodable.remove(&ObjectKey::from(key)).is_some();
-                self.shared.any_undecodable.store(!health.undecodable.is_empty(), Ordering::Relaxed);
-                removed
-            });
-        }
+                health.undecodable.insert(key, Undecodable { error: error.to_string(), owners: bad.owners.clone() });
+            }
+            self.shared.any_undecodable.store(!health.undecodable.is_empty(), Ordering::Release);
+        });
     }
 }
 

@@ -11,13 +11,13 @@ use tokio_util::sync::CancellationToken;
 use super::tasks::CoreSink;
 use super::verify::Questions;
 use super::{Core, Figures, Held, Lifecycle, Shared, SharedInformer};
-use crate::apply::{Applier, Changes, Outdated, Progress, Writing};
+use crate::apply::{Applier, Changes, Outdated, Progress, Waiters, Writing};
 use crate::health::HealthBoard;
 use crate::lister::NAMESPACE_INDEX;
 use crate::object::{Cached as _, Object, ResourceType, Scope};
 use crate::processor::Processor;
 use crate::reflector::{PROGRESS_DEADLINE, Recovery, Reflector, Wiring};
-use crate::settings::InformerOptions;
+use crate::settings::{InformerOptions, Selection};
 use crate::source::ListWatch;
 use crate::source::feed::{Feed, Transform, feed};
 use crate::store::Store;
@@ -41,6 +41,7 @@ struct Settings {
     recovery: Recovery,
     figures: Figures,
     memory_factor: f64,
+    selection: Selection,
 }
 
 /// A source whose type is forgotten, once it is known how its objects are transformed.
@@ -63,6 +64,7 @@ impl<T: Object> InformerBuilder<T> {
             recovery: Recovery::default(),
             figures: Box::new(Vec::new),
             memory_factor: 1.0,
+            selection: Selection::new(),
         };
         Self { sources, transform: None, settings }
     }
@@ -132,6 +134,13 @@ impl<T: Object> InformerBuilder<T> {
         self
     }
 
+    /// Says what the sources select.
+    #[cfg(feature = "kube")]
+    pub(crate) fn selection(mut self, selection: Selection) -> Self {
+        self.settings.selection = selection;
+        self
+    }
+
     /// The informer, which has not started.
     pub fn build(self) -> SharedInformer<T> {
         let Self { sources, transform, settings } = self;
@@ -141,7 +150,7 @@ impl<T: Object> InformerBuilder<T> {
 }
 
 fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, type_name: String) -> Held {
-    let Settings { name, resource, options, first_lists, recovery, figures, memory_factor } = settings;
+    let Settings { name, resource, options, first_lists, recovery, figures, memory_factor, selection } = settings;
     let name = name.or_else(|| resource.as_ref().map(ToString::to_string)).unwrap_or(type_name);
     let seed = options.seed.unwrap_or_else(rand::random);
     let resync_period = options.resync_period.filter(|period| !period.is_zero());
@@ -163,17 +172,19 @@ fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, t
         let (scope, source) = (scope.clone(), source.clone());
         Questions { scope, source, deadline }
     });
-    let outdated = Outdated::default();
+    let (outdated, waiters) = (Outdated::default(), Waiters::default());
     let core = Arc::new(Core {
         name,
         number: MADE.fetch_add(1, Ordering::Relaxed),
         resource,
+        selection,
         store,
         sink,
         outdated: outdated.clone(),
         writing: writing.clone(),
         health: health.clone(),
         progress: progress.subscribe(),
+        waiters: waiters.clone(),
         questions: Mutex::new(questions.collect()),
         relists,
         caught_up: Mutex::new(None),
@@ -190,7 +201,7 @@ fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, t
         Reflector::over(source, sink, &options).wired(wiring)
     });
     let reflectors = reflectors.collect();
-    let applier = Box::new(Applier::new(writing, scopes, outdated, progress, health, memory_factor));
+    let applier = Box::new(Applier::new(writing, scopes, outdated, (progress, waiters), health, memory_factor));
     let lifecycle = Mutex::new(Lifecycle::New { reflectors, applier, changes, handlers: Vec::new() });
     let (cancel, ending) = (CancellationToken::new(), tokio::sync::Mutex::default());
     let (given_up, handles) = (CancellationToken::new(), AtomicUsize::new(0));

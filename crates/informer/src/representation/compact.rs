@@ -143,6 +143,10 @@ impl<K: Send + Sync + 'static> Object for Compact<K> {
         self.metadata.generation()
     }
 
+    fn finalizer_set(&self) -> Option<u32> {
+        self.metadata.finalizer_set()
+    }
+
     fn is_being_deleted(&self) -> bool {
         self.metadata.is_being_deleted()
     }

@@ -26,6 +26,9 @@ pub(crate) struct GlimpseMetadata {
     pub(crate) name: Option<String>,
     pub(crate) resource_version: Option<String>,
     pub(crate) annotations: BTreeMap<String, Text>,
+    /// The uids of its owners; `None` if they were not read.
+    pub(crate) owners: Option<Vec<String>>,
+    has_owners: bool,
 }
 
 impl Glimpse {
@@ -34,6 +37,9 @@ impl Glimpse {
         let mut glimpse = Self::default();
         let mut reader = serde_json::Deserializer::from_slice(json);
         Object(&mut glimpse).deserialize(&mut reader).and_then(|()| reader.end()).ok()?;
+        if !glimpse.metadata.has_owners {
+            glimpse.metadata.owners = Some(Vec::new());
+        }
         Some(glimpse)
     }
 
@@ -118,8 +124,23 @@ fields_of!(Metadata, GlimpseMetadata, |metadata, map| {
     "namespace" => metadata.namespace = map.next_value::<Text>()?.0,
     "name" => metadata.name = map.next_value::<Text>()?.0,
     "resourceVersion" => metadata.resource_version = map.next_value::<Text>()?.0,
+    "ownerReferences" => {
+        metadata.has_owners = true;
+        metadata.owners = owner_uids(&map.next_value()?);
+    },
     "annotations" => metadata.annotations = map.next_value::<Option<BTreeMap<String, Text>>>()?.unwrap_or_default(),
 });
+
+/// Returns the uids that owner references name, or `None` if one of them cannot be read.
+fn owner_uids(references: &serde_json::Value) -> Option<Vec<String>> {
+    match references {
+        serde_json::Value::Null => Some(Vec::new()),
+        serde_json::Value::Array(owners) => {
+            owners.iter().map(|owner| owner["uid"].as_str().map(str::to_owned)).collect()
+        }
+        _ => None,
+    }
+}
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
@@ -190,6 +211,20 @@ mod tests {
         assert_eq!(key(r#"{"metadata":{"name":7}}"#), None);
         assert_eq!(key(r#"{"metadata":{"name":"a"},"metadata":{"name":"b"}}"#).as_deref(), Some("b"));
         assert_eq!(key(r#"{"metadata":{"name":"a"}"#), None, "it is no JSON");
+    }
+
+    #[test]
+    fn owners_that_cannot_be_read_are_not_taken_for_none() {
+        let owners = |json: &str| Glimpse::read(json.as_bytes()).unwrap().metadata.owners;
+        assert_eq!(owners(r#"{"metadata":{"name":"a"}}"#), Some(vec![]));
+        assert_eq!(
+            owners(r#"{"metadata":{"ownerReferences":[{"uid":"u"},{"uid":"v"}]}}"#),
+            Some(vec!["u".into(), "v".into()])
+        );
+        for odd in [r#"[{"uid":7}]"#, "7", r#"[{}]"#, "[7]"] {
+            assert_eq!(owners(&format!(r#"{{"metadata":{{"ownerReferences":{odd}}}}}"#)), None, "{odd}");
+        }
+        assert_eq!(Glimpse::read_beginning(br#"{"metadata":{"name":"a"},"#).metadata.owners, None);
     }
 
     #[test]

@@ -8,9 +8,9 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::DecodeError;
-use crate::object::{Id, KeyRef, Object, Owner};
+use crate::object::{Id, KeyRef, Object, Owner, finalizer_set};
 
-/// What a copy of the whole object is written to by a well-known tool: nobody wants to keep it twice.
+/// kubectl's last-applied annotation: a full copy of the object. Dropped to save memory.
 pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The metadata of an object, without managed fields, finalizers and the copy that `kubectl apply` leaves in an annotation.
@@ -22,6 +22,7 @@ pub struct Metadata {
     version: Box<str>,
     generation: Option<i64>,
     being_deleted: bool,
+    finalizer_set: u32,
     labels: Pairs,
     annotations: Pairs,
     owners: Box<[OwnerReference]>,
@@ -51,6 +52,7 @@ impl Metadata {
             version: fields.resource_version.boxed(),
             generation: fields.generation,
             being_deleted: fields.deletion_timestamp.is_some(),
+            finalizer_set: fields.finalizer_set(),
             labels: owned(&fields.labels),
             annotations: owned(&fields.annotations),
             owners: fields.owners(),
@@ -99,6 +101,10 @@ impl Object for Metadata {
         self.generation
     }
 
+    fn finalizer_set(&self) -> Option<u32> {
+        Some(self.finalizer_set)
+    }
+
     fn is_being_deleted(&self) -> bool {
         self.being_deleted
     }
@@ -121,6 +127,7 @@ pub(super) struct Fields<'a> {
     pub(super) labels: Listed<'a>,
     pub(super) annotations: Listed<'a>,
     owner_references: Option<Vec<OwnerFields<'a>>>,
+    finalizers: Option<Vec<Text<'a>>>,
 }
 
 #[derive(Default)]
@@ -141,6 +148,7 @@ impl<'a> Members<'a> for Fields<'a> {
             "resourceVersion" => self.resource_version = map.next_value()?,
             "generation" => self.generation = map.next_value()?,
             "deletionTimestamp" => self.deletion_timestamp = map.next_value()?,
+            "finalizers" => self.finalizers = map.next_value()?,
             "labels" => self.labels = map.next_value()?,
             "annotations" => self.annotations = map.next_value()?,
             "ownerReferences" => {
@@ -208,6 +216,10 @@ impl<'a> Fields<'a> {
         let mut fields = read.map(|Read(fields)| fields).unwrap_or_default();
         fields.annotations.0.retain(|(key, _)| &**key != LAST_APPLIED);
         Ok(fields)
+    }
+
+    pub(super) fn finalizer_set(&self) -> u32 {
+        finalizer_set(self.finalizers.iter().flatten().map(|finalizer| &**finalizer))
     }
 
     pub(super) fn owners(&self) -> Box<[OwnerReference]> {

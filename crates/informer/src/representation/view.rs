@@ -79,6 +79,10 @@ impl<P: Send + Sync + 'static> Object for View<P> {
         self.metadata.generation()
     }
 
+    fn finalizer_set(&self) -> Option<u32> {
+        self.metadata.finalizer_set()
+    }
+
     fn is_being_deleted(&self) -> bool {
         self.metadata.is_being_deleted()
     }

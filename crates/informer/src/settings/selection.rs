@@ -1,6 +1,6 @@
 //! What to ask a server for.
 
-use crate::object::{Selector, SelectorError};
+use crate::object::{Object, Selector, SelectorError};
 use crate::representation::ManagedFields;
 
 /// Parameters that lists and watches set themselves.
@@ -151,6 +151,40 @@ impl Selection {
         }
     }
 
+    /// Returns why this selection leaves an object out. `None` if the object matches, or if only the API server can tell: field
+    /// selectors other than `metadata.name` and `metadata.namespace` are not evaluated here.
+    pub(crate) fn excludes(&self, object: &dyn Object) -> Option<String> {
+        let key = object.id().key;
+        let namespaces = self.namespaces.as_deref().unwrap_or_default();
+        if let Some(namespace) = key.namespace()
+            && !namespaces.is_empty()
+            && !namespaces.iter().any(|selected| selected == namespace)
+        {
+            return Some(format!("namespace {namespace} is not one of {}", namespaces.join(", ")));
+        }
+        if let Some(labels) = &self.labels
+            && labels.parse::<Selector>().is_ok_and(|selector| !selector.matches(object))
+        {
+            return Some(format!("its labels do not match {labels:?}"));
+        }
+        let fields = self.fields.as_deref().unwrap_or_default();
+        let excluded = |term: &&str| {
+            let Some((field, value)) = term.split_once('=') else { return false };
+            let (field, equal) = match field.strip_suffix('!') {
+                Some(field) => (field.trim(), false),
+                None => (field.trim(), true),
+            };
+            let actual = match field {
+                "metadata.name" => key.name(),
+                "metadata.namespace" => key.namespace().unwrap_or_default(),
+                _ => return false,
+            };
+            (actual == value.trim_start_matches('=').trim()) != equal
+        };
+        let excluded = terms(fields).into_iter().find(excluded);
+        excluded.map(|term| format!("its fields do not match {term:?}"))
+    }
+
     /// One selection for each namespace, or one for all.
     #[cfg(feature = "kube")]
     pub(crate) fn split(&self) -> Vec<Self> {
@@ -181,6 +215,15 @@ fn is_namespace(text: &str) -> bool {
 
 /// Terms with `=`, `==` or `!=` in them, a field before and any value behind.
 fn is_field_selector(text: &str) -> bool {
+    let is_term = |term: &str| {
+        let field = term.split_once('=').map(|(field, _)| field.strip_suffix('!').unwrap_or(field).trim());
+        field.is_some_and(|field| !field.is_empty() && !field.contains(char::is_whitespace))
+    };
+    text.trim().is_empty() || terms(text).into_iter().all(|term| term.is_empty() || is_term(term))
+}
+
+/// Splits a field selector into its terms.
+fn terms(text: &str) -> Vec<&str> {
     // What is behind a backslash is part of a value.
     let mut escaped = false;
     let ends_term = |character: char| {
@@ -188,16 +231,30 @@ fn is_field_selector(text: &str) -> bool {
         escaped = character == '\\' && !escaped;
         ends
     };
-    let is_term = |term: &str| {
-        let field = term.split_once('=').map(|(field, _)| field.strip_suffix('!').unwrap_or(field).trim());
-        field.is_some_and(|field| !field.is_empty() && !field.contains(char::is_whitespace))
-    };
-    text.trim().is_empty() || text.split(ends_term).all(|term| term.is_empty() || is_term(term))
+    text.split(ends_term).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::representation::Identity;
+
+    #[test]
+    fn an_object_that_a_selection_leaves_out_is_recognised_where_that_can_be_known() {
+        let excluded = |selection: Result<Selection, SelectionError>, key: &str| {
+            let object = Identity { key: key.parse().unwrap(), uid: String::new(), version: String::new() };
+            selection.unwrap().excludes(&object).is_some()
+        };
+        assert!(excluded(Selection::new().namespace("web"), "shop/a"));
+        assert!(!excluded(Selection::new().namespace("web"), "web/a"));
+        assert!(!excluded(Selection::new().namespace("web"), "a"), "in cluster scope there are no namespaces");
+        assert!(excluded(Selection::new().labels("app=x"), "web/a"));
+        assert!(!excluded(Selection::new().labels("app!=x"), "web/a"));
+        assert!(excluded(Selection::new().fields("metadata.name=b"), "web/a"));
+        assert!(excluded(Selection::new().fields("spec.nodeName=x,metadata.name!=a"), "web/a"));
+        assert!(!excluded(Selection::new().fields("metadata.name==a,metadata.namespace=web"), "web/a"));
+        assert!(!excluded(Selection::new().fields("spec.nodeName=x"), "web/a"), "only the API server can tell");
+    }
 
     #[test]
     fn the_empty_namespace_means_all_of_them() {

@@ -94,6 +94,8 @@ impl<T: Object, U: Object + ?Sized, L: ListWatch<T>> Feed<U> for Source<T, U, L>
 fn apply<T: Object>(transform: &Transform<T>, item: Decoded<T>) -> Decoded<T> {
     let Decoded::Object(object) = item else { return item };
     let before = Identity::of(&object);
+    let mut owners = Vec::new();
+    object.each_owner(&mut |owner| owners.push(owner.uid.to_owned()));
     // A panic leaves nothing behind: the object that the function was given is gone with it.
     let outcome = catch_unwind(AssertUnwindSafe(|| transform(object)))
         .unwrap_or_else(|panic| Err(format!("it panicked: {}", crate::panic_text(&*panic))))
@@ -106,6 +108,7 @@ fn apply<T: Object>(transform: &Transform<T>, item: Decoded<T>) -> Decoded<T> {
         Err(message) => Decoded::Bad(BadObject {
             version: before.id().known_version(),
             key: Some(before.key),
+            owners: Some(owners),
             error: DecodeError::Transform(message),
         }),
     }

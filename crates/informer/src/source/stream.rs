@@ -80,6 +80,8 @@ pub struct BadObject {
     pub key: Option<ObjectKey>,
     /// Its version, if that could be read.
     pub version: Option<ResourceVersion>,
+    /// The uids of its owners; `None` if they could not be read.
+    pub owners: Option<Vec<String>>,
     /// What is wrong with it.
     pub error: DecodeError,
 }

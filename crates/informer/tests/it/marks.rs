@@ -41,7 +41,7 @@ async fn a_mark_goes_with_a_list_that_has_the_object_no_more() {
 async fn an_object_of_another_kind_in_an_initial_stream_saves_nothing_from_its_tombstone() {
     let foreign = || {
         let error = DecodeError::WrongKind { expected: "Thing".into(), got: "Other".into() };
-        let bad = BadObject { key: Some("web/a".parse().unwrap()), version: Some("15".into()), error };
+        let bad = BadObject { key: Some("web/a".parse().unwrap()), version: Some("15".into()), owners: None, error };
         Act::Event(WatchEvent::Added(Decoded::Bad(bad)))
     };
     let script = Script::streaming()
@@ -81,7 +81,7 @@ async fn what_is_kept_only_because_it_could_not_be_read_stays_marked_until_it_is
 #[tokio::test(start_paused = true)]
 async fn an_event_of_another_kind_marks_the_object_it_names() {
     let error = DecodeError::WrongKind { expected: "Thing".into(), got: "Other".into() };
-    let bad = BadObject { key: Some("web/a".parse().unwrap()), version: Some("11".into()), error };
+    let bad = BadObject { key: Some("web/a".parse().unwrap()), version: Some("11".into()), owners: None, error };
     let foreign = Act::Event(WatchEvent::Modified(Decoded::Bad(bad)));
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([foreign, StayOpen]));
     informer.delivered_through("11").await;
@@ -139,6 +139,50 @@ async fn what_is_kept_from_before_a_restore_is_not_taken_for_what_the_server_has
         informer.delivered_through("40").await;
         assert_eq!(informer.informer.store().get("web/a").unwrap().values, ["new"]);
         assert_eq!(marked(&informer), [""; 0]);
+        informer.stop().await;
+    }
+}
+
+// Issue 20, item 1.
+#[tokio::test(start_paused = true)]
+async fn a_lookup_tells_an_undecodable_object_from_an_absent_one_at_every_moment() {
+    use kube_informer::informer::Lookup;
+    use std::sync::{Arc, Mutex};
+
+    fn answer(informer: &SharedInformer<crate::script::Thing>, key: &str) -> &'static str {
+        match informer.lookup(key) {
+            Lookup::Present(_) => "present",
+            Lookup::Absent => "absent",
+            Lookup::Undecodable { last_good: Some(_), .. } => "undecodable, an old state is known",
+            Lookup::Undecodable { last_good: None, .. } => "undecodable",
+        }
+    }
+
+    for order in [kube_informer::QueueOrder::Ordered, kube_informer::QueueOrder::PerObject] {
+        let (feed, events) = live();
+        let good = |text| Decoded::Object(thing(text));
+        let script = Script::new()
+            .list_items("10", [good("web/a@1"), Decoded::Bad(bad("web/b@2"))])
+            .watch([bookmark("11"), events]);
+        let informer = TestInformer::start_with(script, |options| options.queue_order(order));
+        informer.delivered_through("11").await;
+        let of = |key| answer(&informer.informer, key);
+        assert_eq!((of("web/a"), of("web/b"), of("web/c")), ("present", "undecodable", "absent"));
+        feed.send(unread("web/a@12")).unwrap();
+        informer.delivered_through("12").await;
+        assert_eq!(of("web/a"), "undecodable, an old state is known");
+        // A handler that is called with the good state finds it: the mark goes in the same commit.
+        let (seen, looked) = (Arc::new(Mutex::new(Vec::new())), informer.informer.clone());
+        let sees = seen.clone();
+        let handle = informer.informer.on_event(move |event| {
+            sees.lock().unwrap().push((event.key().to_string(), answer(&looked, "web/b")));
+        });
+        assert!(handle.synced().await);
+        seen.lock().unwrap().clear();
+        feed.send(added("web/b@13")).unwrap();
+        informer.delivered_through("13").await;
+        assert_eq!(*seen.lock().unwrap(), [("web/b".to_owned(), "present")]);
+        handle.remove(kube_informer::Removal::Discard).await.unwrap();
         informer.stop().await;
     }
 }

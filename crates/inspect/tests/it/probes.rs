@@ -54,7 +54,7 @@ async fn what_ended_by_itself_fails_the_probes_until_another_takes_its_place() {
         let reply = get(&router, path).await;
         assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE, "{path}");
         let problems = probe(&reply.text).problems;
-        assert_eq!((problems[0].informer.as_str(), problems[0].why.as_str()), ("pods", "it has stopped"));
+        assert_eq!((problems[0].part.as_str(), problems[0].why.as_str()), ("pods", "it has stopped"));
     }
     let shown: Informer = answer(&router, "/api/informers/pods").await;
     assert!(!shown.live);
@@ -80,7 +80,7 @@ async fn what_is_not_synced_says_what_the_server_said() {
             if let [problem] = probe.problems.as_slice()
                 && problem.why.contains("403")
             {
-                assert_eq!((problem.informer.as_str(), reply.status), ("pods", StatusCode::SERVICE_UNAVAILABLE));
+                assert_eq!((problem.part.as_str(), reply.status), ("pods", StatusCode::SERVICE_UNAVAILABLE));
                 return;
             }
             tokio::task::yield_now().await;

@@ -18,6 +18,7 @@ pub(super) struct Pack {
     uid: u16,
     version: u16,
     being_deleted: bool,
+    finalizer_set: u32,
     generation: Option<i64>,
     /// A list of keys and values in turn.
     labels: Arc<str>,
@@ -43,6 +44,7 @@ impl Pack {
             uid: length(uid)?,
             version: length(version)?,
             being_deleted: fields.deletion_timestamp.is_some(),
+            finalizer_set: fields.finalizer_set(),
             generation: fields.generation,
             labels: interner.labels.share(&listed(pairs(&fields.labels).flat_map(|(key, value)| [key, value]))),
             annotations: interner.annotations.share(&listed(pairs(&fields.annotations).map(|(key, _)| key))),
@@ -84,6 +86,10 @@ impl Pack {
 
     pub(super) fn generation(&self) -> Option<i64> {
         self.generation
+    }
+
+    pub(super) fn finalizer_set(&self) -> Option<u32> {
+        Some(self.finalizer_set)
     }
 
     pub(super) fn is_being_deleted(&self) -> bool {

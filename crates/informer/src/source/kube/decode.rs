@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::status::WireStatus;
 use crate::object::ResourceVersion;
-use crate::representation::{self, Decode, DecodeError, Glimpse, ManagedFields, Raw, Types};
+use crate::representation::{self, Decode, DecodeError, Glimpse, GlimpseMetadata, ManagedFields, Raw, Types};
 use crate::source::{BadObject, Decoded, SourceError, WatchEvent};
 
 /// The annotation on the bookmark that ends an initial state.
@@ -67,7 +67,9 @@ impl<T: Decode> Reader<T> {
             }
             _ => error,
         };
-        BadObject { key: glimpse.key(), version: glimpse.metadata.resource_version.map(ResourceVersion::from), error }
+        let key = glimpse.key();
+        let GlimpseMetadata { resource_version, owners, .. } = glimpse.metadata;
+        BadObject { key, version: resource_version.map(ResourceVersion::from), owners, error }
     }
 
     pub(super) fn event(&mut self, line: &[u8]) -> Result<WatchEvent<T>, SourceError> {

@@ -1,10 +1,12 @@
 //! The types of `kube` as objects: the one place that names them beside the requests.
 
-use kube_core::{ApiResource, Resource};
+use std::any::Any;
+
+use kube_core::{ApiResource, DynamicObject, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::object::{Id, KeyRef, Object, Owner, ResourceType};
+use crate::object::{Id, KeyRef, Object, Owner, ResourceType, finalizer_set};
 use crate::representation::{Decode, DecodeError, Kind, Raw};
 
 impl From<ApiResource> for ResourceType {
@@ -52,6 +54,22 @@ where
         self.meta().generation
     }
 
+    fn finalizer_set(&self) -> Option<u32> {
+        Some(finalizer_set(self.meta().finalizers.iter().flatten().map(String::as_str)))
+    }
+
+    fn is_of_kind(&self, resource: &ResourceType) -> Option<bool> {
+        let same = |group: &str, kind: &str| group == resource.group && kind == resource.kind;
+        if let Some(object) = (self as &dyn Any).downcast_ref::<DynamicObject>() {
+            let types = object.types.as_ref()?;
+            let group = types.api_version.split_once('/').map_or("", |(group, _)| group);
+            return Some(same(group, &types.kind));
+        }
+        // Types whose kind is fixed have no dynamic part.
+        let fixed = (&() as &dyn Any).downcast_ref::<K::DynamicType>()?;
+        Some(same(&K::group(fixed), &K::kind(fixed)))
+    }
+
     fn is_being_deleted(&self) -> bool {
         self.meta().deletion_timestamp.is_some()
     }
@@ -87,5 +105,26 @@ where
         // kube names the scope by a type, and asks nothing of it.
         let namespaced = !std::any::type_name::<K::Scope>().ends_with("ClusterResourceScope");
         ResourceType { namespaced, ..ApiResource::erase::<K>(&()).into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    use k8s_openapi::api::events::v1::Event;
+
+    use super::*;
+
+    #[test]
+    fn an_object_knows_whether_it_is_of_a_kind() {
+        let maps = ConfigMap::resource_type();
+        assert_eq!(ConfigMap::default().is_of_kind(&maps), Some(true));
+        assert_eq!(Secret::default().is_of_kind(&maps), Some(false));
+        let core = ResourceType { group: String::new(), ..Event::resource_type() };
+        assert_eq!(Event::default().is_of_kind(&core), Some(false), "another group");
+        let dynamic = DynamicObject::new("a", &ApiResource::erase::<ConfigMap>(&()));
+        assert_eq!((dynamic.is_of_kind(&maps), dynamic.is_of_kind(&core)), (Some(true), Some(false)));
+        let unknown = DynamicObject { types: None, ..dynamic };
+        assert_eq!(unknown.is_of_kind(&maps), None);
     }
 }

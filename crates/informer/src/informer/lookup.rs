@@ -1,0 +1,85 @@
+//! Reads of a cache that tell an absent object from one that cannot be decoded.
+
+use std::sync::Arc;
+
+use super::SharedInformer;
+use crate::health::Undecodable;
+use crate::object::{KeyRef, Object, ObjectKey};
+
+/// What a cache knows of one key.
+///
+/// A program that deletes or creates something because an object is *not* there needs this answer, and not that of
+/// [`Store::get`](crate::Store::get): an object that cannot be decoded exists, though the store does not hold it.
+#[derive(Debug)]
+pub enum Lookup<T> {
+    /// The cache holds the object, in the last state that the server sent.
+    Present(Arc<T>),
+    /// The API server has no such object, as far as the cache knows.
+    Absent,
+    /// The object exists, and its last state could not be decoded.
+    Undecodable {
+        /// Why.
+        why: Undecodable,
+        /// The last state that could be decoded. It is out of date.
+        last_good: Option<Arc<T>>,
+    },
+}
+
+impl<T> Lookup<T> {
+    /// Returns the object if the cache holds its last state.
+    pub fn present(self) -> Option<Arc<T>> {
+        match self {
+            Self::Present(object) => Some(object),
+            Self::Absent | Self::Undecodable { .. } => None,
+        }
+    }
+
+    /// Returns true if the API server has no such object, as far as the cache knows.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+}
+
+impl<T: Object> SharedInformer<T> {
+    /// Returns what the cache knows of a key: the object, that it is absent, or that it cannot be decoded.
+    ///
+    /// ```
+    /// use kube_informer::informer::Lookup;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformerFactory;
+    /// # doc_server::with(async |server| {
+    /// # let factory = SharedInformerFactory::new(server.client());
+    /// # let maps = factory.informer::<ConfigMap>()?;
+    /// # factory.start()?;
+    /// # factory.synced().await?;
+    /// match maps.lookup("web/a") {
+    ///     Lookup::Present(map) => println!("{:?}", map.data),
+    ///     Lookup::Absent => println!("it does not exist: creating it is right"),
+    ///     Lookup::Undecodable { why, .. } => println!("it exists, but: {why}"),
+    /// }
+    /// # Ok(()) });
+    /// ```
+    pub fn lookup<'k>(&self, key: impl Into<KeyRef<'k>>) -> Lookup<T> {
+        let (core, key) = (&self.shared.core, key.into());
+        // Read before the store. A mark is removed after the good state is in the store, so that nothing falls between the two.
+        let marked = core.health.any_undecodable();
+        // Under the lock of a commit, the mark and the store are of one state.
+        let _no_commit = marked.then(|| core.writing.lock());
+        let why = if marked { core.health.undecodable(key) } else { None };
+        match (why, self.store().get(key)) {
+            (Some(why), last_good) => Lookup::Undecodable { why, last_good },
+            (None, Some(object)) => Lookup::Present(object),
+            (None, None) => Lookup::Absent,
+        }
+    }
+
+    /// Returns the keys of undecodable objects that may belong to an owner: those that name its uid, and those in its namespace whose
+    /// owners could not be read.
+    pub fn undecodable_owned_by(&self, owner: &impl Object) -> Vec<ObjectKey> {
+        let id = owner.id();
+        self.shared.core.health.undecodable_where(|key, mark| match &mark.owners {
+            Some(owners) => owners.iter().any(|uid| uid == id.uid),
+            None => id.key.namespace().is_none_or(|namespace| key.namespace() == Some(namespace)),
+        })
+    }
+}
