@@ -1,19 +1,20 @@
-//! Controllers: a change of an object, or of what belongs to it, has the object reconciled.
+//! Controllers: a change of an object, or of an object that belongs to it, has the object reconciled.
 //!
 //! # What a reconcile may rely on
 //!
-//! - Its key is with no other worker. What changes while it runs has it called once more.
-//! - All caches that the controller was told of had caught up with the server when the run began: what an earlier run, or
-//!   another program that led before, has written is there.
-//! - It sees its own writes, if it says what it wrote ([`Request::write`]): its key is not handed out again before the cache
-//!   has them.
-//! - An error, a panic and a timeout are one failed attempt each. It is tried again when the queue's limiter says, and the
-//!   failures so far are known ([`Request::failures`]).
-//! - A key whose object is gone is handed out like any other.
-//! - What was there when the run began, and what a resync shows again, comes after what changes now.
+//! - No other worker has its key. A change that happens while it runs has it called once more.
+//! - All informers of the controller had caught up with the API server when the run began: their caches hold everything that an earlier
+//!   run, or another leader before, has written.
+//! - It sees its own writes if it sends them through [`Request::write`]: its key is not handed out again before the cache shows them.
+//! - An error, a panic and a timeout are one failed attempt each. The key is tried again when the limiter allows;
+//!   [`Request::failures`] counts the attempts.
+//! - `request.object()` is `None` only if the object does not exist. While the object, or one that it owns, cannot be decoded, the
+//!   attempt fails and reconcile is not called.
+//! - Nothing is written through the request after the term is over.
+//! - Changes of now come before objects that were there when the run began, and before a resync.
 //!
-//! It may not rely on being called once for each change: what changes often is called for once. And a write of others that the
-//! cache has not seen yet is refused by the server only if the write names the version or the uid that it is about.
+//! It may not rely on being called once for each change: several changes may be one call. And a write by others that the cache has
+//! not seen yet is refused by the API server only if the write names the version or the uid that it is about.
 
 mod error;
 mod handle;
@@ -31,15 +32,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, FutureExt as _, select_all, try_join_all};
+use futures_util::future::{BoxFuture, FutureExt as _, join_all, select_all};
 use kube_informer::informer::{StartError, WaitError, Waiting};
 use kube_informer::object::ResourceType;
 use kube_informer::processor::HandlerGuard;
-use kube_informer::{Object, ObjectKey, SharedInformer};
+use kube_informer::{Event, Object, ObjectKey, SharedInformer};
+use parking_lot::Mutex;
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, timeout};
 use tracing::{Instrument as _, info, info_span, warn};
 
-pub use self::error::RunError;
+pub use self::error::{RunError, WriteError};
 pub use self::handle::ControllerHandle;
 use self::next::panic_message;
 pub use self::next::{BoxError, Next};
@@ -49,8 +52,8 @@ pub use self::request::Request;
 use self::status::{Board, PLACES, Running};
 pub use self::status::{ControllerPhase, ControllerStatus, ReconcileError};
 pub use self::watched::Watched;
-use self::watched::{Source, source};
-use self::worker::{Reconcile, Workers};
+use self::watched::{Predicate, Source, Target, async_source, source};
+use self::worker::{Reconcile, Undecodable, Workers};
 use crate::limiter::{RateLimiter, default_controller_limiter};
 use crate::metrics::ReconcileMetrics;
 use crate::queue::WorkQueue;
@@ -59,14 +62,20 @@ use crate::term::Term;
 const WORKERS: usize = 4;
 /// A connection that went silent is noticed sooner than this.
 const WRITE_DEADLINE: Duration = Duration::from_secs(180);
-const DRAIN: Duration = Duration::from_secs(30);
-/// How often it is looked after workers and handlers.
+const SYNC: Duration = Duration::from_secs(120);
+/// Kubernetes gives a program 30 seconds to end. Ending workers, the lease and the informers needs a part of them.
+const DRAIN: Duration = Duration::from_secs(15);
+/// How long workers may take to end once they were aborted. One that does not block its thread ends at its next `.await`.
+const ABORT: Duration = Duration::from_secs(2);
+/// How often workers and handlers are looked at.
 const LOOK: Duration = Duration::from_millis(500);
+/// How often everything is reconciled because of mappings that panic.
+const RECONCILE_ALL: Duration = Duration::from_secs(10);
 
-/// Has objects reconciled when they change, or when something changes that belongs to them.
+/// Has objects reconciled when they change, or when an object changes that belongs to them.
 ///
-/// What a reconcile may rely on stands [with the module](self). What differs from controller-runtime's: writes are awaited in
-/// the caches, and one run is one term of a leader.
+/// The [module](self) says what a reconcile may rely on. Two things differ from controller-runtime: a key waits until the caches show
+/// its writes, and one run is one term of a leader.
 ///
 /// ```
 /// use std::convert::Infallible;
@@ -104,14 +113,18 @@ pub struct Controller<T: Object> {
     workers: usize,
     timeout: Option<Duration>,
     write_deadline: Duration,
+    sync: Duration,
     drain: Duration,
+    debounce: Duration,
+    predicates: Vec<Predicate<dyn Object>>,
+    undecodable_children: Vec<Undecodable<T>>,
     limiter: Arc<dyn RateLimiter<ObjectKey>>,
     board: Arc<Board>,
-    /// It owns objects, and does not know of which kind its own are.
+    /// True if it owns objects, and does not know of which kind its own are.
     unknown_kind: bool,
 }
 
-/// An informer that has to have caught up before anything is reconciled, and must not stop before the end.
+/// An informer that has to catch up before anything is reconciled, and must not stop before the end.
 struct Cache {
     start: Box<dyn Fn() -> Result<Waiting<'static, ()>, StartError> + Send + Sync>,
     /// Ends, with its name, when it has stopped.
@@ -119,8 +132,8 @@ struct Cache {
 }
 
 impl<T: Object> Controller<T> {
-    /// A controller of the objects of an informer: a change of one has it reconciled. It is called as the informer, unless
-    /// it is given a [`name`](Self::name).
+    /// Makes a controller of the objects of an informer: a change of one has it reconciled. It has the name of the informer, unless it
+    /// is given another [`name`](Self::name).
     pub fn new(primary: impl Into<Watched<T>>) -> Self {
         let primary = primary.into();
         let informer = primary.informer.clone();
@@ -139,34 +152,44 @@ impl<T: Object> Controller<T> {
             workers: WORKERS,
             timeout: None,
             write_deadline: WRITE_DEADLINE,
+            sync: SYNC,
             drain: DRAIN,
+            debounce: Duration::ZERO,
+            predicates: Vec::new(),
+            undecodable_children: Vec::new(),
             limiter: Arc::new(default_controller_limiter()),
             board: Arc::new(Board::new()),
             unknown_kind: false,
         }
     }
 
-    /// The name that logs, messages and metrics use; that of the informer unless given.
+    /// Sets the name for logs, errors and metrics; that of the informer by default. Two controllers of a
+    /// [`Manager`](crate::Manager) must not have the same name.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into().into();
         self
     }
 
-    /// A change of one of these has the object reconciled that manages it: its controller, by group and kind.
+    /// Has the owner reconciled when one of these objects changes: the owner that is marked as its controller, by group and kind.
+    ///
+    /// While an object that may belong to the owner cannot be decoded, the owner is not reconciled: it would be created a second time.
+    /// [`ignore_undecodable`](Self::ignore_undecodable) turns that off.
     #[must_use]
     pub fn owns<C: Object>(self, children: impl Into<Watched<C>>) -> Self {
         self.owned(children.into(), Owners::Controller)
     }
 
-    /// The same for every owner of the kind, and not only the one that manages it.
+    /// As [`owns`](Self::owns), for every owner of the kind and not only the one that is marked as controller.
     #[must_use]
     pub fn owns_any<C: Object>(self, children: impl Into<Watched<C>>) -> Self {
         self.owned(children.into(), Owners::All)
     }
 
-    /// A change of one of these has the objects reconciled whose keys a function gives, for the old state and for the new: one
-    /// key, or any number of them. Look them up by an index, if need be.
+    /// Has other objects reconciled when one of these changes. A function maps its old state and its new state to their keys: one key, or
+    /// any number. Use an index to find them.
+    ///
+    /// If the function panics, the panic is counted and everything is reconciled.
     #[must_use]
     pub fn watches<O, F, I>(mut self, others: impl Into<Watched<O>>, map: F) -> Self
     where
@@ -180,73 +203,127 @@ impl<T: Object> Controller<T> {
         self
     }
 
-    /// These are read: nothing is reconciled before they are there. Their changes have nothing reconciled.
+    /// As [`watches`](Self::watches), with a function that waits: for a lock, or for an answer of another system. The next event of this
+    /// informer is mapped when the function has returned.
+    #[must_use]
+    pub fn watches_async<O, F, R, I>(mut self, others: impl Into<Watched<O>>, map: F) -> Self
+    where
+        O: Object,
+        F: Fn(Arc<O>) -> R + Send + Sync + 'static,
+        R: Future<Output = I> + Send + 'static,
+        I: IntoIterator<Item = ObjectKey>,
+    {
+        let others = others.into();
+        self.caches.push(Cache::new(&others.informer));
+        self.sources.push(async_source(others, map));
+        self
+    }
+
+    /// Leaves out events of all informers of this controller for which the predicate is false. Called again, all must be true.
+    ///
+    /// [`Watched::when`] does the same for one informer, with the type of its objects.
+    #[must_use]
+    pub fn when(mut self, predicate: impl Fn(&Event<dyn Object>) -> bool + Send + Sync + 'static) -> Self {
+        self.predicates.push(Arc::new(predicate));
+        self
+    }
+
+    /// Waits this long after the first event for a key before it is reconciled, so that many changes are one reconcile. No wait by
+    /// default. Retries and [`ControllerHandle::enqueue`] do not wait.
+    #[must_use]
+    pub fn debounce(mut self, delay: Duration) -> Self {
+        self.debounce = delay;
+        self
+    }
+
+    /// Reconciles owners although objects that may belong to them cannot be decoded.
+    ///
+    /// The caches do not show such objects. A reconcile that creates a missing child has to ask
+    /// [`SharedInformer::lookup`] or [`SharedInformer::undecodable_owned_by`] first.
+    #[must_use]
+    pub fn ignore_undecodable(mut self) -> Self {
+        self.undecodable_children.clear();
+        self
+    }
+
+    /// Has nothing reconciled before the cache of this informer is filled. Its changes have nothing reconciled.
     #[must_use]
     pub fn reads<O: Object>(mut self, others: &SharedInformer<O>) -> Self {
         self.caches.push(Cache::new(others));
         self
     }
 
-    /// How many objects are reconciled at a time: 4 unless given, and at least one.
+    /// Sets how many objects are reconciled at a time: 4 by default, and at least one.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers.clamp(1, PLACES as usize);
         self
     }
 
-    /// How long a reconcile may take before it is dropped and counted as failed; as long as it likes unless given.
+    /// Sets how long a reconcile may take before it is dropped and counted as failed. There is no limit by default.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
         self
     }
 
-    /// When what failed is tried again; see [`default_controller_limiter`].
+    /// Sets the limiter, which decides when a failed key is tried again; see [`default_controller_limiter`].
     #[must_use]
     pub fn limiter(mut self, limiter: impl RateLimiter<ObjectKey>) -> Self {
         self.limiter = Arc::new(limiter);
         self
     }
 
-    /// How long a key waits for a cache to see what was written for it: three minutes unless given. Then it goes on, and that
-    /// is told in log, status and metrics.
+    /// Sets how long a key waits for a cache to show its writes: three minutes by default. Then it goes on without, and log, status
+    /// and metrics show that.
     #[must_use]
     pub fn write_deadline(mut self, limit: Duration) -> Self {
         self.write_deadline = limit;
         self
     }
 
-    /// How long what waits may take at the end, once the run has been told to end: 30 seconds unless given.
+    /// Sets how long the caches may take to catch up with the API server when a run begins: two minutes by default. Then the run fails
+    /// with [`RunError::NotSynced`].
+    ///
+    /// Without a limit a leader whose permission or custom resource definition is missing would keep its lease and do nothing.
+    #[must_use]
+    pub fn sync_within(mut self, limit: Duration) -> Self {
+        self.sync = limit;
+        self
+    }
+
+    /// Sets how long waiting keys may take to be reconciled once the run was asked to end: 15 seconds by default. Kubernetes kills
+    /// a program 30 seconds after it asked it to end.
     #[must_use]
     pub fn drain_within(mut self, limit: Duration) -> Self {
         self.drain = limit;
         self
     }
 
-    /// Asks things of it from elsewhere.
+    /// Returns a handle, to ask things of the controller from elsewhere.
     pub fn handle(&self) -> ControllerHandle<T> {
         ControllerHandle { name: self.name.clone(), primary: self.primary.clone(), board: self.board.clone() }
     }
 
-    /// How it does.
+    /// Returns how the controller does.
     pub fn status(&self) -> ControllerStatus {
         self.board.status(&self.name)
     }
 
-    /// Starts the informers that have not been, waits until all have caught up with the server, and has objects reconciled
-    /// until told to end. Then it takes in nothing more, finishes what waits, and returns. It can run again.
+    /// Starts the informers that do not run yet, waits until all have caught up with the API server, and has objects reconciled until
+    /// asked to end. Then it takes in nothing more, finishes the keys that wait, and returns. It can run again.
     ///
-    /// Informers that begin here begin with the server's most recent state. Those that ran before are asked to catch up, which
-    /// may take a list of everything: see [`SharedInformer::caught_up`].
+    /// Informers that begin here begin with the most recent state. Those that ran before are asked to catch up: see
+    /// [`SharedInformer::caught_up`].
     ///
     /// # Errors
     ///
-    /// [`RunError`] if it could not begin, lost one of its caches, or lost its leadership.
+    /// [`RunError`] if it could not begin, lost one of its caches or its leadership, or could not end a reconcile.
     ///
     /// # Cancel safety
     ///
-    /// Dropping it drops all work at once: what is in the middle of a step on another thread ends behind that step. It can run
-    /// again, and then waits for those.
+    /// Dropping the future drops all work at once. A reconcile that runs on another thread at that moment ends at its next `.await`. The
+    /// next run waits for it.
     pub async fn run<C, F, R, E>(&self, term: impl Into<Term>, reconcile: F, context: Arc<C>) -> Result<(), RunError>
     where
         C: Send + Sync + 'static,
@@ -271,7 +348,9 @@ impl<T: Object> Controller<T> {
             () = term.lost() => return Err(self.leadership_lost()),
             () = term.ending() => return Ok(()),
             ready = async {
-                self.board.no_workers().await;
+                if timeout(self.sync, self.board.no_workers()).await.is_err() {
+                    return Err(self.still_running());
+                }
                 self.caught_up().await
             } => ready?,
         }
@@ -285,8 +364,25 @@ impl<T: Object> Controller<T> {
     async fn caught_up(&self) -> Result<(), RunError> {
         let started: Result<Vec<_>, _> = self.caches.iter().map(|cache| (cache.start)()).collect();
         let started = started.map_err(|source| RunError::Start { name: self.name.to_string(), source })?;
-        let ready = try_join_all(started.into_iter().map(IntoFuture::into_future)).await;
-        ready.map(|_| ()).map_err(|source| RunError::CacheLost { name: self.name.to_string(), source })
+        let ready = join_all(started.into_iter().map(|waiting| waiting.within(self.sync)));
+        // One that has stopped is lost at once, though others may still sync.
+        let ready = tokio::select! {
+            biased;
+            lost = self.cache_lost() => return Err(lost),
+            ready = ready => ready,
+        };
+        let mut caches = Vec::new();
+        for ready in ready {
+            match ready {
+                Ok(()) => {}
+                Err(WaitError::TimedOut { saw, .. }) => caches.push(saw),
+                Err(source) => return Err(RunError::CacheLost { name: self.name.to_string(), source }),
+            }
+        }
+        if caches.is_empty() {
+            return Ok(());
+        }
+        Err(RunError::NotSynced { name: self.name.to_string(), within: self.sync, caches })
     }
 
     async fn work(&self, running: &Running<'_>, term: Term, reconcile: Reconcile<T>) -> Result<(), RunError> {
@@ -294,10 +390,18 @@ impl<T: Object> Controller<T> {
         let (parking, keeper) = Parking::new();
         let parking = Arc::new(parking);
         running.works(&queue, &parking);
-        let handlers: Vec<HandlerGuard> = self.sources.iter().map(|attach| attach(&self.name, &queue)).collect();
+        let target = Target {
+            name: self.name.clone(),
+            queue: queue.clone(),
+            board: self.board.clone(),
+            predicates: self.predicates.clone().into(),
+            debounce: self.debounce,
+        };
+        let handlers: Vec<HandlerGuard> = self.sources.iter().map(|attach| attach(target.clone())).collect();
         let shared = Arc::new(Workers {
-            name: self.name.to_string(),
+            name: self.name.clone(),
             primary: self.primary.clone(),
+            undecodable_children: self.undecodable_children.clone(),
             queue: queue.clone(),
             parking: parking.clone(),
             board: self.board.clone(),
@@ -305,23 +409,24 @@ impl<T: Object> Controller<T> {
             term: term.clone(),
             timeout: self.timeout,
             reconcile,
+            failures: Mutex::default(),
         });
-        // Both abort what is left if this is dropped.
+        // Both abort their tasks if they are dropped.
         let (mut workers, mut others) = (JoinSet::new(), JoinSet::new());
         for _ in 0..self.workers {
             let (place, work) = (self.board.place(), shared.clone().work());
             workers.spawn(async move { (work.await, place).0 }.in_current_span());
         }
-        others.spawn(self.keep(keeper, parking.clone(), queue.clone()).in_current_span());
+        others.spawn(keep(keeper, shared.clone(), self.write_deadline).in_current_span());
         let mut ended = tokio::select! {
             biased;
             () = term.lost() => Err(self.leadership_lost()),
             () = term.ending() => Ok(()),
             lost = self.cache_lost() => Err(lost),
             () = self.look_after(&handlers, &queue) => Ok(()),
-            // They end by themselves only if they may not go on, or if something that they were given panics.
+            // Workers end by themselves only if the term is over, or if a part that the program supplied panics.
             ended = workers.join_next() => Err(self.panicked(ended).unwrap_or_else(|| self.leadership_lost())),
-            // It ends only if something that it was given panics.
+            // It ends only if a part that the program supplied panics.
             ended = others.join_next() => Err(self.panicked(ended).unwrap_or_else(|| self.leadership_lost())),
         };
         running.ends();
@@ -336,46 +441,35 @@ impl<T: Object> Controller<T> {
             tokio::select! {
                 biased;
                 () = term.lost() => return Err(self.leadership_lost()),
-                drained = tokio::time::timeout(self.drain, drained) => if drained.is_err() {
-                    let left = queue.len();
-                    warn!(controller = &*self.name, left, "controller did not finish in time; the rest is dropped");
+                drained = timeout(self.drain, drained) => if drained.is_err() {
+                    let (left, keys) = (queue.len(), self.board.active_keys());
+                    warn!(controller = &*self.name, left, ?keys, "controller did not finish in time; the rest is dropped");
                 }
             }
-            info!(controller = &*self.name, late, parked = parking.len(), "what was to come later is dropped");
+            info!(controller = &*self.name, late, parked = parking.len(), "keys that were to come later are dropped");
         }
-        workers.shutdown().await;
+        if timeout(ABORT, workers.shutdown()).await.is_err() {
+            return ended.and(Err(self.still_running()));
+        }
         ended
     }
 
-    /// Lets parked keys go.
-    fn keep(
-        &self,
-        keeper: Keeper,
-        parking: Arc<Parking>,
-        queue: WorkQueue<ObjectKey>,
-    ) -> impl Future<Output = ()> + Send + use<T> {
-        let (name, board, limit) = (self.name.clone(), self.board.clone(), self.write_deadline);
-        async move {
-            let not_seen = |key: &ObjectKey| {
-                board.write_not_seen();
-                crate::metrics::write_not_seen(&name);
-                warn!(controller = &*name, %key, ?limit, "the cache has not seen what was written; going on without");
-            };
-            keeper.run(&parking, &queue, limit, not_seen).await;
-        }
-    }
-
-    /// Brings gauges up to date that grow with time alone, so that a worker that is stuck shows; and has everything reconciled
-    /// if the mappings were so slow that they were not told of every change. For ever.
+    /// Brings gauges up to date that grow with time alone, so that a worker that is stuck shows. Has everything reconciled if a mapping
+    /// panicked, or was so slow that it did not receive every change. Runs for ever.
     async fn look_after(&self, handlers: &[HandlerGuard], queue: &WorkQueue<ObjectKey>) {
-        let mut known = 0;
+        let (mut known_folds, mut known_panics) = (0, self.board.mapping_panics());
+        let mut last: Option<Instant> = None;
         loop {
             tokio::time::sleep(LOOK).await;
             queue.status();
-            let folds = handlers.iter().map(|handler| handler.folds()).sum();
-            if folds > known {
-                known = folds;
-                warn!(controller = &*self.name, "changes were folded; everything is reconciled");
+            let (folds, panics) = (handlers.iter().map(|handler| handler.folds()).sum(), self.board.mapping_panics());
+            let panicked = panics > known_panics && last.is_none_or(|last| last.elapsed() >= RECONCILE_ALL);
+            if folds > known_folds || panicked {
+                (known_folds, known_panics, last) = (folds, panics, Some(Instant::now()));
+                warn!(
+                    controller = &*self.name,
+                    folds, panics, "events were folded or not mapped; everything is reconciled"
+                );
                 self.handle().reconcile_all();
             }
         }
@@ -391,6 +485,8 @@ impl<T: Object> Controller<T> {
         self.caches.push(Cache::new(&children.informer));
         match self.kind.clone() {
             Some(kind) => {
+                let informer = children.informer.clone();
+                self.undecodable_children.push(Arc::new(move |owner| informer.undecodable_owned_by(owner)));
                 self.sources.push(source(children, move |child, add| owners_of(child, &kind, owners, add)));
             }
             None => self.unknown_kind = true,
@@ -398,7 +494,7 @@ impl<T: Object> Controller<T> {
         self
     }
 
-    /// What a task said that panicked.
+    /// Returns the error of a task that panicked.
     fn panicked(&self, ended: Option<Result<(), JoinError>>) -> Option<RunError> {
         let error = ended?.err().filter(JoinError::is_panic)?;
         let message = panic_message(&*error.into_panic());
@@ -408,6 +504,15 @@ impl<T: Object> Controller<T> {
     fn leadership_lost(&self) -> RunError {
         RunError::LeadershipLost(self.name.to_string())
     }
+
+    fn still_running(&self) -> RunError {
+        RunError::StillRunning { name: self.name.to_string(), keys: self.board.active_keys() }
+    }
+}
+
+/// Lets parked keys go.
+async fn keep<T: Object>(keeper: Keeper, workers: Arc<Workers<T>>, limit: Duration) {
+    keeper.run(&workers.parking, &workers.queue, limit, |key, how| workers.not_seen(key, how)).await;
 }
 
 impl Cache {
@@ -425,7 +530,7 @@ impl Cache {
             stopped: Box::new(move || {
                 let (mut changes, name) = (stopped.health_changes(), stopped.name().to_owned());
                 async move {
-                    // If nobody is left to tell, it has stopped.
+                    // Without a sender it has stopped.
                     let _ = changes.wait_for(|health| health.stopped).await;
                     name
                 }

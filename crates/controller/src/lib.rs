@@ -62,7 +62,7 @@ pub mod manager;
 pub mod metrics;
 mod time;
 
-pub use controller::{Controller, ControllerHandle, Next, Request, RunError, Watched, predicate};
+pub use controller::{Controller, ControllerHandle, Next, Request, RunError, Watched, WriteError, predicate};
 pub use elector::{ElectionSettings, LeaderElector};
 pub use finalizer::Finalizer;
 pub use limiter::RateLimiter;

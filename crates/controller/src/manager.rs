@@ -2,13 +2,16 @@
 
 mod signals;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use kube_informer::informer::StartError;
-use kube_informer::{Object, SharedInformerFactory};
+use kube_informer::health::{AnyProbe, Problem};
+use kube_informer::informer::{StartError, StillRunning};
+use kube_informer::{Health, Object, SharedInformerFactory};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
@@ -19,8 +22,9 @@ use crate::term::Term;
 
 /// Runs the informers of a factory, an election and controllers as one program.
 ///
-/// At the end the controllers take in nothing more and finish what waits; then the lease is given back; then the informers
-/// stop. When leadership is lost all work is dropped at once, the caches stay warm, and the program stands by.
+/// Asked to end, the controllers take in nothing more and finish the keys that wait; then the lease is released; then the informers
+/// stop. Each step has a limit, and by default all of them together take less than the 30 seconds that Kubernetes gives a program to
+/// end. When leadership is lost, all work is dropped at once, the caches stay warm, and the program stands by.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -52,7 +56,12 @@ pub struct Manager {
     controllers: Vec<Managed>,
 }
 
-/// A controller with what it does, whatever its types.
+/// How long after the end of its term a leader may take to notice it.
+const OVERDUE: Duration = Duration::from_secs(20);
+/// How long handlers may take to return at the end.
+const STOP: Duration = Duration::from_secs(5);
+
+/// A controller with its reconcile function, without their types.
 struct Managed {
     run: Box<dyn Fn(Term) -> BoxFuture<'static, Result<(), RunError>> + Send + Sync>,
     status: Arc<dyn Fn() -> ControllerStatus + Send + Sync>,
@@ -65,9 +74,15 @@ pub enum ManagerError {
     /// The informers could not be started.
     #[error("cannot start the informers")]
     Start(#[from] StartError),
+    /// Two controllers have this name. Logs, metrics and errors could not tell them apart.
+    #[error("two controllers are named {0:?}: give one of them another name with `Controller::name`")]
+    SameName(String),
     /// A controller ended by itself.
     #[error("a controller has ended")]
     Controller(#[from] RunError),
+    /// The informers have stopped, but a handler has not returned.
+    #[error("a handler has not returned")]
+    StillRunning(#[from] StillRunning),
     /// A second signal came before everything had finished.
     #[error("told to end at once: what was under way was cut off")]
     CutOff,
@@ -77,19 +92,19 @@ pub enum ManagerError {
 }
 
 impl Manager {
-    /// A program over the informers of a factory.
+    /// Makes a program over the informers of a factory.
     pub fn new(factory: SharedInformerFactory) -> Self {
         Self { factory, elector: None, controllers: Vec::new() }
     }
 
-    /// Its controllers run while it leads, and only then.
+    /// Has the controllers run only while this program leads.
     #[must_use]
     pub fn elect(mut self, elector: LeaderElector) -> Self {
         self.elector = Some(Arc::new(elector));
         self
     }
 
-    /// Adds a controller, what it does, and what that needs.
+    /// Adds a controller, its reconcile function, and the context of that function.
     #[must_use]
     pub fn control<T, C, F, R, E>(mut self, controller: Controller<T>, reconcile: F, context: Arc<C>) -> Self
     where
@@ -110,7 +125,7 @@ impl Manager {
         self
     }
 
-    /// How the program does, for its probes; to be taken before it runs.
+    /// Returns the probe, which answers whether the program is live and ready. Take it before the program runs.
     pub fn probe(&self) -> Probe {
         Probe {
             factory: self.factory.clone(),
@@ -123,8 +138,14 @@ impl Manager {
     ///
     /// # Errors
     ///
-    /// [`ManagerError`] if it could not start, or a controller ended by itself: then all others are ended too.
+    /// [`ManagerError`] if it could not start, or a controller ended by itself: then all others are asked to end too.
     pub async fn run(self, cancel: CancellationToken) -> Result<(), ManagerError> {
+        let mut names = HashSet::new();
+        if let Some(name) =
+            self.controllers.iter().map(|known| (known.status)().name).find(|name| !names.insert(name.clone()))
+        {
+            return Err(ManagerError::SameName(name));
+        }
         let outcome = match &self.elector {
             None => self.lead(Term::from(cancel)).await,
             Some(elector) => {
@@ -144,7 +165,8 @@ impl Manager {
                 failed.into_inner()
             }
         };
-        self.factory.stop().await;
+        let stopped = self.factory.stop_within(STOP).await;
+        let outcome = outcome.and(stopped.map_err(Into::into));
         match &outcome {
             Ok(()) => info!("stopped"),
             Err(error) => error!(%error, "stopped"),
@@ -152,8 +174,7 @@ impl Manager {
         outcome
     }
 
-    /// Runs until the program is told to end by a signal (interrupt or terminate), and ends in order. A second signal ends it
-    /// at once.
+    /// Runs until the program receives a signal (interrupt or terminate), and ends in order. A second signal ends it at once.
     ///
     /// # Errors
     ///
@@ -166,7 +187,7 @@ impl Manager {
             biased;
             () = async {
                 signals.next().await;
-                info!("told to end");
+                info!("asked to end");
                 told.cancel();
                 signals.next().await;
             } => Err(ManagerError::CutOff),
@@ -174,16 +195,16 @@ impl Manager {
         }
     }
 
-    /// Runs all controllers for one term. The first that fails ends the others, and they are waited for: nobody acts any more
-    /// when the lease is given back.
+    /// Runs all controllers for one term. When one fails, the others are asked to end and finish their work: no controller acts any more
+    /// when the lease is released.
     async fn lead(&self, term: Term) -> Result<(), ManagerError> {
-        let (term, lose) = term.child();
+        let (term, end) = term.child();
         let (mut running, mut failed) = (FuturesUnordered::new(), Ok(()));
         let note = |failed: &mut Result<(), ManagerError>, outcome: Result<(), RunError>| match outcome {
             // It stands by again.
             Ok(()) | Err(RunError::LeadershipLost(_)) => {}
             Err(error) => {
-                lose.cancel();
+                end.cancel();
                 *failed = std::mem::replace(failed, Ok(())).and(Err(error.into()));
             }
         };
@@ -212,7 +233,9 @@ impl fmt::Debug for Manager {
     }
 }
 
-/// How a program does. Cloning gives another one.
+/// Answers whether a program is live and ready, and why not. Cloning gives another handle.
+///
+/// `kube_informer_inspect::Inspection::probe` serves it as `/livez` and `/readyz`.
 #[derive(Clone)]
 pub struct Probe {
     factory: SharedInformerFactory,
@@ -221,28 +244,53 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// True once all caches hold everything, and, where it leads, all controllers work. Who stands by is ready.
+    /// Returns true if [`ready`](AnyProbe::ready) finds no problem: all caches have synced, and, while the program leads, all controllers
+    /// run. A standby is ready.
     pub fn is_ready(&self) -> bool {
-        let caches = self.factory.informers().iter().all(|informer| informer.health().is_ready());
-        let leads = self.elector.as_ref().is_none_or(|elector| elector.is_leader());
-        caches && (!leads || self.controllers().iter().all(|status| status.phase != ControllerPhase::Starting))
+        self.ready().is_empty()
     }
 
-    /// True as long as the informers run, and no leader has failed to notice that it leads no more.
+    /// Returns true if [`live`](AnyProbe::live) finds no problem: the informers run, and the program has not failed to notice that its
+    /// term is over.
     pub fn is_live(&self) -> bool {
-        let informers = self.factory.informers().iter().all(|informer| !informer.health().stopped);
-        let tolerance = std::time::Duration::from_secs(20);
-        informers && self.elector.as_ref().is_none_or(|elector| elector.check(tolerance).is_ok())
+        self.live().is_empty()
     }
 
-    /// True while it leads; also if there is no election.
+    /// Returns true while the program leads, and if it takes part in no election.
     pub fn is_leader(&self) -> bool {
         self.elector.as_ref().is_none_or(|elector| elector.is_leader())
     }
 
-    /// How its controllers do.
+    /// Returns the status of each controller.
     pub fn controllers(&self) -> Vec<ControllerStatus> {
         self.controllers.iter().map(|status| status()).collect()
+    }
+}
+
+impl AnyProbe for Probe {
+    fn live(&self) -> Vec<Problem> {
+        let mut problems = self.of_informers(Health::why_not_live);
+        let overdue = self.elector.as_ref().and_then(|elector| elector.check(OVERDUE).err());
+        problems.extend(overdue.map(|error| Problem::new("election", error.to_string())));
+        problems
+    }
+
+    fn ready(&self) -> Vec<Problem> {
+        let mut problems = self.of_informers(|health| health.why_not_ready(None));
+        if self.is_leader() {
+            let starting = self.controllers().into_iter().filter(|status| status.phase == ControllerPhase::Starting);
+            let why = "it waits until its caches have caught up with the API server";
+            problems.extend(starting.map(|status| Problem::new(format!("controller {}", status.name), why)));
+        }
+        problems
+    }
+}
+
+impl Probe {
+    fn of_informers(&self, why: impl Fn(&Health) -> Option<String>) -> Vec<Problem> {
+        let informers = self.factory.informers();
+        let problems = informers.iter().map(|informer| (informer.name(), why(&informer.health())));
+        problems.filter_map(|(name, why)| Some(Problem::new(name, why?))).collect()
     }
 }
 

@@ -45,6 +45,8 @@ pub const MAX_CONCURRENT: &str = "controller_runtime_max_concurrent_reconciles";
 pub const ACTIVE_WORKERS: &str = "controller_runtime_active_workers";
 /// Counter: how often a cache had not seen a write in time. controller-runtime has no such thing.
 pub const UNSEEN_WRITES: &str = "kube_controller_unseen_writes_total";
+/// Counter: mappings and predicates that panicked. controller-runtime has no such thing.
+pub const MAPPING_PANICS: &str = "kube_controller_mapping_panics_total";
 /// Gauge: 1 for who leads, with the label `name` of the lease, under client-go's name.
 pub const LEADER: &str = "leader_election_master_status";
 
@@ -181,6 +183,10 @@ impl Drop for Active<'_> {
 
 pub(crate) fn write_not_seen(controller: &str) {
     counter!(UNSEEN_WRITES, "controller" => controller.to_owned()).increment(1);
+}
+
+pub(crate) fn mapping_panicked(controller: &str) {
+    counter!(MAPPING_PANICS, "controller" => controller.to_owned()).increment(1);
 }
 
 pub(crate) fn leads(lease: &str, leads: bool) {

@@ -68,10 +68,10 @@ impl Term {
         deadline.map(|deadline| Instant::now().saturating_duration_since(deadline)).unwrap_or_default()
     }
 
-    /// Returns the same term, and a token that makes this copy of it lost.
+    /// Returns the same term, and a token that asks this copy of it to end.
     pub(crate) fn child(&self) -> (Self, CancellationToken) {
-        let lost = self.lost.child_token();
-        (Self { lost: lost.clone(), ..self.clone() }, lost)
+        let ending = self.ending.child_token();
+        (Self { ending: ending.clone(), ..self.clone() }, ending)
     }
 
     /// Returns true as long as the program may act. Ask again before each write.

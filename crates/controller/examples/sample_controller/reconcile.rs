@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, 
 use kube_client::api::{DeleteParams, PostParams};
 use kube_client::{Api, Client, Resource as _};
 use kube_controller::finalizer::FinalizerError;
-use kube_controller::{EventRecorder, EventType, Finalizer, Next, Request};
+use kube_controller::{EventRecorder, EventType, Finalizer, Next, Request, WriteError};
 use kube_informer::SharedInformer;
 
 use crate::connect;
@@ -30,9 +30,11 @@ pub struct Context {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
-    Server(#[from] kube_client::Error),
+    Write(#[from] WriteError),
     #[error(transparent)]
-    Finalizer(#[from] FinalizerError),
+    Finalizer(#[from] WriteError<FinalizerError>),
+    #[error(transparent)]
+    FinalizerName(#[from] FinalizerError),
     #[error("deployment {0} is there already, and belongs to somebody else")]
     Foreign(String),
 }
@@ -115,7 +117,7 @@ async fn clean_up(
         let parameters = DeleteParams::default();
         let deleted = api.delete(&foo.spec.deployment_name, &parameters);
         match request.delete(&context.deployments, &*deployment, deleted).await {
-            Err(kube_client::Error::Api(status)) if status.code == 404 => {}
+            Err(error) if error.code() == Some(404) => {}
             outcome => drop(outcome?),
         }
         say!("deleted deployment {namespace}/{}", foo.spec.deployment_name);

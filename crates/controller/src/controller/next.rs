@@ -27,9 +27,12 @@ impl Next {
 
 /// Why an attempt failed.
 pub(super) enum Failure {
-    Error(BoxError),
-    /// The same, but it is not tried again.
-    Final(BoxError),
+    /// The reconcile returned this error.
+    Error(String),
+    /// The reconcile failed, and is not tried again.
+    Final(String),
+    /// The reconcile was not called: an object that it depends on cannot be decoded.
+    Undecodable(String),
     Panicked(String),
     TimedOut(Duration),
 }
@@ -37,22 +40,34 @@ pub(super) enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Error(error) | Self::Final(error) => {
-                write!(f, "{error}")?;
-                let mut cause = error.source();
-                while let Some(error) = cause {
-                    write!(f, ": {error}")?;
-                    cause = error.source();
-                }
-                Ok(())
-            }
+            Self::Error(text) | Self::Final(text) | Self::Undecodable(text) => f.write_str(text),
             Self::Panicked(message) => write!(f, "panicked: {message}"),
             Self::TimedOut(limit) => write!(f, "took longer than {limit:?}"),
         }
     }
 }
 
-/// What a panic said.
+/// Returns the text of an error and its causes. An error whose own code panics costs nothing but its text.
+pub(super) fn describe(error: BoxError) -> String {
+    let describe = || {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        drop(error);
+        text
+    };
+    catch(describe).unwrap_or_else(|message| format!("an error that panicked while it was displayed: {message}"))
+}
+
+/// Calls a function, and returns the message of its panic if it panics.
+pub(super) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, String> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).map_err(|panic| panic_message(&*panic))
+}
+
+/// Returns the message of a panic.
 pub(super) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())

@@ -30,6 +30,15 @@ struct Parked {
 
 type Arrival = (ObjectKey, BoxFuture<'static, Seen>);
 
+/// How a cache failed to show a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotSeen {
+    /// The write deadline has passed.
+    InTime,
+    /// The cache has passed the version of the write.
+    AtAll,
+}
+
 /// Lets keys go when their time has come.
 pub(super) struct Keeper {
     arrivals: mpsc::UnboundedReceiver<Arrival>,
@@ -68,13 +77,14 @@ impl Parking {
 }
 
 impl Keeper {
-    /// Lets each key go when its writes have been seen, or when that takes too long, and tells of the latter.
+    /// Lets each key go when its writes have been seen, or when that takes too long. Calls `not_seen` for the latter, and for writes that
+    /// the cache has passed without showing them.
     pub(super) async fn run(
         mut self,
         parking: &Parking,
         queue: &WorkQueue<ObjectKey>,
         limit: Duration,
-        not_seen: impl Fn(&ObjectKey),
+        not_seen: impl Fn(&ObjectKey, NotSeen),
     ) {
         let mut waiting = FuturesUnordered::new();
         loop {
@@ -85,8 +95,10 @@ impl Keeper {
                     waiting.push(tokio::time::timeout(limit, until).map(move |seen| (key, seen)));
                 }
                 Some((key, seen)) = waiting.next() => {
-                    if seen.is_err() {
-                        not_seen(&key);
+                    match seen {
+                        Err(_) => not_seen(&key, NotSeen::InTime),
+                        Ok(Seen::Missing) => not_seen(&key, NotSeen::AtAll),
+                        Ok(Seen::AsWritten | Seen::Otherwise) => {}
                     }
                     let as_written = seen == Ok(Seen::AsWritten);
                     let Some(Parked { priority, wanted, settled }) = parking.leave(&key) else { continue };

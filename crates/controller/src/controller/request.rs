@@ -1,16 +1,19 @@
-//! What a reconcile is asked to look at, and what it says of its writes.
+//! The object that a reconcile is called for, and how it writes.
 
 use std::fmt;
 use std::sync::Arc;
 
 use kube_informer::{Object, ObjectKey, SharedInformer};
 
+use super::error::WriteError;
 use super::writes::{PendingWrite, Writes};
+use crate::term::Term;
 
-/// One object to be reconciled: its key, and what the cache says of it.
+/// One object to be reconciled: its key, and its state in the cache.
 ///
-/// A controller reads from caches, which are a moment behind. What it wrote itself it must not miss, or it would do it twice:
-/// it says what it wrote, and the key is not handed out again before the cache has seen that. No worker waits meanwhile.
+/// A controller reads from caches, which are a moment behind the API server. Without care a reconcile would not find what it wrote the
+/// last time, and would write it again. So it writes through the request: the key is not handed out again before the cache shows the
+/// write. No worker waits meanwhile.
 ///
 /// ```
 /// use kube_controller::{Next, Request};
@@ -36,67 +39,89 @@ pub struct Request<T: Object> {
     pub(super) key: ObjectKey,
     pub(super) object: Option<Arc<T>>,
     pub(super) failures: u32,
+    pub(super) id: u64,
+    pub(super) term: Term,
     pub(super) writes: Arc<Writes>,
 }
 
 impl<T: Object> Request<T> {
-    /// Which object.
+    /// Returns the key of the object.
     pub fn key(&self) -> &ObjectKey {
         &self.key
     }
 
-    /// The object as the cache had it when this reconcile began; `None` if it is gone.
+    /// Returns the object as the cache held it when this reconcile began; `None` if it does not exist.
+    ///
+    /// An object that exists and cannot be decoded is never `None`: the attempt fails, and reconcile is not called.
     pub fn object(&self) -> Option<Arc<T>> {
         self.object.clone()
     }
 
-    /// How often it failed since it last went well.
+    /// Returns how often this key failed since its last success, in this run of the controller.
     pub fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// Makes a write, and notes what came of it: the best way to write. If the answer is lost, or this is dropped before it
-    /// came, the key waits until the cache has seen whatever the server has now. (A request that is still on its way then, and
-    /// is carried out later, nobody can wait for: a name, or a version that the write is made from, guards against that.)
+    /// Returns a number for this reconcile, unique in this process. It stands in the tracing span as well.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Returns the term for which the controller may act. Check it before a write that does not go through this request.
+    pub fn term(&self) -> &Term {
+        &self.term
+    }
+
+    /// Returns true once the controller was asked to end. A long reconcile should then finish its step and return;
+    /// `request.term().ending()` waits for it.
+    pub fn is_ending(&self) -> bool {
+        self.term.is_ending()
+    }
+
+    /// Sends a write, and has the key wait until the cache of this informer shows it.
     ///
-    /// The informer is the one in whose cache the object will be: with a selector that it does not match it never is, and the key
-    /// comes again and again, later each time.
+    /// If the answer is lost, or the future is dropped before it came, the key waits until the cache has caught up with the API server.
+    /// A request that is carried out even later than that cannot be waited for: use a fixed name, or the version that the write is made
+    /// from, so that the API server refuses a repeated write.
     ///
     /// # Errors
     ///
-    /// What the write itself says.
+    /// [`WriteError::Failed`] with the error of the request. The other variants: nothing is sent after the term is over, and an object
+    /// that this informer never shows fails the reconcile for good.
     pub async fn write<C: Object, W: Object>(
         &self,
         informer: &SharedInformer<C>,
         write: impl Future<Output = Result<W, kube_client::Error>>,
-    ) -> Result<W, kube_client::Error> {
+    ) -> Result<W, WriteError> {
         let written = self.answered(informer, write).await?;
-        self.wrote(informer, &written);
+        self.note_write(informer, &written)?;
         Ok(written)
     }
 
-    /// Deletes an object, and notes what came of it, as [`write`](Self::write) does.
+    /// Deletes an object, and has the key wait until the cache of this informer shows that.
     ///
     /// # Errors
     ///
-    /// What the deletion itself says. That the object is gone already is an error too, and nothing is waited for.
+    /// As [`write`](Self::write). "Not found" is an error too, and the key does not wait then.
     pub async fn delete<C: Object, W: Object, R>(
         &self,
         informer: &SharedInformer<C>,
         object: &W,
         delete: impl Future<Output = Result<R, kube_client::Error>>,
-    ) -> Result<R, kube_client::Error> {
+    ) -> Result<R, WriteError> {
+        self.check_kind(informer, object)?;
         let answer = self.answered(informer, delete).await?;
-        self.deleted(informer, object);
+        self.writes.add(PendingWrite::deleted(informer, object));
         Ok(answer)
     }
 
-    /// Waits for an answer. Without one, or with one that leaves it open, nobody knows what was written.
+    /// Waits for an answer. Without one, or with one that leaves it open, it is not known whether the write was carried out.
     async fn answered<C: Object, R>(
         &self,
         informer: &SharedInformer<C>,
         write: impl Future<Output = Result<R, kube_client::Error>>,
-    ) -> Result<R, kube_client::Error> {
+    ) -> Result<R, WriteError> {
+        self.term.check()?;
         let unanswered = Unanswered { writes: &self.writes, informer };
         let outcome = write.await;
         // The server has done it, or has said no, and so nothing was written.
@@ -108,41 +133,78 @@ impl<T: Object> Request<T> {
         if certain {
             std::mem::forget(unanswered);
         }
-        outcome
+        outcome.map_err(WriteError::Failed)
     }
 
-    /// Does something that writes and has its own way to say so, such as a [`Finalizer`](crate::Finalizer): unless it succeeds,
-    /// the key waits as after a write whose answer was lost. What was written is for the caller to [say](Self::wrote).
+    /// Runs a future that writes in its own way, such as the methods of a [`Finalizer`](crate::Finalizer). Unless it succeeds, the key
+    /// waits as after a write whose answer was lost. After a success the caller passes the written object to [`wrote`](Self::wrote).
     ///
     /// # Errors
     ///
-    /// What it says itself.
+    /// [`WriteError::TermOver`] if the term is over: the future is not polled. [`WriteError::Failed`] with the error of the future.
     pub async fn attempt<C: Object, R, E>(
         &self,
         informer: &SharedInformer<C>,
         attempt: impl Future<Output = Result<R, E>>,
-    ) -> Result<R, E> {
+    ) -> Result<R, WriteError<E>> {
+        self.term.check()?;
         let unanswered = Unanswered { writes: &self.writes, informer };
         let outcome = attempt.await;
         if outcome.is_ok() {
             std::mem::forget(unanswered);
         }
-        outcome
+        outcome.map_err(WriteError::Failed)
     }
 
-    /// This was written: the key waits until the cache has it, or has passed it.
+    /// Has the key wait until the cache shows this written state of an object, or a later one.
+    ///
+    /// If the cache will never show the object (see [`WriteError`]), the reconcile counts as failed for good.
     pub fn wrote<C: Object, W: Object>(&self, informer: &SharedInformer<C>, written: &W) {
-        self.writes.add(PendingWrite::written(informer, written));
+        // The error is kept with the writes.
+        let _ = self.note_write(informer, written);
     }
 
-    /// This was deleted: the key waits until the cache does not have it any more, or says that it is being deleted.
+    /// Has the key wait until the cache does not hold this object any more, or shows that it is being deleted.
     pub fn deleted<C: Object, W: Object>(&self, informer: &SharedInformer<C>, object: &W) {
-        self.writes.add(PendingWrite::deleted(informer, object));
+        if self.check_kind(informer, object).is_ok() {
+            self.writes.add(PendingWrite::deleted(informer, object));
+        }
     }
 
-    /// Something may have been written, but nobody knows: the key waits until the cache has seen whatever the server has now.
+    /// Has the key wait until the cache has caught up with the API server: for a write that may or may not have been carried out.
     pub fn unsure<C: Object>(&self, informer: &SharedInformer<C>) {
         self.writes.add(PendingWrite::unsure(informer));
+    }
+
+    fn note_write<C: Object, W: Object>(&self, informer: &SharedInformer<C>, written: &W) -> Result<(), WriteError> {
+        self.check_kind(informer, written)?;
+        let Some(why) = informer.excludes(written) else {
+            self.writes.add(PendingWrite::written(informer, written));
+            return Ok(());
+        };
+        if informer.store().get(written.id().key).is_some() {
+            // The write takes the object out of the informer's selection.
+            self.writes.add(PendingWrite::deselected(informer, written));
+            return Ok(());
+        }
+        let (key, informer) = (ObjectKey::from(written.id().key), informer.name().to_owned());
+        Err(self.refuse(WriteError::NotSelected { key, informer, why }))
+    }
+
+    fn check_kind<C: Object, W: Object>(&self, informer: &SharedInformer<C>, object: &W) -> Result<(), WriteError> {
+        let any = informer.any();
+        let Some(resource) = any.resource() else { return Ok(()) };
+        if object.is_of_kind(resource) != Some(false) {
+            return Ok(());
+        }
+        let (key, kind) = (ObjectKey::from(object.id().key), resource.kind.clone());
+        Err(self.refuse(WriteError::WrongKind { key, kind, informer: informer.name().to_owned() }))
+    }
+
+    /// Makes this reconcile fail for good, whatever it returns.
+    fn refuse(&self, error: WriteError) -> WriteError {
+        self.writes.refuse(error.to_string());
+        error
     }
 }
 

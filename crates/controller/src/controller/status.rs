@@ -1,5 +1,6 @@
 //! How a controller does.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube_informer::ObjectKey;
@@ -29,9 +30,11 @@ pub struct ControllerStatus {
     pub reconciles: u64,
     /// How many of them failed, in whatever way.
     pub failures: u64,
-    /// How often a cache had not seen a write in time, so that the key went on without.
+    /// How many writes a cache did not show: not in time, or not at all because the object was deleted or is not selected.
     pub unseen_writes: u64,
-    /// What went wrong last, until that key goes well.
+    /// How often a mapping or a predicate panicked. Everything is reconciled after that.
+    pub mapping_panics: u64,
+    /// The last error, until that key succeeds.
     pub last_error: Option<ReconcileError>,
 }
 
@@ -74,11 +77,19 @@ pub(super) const PLACES: u32 = 1 << 20;
 struct State {
     phase: ControllerPhase,
     run: Option<(WorkQueue<ObjectKey>, Arc<Parking>)>,
-    active: usize,
+    /// The keys that workers have.
+    active: BTreeSet<ObjectKey>,
     reconciles: u64,
     failures: u64,
     unseen_writes: u64,
+    mapping_panics: u64,
     last_error: Option<ReconcileError>,
+}
+
+/// A key that a worker has, until this is dropped.
+pub(super) struct Attempt<'b> {
+    board: &'b Board,
+    key: ObjectKey,
 }
 
 /// A run; its drop ends it.
@@ -91,10 +102,11 @@ impl Board {
         let state = State {
             phase: ControllerPhase::Idle,
             run: None,
-            active: 0,
+            active: BTreeSet::new(),
             reconciles: 0,
             failures: 0,
             unseen_writes: 0,
+            mapping_panics: 0,
             last_error: None,
         };
         Self { state: Mutex::new(state), places: Arc::new(Semaphore::new(PLACES as usize)) }
@@ -125,15 +137,20 @@ impl Board {
         self.state.lock().run.as_ref().map(|(queue, _)| queue.clone())
     }
 
-    pub(super) fn attempt_begins(&self) {
+    pub(super) fn attempt_begins(&self, key: &ObjectKey) -> Attempt<'_> {
         let mut state = self.state.lock();
-        state.active += 1;
+        state.active.insert(key.clone());
         state.reconciles += 1;
+        Attempt { board: self, key: key.clone() }
+    }
+
+    /// Returns the keys that workers have.
+    pub(super) fn active_keys(&self) -> Vec<ObjectKey> {
+        self.state.lock().active.iter().cloned().collect()
     }
 
     pub(super) fn attempt_ends(&self, key: &ObjectKey, failure: Option<String>) {
         let mut state = self.state.lock();
-        state.active = state.active.saturating_sub(1);
         if let Some(error) = failure {
             state.failures += 1;
             state.last_error = Some(ReconcileError { key: key.clone(), error, at: Instant::now() });
@@ -144,6 +161,14 @@ impl Board {
 
     pub(super) fn write_not_seen(&self) {
         self.state.lock().unseen_writes += 1;
+    }
+
+    pub(super) fn mapping_panicked(&self) {
+        self.state.lock().mapping_panics += 1;
+    }
+
+    pub(super) fn mapping_panics(&self) -> u64 {
+        self.state.lock().mapping_panics
     }
 
     pub(super) fn status(&self, name: &str) -> ControllerStatus {
@@ -157,10 +182,11 @@ impl Board {
             phase: state.phase,
             queue,
             parked,
-            active: state.active,
+            active: state.active.len(),
             reconciles: state.reconciles,
             failures: state.failures,
             unseen_writes: state.unseen_writes,
+            mapping_panics: state.mapping_panics,
             last_error: state.last_error.clone(),
         }
     }
@@ -178,11 +204,16 @@ impl Running<'_> {
     }
 }
 
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        self.board.state.lock().active.remove(&self.key);
+    }
+}
+
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         let mut state = self.board.state.lock();
         state.phase = ControllerPhase::Idle;
-        state.active = 0;
         if let Some((queue, _)) = state.run.take() {
             queue.shut_down();
         }

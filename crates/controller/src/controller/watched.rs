@@ -1,11 +1,18 @@
 //! What a controller looks at, and which of its events matter.
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use kube_informer::processor::HandlerGuard;
+use kube_informer::queue::Deleted;
 use kube_informer::{Event, Object, ObjectKey, SharedInformer};
+use tracing::error;
 
+use super::next::{catch, panic_message};
+use super::status::Board;
 use crate::queue::{Priority, WorkQueue};
 
 /// An informer, and which of its events a controller acts on: all of them, unless [`when`](Self::when) says otherwise.
@@ -29,10 +36,10 @@ pub struct Watched<T: Object> {
     pub(super) predicates: Vec<Predicate<T>>,
 }
 
-type Predicate<T> = Arc<dyn Fn(&Event<T>) -> bool + Send + Sync>;
+pub(super) type Predicate<T> = Arc<dyn Fn(&Event<T>) -> bool + Send + Sync>;
 
 impl<T: Object> Watched<T> {
-    /// Only events that this is true of matter. Said again, both must be true.
+    /// Leaves out events for which the predicate is false. Called again, both must be true.
     #[must_use]
     pub fn when(mut self, predicate: impl Fn(&Event<T>) -> bool + Send + Sync + 'static) -> Self {
         self.predicates.push(Arc::new(predicate));
@@ -52,8 +59,19 @@ impl<T: Object> fmt::Debug for Watched<T> {
     }
 }
 
+/// What a source needs of its controller.
+#[derive(Clone)]
+pub(super) struct Target {
+    pub(super) name: Arc<str>,
+    pub(super) queue: WorkQueue<ObjectKey>,
+    pub(super) board: Arc<Board>,
+    /// The predicates of the whole controller.
+    pub(super) predicates: Arc<[Predicate<dyn Object>]>,
+    pub(super) debounce: Duration,
+}
+
 /// Puts keys into a queue as long as the guard lives.
-pub(super) type Source = Box<dyn Fn(&str, &WorkQueue<ObjectKey>) -> HandlerGuard + Send + Sync>;
+pub(super) type Source = Box<dyn Fn(Target) -> HandlerGuard + Send + Sync>;
 
 /// Maps the objects of an informer to keys.
 pub(super) fn source<T: Object>(
@@ -61,26 +79,109 @@ pub(super) fn source<T: Object>(
     map: impl Fn(&T, &mut dyn FnMut(ObjectKey)) + Send + Sync + 'static,
 ) -> Source {
     let map = Arc::new(map);
-    Box::new(move |name, queue| {
-        let (queue, map, predicates) = (queue.clone(), map.clone(), watched.predicates.clone());
+    Box::new(move |target| {
+        let (map, predicates, name) = (map.clone(), watched.predicates.clone(), target.handler_name());
         let on_event = move |event: Event<T>| {
-            if predicates.iter().all(|predicate| predicate(&event)) {
-                let priority = priority_of(&event);
-                let mut add = |key| _ = queue.add_with(key, priority);
-                // Who had it before learns that it has it no longer.
-                if let Event::Updated { old, .. } = &event {
-                    map(old, &mut add);
-                }
-                map(event.object(), &mut add);
+            if !target.matters(&event, &predicates) {
+                return;
             }
+            let mut add = |key| target.add(key, &event);
+            // The keys of the old state learn that the object is theirs no longer.
+            let mapped = catch(|| states(&event).for_each(|state| map(state, &mut add)));
+            target.check(mapped);
         };
-        // Every event: what came and went before it was told of is nothing to who follows events, but reconciles read the cache,
-        // and may have seen it there.
-        watched.informer.register().name(format!("controller {name}")).on_event(on_event).remove_on_drop()
+        // Every event: an object that came and went before the handler was called means nothing to a handler that follows events, but a
+        // reconcile reads the cache, and may have seen it there.
+        watched.informer.register().name(name).on_event(on_event).remove_on_drop()
     })
 }
 
-/// Today's changes go before what was there all along.
+/// Maps the objects of an informer to keys by a function that waits.
+pub(super) fn async_source<T, F, R, I>(watched: Watched<T>, map: F) -> Source
+where
+    T: Object,
+    F: Fn(Arc<T>) -> R + Send + Sync + 'static,
+    R: Future<Output = I> + Send + 'static,
+    I: IntoIterator<Item = ObjectKey>,
+{
+    let map = Arc::new(map);
+    Box::new(move |target| {
+        let (map, predicates, name) = (map.clone(), watched.predicates.clone(), target.handler_name());
+        let on_event = move |event: Event<T>| {
+            let (target, map, predicates) = (target.clone(), map.clone(), predicates.clone());
+            async move {
+                if !target.matters(&event, &predicates) {
+                    return;
+                }
+                for state in states(&event) {
+                    let mapping = async { map(state.clone()).await.into_iter().collect::<Vec<_>>() };
+                    let mapped = AssertUnwindSafe(mapping).catch_unwind().await.map_err(|panic| panic_message(&*panic));
+                    target.check(mapped.map(|keys| keys.into_iter().for_each(|key| target.add(key, &event))));
+                }
+            }
+        };
+        watched.informer.register().name(name).on_event_async(on_event).remove_on_drop()
+    })
+}
+
+/// The states that an event is about: of an update the old one and the new one.
+fn states<T: Object>(event: &Event<T>) -> impl Iterator<Item = &Arc<T>> {
+    let old = if let Event::Updated { old, .. } = event { Some(old) } else { None };
+    old.into_iter().chain([event.object()])
+}
+
+impl Target {
+    fn handler_name(&self) -> String {
+        format!("controller {}", self.name)
+    }
+
+    /// Returns true if all predicates let the event pass. One that panics lets it pass.
+    fn matters<T: Object>(&self, event: &Event<T>, predicates: &[Predicate<T>]) -> bool {
+        let pass = |result: Result<bool, String>| {
+            let passes = *result.as_ref().unwrap_or(&true);
+            self.check(result.map(drop));
+            passes
+        };
+        if !self.predicates.is_empty() {
+            let event = erased(event);
+            if !self.predicates.iter().all(|predicate| pass(catch(|| predicate(&event)))) {
+                return false;
+            }
+        }
+        predicates.iter().all(|predicate| pass(catch(|| predicate(event))))
+    }
+
+    fn add<T: Object>(&self, key: ObjectKey, event: &Event<T>) {
+        let priority = priority_of(event);
+        if self.debounce.is_zero() {
+            self.queue.add_with(key, priority);
+        } else {
+            self.queue.add_after_with(key, self.debounce, priority);
+        }
+    }
+
+    /// Counts a panic. The controller then reconciles everything, since it is not known which keys are missing.
+    fn check(&self, mapped: Result<(), String>) {
+        if let Err(message) = mapped {
+            self.board.mapping_panicked();
+            crate::metrics::mapping_panicked(&self.name);
+            error!(controller = &*self.name, %message, "a mapping or predicate panicked; everything is reconciled");
+        }
+    }
+}
+
+/// The same event without the type of its objects.
+fn erased<T: Object>(event: &Event<T>) -> Event<dyn Object> {
+    match event {
+        Event::Added { object, initial } => Event::Added { object: object.clone(), initial: *initial },
+        Event::Updated { old, new } => Event::Updated { old: old.clone(), new: new.clone() },
+        Event::Resynced(object) => Event::Resynced(object.clone()),
+        Event::Deleted(Deleted::Final(object)) => Event::Deleted(Deleted::Final(object.clone())),
+        Event::Deleted(Deleted::Unknown(object)) => Event::Deleted(Deleted::Unknown(object.clone())),
+    }
+}
+
+/// Changes of now go before objects that were there all along.
 fn priority_of<T: Object>(event: &Event<T>) -> Priority {
     match event {
         Event::Added { initial: true, .. } | Event::Resynced(_) => Priority::LOW,

@@ -1,16 +1,21 @@
 //! Takes one key after the other, and has it reconciled.
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use futures_util::future::{BoxFuture, Either, FutureExt as _};
+use kube_informer::informer::Lookup;
 use kube_informer::{Object, ObjectKey, SharedInformer};
+use parking_lot::Mutex;
 use tokio::time::Instant;
-use tracing::{debug, warn};
+use tracing::{Instrument as _, debug, info_span, warn};
 
-use super::next::{BoxError, Failure, Next, panic_message};
-use super::parking::Parking;
+use super::next::{BoxError, Failure, Next, catch, describe, panic_message};
+use super::parking::{NotSeen, Parking};
 use super::request::Request;
 use super::status::Board;
 use super::writes::{Seen, Writes};
@@ -18,13 +23,21 @@ use crate::metrics::{Outcome, ReconcileMetrics};
 use crate::queue::{Item, WorkQueue};
 use crate::term::Term;
 
-/// What is called for each key, whatever its type.
+/// How long a key with an undecodable object waits at most. An object that is deleted before it could be decoded causes no event.
+const UNDECODABLE: Duration = Duration::from_secs(30);
+
+/// The reconcile function, without its types.
 pub(super) type Reconcile<T> = Box<dyn Fn(Request<T>) -> BoxFuture<'static, Result<Next, BoxError>> + Send + Sync>;
 
-/// What the workers of one run share.
+/// Finds the undecodable objects in one cache that may belong to an object.
+pub(super) type Undecodable<T> = Arc<dyn Fn(&T) -> Vec<ObjectKey> + Send + Sync>;
+
+/// The parts that the workers of one run share.
 pub(super) struct Workers<T: Object> {
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     pub(super) primary: SharedInformer<T>,
+    /// One for each kind that the controller owns.
+    pub(super) undecodable_children: Vec<Undecodable<T>>,
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) parking: Arc<Parking>,
     pub(super) board: Arc<Board>,
@@ -32,10 +45,15 @@ pub(super) struct Workers<T: Object> {
     pub(super) term: Term,
     pub(super) timeout: Option<Duration>,
     pub(super) reconcile: Reconcile<T>,
+    /// How often each key failed since its last success.
+    pub(super) failures: Mutex<HashMap<ObjectKey, u32, RandomState>>,
 }
 
+/// The number of the next reconcile in this process.
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
 impl<T: Object> Workers<T> {
-    /// One worker: ends when nothing more is to be done, or may be.
+    /// Runs one worker. It ends when the queue is shut down and empty, or when the term is over.
     pub(super) async fn work(self: Arc<Self>) {
         while let Some(item) = self.queue.get().await {
             if !self.term.is_valid() {
@@ -44,55 +62,98 @@ impl<T: Object> Workers<T> {
             if !self.parking.defers(&item) {
                 self.attempt(item).await;
             }
-            // A reconcile may never wait: those who bring today's changes must get their turn all the same.
+            // A reconcile that never waits must not keep handlers from running.
             tokio::task::yield_now().await;
         }
     }
 
     async fn attempt(&self, item: Item<ObjectKey>) {
-        let (object, writes) = (self.primary.store().get(&*item), Arc::new(Writes::default()));
-        let uid = object.as_ref().map(|object| object.id().uid.to_owned());
-        let request = Request { key: item.clone(), object, failures: item.num_requeues(), writes: writes.clone() };
-        self.board.attempt_begins();
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        let span = info_span!("reconcile", controller = &*self.name, key = %*item, id);
+        self.attempt_once(item, id).instrument(span).await;
+    }
+
+    async fn attempt_once(&self, item: Item<ObjectKey>, id: u64) {
+        let attempt = self.board.attempt_begins(&item);
         let began = Instant::now();
         let active = self.metrics.begins();
-        let outcome = self.call(request).await;
+        let writes = Arc::new(Writes::default());
+        let (mut outcome, object) = match self.decoded(&item) {
+            Ok(object) => {
+                let (key, failures) = (item.clone(), self.failures_of(&item));
+                let (term, writes) = (self.term.clone(), writes.clone());
+                let request = Request { key, object: object.clone(), failures, id, term, writes };
+                (self.call(request).await, object)
+            }
+            Err(failure) => (Err(failure), None),
+        };
         drop(active);
-        // What failed is tried again in any case.
-        let settled = !matches!(outcome, Err(Failure::Error(_) | Failure::Panicked(_) | Failure::TimedOut(_)));
+        if let Some(why) = writes.refused() {
+            outcome = Err(Failure::Final(why));
+        }
+        self.count_failures(&item, &outcome, object.is_some());
+        // A failed key is tried again in any case.
+        let settled = matches!(outcome, Ok(_) | Err(Failure::Final(_)));
         // Before the key is done: it may be wanted again already.
         let seen = match writes.take() {
             Either::Left(seen) => {
-                if settled && seen == Seen::Otherwise {
+                if seen == Seen::Missing {
+                    self.not_seen(&item, NotSeen::AtAll);
+                }
+                if settled && seen != Seen::AsWritten {
                     self.queue.add_rate_limited_with(item.clone(), item.priority());
                 }
                 seen == Seen::AsWritten
             }
             Either::Right(unseen) => {
+                let uid = object.as_ref().map(|object| object.id().uid.to_owned());
                 self.parking.park(&item, settled, self.for_this_owner(&item, uid, unseen));
                 false
             }
         };
         self.metrics.ended(began.elapsed(), outcome_of(&outcome));
         self.board.attempt_ends(&item, outcome.as_ref().err().map(ToString::to_string));
+        drop(attempt);
         self.settle(item, outcome, seen);
     }
 
-    async fn call(&self, request: Request<T>) -> Result<Next, Failure> {
-        let attempt = AssertUnwindSafe(async { (self.reconcile)(request).await }).catch_unwind();
-        let outcome = match self.timeout {
-            Some(limit) => tokio::time::timeout(limit, attempt).await.map_err(|_| Failure::TimedOut(limit))?,
-            None => attempt.await,
+    /// Returns the object of a key, or why reconcile must not be called: an object that exists must not look as if it did not.
+    fn decoded(&self, key: &ObjectKey) -> Result<Option<Arc<T>>, Failure> {
+        let object = match self.primary.lookup(key) {
+            Lookup::Present(object) => object,
+            Lookup::Absent => return Ok(None),
+            Lookup::Undecodable { why, .. } => {
+                let text = format!("{key} exists but cannot be decoded, so reconcile was not called: {why}");
+                return Err(Failure::Undecodable(text));
+            }
         };
-        match outcome {
-            Ok(Ok(Next::Failed(error))) => Err(Failure::Final(error)),
-            Ok(Ok(next)) => Ok(next),
-            Ok(Err(error)) => Err(Failure::Error(error)),
+        let children = self.undecodable_children.iter().flat_map(|children| children(&object));
+        let children: Vec<String> = children.take(3).map(|key| key.to_string()).collect();
+        if children.is_empty() {
+            return Ok(Some(object));
+        }
+        Err(Failure::Undecodable(format!(
+            "objects that may belong to {key} cannot be decoded, so reconcile was not called: {} (see `Controller::ignore_undecodable`)",
+            children.join(", ")
+        )))
+    }
+
+    async fn call(&self, request: Request<T>) -> Result<Next, Failure> {
+        let mut attempt = AssertUnwindSafe(async { (self.reconcile)(request).await }).catch_unwind().boxed();
+        let outcome = match self.timeout {
+            Some(limit) => tokio::time::timeout(limit, &mut attempt).await.map_err(|_| Failure::TimedOut(limit)),
+            None => Ok((&mut attempt).await),
+        };
+        let dropped = catch(|| drop(attempt));
+        match outcome? {
+            Ok(Ok(Next::Failed(error))) => Err(Failure::Final(describe(error))),
+            Ok(Ok(next)) => dropped.map(|()| next).map_err(Failure::Panicked),
+            Ok(Err(error)) => Err(Failure::Error(describe(error))),
             Err(panic) => Err(Failure::Panicked(panic_message(&*panic))),
         }
     }
 
-    /// What was written for an object that is gone says nothing of its namesake.
+    /// What was written for an object that is gone says nothing about another object of its name.
     fn for_this_owner(
         &self,
         key: &ObjectKey,
@@ -111,29 +172,59 @@ impl<T: Object> Workers<T> {
         .boxed()
     }
 
-    /// What comes next. Its failures are forgotten if the caches show what was written; who is parked forgets later.
+    fn failures_of(&self, key: &ObjectKey) -> u32 {
+        self.failures.lock().get(key).copied().unwrap_or_default()
+    }
+
+    fn count_failures(&self, key: &ObjectKey, outcome: &Result<Next, Failure>, exists: bool) {
+        let mut failures = self.failures.lock();
+        match outcome {
+            Ok(_) => drop(failures.remove(key)),
+            // It is not tried again, and nothing comes that would take the count away.
+            Err(Failure::Final(_)) if !exists => drop(failures.remove(key)),
+            Err(_) => {
+                let count = failures.entry(key.clone()).or_default();
+                *count = count.saturating_add(1);
+            }
+        }
+    }
+
+    /// Counts a write that a cache did not show.
+    pub(super) fn not_seen(&self, key: &ObjectKey, how: NotSeen) {
+        let controller = &*self.name;
+        self.board.write_not_seen();
+        crate::metrics::write_not_seen(controller);
+        match how {
+            NotSeen::InTime => {
+                warn!(controller, %key, "the cache did not show a write in time; the key goes on without it")
+            }
+            NotSeen::AtAll => warn!(
+                controller, %key,
+                "the cache is past a write and does not show it: the object was deleted, or the informer does not select it"
+            ),
+        }
+    }
+
+    /// Decides when the key comes again. Its failures are forgotten if the caches show what was written; those of a parked key are
+    /// forgotten when it leaves.
     fn settle(&self, item: Item<ObjectKey>, outcome: Result<Next, Failure>, seen: bool) {
         let (controller, key) = (&*self.name, item.clone());
+        if seen && matches!(outcome, Ok(_) | Err(Failure::Final(_))) {
+            item.forget();
+        }
         match outcome {
-            Ok(Next::After(delay)) => {
-                if seen {
-                    item.forget();
-                }
-                item.retry_after(delay);
-            }
-            Ok(_) if seen => item.forget(),
-            Ok(_) => {}
-            Err(error @ Failure::Final(_)) => {
-                item.forget();
-                warn!(controller, %key, %error, "reconcile failed for good");
-            }
+            Ok(Next::After(delay)) => item.retry_after(delay),
+            Ok(_) => debug!(controller, %key, "reconciled"),
+            Err(error @ Failure::Final(_)) => warn!(controller, %key, %error, "reconcile failed for good"),
             Err(error) => {
-                let attempt = item.num_requeues() + 1;
-                item.retry();
+                let attempt = self.failures_of(&key);
+                match error {
+                    Failure::Undecodable(_) => item.retry_within(UNDECODABLE),
+                    _ => item.retry(),
+                }
                 warn!(controller, %key, attempt, %error, "reconcile failed; trying again");
             }
         }
-        debug!(controller, %key, "reconciled");
     }
 }
 
@@ -141,7 +232,7 @@ fn outcome_of(outcome: &Result<Next, Failure>) -> Outcome {
     match outcome {
         Ok(Next::After(_)) => Outcome::RequeueAfter,
         Ok(_) => Outcome::Success,
-        Err(Failure::Error(_)) => Outcome::Error,
+        Err(Failure::Error(_) | Failure::Undecodable(_)) => Outcome::Error,
         Err(Failure::Final(_)) => Outcome::TerminalError,
         Err(Failure::Panicked(_)) => Outcome::Panic,
         Err(Failure::TimedOut(_)) => Outcome::Timeout,

@@ -6,7 +6,11 @@ use parking_lot::Mutex;
 
 /// What one reconcile wrote.
 #[derive(Default)]
-pub(super) struct Writes(Mutex<Vec<PendingWrite>>);
+pub(super) struct Writes {
+    pending: Mutex<Vec<PendingWrite>>,
+    /// Why the reconcile fails for good: it wrote what a cache will never show.
+    refused: Mutex<Option<String>>,
+}
 
 /// A write that a cache has not seen yet, as far as is known.
 pub(super) struct PendingWrite {
@@ -19,19 +23,30 @@ pub(super) struct PendingWrite {
 pub(super) enum Seen {
     /// What it should: whatever happens to it next is told.
     AsWritten,
-    /// Not that: it has gone again meanwhile, and nobody may ever be told of it. The key has to be looked at again.
+    /// It is not known whether the write was carried out. The key has to be reconciled again.
     Otherwise,
+    /// The cache has passed the version of the write, and does not show it: the object was deleted meanwhile, or the informer does not
+    /// select it. The key has to be reconciled again.
+    Missing,
 }
 
 impl Writes {
     pub(super) fn add(&self, write: PendingWrite) {
-        self.0.lock().push(write);
+        self.pending.lock().push(write);
+    }
+
+    pub(super) fn refuse(&self, why: String) {
+        self.refused.lock().get_or_insert(why);
+    }
+
+    pub(super) fn refused(&self) -> Option<String> {
+        self.refused.lock().take()
     }
 
     /// What the caches show of all of them, at once or after a while.
     pub(super) fn take(&self) -> Either<Seen, BoxFuture<'static, Seen>> {
         let (mut shown, mut unseen) = (Seen::AsWritten, Vec::new());
-        for mut write in std::mem::take(&mut *self.0.lock()) {
+        for mut write in std::mem::take(&mut *self.pending.lock()) {
             match (&mut write.seen).now_or_never() {
                 Some(seen) => shown = shown.max(seen),
                 None => unseen.push(write.seen),
@@ -68,7 +83,7 @@ impl PendingWrite {
             }
             // It has passed, and is not there. A server that was restored to an older state counts lower: ask how far it is.
             let _ = informer.caught_up().await;
-            if shown() { Seen::AsWritten } else { Seen::Otherwise }
+            if shown() { Seen::AsWritten } else { Seen::Missing }
         };
         Self { seen: seen.boxed() }
     }
@@ -81,6 +96,20 @@ impl PendingWrite {
             let gone =
                 |object: Option<&C>| object.is_none_or(|object| object.id().uid != uid || object.is_being_deleted());
             let _ = informer.wait_for(&key, gone).await;
+            Seen::AsWritten
+        };
+        Self { seen: seen.boxed() }
+    }
+
+    /// Seen once the store does not hold the object any more, or holds this state of it or a later one.
+    pub(super) fn deselected<C: Object, W: Object>(informer: &SharedInformer<C>, written: &W) -> Self {
+        let (key, version) = (ObjectKey::from(written.id().key), ResourceVersion::from(written.id().version));
+        let informer = informer.clone();
+        let seen = async move {
+            let shown = |object: Option<&C>| {
+                object.is_none_or(|object| ResourceVersion::from(object.id().version).is_at_least(&version))
+            };
+            let _ = informer.wait_for(&key, shown).await;
             Seen::AsWritten
         };
         Self { seen: seen.boxed() }

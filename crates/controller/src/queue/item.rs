@@ -74,8 +74,13 @@ impl<T: Key> Item<T> {
     /// If the queue has been shut down, the limiter is not asked, and it is among what [`DelayingQueue::drain`] gives
     /// back.
     pub fn retry(self) {
+        self.retry_within(Duration::MAX);
+    }
+
+    /// As [`retry`](Self::retry), but comes again after this limit at the latest.
+    pub(crate) fn retry_within(self, limit: Duration) {
         let delay = if self.queue.is_shut_down() { Duration::ZERO } else { self.queue.limiter().when(&self) };
-        self.in_hand.retry_after(delay);
+        self.in_hand.retry_after(delay.min(limit));
     }
 
     /// It is done for now, and comes again so much later, with the same priority. The limiter is not asked.

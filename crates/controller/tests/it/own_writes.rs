@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::cluster::{Cluster, Notes, Run, quiet};
 
 /// Creates a child for each owner that has none in the cache, with a name that nobody refuses.
-fn creating(
+pub(crate) fn creating(
     client: Client,
     children: SharedInformer<ConfigMap>,
 ) -> impl Fn(Request<Deployment>, Arc<Notes>) -> futures_util::future::BoxFuture<'static, Result<Next, kube_client::Error>>
@@ -265,22 +265,168 @@ async fn a_server_that_was_restored_unnoticed_is_not_filled_with_children() {
     run.task.abort();
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_a_cache_never_shows_is_written_ever_more_seldom() {
+/// An informer of config maps with a label, and a controller that owns those.
+fn selecting() -> (Cluster, SharedInformer<ConfigMap>, Controller<Deployment>) {
     let cluster = Cluster::new();
     let selection = kube_informer::Selection::new().labels("app=x").unwrap();
     let some: SharedInformer<ConfigMap> =
         cluster.factory.informer_with(kube_informer::InformerRequest::new().select(selection)).unwrap();
     let limiter = kube_controller::limiter::ItemExponential::new(Duration::from_secs(1), Duration::from_secs(1000));
     let controller = Controller::new(&cluster.owners).owns(&some).limiter(limiter);
-    let run = Run::of(controller, creating(cluster.client(), some.clone()));
+    (cluster, some, controller)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_the_informer_does_not_select_fails_for_good_and_says_so() {
+    let (cluster, some, controller) = selecting();
+    let handle = controller.handle();
+    let run = Run::of(controller, creating(cluster.client(), some));
+    cluster.owner("a");
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(run.notes.take(), ["called"], "it is not tried again");
+    assert_eq!(cluster.names("configmaps").len(), 1);
+    let status = handle.status();
+    let error = status.last_error.unwrap().error;
+    assert!(error.contains("will never show it: its labels do not match \"app=x\""), "{error}");
+    assert_eq!((status.failures, status.parked), (1, 0));
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_takes_an_object_out_of_the_selection_is_waited_for() {
+    let (cluster, some, controller) = selecting();
+    let a = cluster.owner("a");
+    cluster.child("child", &a, true);
+    cluster
+        .server
+        .patch("configmaps", Some("web"), "child", serde_json::json!({"metadata": {"labels": {"app": "x"}}}))
+        .unwrap();
+    let client = cluster.client();
+    let reconcile = move |request: Request<Deployment>, notes: Arc<Notes>| {
+        let (client, some) = (client.clone(), some.clone());
+        async move {
+            if some.store().get("web/child").is_some() {
+                let api: Api<ConfigMap> = Api::namespaced(client, "web");
+                let release = serde_json::json!({"metadata": {"labels": {"app": null}}});
+                let patch = kube_client::api::Patch::Merge(&release);
+                request.write(&some, api.patch("child", &Default::default(), &patch)).await?;
+                notes.note("released");
+            }
+            Ok::<_, kube_client::Error>(Next::Done)
+        }
+    };
+    let handle = controller.handle();
+    let run = Run::of(controller, reconcile);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(run.notes.take(), ["released"]);
+    assert_eq!((handle.status().failures, handle.status().unseen_writes), (0, 0));
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_to_the_informer_of_another_kind_fails_at_once() {
+    let cluster = Cluster::new();
+    let secrets: SharedInformer<k8s_openapi::api::core::v1::Secret> = cluster.factory.informer().unwrap();
+    let controller = Controller::new(&cluster.owners).owns(&cluster.children).reads(&secrets);
+    let handle = controller.handle();
+    let (client, wrong) = (cluster.client(), secrets.clone());
+    let reconcile = move |request: Request<Deployment>, notes: Arc<Notes>| {
+        let (client, wrong) = (client.clone(), wrong.clone());
+        async move {
+            let api: Api<ConfigMap> = Api::namespaced(client, "web");
+            let mut map = ConfigMap::default();
+            map.metadata.name = Some("m".to_owned());
+            let delete = request.delete(&wrong, &map, api.delete("m", &Default::default())).await;
+            notes.note(delete.unwrap_err().to_string());
+            // An error that is not looked at counts all the same.
+            let _ = request.write(&wrong, api.create(&PostParams::default(), &map)).await;
+            Ok::<_, String>(Next::Done)
+        }
+    };
+    let run = Run::of(controller, reconcile);
+    cluster.owner("a");
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let told = ["m is not of kind Secret, which informer secrets caches; name the informer of its own kind"];
+    assert_eq!(run.notes.take(), told);
+    assert_eq!(handle.status().failures, 1);
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_cache_never_shows_is_written_ever_more_seldom_and_counted() {
+    let (cluster, _, controller) = selecting();
+    // The cache shows other objects than the API server writes: a proxy, or a selector that only the server can evaluate.
+    let (shown, handle) =
+        (cluster.factory.informer::<k8s_openapi::api::core::v1::Secret>().unwrap(), controller.handle());
+    let controller = controller.reads(&shown);
+    let client = cluster.client();
+    let reconcile = move |request: Request<Deployment>, notes: Arc<Notes>| {
+        let (client, shown) = (client.clone(), shown.clone());
+        async move {
+            let api: Api<ConfigMap> = Api::namespaced(client, "web");
+            let mut map = ConfigMap::default();
+            map.metadata.generate_name = Some("m-".to_owned());
+            // Written, but known by its name and version only, so that its kind is not compared.
+            let written = api.create(&PostParams::default(), &map).await?;
+            let identity = kube_informer::representation::Identity::of(&written);
+            request.wrote(&shown, &identity);
+            notes.note("created");
+            Ok::<_, kube_client::Error>(Next::Done)
+        }
+    };
+    let run = Run::of(controller, reconcile);
     cluster.owner("a");
     for number in 0..600 {
-        let object = serde_json::json!({"metadata": {"name": format!("m{number}"), "labels": {"app": "x"}}});
-        cluster.server.create("configmaps", Some("web"), object).unwrap();
+        let object = serde_json::json!({"metadata": {"name": format!("s{number}")}});
+        cluster.server.create("secrets", Some("web"), object).unwrap();
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     let created = run.notes.take().iter().filter(|note| *note == "created").count();
     assert!((2..=12).contains(&created), "{created}");
+    let unseen = handle.status().unseen_writes;
+    assert!(unseen >= created as u64 - 1, "{unseen} of {created}");
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_final_failure_after_a_write_whose_outcome_is_unknown_comes_back_as_seldom_as_the_limiter_says() {
+    let cluster = Cluster::new();
+    cluster.server.faults().add(Fault::status(500).verb(Verb::Create));
+    let limiter = kube_controller::limiter::ItemExponential::new(Duration::from_secs(1), Duration::from_secs(1000));
+    let controller = Controller::new(&cluster.owners).owns(&cluster.children).limiter(limiter);
+    let create = creating(cluster.client(), cluster.children.clone());
+    let reconcile = move |request: Request<Deployment>, notes: Arc<Notes>| {
+        let created = create(request, notes);
+        async move { Ok::<_, String>(created.await.unwrap_or_else(Next::failed)) }
+    };
+    let run = Run::of(controller, reconcile);
+    cluster.owner("a");
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let writes = run.notes.take().len();
+    assert!((5..=12).contains(&writes), "{writes}");
+    run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_are_counted_with_a_limiter_that_does_not_count() {
+    struct Fixed;
+    impl kube_controller::RateLimiter<kube_informer::ObjectKey> for Fixed {
+        fn when(&self, _: &kube_informer::ObjectKey) -> Duration {
+            Duration::from_secs(1)
+        }
+        fn forget(&self, _: &kube_informer::ObjectKey) {}
+        fn num_requeues(&self, _: &kube_informer::ObjectKey) -> u32 {
+            0
+        }
+    }
+    let cluster = Cluster::new();
+    cluster.owner("a");
+    let reconcile = |request: Request<Deployment>, notes: Arc<Notes>| async move {
+        notes.note(request.failures().to_string());
+        if request.failures() < 3 { Err("not yet") } else { Ok(Next::After(Duration::from_secs(60))) }
+    };
+    let run = Run::of(Controller::new(&cluster.owners).limiter(Fixed), reconcile);
+    tokio::time::sleep(Duration::from_secs(65)).await;
+    assert_eq!(run.notes.take(), ["0", "1", "2", "3", "0", "1"]);
     run.end().await;
 }

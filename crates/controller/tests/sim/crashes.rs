@@ -14,7 +14,8 @@ use crate::wire::{Cut, Wire};
 /// Owners come, change, lose a child and go, while a program works. Gives how many requests it took.
 async fn story(streaming: bool, cut: Option<(u64, Cut)>) -> u64 {
     let server = ApiServer::builder().seed(1).build();
-    let settings = Settings { seed: 1, streaming, warm: false, workers: 2, timeout: Some(Duration::from_secs(20)) };
+    let settings =
+        Settings { seed: 1, streaming, warm: false, workers: 2, timeout: Some(Duration::from_secs(20)), hangs: false };
     let wire = Wire::new(&server, 1);
     if let Some((at, cut)) = cut {
         wire.cut_at(at, cut);

@@ -1,4 +1,5 @@
-//! The program that is simulated: every deployment has one config map, which says how many replicas it wants.
+//! The program that is simulated: every deployment has one config map, which says how many replicas it wants. When a deployment is
+//! gone, the program deletes its config map.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,10 +7,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_client::api::PostParams;
+use kube_client::api::{DeleteParams, PostParams, Preconditions};
 use kube_client::{Api, Client, Resource as _};
 use kube_controller::limiter::ItemExponential;
-use kube_controller::{Controller, Next, Request, Term};
+use kube_controller::{Controller, LeaderElector, Manager, Next, Request, RunError, Term};
 use kube_informer::{CancellationToken, Index, InformerOptions, SharedInformer, SharedInformerFactory};
 
 /// How a program is made.
@@ -20,26 +21,44 @@ pub(crate) struct Settings {
     pub(crate) warm: bool,
     pub(crate) workers: usize,
     pub(crate) timeout: Option<Duration>,
+    /// True if a handler of the program waits for hours.
+    pub(crate) hangs: bool,
 }
 
 /// A process: its caches are warm whether it leads or not.
 pub(crate) struct Program {
-    client: Client,
     factory: SharedInformerFactory,
     controller: Arc<Controller<Deployment>>,
-    children: SharedInformer<ConfigMap>,
-    by_owner: Index<ConfigMap>,
+    context: Arc<Context>,
     run: Option<(CancellationToken, tokio::task::JoinSet<()>)>,
 }
 
 struct Context {
     client: Client,
     children: SharedInformer<ConfigMap>,
+    /// By the uid of the owner.
     by_owner: Index<ConfigMap>,
+    /// By the name of the owner.
+    by_owner_name: Index<ConfigMap>,
 }
 
 impl Program {
     pub(crate) fn new(client: Client, settings: &Settings) -> Self {
+        let (factory, controller, context) = Self::parts(client, settings);
+        // Caches are warm before it leads, in whatever state that finds them.
+        if settings.warm {
+            factory.start().unwrap();
+        }
+        Self { factory, controller: Arc::new(controller), context: Arc::new(context), run: None }
+    }
+
+    /// A program that leads when it is elected.
+    pub(crate) fn elected(client: Client, settings: &Settings, elector: LeaderElector) -> Manager {
+        let (factory, controller, context) = Self::parts(client, settings);
+        Manager::new(factory).elect(elector).control(controller, reconcile, Arc::new(context))
+    }
+
+    fn parts(client: Client, settings: &Settings) -> (SharedInformerFactory, Controller<Deployment>, Context) {
         let options = InformerOptions::new().seed(settings.seed).streaming(settings.streaming);
         let factory = SharedInformerFactory::builder(client.clone()).options(options).build();
         let owners = factory.informer::<Deployment>().unwrap();
@@ -48,7 +67,15 @@ impl Program {
             let owners = map.metadata.owner_references.iter().flatten();
             owners.map(|owner| owner.uid.clone()).collect::<Vec<_>>()
         };
-        let by_owner = children.add_index("owner", uids).unwrap();
+        let names = |map: &ConfigMap| {
+            let owners = map.metadata.owner_references.iter().flatten();
+            owners.map(|owner| owner.name.clone()).collect::<Vec<_>>()
+        };
+        let (by_owner, by_owner_name) =
+            (children.add_index("owner", uids).unwrap(), children.add_index("owner name", names).unwrap());
+        if settings.hangs {
+            children.register().name("hangs").on_event_async(|_| tokio::time::sleep(Duration::from_secs(10_000)));
+        }
         let mut controller = Controller::new(&owners)
             .owns(&children)
             .workers(settings.workers)
@@ -57,21 +84,24 @@ impl Program {
         if let Some(timeout) = settings.timeout {
             controller = controller.timeout(timeout);
         }
-        // Caches are warm before it leads, in whatever state that finds them.
-        if settings.warm {
-            factory.start().unwrap();
-        }
-        Self { client, factory, controller: Arc::new(controller), children, by_owner, run: None }
+        (factory, controller, Context { client, children, by_owner, by_owner_name })
     }
 
     /// Begins a term.
     pub(crate) fn lead(&mut self) {
         let cancel = CancellationToken::new();
         let (controller, term) = (self.controller.clone(), Term::from(cancel.clone()));
-        let context =
-            Context { client: self.client.clone(), children: self.children.clone(), by_owner: self.by_owner.clone() };
+        let context = self.context.clone();
         let mut run = tokio::task::JoinSet::new();
-        run.spawn(async move { controller.run(term, reconcile, Arc::new(context)).await.unwrap() });
+        run.spawn(async move {
+            loop {
+                match controller.run(term.clone(), reconcile, context.clone()).await {
+                    // A permission is missing. The program is started again.
+                    Err(RunError::NotSynced { .. }) => {}
+                    outcome => return outcome.unwrap(),
+                }
+            }
+        });
         self.run = Some((cancel, run));
     }
 
@@ -106,7 +136,7 @@ impl Program {
 }
 
 async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Next, kube_client::Error> {
-    let Some(owner) = request.object() else { return Ok(Next::Done) };
+    let Some(owner) = request.object() else { return delete_children(&request, &context).await };
     let uid = owner.metadata.uid.as_deref().unwrap_or_default();
     let replicas = owner.spec.replicas.unwrap_or_default().to_string();
     let data = BTreeMap::from([("replicas".to_owned(), replicas)]);
@@ -125,6 +155,21 @@ async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Resul
             request.write(&context.children, api.replace(&name, &parameters, &changed)).await?;
         }
         Some(_) => {}
+    }
+    Ok(Next::Done)
+}
+
+/// Deletes the children of an owner that is gone.
+async fn delete_children(request: &Request<Deployment>, context: &Context) -> Result<Next, kube_client::Error> {
+    let api: Api<ConfigMap> = Api::namespaced(context.client.clone(), request.key().namespace().unwrap_or_default());
+    for child in context.by_owner_name.get(request.key().name()) {
+        let preconditions = Preconditions { uid: child.metadata.uid.clone(), resource_version: None };
+        let parameters = DeleteParams::default().preconditions(preconditions);
+        let name = child.metadata.name.clone().unwrap_or_default();
+        match request.delete(&context.children, &*child, api.delete(&name, &parameters)).await {
+            Err(error) if error.code() == Some(404) => {}
+            outcome => drop(outcome?),
+        }
     }
     Ok(Next::Done)
 }

@@ -26,6 +26,31 @@ pub(crate) fn children(server: &ApiServer) -> BTreeMap<String, Vec<Value>> {
     children
 }
 
+/// Returns true if the owner of a child exists.
+pub(crate) fn owner_exists(server: &ApiServer, child: &str) -> bool {
+    let Ok(child) = server.get("configmaps", Some(NAMESPACE), child) else { return false };
+    let owners = server.list("deployments.apps").unwrap().1;
+    owner_of(&child).is_some_and(|uid| owners.iter().any(|owner| owner["metadata"]["uid"] == uid))
+}
+
+/// Makes an object undecodable, or decodable again.
+pub(crate) fn set_undecodable(server: &ApiServer, resource: &str, name: &str, undecodable: bool) {
+    let Ok(mut object) = server.get(resource, Some(NAMESPACE), name) else { return };
+    object["metadata"]["labels"] = if undecodable { json!(5) } else { json!({}) };
+    server.put_as_is(resource, Some(NAMESPACE), object).unwrap();
+}
+
+/// Makes all objects decodable again.
+pub(crate) fn mend_all(server: &ApiServer) {
+    for resource in ["deployments.apps", "configmaps"] {
+        for object in server.list(resource).unwrap().1 {
+            if object["metadata"]["labels"] == json!(5) {
+                set_undecodable(server, resource, object["metadata"]["name"].as_str().unwrap(), false);
+            }
+        }
+    }
+}
+
 /// No owner ever has two.
 pub(crate) fn check_single(server: &ApiServer, what: &str) {
     for (uid, children) in children(server).into_iter().filter(|(uid, _)| !uid.is_empty()) {

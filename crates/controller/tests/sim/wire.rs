@@ -6,11 +6,18 @@ use std::time::Duration;
 use http::{Method, Request, Response};
 use kube_client::Client;
 use kube_client::client::Body;
+use kube_controller::Probe;
 use kube_embedded_apiserver::ApiServer;
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::truth;
+
+/// A client notices after this time that its connection is silent.
+const PING: Duration = Duration::from_secs(45);
 
 /// Where a program is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +42,14 @@ struct State {
     random: StdRng,
     /// How likely it is that a write goes wrong.
     trouble: f64,
+    /// True if every answer takes 2 to 5 seconds.
+    slow: bool,
+    /// The connection of these clients is silent until then.
+    silent: Option<Instant>,
+    /// Answers whether the program may write, if it takes part in an election.
+    probe: Option<Probe>,
+    /// What the program must never do, and did.
+    violations: Vec<String>,
     requests: u64,
     cut: Option<(u64, Cut)>,
 }
@@ -51,6 +66,10 @@ enum Fate {
     Denied,
     /// It is not done, and the server says so.
     Busy,
+    /// It is not done: a webhook refuses it.
+    RefusedByWebhook,
+    /// It gets no answer until the client notices that its connection is silent.
+    Silent(Instant),
     /// It takes its time.
     Slow(Duration),
     /// It is not sent before the program ends.
@@ -66,6 +85,10 @@ impl Wire {
             behind: None,
             random: StdRng::seed_from_u64(seed),
             trouble: 0.0,
+            slow: false,
+            silent: None,
+            probe: None,
+            violations: Vec::new(),
             requests: 0,
             cut: None,
         };
@@ -74,6 +97,26 @@ impl Wire {
 
     pub(crate) fn set_trouble(&self, trouble: f64) {
         self.state.lock().trouble = trouble;
+    }
+
+    /// Lets every answer take 2 to 5 seconds, or not any longer.
+    pub(crate) fn set_slow(&self, slow: bool) {
+        self.state.lock().slow = slow;
+    }
+
+    /// Silences the connection. The client opens another one once it has noticed.
+    pub(crate) fn silence(&self) {
+        self.state.lock().silent = Some(Instant::now() + PING);
+    }
+
+    /// From now on only a leader may write.
+    pub(crate) fn expect_leader(&self, probe: Probe) {
+        self.state.lock().probe = Some(probe);
+    }
+
+    /// Returns what the program must never do, and did.
+    pub(crate) fn violations(&self) -> Vec<String> {
+        std::mem::take(&mut self.state.lock().violations)
     }
 
     /// Cuts the program off at this request, counted from the first ever.
@@ -110,9 +153,15 @@ impl Wire {
             }
             Fate::Refused => return Err(std::io::Error::other("refused")),
             Fate::Busy => return Ok(status(503, "ServiceUnavailable")),
+            Fate::RefusedByWebhook => return Ok(status(403, "Forbidden")),
+            Fate::Silent(until) => {
+                tokio::time::sleep_until(until).await;
+                return Err(std::io::Error::other("the connection was silent"));
+            }
             Fate::Slow(delay) => tokio::time::sleep(delay).await,
             Fate::Fine | Fate::Unheard | Fate::Denied | Fate::CutAfter => {}
         }
+        self.state.lock().check_deletion(&request);
         let answer = client.send(request).await.map_err(std::io::Error::other);
         match fate {
             Fate::Unheard => Err(std::io::Error::other("the answer was lost")),
@@ -131,6 +180,12 @@ impl State {
         let number = self.requests;
         self.requests += 1;
         let write = request.method() != Method::GET;
+        if write
+            && request.uri().path().contains("/configmaps")
+            && self.probe.as_ref().is_some_and(|probe| !probe.is_leader())
+        {
+            self.violations.push(format!("{} {} was sent after the term", request.method(), request.uri()));
+        }
         let server = match &self.behind {
             Some(behind) if !write && !is_consistent(request) => behind,
             _ => &self.server,
@@ -138,16 +193,32 @@ impl State {
         let fate = match self.cut {
             Some((at, Cut::Before)) if at == number => Fate::CutBefore,
             Some((at, Cut::After)) if at == number => Fate::CutAfter,
-            _ if write && self.random.random_bool(self.trouble) => match self.random.random_range(0..5) {
+            _ if self.silent.is_some_and(|until| until > Instant::now()) => {
+                self.silent.map_or(Fate::Fine, Fate::Silent)
+            }
+            _ if self.slow => Fate::Slow(Duration::from_millis(self.random.random_range(2000..5000))),
+            _ if write && self.random.random_bool(self.trouble) => match self.random.random_range(0..6) {
                 0 => Fate::Refused,
                 1 => Fate::Unheard,
                 2 => Fate::Denied,
                 3 => Fate::Busy,
+                4 => Fate::RefusedByWebhook,
                 _ => Fate::Slow(Duration::from_millis(self.random.random_range(1..20_000))),
             },
             _ => Fate::Fine,
         };
         (server.client(), fate)
+    }
+
+    /// A child may be deleted only if its owner does not exist.
+    fn check_deletion(&mut self, request: &Request<Body>) {
+        let path = request.uri().path();
+        if request.method() == Method::DELETE
+            && let Some((_, name)) = path.rsplit_once("/configmaps/")
+            && truth::owner_exists(&self.server, name)
+        {
+            self.violations.push(format!("{path} was deleted, and its owner exists"));
+        }
     }
 }
 

@@ -19,6 +19,9 @@ use crate::wire::Wire;
 /// silent whose rhythm is not known.
 const RECOVERY: Duration = Duration::from_secs(900);
 
+/// An undecodable object whose owners cannot be read.
+const STRANGER: &str = "stranger";
+
 struct World {
     seed: u64,
     random: StdRng,
@@ -51,6 +54,7 @@ impl World {
             warm: random.random_bool(0.7),
             workers: random.random_range(1..5),
             timeout: random.random_bool(0.3).then(|| Duration::from_secs(random.random_range(2..20))),
+            hangs: random.random_bool(0.2),
         };
         let mut programs = [Program::new(wire.client(), &settings), Program::new(wire.client(), &settings)];
         programs[0].lead();
@@ -60,10 +64,14 @@ impl World {
     async fn live(&mut self) {
         for _ in 0..self.random.random_range(30..120) {
             match self.random.random_range(0..100) {
-                0..45 => self.write(),
+                0..40 => self.write(),
+                40..44 => self.make_undecodable(),
+                44..45 => truth::mend_all(&self.server),
                 45..55 => self.break_something(),
                 55..60 => self.wire.set_trouble(*[0.0, 0.1, 0.5, 0.9].choose(&mut self.random).unwrap()),
-                60..64 => self.server.faults().clear(),
+                60..62 => self.server.faults().clear(),
+                62..63 => self.wire.set_slow(self.random.random_bool(0.5)),
+                63..64 => self.wire.silence(),
                 64..68 => self.crash().await,
                 68..72 => self.change_leader().await,
                 72..76 => self.move_programs(),
@@ -75,6 +83,8 @@ impl World {
 
     fn check(&mut self) {
         check_single(&self.server, &format!("seed {}", self.seed));
+        let violations = self.wire.violations();
+        assert!(violations.is_empty(), "seed {}: {violations:?}", self.seed);
         for program in &mut self.programs {
             assert!(program.is_sound(), "seed {}: a run has ended", self.seed);
         }
@@ -119,10 +129,25 @@ impl World {
         }
     }
 
+    /// An owner, a child, or an object of others cannot be decoded from now on.
+    fn make_undecodable(&mut self) {
+        let resource = *["deployments.apps", "configmaps"].choose(&mut self.random).unwrap();
+        let (_, objects) = self.server.list(resource).unwrap();
+        let names: Vec<&str> = objects.iter().filter_map(|object| object["metadata"]["name"].as_str()).collect();
+        let ours = |name: &&&str| !name.starts_with("foreign") && **name != STRANGER;
+        if self.random.random_bool(0.1) {
+            // Not even its owners can be read: it may belong to any of them.
+            let stranger = json!({"metadata": {"name": STRANGER, "labels": 5, "ownerReferences": "none"}});
+            self.server.put_as_is("configmaps", Some(NAMESPACE), stranger).unwrap();
+        } else if let Some(name) = names.iter().filter(ours).collect::<Vec<_>>().choose(&mut self.random) {
+            truth::set_undecodable(&self.server, resource, name, true);
+        }
+    }
+
     /// Something of what informers have to live with.
     fn break_something(&mut self) {
         let nth = self.random.random_range(1..5);
-        let fault = match self.random.random_range(0..8) {
+        let fault = match self.random.random_range(0..9) {
             0 => return self.server.disconnect_watches(),
             1 => return self.server.compact(),
             2 => Fault::error_event(*[410, 429, 500, 504].choose(&mut self.random).unwrap(), nth),
@@ -133,6 +158,12 @@ impl World {
             4 => Fault::new(Action::DelayEvent { nth, delay: Duration::from_secs(10_000) }).verb(Verb::Watch),
             5 => Fault::status(*[429, 500, 503, 504].choose(&mut self.random).unwrap()).verb(Verb::Watch),
             6 => Fault::status(503).verb(Verb::List),
+            7 => {
+                // A permission is missing for a while.
+                let verb = *[Verb::List, Verb::Watch].choose(&mut self.random).unwrap();
+                let resource = *["deployments.apps", "configmaps"].choose(&mut self.random).unwrap();
+                Fault::status(403).verb(verb).resource(resource)
+            }
             _ => Fault::end_after_events(nth),
         };
         self.server.faults().add(fault.times(self.random.random_range(1..4)));
@@ -173,7 +204,10 @@ impl World {
     async fn calm_down(&mut self) -> u64 {
         self.server.faults().clear();
         self.wire.set_trouble(0.0);
+        self.wire.set_slow(false);
         self.wire.move_to(None);
+        truth::mend_all(&self.server);
+        let _ = self.server.delete("configmaps", Some(NAMESPACE), STRANGER);
         // Watches that went silent are noticed after a while.
         let quiet = async {
             while missing(&self.server).is_some() {
