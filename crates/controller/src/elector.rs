@@ -19,8 +19,8 @@ use std::time::Duration;
 use kube_client::Client;
 use kube_informer::ObjectKey;
 use parking_lot::Mutex;
-use rand::SeedableRng as _;
 use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -76,7 +76,8 @@ struct Shared {
 impl LeaderElector {
     /// Makes an elector with this identity for the election over a Lease, given as `namespace/name`.
     ///
-    /// It sends no request before it [runs](Self::run).
+    /// The identity is a name for people, such as the name of the pod. By default the elector [appends a random
+    /// suffix](ElectionSettings::unique_identity). It sends no request before it [runs](Self::run).
     ///
     /// # Errors
     ///
@@ -88,9 +89,12 @@ impl LeaderElector {
         settings: ElectionSettings,
     ) -> Result<Self, ElectionError> {
         let lease: ObjectKey = lease.parse().map_err(ElectionError::Lease)?;
-        let identity = identity.into();
+        let mut identity = identity.into();
         settings.check(&lease, &identity)?;
-        let random = StdRng::seed_from_u64(settings.seed.unwrap_or_else(rand::random));
+        let mut random = StdRng::seed_from_u64(settings.seed.unwrap_or_else(rand::random));
+        if settings.unique_identity {
+            identity = format!("{identity}_{:016x}", random.random::<u64>());
+        }
         let shared = Shared {
             lease,
             identity,
