@@ -180,8 +180,8 @@ impl LeaderElector {
     ///
     /// When the lease could not be renewed in time, the term is lost: `lead` is dropped at once, and the elector stands by again.
     /// When `cancel` is cancelled, the term is [ending](Term::ending): the elector goes on renewing until `lead` has finished, and
-    /// then gives the lease back. It also gives back a lease that it may have acquired without getting an answer. A second run
-    /// waits until the first has ended.
+    /// then gives the lease back. It also gives back a lease that it may have acquired without getting an answer. It tries that for
+    /// at most 5 s. A second run waits until the first has ended.
     ///
     /// # Cancel safety
     ///

@@ -199,6 +199,98 @@ async fn a_lease_that_was_got_while_being_told_to_end_is_given_back() {
     assert_eq!(lease_holder(&server).as_deref(), Some(""));
 }
 
+/// A write was carried out, and the connection broke before its answer came.
+#[tokio::test(start_paused = true)]
+async fn a_lease_whose_acquisition_was_not_answered_is_released_when_cancelled() {
+    for mode in [Mode::BrokenAfterWrites, Mode::DeafToWrites, Mode::Slow(2_400, 2_400)] {
+        let server = ApiServer::builder().seed(1).build();
+        let a = Candidate::new(&server, "a", 1);
+        a.network.set(mode);
+        while lease_holder(&server).is_none() {
+            sleep(Duration::from_millis(100)).await;
+        }
+        // It pauses before it tries again, or waits for the answer.
+        assert!(!a.leads(), "{mode:?}");
+        a.cancel.cancel();
+        sleep(Duration::from_millis(10)).await;
+        if !matches!(mode, Mode::Slow(..)) {
+            a.network.set(Mode::Open);
+        }
+        sleep(secs(10)).await;
+        assert_eq!(lease_holder(&server).as_deref(), Some(""), "{mode:?}");
+        assert!(a.task.is_finished() && a.terms.lock().is_empty(), "{mode:?}");
+    }
+}
+
+/// The leader lost its term, and stands by when it is cancelled.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_still_ours_after_the_term_was_lost_is_released_when_cancelled() {
+    let server = ApiServer::builder().seed(1).build();
+    let a = Candidate::new(&server, "a", 1);
+    sleep(secs(1)).await;
+    a.network.set(Mode::Silent);
+    sleep(secs(11)).await;
+    assert!(!a.leads() && lease_holder(&server).as_deref() == Some("a"));
+    a.cancel.cancel();
+    a.network.set(Mode::Open);
+    sleep(secs(10)).await;
+    assert_eq!(lease_holder(&server).as_deref(), Some(""));
+}
+
+/// Kubernetes gives a program 30 s to end, and work that drains needs most of that.
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_standby_tries_to_release_for_at_most_five_seconds() {
+    for mode in [Mode::DeafToWrites, Mode::BrokenAfterWrites] {
+        let server = ApiServer::builder().seed(1).build();
+        let mut a = Candidate::new(&server, "a", 1);
+        a.network.set(mode);
+        while lease_holder(&server).is_none() {
+            sleep(Duration::from_millis(100)).await;
+        }
+        a.network.set(Mode::Silent);
+        a.cancel.cancel();
+        let cancelled = Instant::now();
+        (&mut a.task).await.unwrap();
+        let took = cancelled.elapsed();
+        assert!(took > secs(4) && took <= secs(5), "{mode:?}: {took:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_tries_to_release_for_at_most_five_seconds() {
+    let server = ApiServer::builder().seed(1).build();
+    let mut a = Candidate::new(&server, "a", 1);
+    sleep(secs(1)).await;
+    a.network.set(Mode::Silent);
+    a.cancel.cancel();
+    let cancelled = Instant::now();
+    (&mut a.task).await.unwrap();
+    let took = cancelled.elapsed();
+    // The work itself takes 3 s.
+    assert!(took > secs(7) && took <= secs(8), "{took:?}");
+}
+
+/// The answer to the acquisition takes 2.4 s, and so does the answer to the release.
+#[tokio::test(start_paused = true)]
+async fn a_release_waits_for_the_answer_to_an_acquisition_in_flight() {
+    let mut in_flight = 0;
+    for seed in 0..20 {
+        let server = ApiServer::builder().seed(seed).build();
+        let mut a = Candidate::new(&server, "a", seed);
+        a.network.set(Mode::Slow(2_400, 2_400));
+        while lease_holder(&server).is_none() {
+            sleep(Duration::from_millis(100)).await;
+        }
+        in_flight += u32::from(!a.leads());
+        a.cancel.cancel();
+        let led = a.leads();
+        (&mut a.task).await.unwrap();
+        assert_eq!(lease_holder(&server).as_deref(), Some(""), "seed {seed}");
+        assert!(led || a.network.asked() == ["GET", "POST", "PUT"], "seed {seed}: it need not read");
+    }
+    assert!(in_flight > 10);
+}
+
 #[tokio::test(start_paused = true)]
 async fn two_copies_with_the_same_identity_do_not_both_lead() {
     let server = ApiServer::builder().seed(1).build();
