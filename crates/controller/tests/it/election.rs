@@ -1,11 +1,13 @@
 //! Leader election: LE-1 to LE-6, and never two leaders.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube_controller::elector::ElectionError;
 use kube_controller::{ElectionSettings, LeaderElector, Term, TermOver};
 use kube_embedded_apiserver::ApiServer;
 use kube_informer::CancellationToken;
+use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
@@ -320,6 +322,27 @@ async fn a_leader_steps_down_when_another_copy_with_its_identity_has_written() {
     sleep(secs(3)).await;
     assert!(!a.terms.lock()[0].0.is_valid(), "the record is not its own");
     [a, b].iter().for_each(|candidate| candidate.task.abort());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_of_the_work_gives_the_lease_back_and_then_reaches_the_caller() {
+    let server = ApiServer::builder().seed(1).build();
+    let elector = Arc::new(LeaderElector::new(server.client(), LEASE, "me", settings()).unwrap());
+    for with_future in [false, true] {
+        let (runs, terms) = (elector.clone(), Arc::new(Mutex::new(Vec::new())));
+        let begun = terms.clone();
+        let lead = move |term: Term| {
+            begun.lock().push(term);
+            assert!(with_future, "no plan");
+            async { panic!("no luck") }
+        };
+        #[allow(clippy::disallowed_methods, reason = "it is awaited below")]
+        let run = tokio::spawn(async move { runs.run(CancellationToken::new(), lead).await });
+        let panic = tokio::time::timeout(secs(60), run).await.unwrap().unwrap_err().into_panic();
+        assert_eq!(panic.downcast_ref::<&str>(), Some(if with_future { &"no luck" } else { &"no plan" }));
+        assert_eq!(lease_holder(&server).as_deref(), Some(""));
+        assert!(terms.lock().iter().all(|term| !term.is_valid()) && !elector.is_leader());
+    }
 }
 
 #[tokio::test(start_paused = true)]
