@@ -13,19 +13,21 @@ mod request;
 mod settings;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use kube_client::Client;
 use kube_informer::ObjectKey;
 use parking_lot::Mutex;
-use rand::SeedableRng as _;
 use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument as _, info, warn};
+use tracing::{Instrument as _, error, info, warn};
 
 use self::campaign::{Begun, Campaign};
 use self::connections::{Connect, Connections};
@@ -76,7 +78,8 @@ struct Shared {
 impl LeaderElector {
     /// Makes an elector with this identity for the election over a Lease, given as `namespace/name`.
     ///
-    /// It sends no request before it [runs](Self::run).
+    /// The identity is a name for people, such as the name of the pod. By default the elector [appends a random
+    /// suffix](ElectionSettings::unique_identity). It sends no request before it [runs](Self::run).
     ///
     /// # Errors
     ///
@@ -88,9 +91,12 @@ impl LeaderElector {
         settings: ElectionSettings,
     ) -> Result<Self, ElectionError> {
         let lease: ObjectKey = lease.parse().map_err(ElectionError::Lease)?;
-        let identity = identity.into();
+        let mut identity = identity.into();
         settings.check(&lease, &identity)?;
-        let random = StdRng::seed_from_u64(settings.seed.unwrap_or_else(rand::random));
+        let mut random = StdRng::seed_from_u64(settings.seed.unwrap_or_else(rand::random));
+        if settings.unique_identity {
+            identity = format!("{identity}_{:016x}", random.random::<u64>());
+        }
         let shared = Shared {
             lease,
             identity,
@@ -176,8 +182,12 @@ impl LeaderElector {
     ///
     /// When the lease could not be renewed in time, the term is lost: `lead` is dropped at once, and the elector stands by again.
     /// When `cancel` is cancelled, the term is [ending](Term::ending): the elector goes on renewing until `lead` has finished, and
-    /// then gives the lease back. It also gives back a lease that it may have acquired without getting an answer. A second run
-    /// waits until the first has ended.
+    /// then gives the lease back. It also gives back a lease that it may have acquired without getting an answer. It tries that for
+    /// at most 5 s. A second run waits until the first has ended.
+    ///
+    /// # Panics
+    ///
+    /// If `lead` panics, the elector gives the lease back, and then the panic goes on in this future.
     ///
     /// # Cancel safety
     ///
@@ -192,19 +202,30 @@ impl LeaderElector {
         let (leaders, announced) = mpsc::channel(hook::MOST_WAITING);
         let (terms, mut begun) = mpsc::channel(1);
         let connections = Connections::new(self.client.clone(), self.connect.clone());
-        let campaign = Campaign::new(self.shared.clone(), connections, cancel, terms, leaders, turn);
+        // Cancelled with the other one, and if `lead` panics.
+        let cancel = cancel.child_token();
+        let campaign = Campaign::new(self.shared.clone(), connections, cancel.clone(), terms, leaders, turn);
         // Both are aborted if this future is dropped.
         let (mut hooks, mut campaigns) = (JoinSet::new(), JoinSet::new());
         hooks.spawn(hook::announce(self.on_new_leader.clone(), announced).in_current_span());
         campaigns.spawn(campaign.run().in_current_span());
+        let mut panicked = None;
         while let Some(Begun { term, lost, ended }) = begun.recv().await {
-            let finished = {
-                let _leading = Leading::begin(&self.shared, &term, lost);
+            let work = async {
                 tokio::select! {
                     biased;
                     () = term.lost() => false,
                     () = lead(term.clone()) => term.is_valid(),
                 }
+            };
+            let finished = {
+                let _leading = Leading::begin(&self.shared, &term, lost);
+                AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
+                    error!(lease = %self.shared.lease, "the work of the leader panicked; giving the lease back");
+                    cancel.cancel();
+                    panicked = Some(panic);
+                    term.is_valid()
+                })
             };
             let (lease, identity) = (&self.shared.lease, &self.shared.identity);
             match finished {
@@ -217,11 +238,14 @@ impl LeaderElector {
         if let Some(Err(error)) = campaigns.join_next().await
             && let Ok(panic) = error.try_into_panic()
         {
-            std::panic::resume_unwind(panic);
+            resume_unwind(panic);
         }
         // The function for new leaders may hang.
         if timeout(self.shared.settings.attempt_period(), hooks.join_next()).await.is_err() {
             warn!(lease = %self.shared.lease, "the function for new leaders has not returned");
+        }
+        if let Some(panic) = panicked {
+            resume_unwind(panic);
         }
     }
 }

@@ -7,6 +7,8 @@ use kube_client::{Api, Error, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::refusal::{Refusal, message};
+
 /// Puts a finalizer on objects, and takes it off again. The server checks that nothing else of the list changed meanwhile.
 ///
 /// ```
@@ -47,7 +49,7 @@ pub enum FinalizerError {
     /// The object is being deleted: nothing more may be put on it.
     #[error("{0} is being deleted: nothing can be put on it any more")]
     BeingDeleted(String),
-    /// The object has changed since, or was made anew: look at it again.
+    /// The finalizers of the object have changed, or the object is gone, or another one has its name: look at it again.
     #[error("{name} has changed meanwhile")]
     Changed {
         /// Its name.
@@ -55,7 +57,19 @@ pub enum FinalizerError {
         /// What the server said.
         source: Box<Error>,
     },
-    /// The server was not reached, or refused.
+    /// The server refused the change: an admission webhook, an admission policy, validation, or a missing permission.
+    ///
+    /// Looking at the object again does not help.
+    #[error("the server refused to change the finalizers of {name}")]
+    Refused {
+        /// The name of the object.
+        name: String,
+        /// The message of the server.
+        reason: String,
+        /// The answer of the server.
+        source: Box<Error>,
+    },
+    /// The server was not reached, or could not do it now.
     #[error("cannot change the finalizers of {name}")]
     Server {
         /// Its name.
@@ -131,16 +145,15 @@ where
             source: Box::new(Error::SerdeError(error)),
         })?);
         self.api.patch(name, &PatchParams::default(), &patch).await.map_err(|error| {
-            let (name, changed) = (name.clone(), was_changed(&error));
-            let source = Box::new(error);
-            if changed { FinalizerError::Changed { name, source } } else { FinalizerError::Server { name, source } }
+            let (name, refusal, reason, source) = (name.clone(), Refusal::of(&error), message(&error), Box::new(error));
+            match refusal {
+                Refusal::Changed => FinalizerError::Changed { name, source },
+                Refusal::BeingDeleted => FinalizerError::BeingDeleted(name),
+                Refusal::Refused => FinalizerError::Refused { name, reason, source },
+                Refusal::Failed => FinalizerError::Server { name, source },
+            }
         })
     }
-}
-
-/// True if a test of the patch did not hold, or the object is gone.
-fn was_changed(error: &Error) -> bool {
-    matches!(error, Error::Api(status) if [404, 409, 422].contains(&status.code))
 }
 
 fn is_domain(text: &str) -> bool {

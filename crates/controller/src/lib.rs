@@ -55,6 +55,7 @@ pub mod queue;
 pub mod limiter;
 pub mod term;
 pub mod controller;
+mod refusal;
 pub mod finalizer;
 pub mod recorder;
 pub mod elector;

@@ -5,7 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube_client::Error;
 use rand::RngExt as _;
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
@@ -18,6 +22,9 @@ use super::lock::{Lock, Sight};
 use super::request::{Answer, Outcome, Pending, pending_read, pending_write, read};
 use crate::term::{Moment, Term};
 use crate::time::after;
+
+/// How long the elector tries to give the lease back. A program has 30 s to end, and its work needs most of that.
+const RELEASE_WITHIN: Duration = Duration::from_secs(5);
 
 /// A term that has begun, on its way to the task that runs `lead`.
 pub(super) struct Begun {
@@ -35,6 +42,8 @@ pub(super) struct Campaign {
     connections: Connections,
     terms: mpsc::Sender<Begun>,
     leaders: mpsc::Sender<String>,
+    /// The write that was to acquire the lease and was not answered before the elector was cancelled.
+    acquisition: Option<BoxFuture<'static, Result<Lease, Error>>>,
     /// Kept until the task is dropped: the next run begins after that.
     _turn: OwnedMutexGuard<()>,
 }
@@ -53,6 +62,14 @@ enum Progress {
     Lost,
 }
 
+/// An answer that a release waits for.
+enum Answered {
+    /// The acquisition that was in flight.
+    Acquisition(Result<Lease, Error>),
+    /// The lease as it is after the release, or `None` if it was deleted.
+    Release(Result<Option<Lease>, Error>),
+}
+
 impl Campaign {
     pub(super) fn new(
         shared: Arc<Shared>,
@@ -63,7 +80,7 @@ impl Campaign {
         turn: OwnedMutexGuard<()>,
     ) -> Self {
         let lock = Lock::new(shared.lease.clone(), shared.identity.clone(), shared.settings.lease_duration);
-        Self { shared, cancel, lock, connections, terms, leaders, _turn: turn }
+        Self { shared, cancel, lock, connections, terms, leaders, acquisition: None, _turn: turn }
     }
 
     /// Acquires the lease and holds it for one term after the other, until cancelled.
@@ -74,9 +91,10 @@ impl Campaign {
             }
             // The work of this term is done: another candidate may lead.
             self.release().await;
-            if !self.cancel.is_cancelled() {
-                self.pause().await;
+            if self.cancel.is_cancelled() {
+                return;
             }
+            self.pause().await;
         }
     }
 
@@ -110,14 +128,12 @@ impl Campaign {
             return None;
         }
         let began = self.shared.settings.clock.now();
-        let mut writing = std::pin::pin!(self.lock.write(began).send(self.connections.current().client, key));
-        let written = tokio::select! {
-            biased;
-            written = timeout_at(after(began.instant, limit), &mut writing) => written,
+        let mut writing = self.lock.write(began).send(self.connections.current().client, key).boxed();
+        let written = timeout_at(after(began.instant, limit), &mut writing);
+        let Some(written) = self.cancel.run_until_cancelled(written).await else {
             // The server may carry it out all the same: its answer says whether there is something to release.
-            () = self.cancel.cancelled() => {
-                timeout(self.shared.settings.attempt_period(), &mut writing).await
-            }
+            self.acquisition = Some(writing);
+            return None;
         };
         match written {
             Ok(Ok(lease)) => {
@@ -130,7 +146,7 @@ impl Campaign {
         }
     }
 
-    fn not_acquired(&mut self, error: Option<&kube_client::Error>) -> Option<Moment> {
+    fn not_acquired(&mut self, error: Option<&Error>) -> Option<Moment> {
         let lease = &self.shared.lease;
         match error {
             Some(error) => warn!(%lease, %error, "cannot get the lease; trying again"),
@@ -278,22 +294,34 @@ impl Campaign {
     }
 
     /// Gives the lease back, so that other candidates need not wait until it expires.
+    ///
+    /// Waits for an acquisition in flight at first: its answer is the lease as the server has it.
     async fn release(&mut self) {
         let (settings, key) = (self.shared.settings.clone(), self.shared.lease.clone());
-        let deadline = after(Instant::now(), settings.renew_deadline);
-        let (mut pending, mut attempts, mut next) = (FuturesUnordered::new(), 0, Instant::now());
+        let began = Instant::now();
+        let deadline = after(began, RELEASE_WITHIN);
+        let (mut pending, mut attempts, mut next) = (FuturesUnordered::new(), 0, began);
+        if let Some(acquisition) = self.acquisition.take() {
+            next = after(began, settings.attempt_period().min(RELEASE_WITHIN / 2));
+            pending.push(acquisition.map(Answered::Acquisition).boxed());
+        }
         loop {
             tokio::select! {
                 biased;
                 () = sleep_until(deadline) => break,
-                Some(outcome) = pending.next() => match outcome {
-                    Ok(lease) => {
-                        info!(lease = %key, "gave the lease back");
+                Some(answered) = pending.next() => match answered {
+                    Answered::Acquisition(acquired) => {
+                        if let Ok(lease) = acquired {
+                            self.lock.written(lease);
+                        }
+                        next = Instant::now();
+                    }
+                    Answered::Release(Ok(lease)) => {
                         self.lock.released(lease);
+                        info!(lease = %key, holder = self.lock.holder(), "the lease is not ours any more");
                         return self.announce_leader();
                     }
-                    Err(error) => {
-                        let error: kube_client::Error = error;
+                    Answered::Release(Err(error)) => {
                         debug!(lease = %key, %error, "cannot give the lease back; trying again");
                         if pending.is_empty() {
                             next = after(Instant::now(), settings.retry_period);
@@ -302,7 +330,7 @@ impl Campaign {
                 },
                 () = sleep_until(next) => {
                     let client = self.connections.for_attempt(attempts).client;
-                    pending.push(self.lock.release().send(client, key.clone()));
+                    pending.push(self.lock.release().send(client, key.clone()).map(Answered::Release).boxed());
                     (attempts, next) = (attempts + 1, after(Instant::now(), settings.attempt_period()));
                 }
             }
@@ -311,7 +339,7 @@ impl Campaign {
     }
 
     /// Waits for one retry period and up to 1.2 times as long again, so that candidates do not all try at once.
-    async fn pause(&self) {
+    async fn pause(&mut self) {
         let jitter = self.shared.random.lock().random_range(0.0..1.2);
         let period: Duration = self.shared.settings.retry_period;
         let delay = period.saturating_add(period.mul_f64(jitter));

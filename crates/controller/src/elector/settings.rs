@@ -19,7 +19,14 @@ pub struct ElectionSettings {
     pub renew_deadline: Duration,
     /// How often a leader renews the lease, and about how often a standby reads it: 2 seconds.
     pub retry_period: Duration,
-    /// Makes all random choices repeatable: for tests.
+    /// Appends a random suffix to the identity: true.
+    ///
+    /// Two processes can have the same name at the same time, such as a pod of a StatefulSet that was deleted by force and the pod
+    /// that replaces it. With the same identity each of them would take the lease of the other for its own, and both would lead.
+    /// Turn this off only if the identity is unique for each process, such as the uid of its pod. A process that is started again
+    /// with the same identity then takes its old lease at once, and does not wait until it expires.
+    pub unique_identity: bool,
+    /// Makes all random choices repeatable, including the suffix of the identity: for tests.
     pub seed: Option<u64>,
     /// The clock that runs while the machine is suspended: for tests.
     #[doc(hidden)]
@@ -32,6 +39,7 @@ impl Default for ElectionSettings {
             lease_duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
+            unique_identity: true,
             seed: None,
             clock: SuspendClock::default(),
         }

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Api;
 use kube_controller::Finalizer;
 use kube_controller::finalizer::FinalizerError;
-use kube_embedded_apiserver::ApiServer;
+use kube_embedded_apiserver::{Admission, ApiServer, Fault, Status, Verb};
 use serde_json::json;
 
 const NAME: &str = "example.com/cleanup";
@@ -49,6 +49,53 @@ async fn what_changed_meanwhile_is_left_alone() {
     server.patch("configmaps", Some("default"), "a", merge(json!(["x.io/1", "x.io/2"]))).unwrap();
     assert!(matches!(finalizer.remove(&on).await, Err(FinalizerError::Changed { .. })));
     assert_eq!(finalizers(&server), json!(["x.io/1", "x.io/2"]));
+}
+
+/// A webhook may refuse with any code, also with the code of a failed `test`. An admission policy answers 422.
+#[tokio::test]
+async fn a_refusal_by_admission_is_not_a_change() {
+    let webhook = r#"admission webhook "guard.example.com" denied the request: not today"#;
+    let policy = r#"configmaps "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"#;
+    for (code, reason, message) in [
+        (422, "Invalid", webhook),
+        (422, "Invalid", policy),
+        (422, "", webhook),
+        (409, "Conflict", webhook),
+        (404, "NotFound", webhook),
+        (403, "Forbidden", webhook),
+        (400, "BadRequest", webhook),
+    ] {
+        let admission = move |write: &mut Admission<'_>| match write.before {
+            Some(_) => Err(Status::failure(code, reason, message)),
+            None => Ok(()),
+        };
+        let server = ApiServer::builder().admission(admission).build();
+        let (api, object) = map(&server, json!(null)).await;
+        let error = Finalizer::new(api, NAME).unwrap().add(&object).await.unwrap_err();
+        let FinalizerError::Refused { name, reason: told, .. } = &error else { panic!("{code}: {error:?}") };
+        assert_eq!((&**name, &**told), ("a", message), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_fails_has_not_refused() {
+    for code in [401, 429, 500, 503] {
+        let server = ApiServer::new();
+        let (api, object) = map(&server, json!(null)).await;
+        server.faults().add(Fault::status(code).verb(Verb::Patch));
+        let error = Finalizer::new(api, NAME).unwrap().add(&object).await.unwrap_err();
+        assert!(matches!(error, FinalizerError::Server { .. }), "{code}: {error:?}");
+    }
+}
+
+/// The cache does not show yet that the object is being deleted.
+#[tokio::test]
+async fn an_object_that_is_being_deleted_meanwhile_is_named_so() {
+    let server = ApiServer::new();
+    let (api, object) = map(&server, json!(["example.com/first"])).await;
+    server.delete("configmaps", Some("default"), "a").unwrap();
+    let error = Finalizer::new(api, NAME).unwrap().add(&object).await.unwrap_err();
+    assert!(matches!(&error, FinalizerError::BeingDeleted(name) if name == "a"), "{error:?}");
 }
 
 #[tokio::test]

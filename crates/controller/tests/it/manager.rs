@@ -14,6 +14,13 @@ use tokio::time::sleep;
 use crate::cluster::{Cluster, Notes, note, quiet};
 use crate::network::{Mode, Network};
 
+/// The lease shows the identity as it was given.
+fn settings() -> ElectionSettings {
+    let mut settings = ElectionSettings::default();
+    settings.unique_identity = false;
+    settings
+}
+
 fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
@@ -63,7 +70,7 @@ async fn at_the_end_queues_drain_then_the_lease_is_given_back_then_informers_sto
             Ok::<_, String>(Next::Done)
         }
     };
-    let elector = LeaderElector::new(cluster.client(), "default/lead", "me", ElectionSettings::default()).unwrap();
+    let elector = LeaderElector::new(cluster.client(), "default/lead", "me", settings()).unwrap();
     let controller = Controller::new(&cluster.owners).workers(1);
     let manager = Manager::new(cluster.factory.clone()).elect(elector).control(controller, reconcile, notes.clone());
     let meanwhile = async {
@@ -95,7 +102,7 @@ async fn when_leadership_is_lost_work_is_dropped_at_once_and_caches_stay_warm() 
         std::future::pending::<Result<Next, String>>().await
     };
     let client = network.client(&cluster.server);
-    let elector = LeaderElector::new(client, "default/lead", "me", ElectionSettings::default()).unwrap();
+    let elector = LeaderElector::new(client, "default/lead", "me", settings()).unwrap();
     let controller = Controller::new(&cluster.owners);
     let manager = Manager::new(cluster.factory.clone()).elect(elector).control(controller, reconcile, notes.clone());
     let probe = manager.probe();
@@ -126,7 +133,7 @@ async fn a_controller_that_ends_by_itself_ends_the_program() {
         let notes = Arc::new(Notes::default());
         let mut manager = Manager::new(cluster.factory.clone()).control(Controller::new(&cluster.owners), note, notes);
         if elected {
-            let elector = LeaderElector::new(cluster.client(), "default/lead", "me", ElectionSettings::default());
+            let elector = LeaderElector::new(cluster.client(), "default/lead", "me", settings());
             manager = manager.elect(elector.unwrap());
         }
         // Another one is ended with it, and nothing of it runs any more when the lease is given back.
@@ -165,7 +172,7 @@ async fn a_worker_looks_at_the_clock_before_each_key_since_nobody_may_come_to_sa
     let (notes, cancel) = (Arc::new(Notes::default()), CancellationToken::new());
     // The machine is suspended: by this clock the term is over, and no task has noticed yet.
     let suspended = Arc::new(AtomicU64::new(0));
-    let (clock, mut settings) = (suspended.clone(), ElectionSettings::default());
+    let (clock, mut settings) = (suspended.clone(), settings());
     settings.clock = SuspendClock::new(move || secs(clock.load(Ordering::Relaxed)));
     let elector = LeaderElector::new(cluster.client(), "default/lead", "me", settings).unwrap();
     let controller = Controller::new(&cluster.owners);

@@ -1,0 +1,51 @@
+//! The meaning of an error answer to a write.
+
+use kube_client::Error;
+
+/// The message of kube-apiserver for a JSON patch that does not apply, such as one with a `test` that fails.
+///
+/// Its code and reason are those of any other invalid object, and it has no details. So only the message tells it from the
+/// refusal of an admission webhook, which may have any code. The messages of webhooks begin with [`BY_WEBHOOK`].
+const DOES_NOT_APPLY: &str = "the server rejected our request due to an error in our request";
+const BY_WEBHOOK: &str = "admission webhook ";
+
+/// What an error answer to a write says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The object is not as the write expects it: it has changed, or it is gone.
+    Changed,
+    /// The object is being deleted, and so no finalizer can be added.
+    BeingDeleted,
+    /// The server understood the write and refused it: validation, a webhook, an admission policy or a missing permission.
+    Refused,
+    /// The server was not reached, or could not carry it out now.
+    Failed,
+}
+
+impl Refusal {
+    pub(crate) fn of(error: &Error) -> Self {
+        let Error::Api(status) = error else { return Self::Failed };
+        match status.code {
+            400 | 403..=499 if status.message.starts_with(BY_WEBHOOK) => Self::Refused,
+            404 | 409 => Self::Changed,
+            422 if status.message.starts_with(DOES_NOT_APPLY) => Self::Changed,
+            422 if forbids_finalizers(status) => Self::BeingDeleted,
+            400 | 403 | 413 | 422 => Self::Refused,
+            _ => Self::Failed,
+        }
+    }
+}
+
+/// Returns true if the server allows no new finalizers. It says so only of objects that are being deleted.
+fn forbids_finalizers(status: &kube_client::core::Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.field == "metadata.finalizers" && cause.reason == "FieldValueForbidden")
+}
+
+/// Returns the message of an error answer.
+pub(crate) fn message(error: &Error) -> String {
+    match error {
+        Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
+}
