@@ -40,6 +40,10 @@ const CHANGING: usize = 10_000;
 const WORK: Duration = Duration::from_micros(20);
 /// How many fresh changes there are.
 const FRESH: usize = 40;
+/// How many objects change beside parked keys.
+const PASSING: usize = 500;
+/// A version that the cache does not reach.
+const NEVER: usize = 1_000_000_000;
 /// As many as a controller has unless told otherwise.
 const WORKERS: usize = 4;
 /// An argument of ours: a process of its own measures memory, since what was freed before is used again.
@@ -64,6 +68,10 @@ fn main() {
         empty_reconciles(1).await;
         empty_reconciles(WORKERS).await;
         event_to_reconcile().await;
+        for parked in [0, 1_000, 10_000] {
+            changes_beside_parked_keys(parked).await;
+        }
+        first_fill().await;
         println!(
             "restart: how long a change waits while {ITEMS} objects are reconciled, {WORK:?} each, {WORKERS} workers"
         );
@@ -340,6 +348,56 @@ async fn event_to_reconcile() {
         figure(&format!("event to reconcile, {CHANGING} keys, {name}"), wait as f64 / 1e3, "us");
     }
     running.stop().await;
+    informer.stop().await;
+}
+
+/// How long a change takes from the watch to its reconcile while other keys wait for their writes.
+async fn changes_beside_parked_keys(parked: usize) {
+    let (informer, sender) = informer(parked + PASSING);
+    let count = Arc::new(AtomicUsize::new(0));
+    let (counted, writes) = (count.clone(), informer.clone());
+    let running = Running::start(&informer, WORKERS, move |request| {
+        let number: usize = request.key().name().trim_start_matches("thing-").parse().unwrap();
+        if number < parked {
+            request.wrote(&writes, &thing(number, NEVER, None));
+        }
+        counted.fetch_add(1, Ordering::Relaxed);
+        ready(())
+    });
+    reaches(&count, parked + PASSING).await;
+    let (mut rounds, mut version) = (Vec::new(), 1);
+    for round in 1..=ROUNDS {
+        let start = Instant::now();
+        for number in parked..parked + PASSING {
+            version += 1;
+            sender.send(thing(number, version, None)).unwrap();
+        }
+        reaches(&count, parked + PASSING + round * PASSING).await;
+        rounds.push(start.elapsed());
+        assert_eq!(running.handle.status().parked, parked);
+    }
+    figure(&format!("change to reconcile, parked keys: {parked}"), least(PASSING, &rounds), "ns");
+    running.stop().await;
+    informer.stop().await;
+}
+
+/// How long it takes to fill the queue at the beginning of a term, when the cache is warm.
+async fn first_fill() {
+    let (informer, _sender) = informer(ITEMS);
+    informer.start().unwrap();
+    informer.synced().await.unwrap();
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        let running = Running::start(&informer, 1, |_| std::future::pending());
+        while running.handle.status().queue.is_none_or(|queue| queue.waiting + queue.processing < ITEMS) {
+            tokio::time::sleep(Duration::from_micros(100)).await;
+        }
+        rounds.push(start.elapsed());
+        drop(running);
+    }
+    let milliseconds = rounds.iter().min().unwrap().as_secs_f64() * 1e3;
+    figure(&format!("begin of a term: {ITEMS} keys are queued after"), milliseconds, "ms");
     informer.stop().await;
 }
 

@@ -16,6 +16,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::cluster::{Cluster, Notes, Run, note, quiet};
 
+type Outcome = std::future::Ready<Result<Next, String>>;
+
 fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
@@ -49,9 +51,8 @@ async fn a_leader_whose_permission_is_missing_ends_with_a_clear_error_and_withou
     assert_eq!(lease["spec"]["holderIdentity"], "");
 }
 
-/// Blocks the thread that runs a reconcile until the test lets it go on.
-fn blocking() -> (mpsc::Sender<()>, impl Fn(Request<Deployment>, Arc<Notes>) -> std::future::Ready<Result<Next, String>>)
-{
+/// Blocks the thread that runs a reconcile until the sender is dropped.
+fn blocking() -> (mpsc::Sender<()>, impl Fn(Request<Deployment>, Arc<Notes>) -> Outcome) {
     let (unblock, blocked) = mpsc::channel::<()>();
     let blocked = Mutex::new(blocked);
     let reconcile = move |_: Request<Deployment>, notes: Arc<Notes>| {

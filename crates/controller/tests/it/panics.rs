@@ -17,7 +17,7 @@ use crate::cluster::{Cluster, Notes, Run, quiet};
 async fn a_mapping_that_panics_is_counted_and_everything_is_reconciled() {
     for waits in [false, true] {
         let cluster = Cluster::new();
-        (cluster.owner("a"), cluster.owner("b"));
+        ["a", "b"].iter().for_each(|name| drop(cluster.owner(name)));
         let owner = |map: &ConfigMap| -> ObjectKey {
             assert!(map.data.is_some(), "no data");
             "web/a".parse().unwrap()

@@ -92,8 +92,10 @@ async fn many_changes_within_the_debounce_are_one_reconcile() {
     run.end().await;
 }
 
+type Predicate = Arc<dyn Fn(&Event<Deployment>) -> bool + Send + Sync>;
+
 /// Each predicate of the guides.
-fn predicates() -> Vec<(&'static str, Arc<dyn Fn(&Event<Deployment>) -> bool + Send + Sync>)> {
+fn predicates() -> Vec<(&'static str, Predicate)> {
     vec![
         ("all events", Arc::new(|_: &Event<Deployment>| true)),
         ("generation", Arc::new(predicate::generation_changed::<Deployment>)),
@@ -103,14 +105,10 @@ fn predicates() -> Vec<(&'static str, Arc<dyn Fn(&Event<Deployment>) -> bool + S
     ]
 }
 
+type Outcome = futures_util::future::BoxFuture<'static, Result<Next, kube_controller::controller::BoxError>>;
+
 /// Adds a finalizer, returns, makes a child when the key comes back, and deletes the child when the object is to go.
-fn with_finalizer(
-    cluster: &Cluster,
-) -> impl Fn(
-    Request<Deployment>,
-    Arc<Notes>,
-) -> futures_util::future::BoxFuture<'static, Result<Next, Box<dyn std::error::Error + Send + Sync>>>
-+ use<> {
+fn with_finalizer(cluster: &Cluster) -> impl Fn(Request<Deployment>, Arc<Notes>) -> Outcome + use<> {
     let (client, owners, children) = (cluster.client(), cluster.owners.clone(), cluster.children.clone());
     move |request, notes| {
         let (client, owners, children) = (client.clone(), owners.clone(), children.clone());

@@ -40,7 +40,11 @@ async fn a_reconcile_in_progress_does_not_write_after_its_term() {
             let api: Api<ConfigMap> = Api::namespaced(client, "web");
             let write = request.write(&children, api.create(&PostParams::default(), &child)).await;
             let delete = request.delete(&children, &child, api.delete("child", &Default::default())).await;
-            let attempt = request.attempt(&children, async { Ok::<(), String>(notes.note("attempted")) }).await;
+            let attempted = async {
+                notes.note("attempted");
+                Ok::<(), String>(())
+            };
+            let attempt = request.attempt(&children, attempted).await;
             let over = matches!(write, Err(WriteError::TermOver(TermOver)))
                 && matches!(delete, Err(WriteError::TermOver(TermOver)))
                 && matches!(attempt, Err(WriteError::TermOver(TermOver)));
