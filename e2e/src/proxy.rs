@@ -1,8 +1,10 @@
-//! A wire between a client and a server that can be cut.
+//! A wire between a client and a server that can be cut, or slow.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -10,6 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
 
 /// Passes bytes on to a server, and cuts connections when told to. Dropping it cuts them all.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ enum Mode {
     /// Each connection ends after a random number of bytes of the server's, up to this many.
     Cut(u64),
     Refuse,
+    /// What the server sends arrives this much later.
+    Delay(Duration),
 }
 
 impl Proxy {
@@ -64,6 +69,11 @@ impl Proxy {
     /// Ends all connections, and from now on each new one at once.
     pub fn refuse(&self) {
         self.mode.send_replace(Mode::Refuse);
+    }
+
+    /// From now on everything that the server sends arrives this much later, in its order.
+    pub fn delay(&self, delay: Duration) {
+        self.mode.send_replace(Mode::Delay(delay));
     }
 
     /// How many connections were cut at some byte.
@@ -118,15 +128,19 @@ async fn relay(
     mut random: StdRng,
 ) -> io::Result<End> {
     let mut allowance = |mode: Mode| match mode {
-        Mode::Pass => u64::MAX,
+        Mode::Pass | Mode::Delay(_) => u64::MAX,
         // Small numbers as likely as large ones: handshakes and headers are cut as well as bodies.
         Mode::Cut(within) => (within as f64).powf(random.random_range(0.0..1.0)) as u64,
         Mode::Refuse => 0,
     };
-    let mut left = allowance(*modes.borrow_and_update());
+    let delay = |mode: Mode| if let Mode::Delay(delay) = mode { delay } else { Duration::ZERO };
+    let mode = *modes.borrow_and_update();
+    let (mut left, mut late) = (allowance(mode), delay(mode));
     if left == 0 {
         return Ok(End::Closed);
     }
+    // What the server has sent, and when it is to arrive.
+    let mut under_way: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
     let mut server = TcpStream::connect(("127.0.0.1", server)).await?;
     let (mut from_client, mut from_server) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
     loop {
@@ -134,11 +148,15 @@ async fn relay(
             biased;
             changed = modes.changed() => {
                 changed.map_err(|_| io::ErrorKind::BrokenPipe)?;
-                left = allowance(*modes.borrow_and_update());
+                let mode = *modes.borrow_and_update();
+                (left, late) = (allowance(mode), delay(mode));
                 if left == 0 {
                     return Ok(End::Closed);
                 }
             }
+            () = due(&under_way) => if let Some((_, bytes)) = under_way.pop_front() {
+                client.write_all(&bytes).await?;
+            },
             read = client.read(&mut from_client) => match read? {
                 0 => return Ok(End::Closed),
                 read => server.write_all(&from_client[..read]).await?,
@@ -148,6 +166,10 @@ async fn relay(
                 if read == 0 {
                     return Ok(End::Closed);
                 }
+                if !late.is_zero() || !under_way.is_empty() {
+                    under_way.push_back((Instant::now() + late, from_server[..read].to_vec()));
+                    continue;
+                }
                 let passed = read.min(usize::try_from(left).unwrap_or(usize::MAX));
                 client.write_all(&from_server[..passed]).await?;
                 left = left.saturating_sub(read as u64);
@@ -156,5 +178,13 @@ async fn relay(
                 }
             }
         }
+    }
+}
+
+/// Waits until the first bytes under way are to arrive.
+async fn due(under_way: &VecDeque<(Instant, Vec<u8>)>) {
+    match under_way.front() {
+        Some((at, _)) => sleep_until(*at).await,
+        None => std::future::pending().await,
     }
 }

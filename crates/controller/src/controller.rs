@@ -52,7 +52,7 @@ pub use self::request::Request;
 use self::status::{Board, PLACES, Running};
 pub use self::status::{ControllerPhase, ControllerStatus, ReconcileError};
 pub use self::watched::Watched;
-use self::watched::{Predicate, Source, Target, async_source, source};
+use self::watched::{Predicate, Source, Target, async_source, primary_source, source};
 use self::worker::{Reconcile, Undecodable, Workers};
 use crate::limiter::{RateLimiter, default_controller_limiter};
 use crate::metrics::ReconcileMetrics;
@@ -137,18 +137,12 @@ impl<T: Object> Controller<T> {
     pub fn new(primary: impl Into<Watched<T>>) -> Self {
         let primary = primary.into();
         let informer = primary.informer.clone();
-        let itself = |object: &T, add: &mut dyn FnMut(ObjectKey)| {
-            // What has no name is no object of a server.
-            if let Ok(key) = ObjectKey::of(object) {
-                add(key);
-            }
-        };
         Self {
             name: informer.name().into(),
             kind: informer.any().resource().cloned(),
             caches: vec![Cache::new(&informer)],
             primary: informer,
-            sources: vec![source(primary, itself)],
+            sources: vec![primary_source(primary)],
             workers: WORKERS,
             timeout: None,
             write_deadline: WRITE_DEADLINE,

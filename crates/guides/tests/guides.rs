@@ -76,7 +76,7 @@ fn there_are_as_many_kinds_of_fault_as_is_said() {
     let simulation = read("crates/informer/tests/sim/faults.rs");
     let kinds = simulation.split("KINDS: [&str; ").nth(1).and_then(|rest| rest.split(']').next());
     let said = format!("{} kinds of fault", kinds.expect("the simulation names its faults"));
-    for file in ["README.md", "CHANGELOG.md"] {
+    for file in ["docs/proof.md", "CHANGELOG.md"] {
         assert!(read(file).contains(&said), "{file} does not say {said:?}");
     }
 }

@@ -13,7 +13,7 @@ mod story;
 
 use std::time::Duration;
 
-use kube_informer_e2e::Assets;
+use kube_informer_e2e::{Assets, Proxy};
 use tokio::time::Instant;
 
 use self::copies::{Copies, Whose};
@@ -23,6 +23,9 @@ use self::story::{Definition, Story};
 
 /// How long all of them may take; it takes less than a minute where nothing else runs.
 const LIMIT: Duration = Duration::from_secs(12 * 60);
+
+/// How long each answer takes on a slow server.
+const SLOW: Duration = Duration::from_secs(3);
 
 /// Where the two may differ, and why. A star stands for any name.
 const DIFFERS: &[(&str, &str)] = &[
@@ -58,6 +61,25 @@ async fn both_come_to_the_same_end() {
     tokio::time::timeout(LIMIT, both).await.expect("both come to their end in time");
 }
 
+/// Every answer takes three seconds, also those to renewals: the leader keeps its term, and both come to the same end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_come_to_the_same_end_on_a_slow_server() {
+    let assets = Assets::ready().unwrap();
+    let Some(program) = assets.sample_controller() else {
+        println!("sample controller: skipped, since go is not installed");
+        return;
+    };
+    let slow = async {
+        // The definition is the one that ours brings.
+        let ours = Ended::play_slowly(&assets, Whose::Ours, None).await;
+        let client_go = Whose::ClientGo(program.to_owned());
+        let truth = Ended::play_slowly(&assets, client_go, Some(&ours.definition)).await;
+        let differences = differences(&truth.state, &ours.state, DIFFERS);
+        assert!(differences.is_empty(), "client-go's and ours differ:\n{}", differences.join("\n"));
+    };
+    tokio::time::timeout(LIMIT, slow).await.expect("both come to their end in time");
+}
+
 /// What is left when the story has been played with one of them.
 struct Ended {
     definition: Definition,
@@ -67,12 +89,32 @@ struct Ended {
 }
 
 impl Ended {
+    /// Plays a short story on a fresh server whose answers take three seconds.
+    async fn play_slowly(assets: &Assets, whose: Whose, definition: Option<&Definition>) -> Self {
+        let start = Instant::now();
+        let mut ground = Ground::real(assets).await;
+        let proxy = Proxy::start(ground.port(), 1).await.unwrap();
+        proxy.delay(SLOW);
+        println!("sample controller: {whose:?} on {ground}, {SLOW:?} for each answer");
+        let mut story = Story::begin(&ground, definition).await;
+        let copies = Copies::start(whose, &ground, Some(proxy.port())).await;
+        let term = copies.term().await;
+        story.play_slowly(&copies).await;
+        assert_eq!(copies.term().await, term, "the leader lost its term:\n{}", copies.last_words());
+        let (definition, state) = (story.definition().await, EndState::of(story.server()).await);
+        copies.end().await;
+        proxy.stop().await;
+        ground.end().await;
+        println!("sample controller: done in {:.0} s", start.elapsed().as_secs_f64());
+        Self { definition, state, _ground: ground }
+    }
+
     /// Plays the story on a fresh server.
     async fn play(mut ground: Ground, whose: Whose, definition: Option<&Definition>) -> Self {
         let start = Instant::now();
         println!("sample controller: {whose:?} on {ground}");
         let mut story = Story::begin(&ground, definition).await;
-        let mut copies = Copies::start(whose.clone(), &ground).await;
+        let mut copies = Copies::start(whose.clone(), &ground, None).await;
         story.play(&mut ground, &mut copies).await;
         let (definition, state) = (story.definition().await, EndState::of(story.server()).await);
         copies.end().await;

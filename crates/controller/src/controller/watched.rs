@@ -73,6 +73,22 @@ pub(super) struct Target {
 /// Puts keys into a queue as long as the guard lives.
 pub(super) type Source = Box<dyn Fn(Target) -> HandlerGuard + Send + Sync>;
 
+/// Maps each object of an informer to its own key.
+pub(super) fn primary_source<T: Object>(watched: Watched<T>) -> Source {
+    Box::new(move |target| {
+        let (predicates, name) = (watched.predicates.clone(), target.handler_name());
+        let on_event = move |event: Event<T>| {
+            // The states of an update have one key. An object without a name is no object of an API server.
+            if target.matters(&event, &predicates)
+                && let Ok(key) = ObjectKey::of(&**event.object())
+            {
+                target.add(key, &event);
+            }
+        };
+        watched.informer.register().name(name).on_event(on_event).remove_on_drop()
+    })
+}
+
 /// Maps the objects of an informer to keys.
 pub(super) fn source<T: Object>(
     watched: Watched<T>,

@@ -44,13 +44,20 @@ impl Process {
         let elector = elector.connect_with(move || Ok(connect.client()));
         let manager = Program::elected(wire.client(), &Settings { seed, ..settings.clone() }, elector);
         let (probe, cancel, mut run) = (manager.probe(), CancellationToken::new(), JoinSet::new());
-        wire.expect_leader(probe.clone());
+        wire.expect_leader(Some(probe.clone()));
         let ends = cancel.clone();
         run.spawn(async move {
             // Whatever its end: the process is started again.
             let _ = manager.run(ends).await;
         });
         Self { wire, cancel, suspended, probe, run }
+    }
+}
+
+/// The probe holds the elector, which makes connections of this wire.
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.wire.expect_leader(None);
     }
 }
 

@@ -109,9 +109,9 @@ impl Wire {
         self.state.lock().silent = Some(Instant::now() + PING);
     }
 
-    /// From now on only a leader may write.
-    pub(crate) fn expect_leader(&self, probe: Probe) {
-        self.state.lock().probe = Some(probe);
+    /// From now on only a leader may write, as this probe sees it.
+    pub(crate) fn expect_leader(&self, probe: Option<Probe>) {
+        self.state.lock().probe = probe;
     }
 
     /// Returns what the program must never do, and did.

@@ -35,14 +35,16 @@ impl fmt::Debug for Whose {
 pub(crate) struct Copies {
     whose: Whose,
     server: Server,
+    /// The port of a proxy between the copies and the server.
+    via: Option<u16>,
     running: BTreeMap<String, Process>,
 }
 
 impl Copies {
     /// Starts one process of client-go's; or two of ours, once the first leads.
-    pub(crate) async fn start(whose: Whose, ground: &Ground) -> Self {
+    pub(crate) async fn start(whose: Whose, ground: &Ground, via: Option<u16>) -> Self {
         let server = Server::connect(ground.operator().await);
-        let mut copies = Self { whose, server, running: BTreeMap::new() };
+        let mut copies = Self { whose, server, via, running: BTreeMap::new() };
         if copies.whose == Whose::Ours {
             copies.start_copy("first", ground).await;
             copies.knows_leader("first").await;
@@ -56,7 +58,7 @@ impl Copies {
 
     /// Starts a copy with this identity.
     pub(crate) async fn start_copy(&mut self, identity: &str, ground: &Ground) {
-        let kubeconfig = ground.kubeconfig_as(identity).display().to_string();
+        let kubeconfig = ground.kubeconfig_as(identity, self.via).display().to_string();
         let log = ground.log(identity);
         let process = match &self.whose {
             Whose::ClientGo(program) => Process::start(program, ["-kubeconfig", &kubeconfig], &log).await,
@@ -72,7 +74,7 @@ impl Copies {
     pub(crate) async fn kill_acting(&mut self) -> String {
         let acting = match self.whose {
             Whose::ClientGo(_) => "client-go".to_owned(),
-            Whose::Ours => self.leader().await.expect("somebody leads"),
+            Whose::Ours => copy_of(&self.leader().await.expect("one of them leads")),
         };
         self.running.remove(&acting).expect("who leads runs").kill().await.unwrap();
         acting
@@ -118,6 +120,17 @@ impl Copies {
         let (_, lease) = self.server.send("GET", LEASE, &Value::Null).await;
         lease["spec"]["holderIdentity"].as_str().filter(|holder| !holder.is_empty()).map(str::to_owned)
     }
+
+    /// The term as the lease shows it: who holds it, and since when.
+    pub(crate) async fn term(&self) -> (Value, Value) {
+        let (_, lease) = self.server.send("GET", LEASE, &Value::Null).await;
+        (lease["spec"]["holderIdentity"].clone(), lease["spec"]["acquireTime"].clone())
+    }
+}
+
+/// The name of a copy. Its identity has a random suffix.
+fn copy_of(holder: &str) -> String {
+    holder.split('_').next().unwrap_or_default().to_owned()
 }
 
 /// Where cargo puts examples: beside the folder this test is in.

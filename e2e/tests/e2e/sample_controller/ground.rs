@@ -33,8 +33,25 @@ impl Ground {
         }
     }
 
-    /// A kubeconfig for somebody of this name.
-    pub(crate) fn kubeconfig_as(&self, user: &str) -> PathBuf {
+    /// A kubeconfig for somebody of this name, perhaps through a proxy on this port.
+    pub(crate) fn kubeconfig_as(&self, user: &str, via: Option<u16>) -> PathBuf {
+        let file = self.kubeconfig_of(user);
+        let Some(via) = via else { return file };
+        let text = std::fs::read_to_string(&file).unwrap();
+        let slow = file.with_extension("proxied");
+        std::fs::write(&slow, text.replace(&format!(":{}", self.port()), &format!(":{via}"))).unwrap();
+        slow
+    }
+
+    /// The port of the server.
+    pub(crate) fn port(&self) -> u16 {
+        match self {
+            Self::Real(cluster) => cluster.port(),
+            Self::Embedded { listening, .. } => listening.addr().port(),
+        }
+    }
+
+    fn kubeconfig_of(&self, user: &str) -> PathBuf {
         match self {
             Self::Real(cluster) => cluster.kubeconfig_as(user).unwrap(),
             Self::Embedded { listening, home, .. } => {

@@ -111,6 +111,21 @@ impl Story {
         assert_eq!(taken, self.taken, "what belongs to nobody was touched");
     }
 
+    /// Plays a short one, for a server that takes seconds to answer.
+    pub(crate) async fn play_slowly(&mut self, copies: &Copies) {
+        self.served().await;
+        for (name, replicas) in [("plain", 2), ("scaled", 2)] {
+            self.create(name, json!({"deploymentName": deployment(name), "replicas": replicas})).await;
+            self.wanted.insert(name, Wanted { replicas, available: 0 });
+        }
+        self.create("thief", json!({"deploymentName": "taken", "replicas": 5})).await;
+        self.settled("Foos were created on a slow server", copies).await;
+        let scaled = format!("{DEPLOYMENTS}/{}", deployment("scaled"));
+        self.send("PATCH", &scaled, &json!({"spec": {"replicas": 7}})).await;
+        self.settled("others meddled on a slow server", copies).await;
+        self.quiet().await;
+    }
+
     /// A Foo wants another number, a deployment is scaled behind its Foo's back, one is deleted, and pods come and go.
     async fn meddle(&mut self, resized: i64, scaled: i64, available: i64) {
         self.send("PATCH", &format!("{FOOS}/resized"), &json!({"spec": {"replicas": resized}})).await;
