@@ -1,5 +1,6 @@
 //! Events: what a controller did, for people who ask about an object.
 
+mod name;
 mod series;
 
 use std::fmt;
@@ -175,11 +176,9 @@ impl EventRecorder {
     }
 
     fn event(&self, what: &About, namespace: &str, now: MicroTime) -> Event {
-        let name = what.object.name.as_deref().unwrap_or("unknown");
         Event {
             metadata: ObjectMeta {
-                // Names that end in a number in hexadecimal, as everybody's do.
-                name: Some(format!("{name}.{:016x}", rand::random::<u64>())),
+                name: Some(name::event_name(what.object.name.as_deref().unwrap_or_default(), rand::random())),
                 namespace: Some(namespace.to_owned()),
                 ..ObjectMeta::default()
             },

@@ -114,3 +114,17 @@ async fn what_nobody_takes_is_let_go_of_and_counted() {
     assert!(recorder.unwritten() <= 4096);
     assert_eq!(recorder.unwritten() + recorder.dropped(), 10_000);
 }
+
+#[tokio::test]
+async fn events_about_names_that_no_event_may_have_are_accepted() {
+    let server = ApiServer::new();
+    let recorder = EventRecorder::new(server.client(), "example.com/controller", "me");
+    let (longest, longer) = ("a".repeat(236), "a".repeat(253));
+    for name in ["system:node", "Upper", "under_score", &longest, &longer] {
+        assert_eq!(publish(&recorder, name, "no").await, Ok(Published::Created), "{name}");
+    }
+    let names: Vec<String> = events(&server).iter().map(|event| event["regarding"]["name"].to_string()).collect();
+    assert_eq!(names.len(), 5);
+    let kept = |event: &Value| event["metadata"]["name"].as_str().unwrap().starts_with(&longest);
+    assert_eq!(events(&server).into_iter().filter(kept).count(), 1, "236 characters leave room for the suffix");
+}
