@@ -54,7 +54,7 @@ pub async fn reconcile(request: Request<Foo>, context: Arc<Context>) -> Result<N
     }
     let deployment = ensure_deployment(&request, &context, &foo).await?;
     write_status(&request, &context, &foo, &deployment).await?;
-    tell(&context, &foo, EventType::Normal, "Synced", "has the deployment it wants").await;
+    tell(&context, &foo, EventType::Normal, "Synced", "has the deployment it wants");
     Ok(Next::Done)
 }
 
@@ -69,8 +69,7 @@ async fn ensure_deployment(request: &Request<Foo>, context: &Context, foo: &Foo)
         return Ok(Arc::new(created));
     };
     if !is_controlled_by(&deployment, foo) {
-        tell(context, foo, EventType::Warning, "ErrResourceExists", "a deployment of that name belongs to another")
-            .await;
+        tell(context, foo, EventType::Warning, "ErrResourceExists", "a deployment of that name belongs to another");
         return Err(Error::Foreign(name.clone()));
     }
     if foo.spec.replicas.is_none() || foo.spec.replicas == deployment.spec.replicas {
@@ -124,12 +123,9 @@ async fn clean_up(
     Ok(Next::Done)
 }
 
-/// Tells people who ask about a `Foo`. That it could not be told is no reason to do the work again.
-async fn tell(context: &Context, foo: &Foo, kind: EventType, reason: &str, note: &str) {
-    if let Err(error) = context.recorder.publish(&foo.object_ref(&()), kind, reason, "Sync", note).await {
-        let why = std::error::Error::source(&error).map(|why| format!(": {why}")).unwrap_or_default();
-        say!("! {error}{why}");
-    }
+/// Records an event about a `Foo`, for people. It does not wait for the server.
+fn tell(context: &Context, foo: &Foo, kind: EventType, reason: &str, note: &str) {
+    context.recorder.record(&foo.object_ref(&()), kind, reason, "Sync", note);
 }
 
 fn is_controlled_by(deployment: &Deployment, foo: &Foo) -> bool {
