@@ -42,20 +42,17 @@ pub async fn reconcile(request: Request<Foo>, context: Arc<Context>) -> Result<N
     let Some(foo) = request.object() else { return Ok(Next::Done) }; // Gone, and cleaned up before.
     let namespace = request.key().namespace().unwrap_or_default();
     let finalizer = Finalizer::new(Api::<Foo>::namespaced(context.client.clone(), namespace), FINALIZER)?;
-    if foo.metadata.deletion_timestamp.is_some() {
-        return clean_up(&request, &context, &foo, &finalizer).await;
-    }
-    if foo.spec.deployment_name.is_empty() {
+    if foo.metadata.deletion_timestamp.is_none() && foo.spec.deployment_name.is_empty() {
         return Ok(Next::failed("spec.deploymentName is empty")); // Nothing helps but another spec.
     }
-    if let Some(foo) = request.attempt(&context.foos, finalizer.add(&foo)).await? {
-        request.wrote(&context.foos, &foo);
-        return Ok(Next::Done); // It comes again with the finalizer.
-    }
-    let deployment = ensure_deployment(&request, &context, &foo).await?;
-    write_status(&request, &context, &foo, &deployment).await?;
-    tell(&context, &foo, EventType::Normal, "Synced", "has the deployment it wants");
-    Ok(Next::Done)
+    let apply = async |foo: Arc<Foo>| {
+        let deployment = ensure_deployment(&request, &context, &foo).await?;
+        write_status(&request, &context, &foo, &deployment).await?;
+        tell(&context, &foo, EventType::Normal, "Synced", "has the deployment it wants");
+        Ok(Next::Done)
+    };
+    let clean_up = async |foo: Arc<Foo>| clean_up(&request, &context, &foo).await;
+    finalizer.run(&request, &context.foos, apply, clean_up).await
 }
 
 /// Creates the deployment, or corrects its replicas.
@@ -100,13 +97,8 @@ async fn write_status(
     Ok(())
 }
 
-/// Deletes the deployment, and lets the `Foo` go.
-async fn clean_up(
-    request: &Request<Foo>,
-    context: &Context,
-    foo: &Foo,
-    finalizer: &Finalizer<Foo>,
-) -> Result<Next, Error> {
+/// Deletes the deployment.
+async fn clean_up(request: &Request<Foo>, context: &Context, foo: &Foo) -> Result<Next, Error> {
     let namespace = request.key().namespace().unwrap_or_default();
     let deployment = context.deployments.store().get((namespace, &*foo.spec.deployment_name));
     if let Some(deployment) = deployment.filter(|deployment| is_controlled_by(deployment, foo)) {
@@ -119,7 +111,6 @@ async fn clean_up(
         }
         say!("deleted deployment {namespace}/{}", foo.spec.deployment_name);
     }
-    request.attempt(&context.foos, finalizer.remove(foo)).await?;
     Ok(Next::Done)
 }
 

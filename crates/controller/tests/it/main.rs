@@ -23,6 +23,7 @@ mod election;
 mod renewals;
 mod manager;
 mod finalizer;
+mod finalizer_run;
 mod events;
 
 use std::time::Duration;
