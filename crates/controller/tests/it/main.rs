@@ -24,6 +24,8 @@ mod renewals;
 mod manager;
 mod finalizer;
 mod finalizer_run;
+mod status_patch;
+mod apply;
 mod events;
 
 use std::time::Duration;
