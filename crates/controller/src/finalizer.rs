@@ -1,15 +1,20 @@
 //! Finalizers: an object stays until what belongs to it has been cleaned up.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use kube_client::api::{Patch, PatchParams};
 use kube_client::{Api, Error, Resource, ResourceExt as _};
+use kube_informer::{Object, SharedInformer};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::controller::{Next, Request};
 use crate::refusal::{Refusal, message};
 
 /// Puts a finalizer on objects, and takes it off again. The server checks that nothing else of the list changed meanwhile.
+///
+/// In a reconcile use [`run`](Self::run), which does the steps in the right order. By hand:
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -105,6 +110,22 @@ where
     ///
     /// [`FinalizerError`]; after [`Changed`](FinalizerError::Changed) try again with the new state.
     pub async fn add(&self, object: &K) -> Result<Option<K>, FinalizerError> {
+        let Some(change) = self.addition(object)? else { return Ok(None) };
+        self.send(&change).await.map(Some).map_err(|error| change.failed(error))
+    }
+
+    /// Takes it off; `None` if it is not there, and nothing was to be done. With the last one, an object that is being deleted
+    /// is gone.
+    ///
+    /// # Errors
+    ///
+    /// [`FinalizerError`]; after [`Changed`](FinalizerError::Changed) try again with the new state.
+    pub async fn remove(&self, object: &K) -> Result<Option<K>, FinalizerError> {
+        let Some(change) = self.removal(object)? else { return Ok(None) };
+        self.send(&change).await.map(Some).map_err(|error| change.failed(error))
+    }
+
+    fn addition(&self, object: &K) -> Result<Option<Change>, FinalizerError> {
         if self.is_on(object) {
             return Ok(None);
         }
@@ -119,41 +140,143 @@ where
             [] => (Value::Null, json!({"op": "add", "path": "/metadata/finalizers", "value": all})),
             known => (json!(known), json!({"op": "add", "path": "/metadata/finalizers/-", "value": self.name})),
         };
-        self.patch(object, json!({"op": "test", "path": "/metadata/finalizers", "value": test}), change).await.map(Some)
+        let test = json!({"op": "test", "path": "/metadata/finalizers", "value": test});
+        Change::new(object, test, change).map(Some)
     }
 
-    /// Takes it off; `None` if it is not there, and nothing was to be done. With the last one, an object that is being deleted
-    /// is gone.
-    ///
-    /// # Errors
-    ///
-    /// [`FinalizerError`]; after [`Changed`](FinalizerError::Changed) try again with the new state.
-    pub async fn remove(&self, object: &K) -> Result<Option<K>, FinalizerError> {
+    fn removal(&self, object: &K) -> Result<Option<Change>, FinalizerError> {
         let Some(at) = object.finalizers().iter().position(|name| *name == self.name) else { return Ok(None) };
         let path = format!("/metadata/finalizers/{at}");
         let test = json!({"op": "test", "path": path, "value": self.name});
-        self.patch(object, test, json!({"op": "remove", "path": path})).await.map(Some)
+        Change::new(object, test, json!({"op": "remove", "path": path})).map(Some)
     }
 
-    async fn patch(&self, object: &K, test: Value, change: Value) -> Result<K, FinalizerError> {
+    async fn send(&self, change: &Change) -> Result<K, Error> {
+        self.api.patch(&change.name, &PatchParams::default(), &change.patch).await
+    }
+}
+
+impl<K> Finalizer<K>
+where
+    K: Object + Resource + Clone + DeserializeOwned + Debug,
+{
+    /// Calls `apply` for an object with the finalizer, and `cleanup` for an object that is being deleted.
+    ///
+    /// If the object does not have the finalizer yet, this adds it, and calls `apply` once the server has confirmed that. `apply`
+    /// receives the object as the server answered.
+    ///
+    /// If the object is being deleted, this calls `cleanup`, and removes the finalizer if `cleanup` returns [`Next::Done`]. With any
+    /// other result the finalizer stays, and the result is returned: `Next::After` waits for something outside of the cluster. A
+    /// clean-up may run again, so deleting something that is gone already must not fail.
+    ///
+    /// Both writes go through [`Request::write`]: the key waits until the informer, which is that of the controller, has seen them.
+    /// Nothing is called for an object that is gone, or that is being deleted without the finalizer.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube_client::{Api, Client};
+    /// use kube_controller::controller::BoxError;
+    /// use kube_controller::{Finalizer, Next, Request};
+    /// # use std::sync::Arc;
+    /// # use kube_informer::SharedInformer;
+    /// # struct Context { client: Client, maps: SharedInformer<ConfigMap> }
+    ///
+    /// async fn reconcile(request: Request<ConfigMap>, context: Arc<Context>) -> Result<Next, BoxError> {
+    ///     let api = Api::namespaced(context.client.clone(), request.key().namespace().unwrap_or_default());
+    ///     let finalizer = Finalizer::new(api, "example.com/cleanup")?;
+    ///     finalizer.run(&request, &context.maps, apply, clean_up).await
+    /// }
+    ///
+    /// async fn apply(map: Arc<ConfigMap>) -> Result<Next, BoxError> {
+    ///     // Here the program makes what belongs to the object.
+    /// #   drop(map);
+    ///     Ok(Next::Done)
+    /// }
+    ///
+    /// async fn clean_up(map: Arc<ConfigMap>) -> Result<Next, BoxError> {
+    ///     // Here the program removes it.
+    /// #   drop(map);
+    ///     Ok(Next::Done)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors of `apply` and `cleanup`, and [`FinalizerError`].
+    pub async fn run<A, C, E>(
+        &self,
+        request: &Request<K>,
+        informer: &SharedInformer<K>,
+        apply: impl FnOnce(Arc<K>) -> A,
+        cleanup: impl FnOnce(Arc<K>) -> C,
+    ) -> Result<Next, E>
+    where
+        A: Future<Output = Result<Next, E>>,
+        C: Future<Output = Result<Next, E>>,
+        E: From<FinalizerError>,
+    {
+        let Some(object) = request.object() else { return Ok(Next::Done) };
+        if !object.is_being_deleted() {
+            let object = match self.addition(&object)? {
+                Some(change) => Arc::new(self.write(request, informer, &change).await?),
+                None => object,
+            };
+            return apply(object).await;
+        }
+        let Some(change) = self.removal(&object)? else { return Ok(Next::Done) };
+        let next = cleanup(object).await?;
+        if matches!(next, Next::Done) {
+            match self.write(request, informer, &change).await {
+                // The finalizer is gone with its object.
+                Err(FinalizerError::Changed { source, .. }) if is_gone(&source) => {}
+                written => drop(written?),
+            }
+        }
+        Ok(next)
+    }
+
+    async fn write(
+        &self,
+        request: &Request<K>,
+        informer: &SharedInformer<K>,
+        change: &Change,
+    ) -> Result<K, FinalizerError> {
+        request.write(informer, self.send(change)).await.map_err(|error| change.failed(error.into()))
+    }
+}
+
+/// A change of the finalizers of one object.
+struct Change {
+    name: String,
+    patch: Patch<()>,
+}
+
+impl Change {
+    fn new<K: Resource>(object: &K, test: Value, change: Value) -> Result<Self, FinalizerError> {
         let meta = object.meta();
         let (Some(name), Some(uid)) = (&meta.name, &meta.uid) else { return Err(FinalizerError::NotFromServer) };
         let itself = json!({"op": "test", "path": "/metadata/uid", "value": uid});
-        let operations = serde_json::from_value(json!([itself, test, change]));
-        let patch = Patch::Json::<()>(operations.map_err(|error| FinalizerError::Server {
+        let patch = serde_json::from_value(json!([itself, test, change])).map_err(|error| FinalizerError::Server {
             name: name.clone(),
             source: Box::new(Error::SerdeError(error)),
-        })?);
-        self.api.patch(name, &PatchParams::default(), &patch).await.map_err(|error| {
-            let (name, refusal, reason, source) = (name.clone(), Refusal::of(&error), message(&error), Box::new(error));
-            match refusal {
-                Refusal::Changed => FinalizerError::Changed { name, source },
-                Refusal::BeingDeleted => FinalizerError::BeingDeleted(name),
-                Refusal::Refused => FinalizerError::Refused { name, reason, source },
-                Refusal::Failed => FinalizerError::Server { name, source },
-            }
-        })
+        })?;
+        Ok(Self { name: name.clone(), patch: Patch::Json(patch) })
     }
+
+    fn failed(&self, error: Error) -> FinalizerError {
+        let (name, reason) = (self.name.clone(), message(&error));
+        let (refusal, source) = (Refusal::of(&error), Box::new(error));
+        match refusal {
+            Refusal::Changed => FinalizerError::Changed { name, source },
+            Refusal::BeingDeleted => FinalizerError::BeingDeleted(name),
+            Refusal::Refused => FinalizerError::Refused { name, reason, source },
+            Refusal::Failed => FinalizerError::Server { name, source },
+        }
+    }
+}
+
+fn is_gone(error: &Error) -> bool {
+    matches!(error, Error::Api(status) if status.code == 404)
 }
 
 fn is_domain(text: &str) -> bool {

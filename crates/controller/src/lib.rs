@@ -47,6 +47,7 @@
 //! | [`limiter`] | says how long to wait before doing it again |
 //! | [`controller`] | has objects reconciled when they change, or what belongs to them |
 //! | [`finalizer`], [`recorder`] | what reconciles often need: cleaning up, and telling people |
+//! | [`condition`], [`status_patch`], [`apply`] | conditions, writes of the status, and server-side apply |
 //! | [`elector`], [`term`] | one of several copies acts, for a term |
 //! | [`manager`] | runs all of it as one program |
 //! | [`metrics`] | says how it is going |
@@ -57,6 +58,9 @@ pub mod term;
 pub mod controller;
 mod refusal;
 pub mod finalizer;
+pub mod condition;
+pub mod status_patch;
+pub mod apply;
 pub mod recorder;
 pub mod elector;
 pub mod manager;

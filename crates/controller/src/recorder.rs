@@ -1,10 +1,14 @@
 //! Events: what a controller did, for people who ask about an object.
 
+mod name;
 mod series;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::{Event, EventSeries};
@@ -13,13 +17,23 @@ use kube_client::api::{Patch, PatchParams, PostParams};
 use kube_client::{Api, Client, Error};
 use parking_lot::Mutex;
 use serde_json::json;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout, timeout_at};
+use tracing::warn;
 
 pub use self::series::Published;
 use self::series::{About, Series, Step};
+use crate::time::after;
 
-/// How long a server may take for one event: nothing waits long for it.
+/// How long the server may take for one event.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// As long as a server takes in a note.
+/// How long [`EventRecorder::flush`] may take.
+const FLUSH_WITHIN: Duration = Duration::from_secs(5);
+/// How many events are written side by side, in the background and by a flush.
+const MOST_WRITERS: usize = 16;
+/// The longest note that a server accepts, in bytes.
 const LONGEST_NOTE: usize = 1024;
 
 /// What kind of news an event is.
@@ -31,11 +45,13 @@ pub enum EventType {
     Warning,
 }
 
-/// Writes events (`events.k8s.io/v1`) about objects. The same news about the same object is one event that is counted, and
-/// about one object there are 25 at first, and then one in five minutes: what exceeds that is counted too, and goes with the
-/// next of the same, or with [`flush`](Self::flush).
+/// Writes events (`events.k8s.io/v1`) about objects.
 ///
-/// Each call says what became of its event, so nothing is lost unheard. What differs from client-go's: there is no task.
+/// Equal events about one object are one event with a count. About one object there are 25 events at first, and then one in five
+/// minutes. Further events are counted, and written with the next equal one, or by [`flush`](Self::flush).
+///
+/// In a reconcile use [`record`](Self::record), which does not wait: tasks of the recorder write the events. Call `flush` at the end
+/// of the program: a recorder that is dropped drops its tasks.
 ///
 /// ```
 /// use kube_client::{Api, Resource as _};
@@ -46,18 +62,31 @@ pub enum EventType {
 /// # let pod = Api::<Pod>::namespaced(server.client(), "web").get("a").await?;
 /// let recorder = EventRecorder::new(server.client(), "example.com/my-controller", "pod-1");
 /// let about = pod.object_ref(&());
-/// let published = recorder.publish(&about, EventType::Normal, "Scaled", "Scale", "three replicas").await?;
-/// assert_eq!(published, Published::Created);
-/// assert_eq!(recorder.publish(&about, EventType::Normal, "Scaled", "Scale", "three replicas").await?, Published::Counted(2));
+/// recorder.record(&about, EventType::Normal, "Scaled", "Scale", "three replicas");
+/// recorder.record(&about, EventType::Normal, "Scaled", "Scale", "three replicas");
+/// recorder.flush().await?;
 /// # let events = Api::<Event>::namespaced(server.client(), "web").list(&Default::default()).await?.items;
 /// # assert_eq!((events.len(), events[0].series.as_ref().unwrap().count), (1, 2));
+///
+/// // Outside of a reconcile, where the caller may wait:
+/// let published = recorder.publish(&about, EventType::Normal, "Scaled", "Scale", "three replicas").await?;
+/// assert_eq!(published, Published::Counted(3));
 /// # Ok(()) });
 /// ```
 pub struct EventRecorder {
+    inner: Arc<Inner>,
+    /// The tasks that write events that are due.
+    writers: Mutex<JoinSet<()>>,
+}
+
+/// The part of a recorder that its tasks use, too.
+struct Inner {
     client: Client,
     controller: String,
     instance: String,
     series: Mutex<Series>,
+    /// The number of tasks that run.
+    running: watch::Sender<usize>,
 }
 
 /// Why an event was not written. It is counted, and goes with the next one about the same.
@@ -82,15 +111,43 @@ pub enum EventError {
         /// The object it is about.
         about: String,
     },
+    /// A flush has ended before all events were written.
+    #[error("{unwritten} events were not written within {FLUSH_WITHIN:?}")]
+    FlushTimedOut {
+        /// The number of events that the server does not know of.
+        unwritten: u64,
+    },
 }
 
 impl EventRecorder {
-    /// A recorder that speaks for a controller, by its name with a domain, and for one copy of it.
+    /// Makes a recorder for one copy (`instance`) of a controller, whose name has a domain.
     pub fn new(client: Client, controller: impl Into<String>, instance: impl Into<String>) -> Self {
-        Self { client, controller: controller.into(), instance: instance.into(), series: Mutex::default() }
+        let inner = Inner {
+            client,
+            controller: controller.into(),
+            instance: instance.into(),
+            series: Mutex::default(),
+            running: watch::Sender::new(0),
+        };
+        Self { inner: Arc::new(inner), writers: Mutex::default() }
     }
 
-    /// Tells of something: why (`Scaled`, in one word), what was done (`Scale`), and a sentence for people.
+    /// Records an event: a reason in one word (`Scaled`), an action (`Scale`), and a sentence for people.
+    ///
+    /// It returns at once, and tasks of the recorder write the event. An event that is not written is logged, and stays
+    /// [counted](Self::unwritten). Outside of a tokio runtime events are only counted.
+    pub fn record(&self, about: &ObjectReference, kind: EventType, reason: &str, action: &str, note: &str) {
+        self.inner.series.lock().add(&About::new(about, kind, reason, action, shortened(note)));
+        let Ok(runtime) = Handle::try_current() else { return };
+        let Some(writer) = Writer::new(&self.inner) else { return };
+        let mut writers = self.writers.lock();
+        while writers.try_join_next().is_some() {}
+        writers.spawn_on(writer.run(), &runtime);
+    }
+
+    /// Writes an event, as [`record`](Self::record) does, and returns what became of it.
+    ///
+    /// This waits for the server, for up to 5 s: do not use it in a reconcile.
     ///
     /// # Errors
     ///
@@ -103,83 +160,159 @@ impl EventRecorder {
         action: &str,
         note: &str,
     ) -> Result<Published, EventError> {
-        let what = About {
-            object: about.clone(),
-            kind,
-            reason: reason.to_owned(),
-            action: action.to_owned(),
-            note: shortened(note).to_owned(),
-        };
-        let step = self.series.lock().next(&what);
-        self.take(&what, step).await
+        let what = About::new(about, kind, reason, action, shortened(note));
+        let step = self.inner.series.lock().begin(&what);
+        if let Step::Held(waiting) = step {
+            return Ok(Published::Held(waiting));
+        }
+        self.inner.write(what, step).await
     }
 
-    /// Writes what was only counted so far: call it at the end.
+    /// Writes all events that were only counted so far. Call it at the end of the program.
+    ///
+    /// It takes at most 5 s, and writes up to 16 events side by side.
     ///
     /// # Errors
     ///
-    /// [`EventError`] for the first that was not written; the others are tried all the same.
+    /// [`EventError`] for the first event that was not written, after the others were tried; or
+    /// [`FlushTimedOut`](EventError::FlushTimedOut).
     pub async fn flush(&self) -> Result<(), EventError> {
+        let deadline = after(Instant::now(), FLUSH_WITHIN);
+        let mut running = self.inner.running.subscribe();
+        let flush = async {
+            let (_, outcome) = tokio::join!(running.wait_for(|running| *running == 0), self.inner.write_owed());
+            // The tasks may have left some.
+            outcome.and(self.inner.write_owed().await)
+        };
+        match timeout_at(deadline, flush).await {
+            // They were written at the second try.
+            Ok(_) if self.unwritten() == 0 => Ok(()),
+            Ok(outcome) => outcome,
+            Err(_) => Err(EventError::FlushTimedOut { unwritten: self.unwritten() }),
+        }
+    }
+
+    /// Returns how many events were dropped unwritten: there is room for 4096 different ones.
+    pub fn dropped(&self) -> u64 {
+        self.inner.series.lock().dropped
+    }
+
+    /// Returns how many events were counted and not written yet.
+    pub fn unwritten(&self) -> u64 {
+        self.inner.series.lock().unwritten()
+    }
+}
+
+/// A write of an event. However it ends, another one may begin then.
+struct Writing<'r> {
+    series: &'r Mutex<Series>,
+    what: About,
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.series.lock().ended(&self.what);
+    }
+}
+
+/// A task that writes events that are due. It is counted as long as it may begin another one.
+struct Writer {
+    inner: Arc<Inner>,
+    counted: bool,
+}
+
+impl Writer {
+    /// Returns `None` if nothing is due, or enough tasks run.
+    fn new(inner: &Arc<Inner>) -> Option<Self> {
+        inner.series.lock().begin_writer(MOST_WRITERS).then(|| {
+            inner.running.send_modify(|running| *running += 1);
+            Self { inner: inner.clone(), counted: true }
+        })
+    }
+
+    /// Writes events until none is due.
+    async fn run(mut self) {
+        let inner = self.inner.clone();
+        loop {
+            let next = inner.series.lock().begin_due_or_end();
+            let Some((what, step)) = next else {
+                self.counted = false;
+                return;
+            };
+            match inner.write(what.clone(), step).await {
+                // The same event may have been counted meanwhile.
+                Ok(_) => inner.series.lock().make_due(&what),
+                Err(error) => {
+                    let cause = std::error::Error::source(&error);
+                    warn!(%error, cause = cause.map(tracing::field::display), "an event is not written");
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.counted {
+            self.inner.series.lock().end_writer();
+        }
+        self.inner.running.send_modify(|running| *running = running.saturating_sub(1));
+    }
+}
+
+impl Inner {
+    /// Writes all events that were only counted so far, and returns the first error.
+    async fn write_owed(&self) -> Result<(), EventError> {
         let mut outcome = Ok(());
-        // What was never written is created first, and then counted.
+        // An event that was never written is created first, and then counted.
         for _ in 0..2 {
-            let owed = self.series.lock().owed();
-            for (what, step) in owed {
-                let written = self.take(&what, step).await;
-                outcome = outcome.and(written.map(|_| ()));
+            let owed = self.series.lock().begin_owed();
+            // All of them, so that each one ends if this future is dropped.
+            let writes: Vec<_> = owed.into_iter().map(|(what, step)| self.write(what, step)).collect();
+            let mut written = stream::iter(writes).buffer_unordered(MOST_WRITERS);
+            while let Some(written) = written.next().await {
+                outcome = outcome.and(written.map(drop));
             }
         }
         outcome
     }
 
-    /// How many events were let go of unwritten: there is room for some thousand different news.
-    pub fn dropped(&self) -> u64 {
-        self.series.lock().dropped
+    /// Writes an event that has begun.
+    fn write(&self, what: About, step: Step) -> impl Future<Output = Result<Published, EventError>> + use<'_> {
+        let writing = Writing { series: &self.series, what };
+        async move {
+            let what = &writing.what;
+            let (reason, about) = (what.reason.clone(), what.object.name.clone().unwrap_or_default());
+            match timeout(PATIENCE, self.send(what, &step)).await {
+                Ok(Ok(event)) => Ok(self.series.lock().written(what, &step, event.metadata.name.unwrap_or_default())),
+                Ok(Err(error)) => {
+                    // The event was deleted, as servers do after an hour: the next one begins anew.
+                    let gone = matches!(&error, Error::Api(status) if status.code == 404);
+                    self.series.lock().not_written(what, &step, gone);
+                    Err(EventError::Server { reason, about, source: Box::new(error) })
+                }
+                Err(_) => Err(EventError::TimedOut { reason, about }),
+            }
+        }
     }
 
-    /// How many events were counted and not written yet.
-    pub fn unwritten(&self) -> u64 {
-        self.series.lock().unwritten()
-    }
-
-    async fn take(&self, what: &About, step: Step) -> Result<Published, EventError> {
+    async fn send(&self, what: &About, step: &Step) -> Result<Event, Error> {
         let namespace = what.object.namespace.as_deref().filter(|namespace| !namespace.is_empty()).unwrap_or("default");
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
         let now = MicroTime(Timestamp::now());
-        let written = match &step {
-            Step::Held(waiting) => return Ok(Published::Held(*waiting)),
-            Step::Create => {
-                let event = self.event(what, namespace, now);
-                tokio::time::timeout(PATIENCE, api.create(&PostParams::default(), &event)).await
-            }
+        match step {
+            Step::Create | Step::Held(_) => api.create(&PostParams::default(), &self.event(what, namespace, now)).await,
             Step::Count { name, count } => {
                 let series = json!({"series": EventSeries { count: *count, last_observed_time: now }});
-                let patch = Patch::Merge(series);
-                tokio::time::timeout(PATIENCE, api.patch(name, &PatchParams::default(), &patch)).await
-            }
-        };
-        let (reason, about) = (what.reason.clone(), what.object.name.clone().unwrap_or_default());
-        match written {
-            Ok(Ok(event)) => Ok(self.series.lock().written(what, &step, event.metadata.name.unwrap_or_default())),
-            Ok(Err(error)) => {
-                // The event was deleted, as servers do after an hour: the next one begins anew.
-                let gone = matches!(&error, Error::Api(status) if status.code == 404);
-                self.series.lock().not_written(what, &step, gone);
-                Err(EventError::Server { reason, about, source: Box::new(error) })
-            }
-            Err(_) => {
-                self.series.lock().not_written(what, &step, false);
-                Err(EventError::TimedOut { reason, about })
+                api.patch(name, &PatchParams::default(), &Patch::Merge(series)).await
             }
         }
     }
 
     fn event(&self, what: &About, namespace: &str, now: MicroTime) -> Event {
-        let name = what.object.name.as_deref().unwrap_or("unknown");
         Event {
             metadata: ObjectMeta {
-                // Names that end in a number in hexadecimal, as everybody's do.
-                name: Some(format!("{name}.{:016x}", rand::random::<u64>())),
+                name: Some(name::event_name(what.object.name.as_deref().unwrap_or_default(), rand::random())),
                 namespace: Some(namespace.to_owned()),
                 ..ObjectMeta::default()
             },
@@ -199,7 +332,7 @@ impl EventRecorder {
     }
 }
 
-/// As much of a text as a server takes.
+/// Returns as much of a note as a server accepts.
 fn shortened(note: &str) -> &str {
     let end = (0..=note.len().min(LONGEST_NOTE)).rev().find(|end| note.is_char_boundary(*end));
     &note[..end.unwrap_or(0)]
@@ -207,6 +340,6 @@ fn shortened(note: &str) -> &str {
 
 impl fmt::Debug for EventRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventRecorder").field("controller", &self.controller).finish_non_exhaustive()
+        f.debug_struct("EventRecorder").field("controller", &self.inner.controller).finish_non_exhaustive()
     }
 }

@@ -16,7 +16,8 @@ pub(crate) enum Refusal {
     Changed,
     /// The object is being deleted, and so no finalizer can be added.
     BeingDeleted,
-    /// The server understood the write and refused it: validation, a webhook, an admission policy or a missing permission.
+    /// The server refused it, and would refuse it again: validation, a webhook, an admission policy, a missing permission, or a
+    /// resource that it does not have.
     Refused,
     /// The server was not reached, or could not carry it out now.
     Failed,
@@ -27,6 +28,8 @@ impl Refusal {
         let Error::Api(status) = error else { return Self::Failed };
         match status.code {
             400 | 403..=499 if status.message.starts_with(BY_WEBHOOK) => Self::Refused,
+            // Without a name the server does not know the resource, or the subresource.
+            404 if status.details.as_ref().is_none_or(|details| details.name.is_empty()) => Self::Refused,
             404 | 409 => Self::Changed,
             422 if status.message.starts_with(DOES_NOT_APPLY) => Self::Changed,
             422 if forbids_finalizers(status) => Self::BeingDeleted,

@@ -44,20 +44,17 @@ pub async fn reconcile(request: Request<Foo>, context: Arc<Context>) -> Result<N
     let Some(foo) = request.object() else { return Ok(Next::Done) }; // Gone, and cleaned up before.
     let namespace = request.key().namespace().unwrap_or_default();
     let finalizer = Finalizer::new(Api::<Foo>::namespaced(context.client.clone(), namespace), FINALIZER)?;
-    if foo.metadata.deletion_timestamp.is_some() {
-        return clean_up(&request, &context, &foo, &finalizer).await;
-    }
-    if foo.spec.deployment_name.is_empty() {
+    if foo.metadata.deletion_timestamp.is_none() && foo.spec.deployment_name.is_empty() {
         return Ok(Next::failed("spec.deploymentName is empty")); // Nothing helps but another spec.
     }
-    if let Some(foo) = request.attempt(&context.foos, finalizer.add(&foo)).await? {
-        request.wrote(&context.foos, &foo);
-        return Ok(Next::Done); // It comes again with the finalizer.
-    }
-    let deployment = ensure_deployment(&request, &context, &foo).await?;
-    write_status(&request, &context, &foo, &deployment).await?;
-    tell(&context, &foo, EventType::Normal, "Synced", "has the deployment it wants").await;
-    Ok(Next::Done)
+    let apply = async |foo: Arc<Foo>| {
+        let deployment = ensure_deployment(&request, &context, &foo).await?;
+        write_status(&request, &context, &foo, &deployment).await?;
+        tell(&context, &foo, EventType::Normal, "Synced", "has the deployment it wants");
+        Ok(Next::Done)
+    };
+    let clean_up = async |foo: Arc<Foo>| clean_up(&request, &context, &foo).await;
+    finalizer.run(&request, &context.foos, apply, clean_up).await
 }
 
 /// Creates the deployment, or corrects its replicas.
@@ -71,8 +68,7 @@ async fn ensure_deployment(request: &Request<Foo>, context: &Context, foo: &Foo)
         return Ok(Arc::new(created));
     };
     if !is_controlled_by(&deployment, foo) {
-        tell(context, foo, EventType::Warning, "ErrResourceExists", "a deployment of that name belongs to another")
-            .await;
+        tell(context, foo, EventType::Warning, "ErrResourceExists", "a deployment of that name belongs to another");
         return Err(Error::Foreign(name.clone()));
     }
     if foo.spec.replicas.is_none() || foo.spec.replicas == deployment.spec.replicas {
@@ -103,13 +99,8 @@ async fn write_status(
     Ok(())
 }
 
-/// Deletes the deployment, and lets the `Foo` go.
-async fn clean_up(
-    request: &Request<Foo>,
-    context: &Context,
-    foo: &Foo,
-    finalizer: &Finalizer<Foo>,
-) -> Result<Next, Error> {
+/// Deletes the deployment.
+async fn clean_up(request: &Request<Foo>, context: &Context, foo: &Foo) -> Result<Next, Error> {
     let namespace = request.key().namespace().unwrap_or_default();
     let deployment = context.deployments.store().get((namespace, &*foo.spec.deployment_name));
     if let Some(deployment) = deployment.filter(|deployment| is_controlled_by(deployment, foo)) {
@@ -122,16 +113,12 @@ async fn clean_up(
         }
         say!("deleted deployment {namespace}/{}", foo.spec.deployment_name);
     }
-    request.attempt(&context.foos, finalizer.remove(foo)).await?;
     Ok(Next::Done)
 }
 
-/// Tells people who ask about a `Foo`. That it could not be told is no reason to do the work again.
-async fn tell(context: &Context, foo: &Foo, kind: EventType, reason: &str, note: &str) {
-    if let Err(error) = context.recorder.publish(&foo.object_ref(&()), kind, reason, "Sync", note).await {
-        let why = std::error::Error::source(&error).map(|why| format!(": {why}")).unwrap_or_default();
-        say!("! {error}{why}");
-    }
+/// Records an event about a `Foo`, for people. It does not wait for the server.
+fn tell(context: &Context, foo: &Foo, kind: EventType, reason: &str, note: &str) {
+    context.recorder.record(&foo.object_ref(&()), kind, reason, "Sync", note);
 }
 
 fn is_controlled_by(deployment: &Deployment, foo: &Foo) -> bool {

@@ -1,6 +1,6 @@
-//! The same news about the same object, counted.
+//! Events that are the same, counted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
@@ -26,7 +26,8 @@ pub enum Published {
     Created,
     /// It was written as the nth of its kind.
     Counted(i32),
-    /// There are too many about this object: so many wait to be written with the next one.
+    /// It was counted: there are too many about this object, or the same event is being written now. So many wait to be written
+    /// with the next one.
     Held(u64),
 }
 
@@ -53,6 +54,10 @@ pub(super) enum Step {
 pub(super) struct Series {
     told: HashMap<String, Told, RandomState>,
     allowances: HashMap<String, Allowance, RandomState>,
+    /// The ids of events that are due, in order. Each is there at most once.
+    due: VecDeque<String>,
+    /// The number of tasks that look for events that are due.
+    writers: usize,
     /// How many were let go of before they were written.
     pub(super) dropped: u64,
 }
@@ -66,6 +71,17 @@ struct Told {
     /// How many there were.
     count: u64,
     last: Instant,
+    stage: Stage,
+}
+
+/// How far the next write of an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Idle,
+    /// It waits for a task.
+    Due,
+    /// It is being written. There is no second write beside it.
+    InFlight,
 }
 
 /// How many events about one object may still be written.
@@ -75,6 +91,11 @@ struct Allowance {
 }
 
 impl About {
+    pub(super) fn new(object: &ObjectReference, kind: EventType, reason: &str, action: &str, note: &str) -> Self {
+        let [reason, action, note] = [reason, action, note].map(str::to_owned);
+        Self { object: object.clone(), kind, reason, action, note }
+    }
+
     fn object_id(&self) -> String {
         let ObjectReference { kind, namespace, name, uid, field_path, .. } = &self.object;
         format!("{kind:?} {namespace:?} {name:?} {uid:?} {field_path:?}")
@@ -86,25 +107,97 @@ impl About {
 }
 
 impl Series {
-    /// One more: what is to be done about it.
-    pub(super) fn next(&mut self, about: &About) -> Step {
+    /// Counts one more, and begins to write it if that is allowed now. The caller has to say how that [ended](Self::ended).
+    pub(super) fn begin(&mut self, about: &About) -> Step {
+        let told = self.count(about);
+        let (stage, owed) = (told.stage, told.owed());
+        if stage != Stage::Idle || !self.allows(about) {
+            return Step::Held(owed);
+        }
+        self.in_flight(&about.id()).map_or(Step::Held(owed), |(_, step)| step)
+    }
+
+    /// Counts one more, and makes it due if that is allowed now.
+    pub(super) fn add(&mut self, about: &About) {
+        self.count(about);
+        self.make_due(about);
+    }
+
+    /// Counts one more task, and returns true, if something is due and fewer tasks than these look for it.
+    pub(super) fn begin_writer(&mut self, most: usize) -> bool {
+        let begins = !self.due.is_empty() && self.writers < most;
+        self.writers += usize::from(begins);
+        begins
+    }
+
+    /// Notes that a task has ended.
+    pub(super) fn end_writer(&mut self) {
+        self.writers = self.writers.saturating_sub(1);
+    }
+
+    /// Begins to write the next event that is due. If there is none, the task ends, and is not counted any more: an event that
+    /// is due from then on has another task begin.
+    pub(super) fn begin_due_or_end(&mut self) -> Option<(About, Step)> {
+        while let Some(id) = self.due.pop_front() {
+            if self.told.get(&id).is_some_and(|told| told.stage == Stage::Due) {
+                return self.in_flight(&id);
+            }
+        }
+        self.end_writer();
+        None
+    }
+
+    /// Begins to write all that was counted and not written, whatever is allowed, the oldest first.
+    pub(super) fn begin_owed(&mut self) -> Vec<(About, Step)> {
+        let mut owed: Vec<_> = self.told.iter().filter(|(_, told)| told.is_owed()).collect();
+        owed.sort_by_key(|(_, told)| told.last);
+        let ids: Vec<String> = owed.into_iter().map(|(id, _)| id.clone()).collect();
+        // All that is due is owed, too.
+        self.due.clear();
+        ids.iter().filter_map(|id| self.in_flight(id)).collect()
+    }
+
+    /// Notes that a write has ended, in whatever way.
+    pub(super) fn ended(&mut self, about: &About) {
+        if let Some(told) = self.told.get_mut(&about.id()) {
+            told.stage = Stage::Idle;
+        }
+    }
+
+    /// Makes an event due if more of it were counted than written, and it is allowed now.
+    pub(super) fn make_due(&mut self, about: &About) {
+        let id = about.id();
+        let idle = self.told.get(&id).is_some_and(|told| told.stage == Stage::Idle && told.owed() > 0);
+        if !idle || !self.allows(about) {
+            return;
+        }
+        if let Some(told) = self.told.get_mut(&id) {
+            told.stage = Stage::Due;
+            self.due.push_back(id);
+        }
+    }
+
+    fn count(&mut self, about: &About) -> &mut Told {
         let now = Instant::now();
         self.make_room(now);
         let told = self.told.entry(about.id()).or_insert_with(|| Told::new(about, now));
-        if now.duration_since(told.last) > SERIES && told.owed() == 0 {
+        if now.duration_since(told.last) > SERIES && told.owed() == 0 && told.stage == Stage::Idle {
             *told = Told::new(about, now);
         }
         told.count += 1;
         told.last = now;
-        let allowance = self.allowances.entry(about.object_id()).or_insert(Allowance { left: BURST, since: now });
-        if allowance.take(now) { told.step() } else { Step::Held(told.owed()) }
+        told
     }
 
-    /// What was counted and not written, whatever is allowed.
-    pub(super) fn owed(&self) -> Vec<(About, Step)> {
-        let mut owed: Vec<_> = self.told.values().filter(|told| told.owed() > 0).collect();
-        owed.sort_by_key(|told| told.last);
-        owed.into_iter().map(|told| (told.about.clone(), told.step())).collect()
+    fn allows(&mut self, about: &About) -> bool {
+        let now = Instant::now();
+        self.allowances.entry(about.object_id()).or_insert(Allowance { left: BURST, since: now }).take(now)
+    }
+
+    fn in_flight(&mut self, id: &str) -> Option<(About, Step)> {
+        let told = self.told.get_mut(id)?;
+        told.stage = Stage::InFlight;
+        Some((told.about.clone(), told.step()))
     }
 
     pub(super) fn unwritten(&self) -> u64 {
@@ -148,10 +241,11 @@ impl Series {
         }
         let mut ages: Vec<_> = self.told.values().map(Told::age).collect();
         ages.sort_unstable();
-        let latest = ages[ages.len() / 4];
+        let Some(&latest) = ages.get(ages.len() / 4) else { return };
         for (_, told) in self.told.extract_if(|_, told| told.age() <= latest) {
             self.dropped += told.owed();
         }
+        self.due.retain(|id| self.told.contains_key(id));
     }
 }
 
@@ -161,13 +255,18 @@ impl Told {
         self.count.saturating_sub(self.written)
     }
 
+    /// Returns true if a write could begin now that the server does not know of.
+    fn is_owed(&self) -> bool {
+        self.owed() > 0 && self.stage != Stage::InFlight
+    }
+
     /// What goes first: what is written before what is owed, and the older before the younger.
     fn age(&self) -> (bool, Instant) {
         (self.owed() > 0, self.last)
     }
 
     fn new(about: &About, now: Instant) -> Self {
-        Self { about: about.clone(), name: None, written: 0, count: 0, last: now }
+        Self { about: about.clone(), name: None, written: 0, count: 0, last: now, stage: Stage::Idle }
     }
 
     fn step(&self) -> Step {

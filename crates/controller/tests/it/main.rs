@@ -28,6 +28,9 @@ mod election;
 mod renewals;
 mod manager;
 mod finalizer;
+mod finalizer_run;
+mod status_patch;
+mod apply;
 mod events;
 
 use std::time::Duration;
