@@ -2,39 +2,58 @@
 //!
 //! Each file in `xtask/mutants` is a patch named for the promise it breaks. They are applied to a copy of the sources, one
 //! at a time; a patch that leaves all tests green, or that no longer applies, is a failure.
+//!
+//! Before the first bug the same tests run without one. They must be green, and their time is the measure for tests that hang.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-/// Which tests are asked, in this order: the quick ones first.
-const TESTS: [&[&str]; 2] = [&["--lib", "--test", "it"], &["--test", "sim"]];
-/// So many simulated clusters have to find what the others did not.
+/// The groups of tests, quickest first. The first red group ends the search, so that the rest is not built.
+const TESTS: [&[&str]; 3] = [&["--lib"], &["--test", "it"], &["--test", "sim"]];
+/// How many simulated clusters run if the other tests are green.
 const SEEDS: &str = "400";
-/// A bug may make a test wait for ever; that counts as found.
-const SECONDS: &str = "120";
-/// What builds at all does so within this time.
-const SECONDS_TO_BUILD: &str = "1200";
+/// A bug may make a test hang, which counts as found. A test hangs if it takes this many times its time without a bug, and a minute.
+const HANGS: u32 = 4;
+const MINUTE: Duration = Duration::from_secs(60);
+/// A build takes no longer than this.
+const BUILD: Duration = Duration::from_secs(1200);
+/// Compiling takes most of the time, so what changes with each bug is compiled without optimisation and without debug information.
+const QUICK_TO_BUILD: [&str; 2] = ["profile.dev.package.kube-informer.opt-level=0", "profile.dev.debug=false"];
 
+/// Tests the mutants whose name contains `only`, or all from a number on (`42..`), or all.
 pub(crate) fn run(only: Option<&str>) -> Result<(), String> {
-    let copy = Copy::new()?;
-    let mut missed = Vec::new();
+    let mut copy = Copy::new()?;
+    let (mut missed, mut tested) = (Vec::new(), 0);
     let patches = patches(only)?;
     for patch in &patches {
+        let start = Instant::now();
         let name = patch.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        copy.git(&["apply", &patch.to_string_lossy()]).map_err(|error| format!("{name} does not apply: {error}"))?;
         let text = std::fs::read_to_string(patch).map_err(|error| format!("{name}: {error}"))?;
         let package = if text.contains("+++ b/crates/controller/") { "kube-controller" } else { "kube-informer" };
-        let found = copy.find(package, &name)?;
+        if copy.git(&["apply", &patch.to_string_lossy()]).is_err() {
+            println!("{name}: DOES NOT APPLY");
+            missed.push(name);
+            continue;
+        }
+        let found = copy.find(package, &name);
         copy.git(&["checkout", "--quiet", "."])?;
+        tested += 1;
+        let seconds = start.elapsed().as_secs();
         match found {
-            Some(tests) => println!("{name}: found by {}", tests.join(" ")),
-            None => {
-                println!("{name}: NOT FOUND");
+            Ok(Some(found)) => println!("{name}: found by {found} ({seconds} s)"),
+            Ok(None) => {
+                println!("{name}: NOT FOUND ({seconds} s)");
+                missed.push(name);
+            }
+            Err(error) => {
+                println!("{name}: {error}");
                 missed.push(name);
             }
         }
     }
-    println!("mutants: {} of {} found", patches.len() - missed.len(), patches.len());
+    println!("mutants: {tested} of {} tested, {} not found", patches.len(), missed.len());
     if missed.is_empty() { Ok(()) } else { Err(format!("not found: {}", missed.join(", "))) }
 }
 
@@ -45,22 +64,38 @@ fn patches(only: Option<&str>) -> Result<Vec<PathBuf>, String> {
     let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     patches.retain(|path| match only.map(|only| (only, only.strip_suffix(".."))) {
         None => true,
-        Some((_, Some(first))) => *name(path) >= *first,
+        Some((_, Some(first))) => number(&name(path)) >= number(first),
         Some((only, None)) => name(path).contains(only),
     });
-    patches.sort_unstable();
+    patches.sort_by_key(|path| number(&name(path)));
     if patches.is_empty() { Err("no such mutant".to_owned()) } else { Ok(patches) }
+}
+
+/// Returns the number that a mutant's name begins with.
+fn number(name: &str) -> u32 {
+    let digits = name.bytes().take_while(u8::is_ascii_digit).count();
+    name[..digits].parse().unwrap_or(0)
 }
 
 /// A copy of what is committed, in the target folder.
 struct Copy {
     folder: PathBuf,
+    /// How long each group of tests of each package takes without a bug.
+    times: HashMap<(&'static str, usize), Duration>,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq)]
+enum Outcome {
+    Succeeded,
+    Failed,
+    Hung,
 }
 
 impl Copy {
     fn new() -> Result<Self, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let copy = Self { folder: root.join("target").join("mutants") };
+        let copy = Self { folder: root.join("target").join("mutants"), times: HashMap::new() };
         // One may be left from a run that was interrupted.
         let _ = std::fs::remove_dir_all(&copy.folder);
         let mut clone = Command::new("git");
@@ -73,31 +108,71 @@ impl Copy {
         succeeds(Command::new("git").current_dir(&self.folder).args(arguments))
     }
 
-    /// The first of the tests that turn red.
-    fn find(&self, package: &str, name: &str) -> Result<Option<&'static [&'static str]>, String> {
-        for tests in TESTS {
-            if !self.cargo_succeeds(SECONDS_TO_BUILD, package, &[tests, &["--no-run"]].concat()) {
+    /// Returns the first group of tests that turns red; `None` if all are green.
+    fn find(&mut self, package: &'static str, name: &str) -> Result<Option<String>, String> {
+        for (group, tests) in TESTS.into_iter().enumerate() {
+            let limit = self.time(package, group)? * HANGS + MINUTE;
+            if self.cargo(BUILD, package, &[tests, &["--no-run"]].concat()) != Outcome::Succeeded {
                 return Err(format!("{name} does not build"));
             }
-            if !self.cargo_succeeds(SECONDS, package, tests) {
-                return Ok(Some(tests));
+            match self.cargo(limit, package, tests) {
+                Outcome::Succeeded => {}
+                Outcome::Failed => return Ok(Some(tests.join(" "))),
+                Outcome::Hung => return Ok(Some(format!("{}, which hangs", tests.join(" ")))),
             }
         }
         Ok(None)
     }
 
-    fn cargo_succeeds(&self, seconds: &str, package: &str, tests: &[&str]) -> bool {
-        // `timeout` is part of every system that has a shell; a test that hangs has failed.
+    /// Returns how long a group of tests takes without a bug.
+    fn time(&mut self, package: &'static str, group: usize) -> Result<Duration, String> {
+        if let Some(time) = self.times.get(&(package, group)) {
+            return Ok(*time);
+        }
+        let tests = TESTS[group];
+        self.git(&["stash", "--quiet"])?;
+        if self.cargo(BUILD, package, &[tests, &["--no-run"]].concat()) != Outcome::Succeeded {
+            return Err(format!("{package} does not build"));
+        }
+        let start = Instant::now();
+        let outcome = self.cargo(BUILD, package, tests);
+        let time = start.elapsed();
+        self.git(&["stash", "pop", "--quiet"])?;
+        if outcome != Outcome::Succeeded {
+            return Err(format!("{package} {} is red without a bug", tests.join(" ")));
+        }
+        println!("{package} {}: green without a bug ({} s)", tests.join(" "), time.as_secs());
+        self.times.insert((package, group), time);
+        Ok(time)
+    }
+
+    fn cargo(&self, limit: Duration, package: &str, tests: &[&str]) -> Outcome {
+        // `timeout` is part of every system that has a shell.
         let mut command = Command::new("timeout");
-        command.args([seconds, "cargo", "test", "--quiet", "-p", package]).args(tests);
+        command.arg(limit.as_secs().to_string()).args(["cargo", "test", "--quiet", "-p", package]).args(tests);
+        command.args(QUICK_TO_BUILD.iter().flat_map(|setting| ["--config", setting]));
         command.current_dir(&self.folder).env("SIM_SEEDS", SEEDS).env("RUST_BACKTRACE", "0");
         command.env("CARGO_TARGET_DIR", self.folder.with_file_name("mutants-build")).env("PROPTEST_CASES", "64");
         command.stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
+        match command.status() {
+            Ok(status) if status.success() => Outcome::Succeeded,
+            Ok(status) if status.code() == Some(124) => Outcome::Hung,
+            _ => Outcome::Failed,
+        }
     }
 }
 
 fn succeeds(command: &mut Command) -> Result<(), String> {
     let status = command.status().map_err(|error| error.to_string())?;
     if status.success() { Ok(()) } else { Err(format!("{command:?} failed")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mutants_are_ordered_by_number() {
+        assert_eq!([number("09-a"), number("110-b"), number("45"), number("c")], [9, 110, 45, 0]);
+    }
 }

@@ -542,7 +542,7 @@ async fn attend(listeners: &[Arc<Listener>]) {
         return;
     }
     for listener in listeners {
-        while listener.mailbox.fold_piece() {
+        while listener.mailbox.fold_piece().await {
             tokio::task::yield_now().await;
         }
     }

@@ -7,9 +7,11 @@ mod request;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use foldhash::fast::FixedState;
 use futures_util::future::{join_all, try_join_all};
 use kube_client::Client;
 use kube_core::metadata::PartialObjectMeta;
@@ -91,6 +93,15 @@ struct InformerKey {
     metadata_only: bool,
     selection: Selection,
     transform: Option<String>,
+}
+
+impl InformerKey {
+    /// Derives an informer's seed from the factory's, so that no two informers draw the same numbers and retry at the same instants. It
+    /// does not depend on the order in which informers are requested.
+    fn derive_seed(&self, seed: u64, representation: &str) -> u64 {
+        let Self { resource, representation: _, metadata_only, selection, transform } = self;
+        FixedState::with_seed(seed).hash_one((resource, representation, metadata_only, selection, transform))
+    }
 }
 
 /// Why a factory did not give an informer.
@@ -184,6 +195,7 @@ impl SharedInformerFactory {
         request: InformerRequest<T>,
         metadata_only: bool,
     ) -> Result<SharedInformer<T>, FactoryError> {
+        let own_seed = request.options.seed;
         let of_type = self.shared.by_type.get(&TypeId::of::<T>()).and_then(|defaults| defaults.downcast_ref());
         let request = if let Some(of_type) = of_type { request.or(of_type) } else { request };
         let InformerRequest { selection, options, transform, name } = request;
@@ -206,6 +218,7 @@ impl SharedInformerFactory {
         if let Some(informer) = known(&self.shared.state.lock())? {
             return Ok(informer);
         }
+        let seed = own_seed.or_else(|| options.seed.map(|seed| key.derive_seed(seed, std::any::type_name::<T>())));
         // With no lock held: a decoder is code of the user's.
         let decoder = Arc::new(T::decoder(&key.resource));
         let mut sources = Vec::new();
@@ -219,7 +232,7 @@ impl SharedInformerFactory {
             .name(self.informer_name(&key.resource, name.as_deref()))
             .resource(key.resource.clone())
             .selection(key.selection.clone())
-            .options(options.clone())
+            .options(InformerOptions { seed, ..options.clone() })
             .boxed_transform(transform.map(|(_, transform)| transform))
             .first_lists(self.shared.first_lists.clone())
             .recovery(self.shared.recovery.clone())

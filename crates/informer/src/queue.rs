@@ -7,10 +7,12 @@
 //! | [`Delta`] | what goes in: one thing a reflector learnt |
 //! | [`Work`] | what comes out: changes to be made as one |
 //! | [`KeyDelta`] | one step in the history of one object, in [`DeltaFifo`] |
+//! | [`Piece`] | a piece of a list, for a queue that takes lists apart |
 
 mod deleted;
 mod delta_fifo;
 mod ordered;
+mod pieces;
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +20,8 @@ use std::sync::Arc;
 pub use self::deleted::Deleted;
 pub use self::delta_fifo::{DeltaFifo, Deltas, KeyDelta};
 pub use self::ordered::OrderedQueue;
+pub(crate) use self::pieces::{Comparison, ListPieces, PIECE};
+pub use self::pieces::{Pending, Piece};
 use crate::object::{Cached, KeyRef, Object, ObjectKey, ResourceVersion, Scope};
 use crate::source::BadObject;
 use crate::store::Store;
@@ -28,6 +32,24 @@ use crate::store::Store;
 pub trait Queue<T: ?Sized>: Send + 'static {
     /// Puts a change in, which took so many bytes on the wire. `known` is what has been applied so far.
     fn push(&mut self, delta: Delta<T>, bytes: u64, known: &Store<T>);
+
+    /// True if the queue takes lists and resyncs apart, object by object. They are then put in by [`Queue::push_piece`], so that no call
+    /// takes long.
+    fn takes_pieces(&self) -> bool {
+        false
+    }
+
+    /// Returns the objects with changes that wait or are being processed. A list is compared with them and with the store.
+    fn pending(&self) -> Pending<T> {
+        Vec::new()
+    }
+
+    /// Puts in the next piece of a list or a resync. The pieces come in order, and no other change comes in between.
+    ///
+    /// If the pieces end before [`Piece::ListEnds`], no batch is [settled](Batch::settled) until a list of the same scope is complete.
+    fn push_piece(&mut self, piece: Piece<T>, bytes: u64, known: &Store<T>) {
+        let _ = (piece, bytes, known);
+    }
 
     /// Takes the next changes out, to be made as one.
     fn pop(&mut self) -> Option<Batch<T>>;
@@ -171,10 +193,14 @@ impl<T: Object + ?Sized> Replacement<T> {
         self.undecodable.iter().all(|bad| bad.key.is_some())
     }
 
-    /// The keys of everything in the list, also of what could not be read.
+    /// Returns the keys of all objects in the list, undecodable ones included.
     pub(crate) fn keys(&self) -> impl Iterator<Item = KeyRef<'_>> {
-        let unread = self.undecodable.iter().filter_map(|bad| bad.key.as_ref()).map(KeyRef::from);
-        self.objects.iter().map(|object| object.id().key).chain(unread)
+        self.objects.iter().map(|object| object.id().key).chain(self.undecodable_keys())
+    }
+
+    /// Returns the keys of the undecodable objects, as far as they are known.
+    pub(crate) fn undecodable_keys(&self) -> impl Iterator<Item = KeyRef<'_>> {
+        self.undecodable.iter().filter_map(|bad| bad.key.as_ref()).map(KeyRef::from)
     }
 
     /// What remains to be said once the objects are taken out.

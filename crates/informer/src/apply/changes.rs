@@ -1,4 +1,6 @@
-//! The queue with the waiting that goes with it.
+//! A queue behind a lock, with waiting for room and for changes.
+//!
+//! The lock is held for one change or one piece of a list. A list is compared with the store outside of it.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -7,14 +9,15 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::object::{Cached, Object};
-use crate::queue::{Batch, Delta, Queue};
+use super::Pieces;
+use crate::object::{Cached, Object, ObjectKey};
+use crate::queue::{Batch, Comparison, Delta, ListPieces, PIECE, Pending, Piece, Queue, Replacement};
 use crate::reflector::Sink;
-use crate::store::Store;
+use crate::store::{Snapshot, Store};
 
-/// So many changes may wait; beyond that those who push do.
+/// How many changes may wait. A push waits until there are fewer.
 const BOUND: usize = 512;
-/// So many bytes, as they came over the wire.
+/// How many bytes on the wire the waiting changes may have taken.
 pub(crate) const BYTES: u64 = 8 * 1024 * 1024;
 
 /// Takes changes out of a queue, one batch after the other: the classic controller's loop, for any queue and any process
@@ -59,9 +62,12 @@ pub struct ChangesSink<T: ?Sized> {
 
 struct Shared<T: ?Sized> {
     state: Mutex<State<T>>,
-    /// What the queue may ask for what is known already.
+    /// The objects that are known already.
     known: Store<T>,
+    /// How many bytes on the wire the waiting changes may have taken.
     bytes: u64,
+    /// True if the queue takes lists and resyncs in pieces.
+    takes_pieces: bool,
     arrived: Notify,
     room: Notify,
     processed: Notify,
@@ -69,9 +75,14 @@ struct Shared<T: ?Sized> {
 
 struct State<T: ?Sized> {
     queue: Box<dyn Queue<T>>,
-    /// True once nobody takes anything out any more.
+    /// True while one sink puts in the pieces of a list or a resync. All other pushes wait.
+    in_pieces: bool,
+    /// True once the consumer is gone.
     closed: bool,
 }
+
+/// Lets one sink put in pieces, until it is dropped.
+struct Turn<'s, T: ?Sized>(&'s Shared<T>);
 
 /// A batch that was taken out and is not yet processed: whatever is pushed meanwhile is judged by it. Dropping says that it
 /// is processed.
@@ -98,10 +109,12 @@ impl<T: Cached + ?Sized> Changes<T> {
     }
 
     pub(crate) fn boxed(queue: Box<dyn Queue<T>>, known: Store<T>, bytes: u64) -> (ChangesSink<T>, Self) {
+        let takes_pieces = queue.takes_pieces();
         let shared = Arc::new(Shared {
-            state: Mutex::new(State { queue, closed: false }),
+            state: Mutex::new(State { queue, in_pieces: false, closed: false }),
             known,
             bytes,
+            takes_pieces,
             arrived: Notify::new(),
             room: Notify::new(),
             processed: Notify::new(),
@@ -116,8 +129,14 @@ impl<T: Cached + ?Sized> Changes<T> {
     /// Nothing is taken out unless it is returned.
     pub async fn next(&mut self) -> InHand<'_, T> {
         loop {
-            if let Some(batch) = self.shared.state.lock().queue.pop() {
-                self.shared.room.notify_waiters();
+            let (batch, has_room) = {
+                let mut state = self.shared.state.lock();
+                (state.queue.pop(), self.shared.has_room(&*state.queue))
+            };
+            if let Some(batch) = batch {
+                if has_room {
+                    self.shared.room.notify_waiters();
+                }
                 return InHand { shared: &self.shared, batch: Some(batch) };
             }
             self.shared.arrived.notified().await;
@@ -152,36 +171,23 @@ impl<T: Cached + ?Sized> Changes<T> {
 impl<T: Cached + ?Sized> ChangesSink<T> {
     /// Puts a change in, which took so many bytes on the wire, once there is room for it. One of any size is let through if
     /// nothing else waits.
+    ///
+    /// A queue that takes lists apart receives them in pieces, each once there is room for it; other pushes wait until the list is complete.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future may leave the first pieces of a list in the queue. No batch is [settled](Batch::settled) then until the next list
+    /// is complete.
     pub async fn push(&self, delta: Delta<T>, bytes: u64) {
-        let Shared { state, known, bytes: limit, arrived, room, .. } = &*self.shared;
-        let has_room = |queue: &dyn Queue<T>| queue.len() < BOUND && (queue.bytes() < *limit || queue.is_empty());
-        loop {
-            {
-                let mut state = state.lock();
-                if state.closed {
-                    return;
-                }
-                if has_room(&*state.queue) {
-                    state.queue.push(delta, bytes, known);
-                    drop(state);
-                    arrived.notify_one();
-                    return;
-                }
-            }
-            // Listened for from before the next look, so that room made in between is not missed.
-            let mut room = std::pin::pin!(room.notified());
-            room.as_mut().enable();
-            let still_full = {
-                let state = state.lock();
-                !state.closed && !has_room(&*state.queue)
-            };
-            if still_full {
-                room.await;
-            }
+        let shared = &*self.shared;
+        match delta {
+            Delta::Replaced(list) if shared.takes_pieces => shared.push_list(list, bytes).await,
+            Delta::Resync if shared.takes_pieces => shared.push_resync().await,
+            delta => drop(shared.put(None, |state| state.queue.push(delta, bytes, &shared.known)).await),
         }
     }
 
-    /// Waits until everything pushed so far is processed, or nobody processes anything any more.
+    /// Waits until everything pushed so far is processed, or the consumer is gone.
     pub async fn settled(&self) {
         let Shared { state, processed, .. } = &*self.shared;
         let all = state.lock().queue.progress().0;
@@ -216,6 +222,104 @@ impl<T: Cached + ?Sized> ChangesSink<T> {
     /// True once the first population is processed.
     pub fn has_synced(&self) -> bool {
         self.shared.state.lock().queue.has_synced()
+    }
+}
+
+impl<T: Cached + ?Sized> Shared<T> {
+    fn has_room(&self, queue: &dyn Queue<T>) -> bool {
+        queue.len() < BOUND && (queue.bytes() < self.bytes || queue.is_empty())
+    }
+
+    /// Changes the queue once there is room in it. Returns `None` if the consumer is gone.
+    async fn put<R>(&self, turn: Option<&Turn<'_, T>>, put: impl FnOnce(&mut State<T>) -> R) -> Option<R> {
+        let may_put = |state: &State<T>| self.has_room(&*state.queue) && (turn.is_some() || !state.in_pieces);
+        loop {
+            {
+                let mut state = self.state.lock();
+                if state.closed {
+                    return None;
+                }
+                if may_put(&state) {
+                    let result = put(&mut state);
+                    drop(state);
+                    self.arrived.notify_one();
+                    return Some(result);
+                }
+            }
+            // Listened for from before the next look, so that room made in between is not missed.
+            let mut room = std::pin::pin!(self.room.notified());
+            room.as_mut().enable();
+            let still_full = {
+                let state = self.state.lock();
+                !state.closed && !may_put(&state)
+            };
+            if still_full {
+                room.await;
+            }
+        }
+    }
+
+    /// Waits until no other sink puts in pieces. Returns the turn, the pending objects and the known ones, all of one instant.
+    async fn take_turn(&self) -> Option<(Turn<'_, T>, Pending<T>, Snapshot<T>)> {
+        self.put(None, |state| {
+            state.in_pieces = true;
+            (Turn(self), state.queue.pending(), self.known.snapshot())
+        })
+        .await
+    }
+
+    async fn put_piece(&self, turn: &Turn<'_, T>, piece: Piece<T>, bytes: u64) {
+        self.put(Some(turn), |state| state.queue.push_piece(piece, bytes, &self.known)).await;
+    }
+
+    /// Puts in a list, a piece at a time. It is compared with the pending and the known objects as they are when it begins: no other
+    /// change comes in until it is complete, so that they only move from the one to the other.
+    async fn push_list(&self, list: Replacement<T>, bytes: u64) {
+        let Some((turn, pending, known)) = self.take_turn().await else { return };
+        let mut pieces = Pieces::default();
+        let mut comparison = Comparison::new(&list);
+        for object in &list.objects {
+            comparison.add_listed(object.id().key);
+            pieces.next().await;
+        }
+        let listed = comparison.listed();
+        if list.is_conclusive() {
+            for key in list.undecodable_keys() {
+                comparison.add_listed(key);
+                pieces.next().await;
+            }
+            comparison.add_pending(pending);
+            for object in known.objects() {
+                comparison.add_known(object);
+                pieces.next().await;
+            }
+        }
+        let missing = comparison.into_missing();
+        drop(known);
+        for (piece, bytes) in ListPieces::new(list, bytes, listed, missing) {
+            self.put_piece(&turn, piece, bytes).await;
+        }
+    }
+
+    /// Queues every known object to be looked at again, a piece at a time.
+    async fn push_resync(&self) {
+        let Some((turn, _, known)) = self.take_turn().await else { return };
+        let mut keys = Vec::with_capacity(PIECE);
+        for object in known.objects() {
+            keys.push(ObjectKey::from(object.id().key));
+            if keys.len() == PIECE {
+                self.put_piece(&turn, Piece::Resync(std::mem::take(&mut keys)), 0).await;
+            }
+        }
+        self.put_piece(&turn, Piece::Resync(keys), 0).await;
+        self.put_piece(&turn, Piece::ResyncEnds, 0).await;
+    }
+}
+
+impl<T: ?Sized> Drop for Turn<'_, T> {
+    fn drop(&mut self) {
+        self.0.state.lock().in_pieces = false;
+        self.0.room.notify_waiters();
     }
 }
 

@@ -31,7 +31,8 @@ pub(crate) struct Outdated(Arc<Shared>);
 struct Shared {
     /// Read with each change, and therefore without the lock.
     any: AtomicBool,
-    keys: Mutex<HashSet<ObjectKey>>,
+    /// Only the applier changes it. A long change is prepared on a copy, and the lock is held to swap the copy in.
+    keys: Mutex<Arc<HashSet<ObjectKey>>>,
 }
 
 impl Outdated {
@@ -42,26 +43,35 @@ impl Outdated {
 
     /// True if what is known of an object is outdated; it no longer is.
     pub(super) fn remove(&self, key: KeyRef<'_>) -> bool {
-        self.0.any.load(Ordering::Relaxed) && self.change(|keys| keys.remove(&ObjectKey::from(key)))
+        if !self.0.any.load(Ordering::Relaxed) {
+            return false;
+        }
+        let mut keys = self.0.keys.lock();
+        let removed = Arc::make_mut(&mut keys).remove(&ObjectKey::from(key));
+        self.0.any.store(!keys.is_empty(), Ordering::Relaxed);
+        removed
     }
 
-    /// Adds more.
-    pub(super) fn extend(&self, more: HashSet<ObjectKey>) {
-        self.change(|keys| if keys.is_empty() { *keys = more } else { keys.extend(more) });
+    /// Adds keys.
+    pub(super) fn extend(&self, mut more: HashSet<ObjectKey>) {
+        let before = self.0.keys.lock().clone();
+        more.extend(before.iter().cloned());
+        self.swap(more);
     }
 
-    /// Keeps those of which it is said.
-    pub(super) fn retain(&self, stays: impl FnMut(&ObjectKey) -> bool) {
+    /// Keeps the keys for which `stays` returns true. No lock is held while it runs.
+    pub(super) fn retain(&self, mut stays: impl FnMut(&ObjectKey) -> bool) {
         if self.0.any.load(Ordering::Relaxed) {
-            self.change(|keys| keys.retain(stays));
+            let before = self.0.keys.lock().clone();
+            self.swap(before.iter().filter(|key| stays(key)).cloned().collect());
         }
     }
 
-    fn change<R>(&self, change: impl FnOnce(&mut HashSet<ObjectKey>) -> R) -> R {
-        let mut keys = self.0.keys.lock();
-        let outcome = change(&mut keys);
-        self.0.any.store(!keys.is_empty(), Ordering::Relaxed);
-        outcome
+    fn swap(&self, keys: HashSet<ObjectKey>) {
+        let any = !keys.is_empty();
+        let replaced = std::mem::replace(&mut *self.0.keys.lock(), Arc::new(keys));
+        self.0.any.store(any, Ordering::Relaxed);
+        drop(replaced); // Outside the lock: it may be long.
     }
 }
 
@@ -87,4 +97,24 @@ pub(super) fn lowest_version(parts: &[Part]) -> Option<ResourceVersion> {
         Some(if version.is_older_than(lowest) { version } else { lowest })
     });
     lowest.cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: u32) -> ObjectKey {
+        KeyRef::new("web", &number.to_string()).into()
+    }
+
+    #[test]
+    fn no_lock_is_held_while_outdated_keys_are_checked() {
+        let outdated = Outdated::default();
+        outdated.extend((0..10).map(key).collect());
+        outdated.retain(|key| outdated.0.keys.try_lock().is_some() && key.name() == "3");
+        assert!(outdated.contains((&key(3)).into()));
+        assert!(!outdated.contains((&key(4)).into()));
+        assert!(outdated.remove((&key(3)).into()));
+        assert!(!outdated.0.any.load(Ordering::Relaxed));
+    }
 }

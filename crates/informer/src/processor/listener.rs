@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::handler::{AnyHandler, call_caught};
-use super::mailbox::{Delivery, EventBatch, Mailbox, Parcel};
+use super::mailbox::{Delivery, Mailbox, Parcel, drop_in_pieces};
 use super::{Event, HandlerHealth};
 use crate::health::{HealthBoard, InformerError};
 use crate::object::Object;
@@ -260,16 +260,6 @@ impl Deliveries<'_> {
                 call.await
             }
         }
-    }
-}
-
-/// Drops the events of a batch, if nothing else holds it, and lets other tasks run in between: the last of a long list of objects may be
-/// freed here.
-pub(crate) async fn drop_in_pieces(events: EventBatch) {
-    let Some(mut events) = Arc::into_inner(events) else { return };
-    while events.len() > WITHOUT_YIELD {
-        events.truncate(events.len() - WITHOUT_YIELD);
-        tokio::task::yield_now().await;
     }
 }
 

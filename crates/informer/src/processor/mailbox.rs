@@ -216,11 +216,12 @@ impl Mailbox {
     /// Nothing is taken out unless it is returned.
     pub(crate) async fn next(&self) -> Option<Parcel> {
         loop {
+            let mut dropped = Dropped::default();
             let more_to_fold = {
                 let mut state = self.state.lock();
                 (state.in_hand, state.awaits) = (None, false);
-                let more_to_fold = state.fold(PIECE);
-                if !more_to_fold {
+                let more_to_fold = state.fold(PIECE, &mut dropped);
+                if !more_to_fold && dropped.is_empty() {
                     let next = state.take();
                     if state.is_empty() {
                         state.left_out = false;
@@ -234,7 +235,8 @@ impl Mailbox {
                 }
                 more_to_fold
             };
-            if more_to_fold {
+            if more_to_fold || !dropped.is_empty() {
+                dropped.drop_in_pieces().await;
                 tokio::task::yield_now().await;
             } else {
                 self.arrived.notified().await;
@@ -243,8 +245,11 @@ impl Mailbox {
     }
 
     /// Folds a piece, if the handler is behind its bound. Returns true if there is more to fold.
-    pub(crate) fn fold_piece(&self) -> bool {
-        self.state.lock().fold(PIECE)
+    pub(crate) async fn fold_piece(&self) -> bool {
+        let mut dropped = Dropped::default();
+        let more_to_fold = self.state.lock().fold(PIECE, &mut dropped);
+        dropped.drop_in_pieces().await;
+        more_to_fold
     }
 
     /// Says that the handler awaits or blocks inside a call, so that nothing waits for it.
@@ -374,8 +379,8 @@ impl State {
         self.folded = Some(Folded::new());
     }
 
-    /// Folds up to so many events. Returns true if there is more to fold.
-    fn fold(&mut self, most: usize) -> bool {
+    /// Folds up to `most` events. Returns true if there is more to fold. The caller drops `dropped` once the lock is released.
+    fn fold(&mut self, most: usize, dropped: &mut Dropped) -> bool {
         let Some(folded) = &mut self.folded else { return false };
         let mut left = most;
         while let Some(Waiting { since, parcel, .. }) = self.unfolded.front() {
@@ -383,7 +388,7 @@ impl State {
                 Parcel::Events(events) => {
                     let rest = &events[self.folded_of_first..];
                     let piece = &rest[..rest.len().min(left)];
-                    piece.iter().cloned().for_each(|event| folded.add(*since, event));
+                    piece.iter().cloned().for_each(|event| folded.add(*since, event, &mut dropped.events));
                     self.events -= piece.len();
                     left -= piece.len();
                     if piece.len() < rest.len() {
@@ -395,12 +400,44 @@ impl State {
                 Parcel::Replay(_) | Parcel::Resync(_) => {} // These come before folding begins.
             }
             self.folded_of_first = 0;
-            self.unfolded.pop_front();
+            dropped.parcels.extend(self.unfolded.pop_front());
             if left == 0 {
                 break;
             }
         }
         !self.unfolded.is_empty()
+    }
+}
+
+/// Events that are folded into others. Freeing their objects may take long and run the program's code, so no lock is held then.
+#[derive(Default)]
+struct Dropped {
+    parcels: Vec<Waiting>,
+    events: Vec<Event<dyn Object>>,
+}
+
+impl Dropped {
+    fn is_empty(&self) -> bool {
+        self.parcels.is_empty() && self.events.is_empty()
+    }
+
+    async fn drop_in_pieces(self) {
+        drop(self.events);
+        for Waiting { parcel, .. } in self.parcels {
+            if let Parcel::Events(events) = parcel {
+                drop_in_pieces(events).await;
+            }
+        }
+    }
+}
+
+/// Drops the events of a batch, if nothing else holds it, and lets other tasks run in between: the last of a long list of objects may be
+/// freed here.
+pub(crate) async fn drop_in_pieces(events: EventBatch) {
+    let Some(mut events) = Arc::into_inner(events) else { return };
+    while events.len() > PIECE {
+        events.truncate(events.len() - PIECE);
+        tokio::task::yield_now().await;
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Batch, Deleted, Delta, ListMark, Queue, Replacement, Work};
+use super::{Batch, Comparison, Deleted, Delta, ListMark, ListPieces, Pending, Piece, Queue, Replacement, Work};
 use crate::object::{Cached, KeyRef, Object, ObjectKey, Scope, in_scope};
 use crate::source::BadObject;
 use crate::store::{Snapshot, Store};
@@ -63,6 +63,10 @@ pub struct DeltaFifo<T: ?Sized> {
     initial: Option<usize>,
     /// How many of those were popped and are not yet processed.
     initial_in_hand: usize,
+    /// True while the list that is the first population is put in.
+    populating: bool,
+    /// The scopes of lists of which not all pieces were put in.
+    open_lists: HashSet<Scope>,
     /// How many places were ever taken.
     placed: u64,
     bytes: u64,
@@ -93,6 +97,8 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
             emit_replaced: false,
             initial: None,
             initial_in_hand: 0,
+            populating: false,
+            open_lists: HashSet::new(),
             placed: 0,
             bytes: 0,
             closed: false,
@@ -137,57 +143,92 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         queued.or_else(|| self.in_hand.get(key).cloned()).unwrap_or_else(|| known(key.into()))
     }
 
-    /// The server was asked for everything again: what is missing from the list, queued, in hand or known, is gone.
+    /// Replaces everything: listed objects are queued, and objects that are missing from the list are deleted, whether they are queued, being
+    /// processed or known.
     pub fn replace(&mut self, objects: Vec<Arc<T>>, known: &Snapshot<T>) {
-        let replacement = Replacement { mark: ListMark::default(), objects, undecodable: Vec::new() };
-        self.replace_scope(replacement, 0, known);
-    }
-
-    /// The same for one part of the collection.
-    fn replace_scope(&mut self, replacement: Replacement<T>, bytes: u64, known: &Snapshot<T>) {
-        let gone = if replacement.is_conclusive() { self.gone(&replacement, known) } else { Vec::new() };
-        if self.initial.is_none() {
-            // What could not be read is never popped as an object, and so is not waited for.
-            let readable: HashSet<KeyRef<'_>> = replacement.objects.iter().map(|object| object.id().key).collect();
-            self.initial = Some(readable.len() + gone.len());
-        }
-        let share = bytes / replacement.objects.len().max(1) as u64;
-        for object in replacement.objects {
-            let key = object.id().key.into();
-            let delta = if self.emit_replaced { KeyDelta::Replaced(object) } else { KeyDelta::Sync(object) };
-            self.enqueue(key, delta, share);
-        }
-        for object in gone {
-            self.enqueue(object.id().key.into(), KeyDelta::Deleted(Deleted::Unknown(object)), 0);
+        let list = Replacement { mark: ListMark::default(), objects, undecodable: Vec::new() };
+        for (piece, bytes) in self.cut(list, 0, known) {
+            match piece {
+                // Only a reflector's list is announced by a mark.
+                Piece::ListEnds(mark) => self.end_list(&mark),
+                piece => self.put_piece(piece, bytes, |_| None),
+            }
         }
     }
 
-    /// The last known states of what a list no longer has.
-    fn gone(&self, replacement: &Replacement<T>, known: &Snapshot<T>) -> Vec<Arc<T>> {
-        let listed: HashSet<KeyRef<'_>> = replacement.keys().collect();
-        let is_gone = |key: KeyRef<'_>| in_scope(&replacement.mark.scope, key) && !listed.contains(&key);
-        let queued = self.order.iter().filter_map(|place| match place {
-            Place::Key(key) if is_gone(key.into()) => self.waiting.get(key),
-            _ => None,
-        });
-        let mut gone: Vec<Arc<T>> = queued.filter_map(|waiting| state_after(&waiting.deltas)).collect();
-        let not_queued = |key: &ObjectKey| !self.waiting.contains_key(key);
-        // Sorted, so that the order does not depend on chance.
-        let in_hand = self.in_hand.iter().filter(|(key, _)| is_gone((*key).into()) && not_queued(key));
-        let mut in_hand: Vec<_> = in_hand.filter_map(|(key, state)| Some((key, state.clone()?))).collect();
-        in_hand.sort_unstable_by_key(|(key, _)| *key);
-        gone.extend(in_hand.into_iter().map(|(_, state)| state));
-        let only_known = |key: &ObjectKey| not_queued(key) && !self.in_hand.contains_key(key);
-        let known = known.objects().filter(|object| is_gone(object.id().key));
-        gone.extend(known.filter(|object| only_known(&object.id().key.into())).cloned().map(T::typed));
-        gone
+    /// Compares a list with the queue and with the known objects, and cuts it into pieces.
+    fn cut(&self, list: Replacement<T>, bytes: u64, known: &Snapshot<T>) -> ListPieces<T> {
+        let mut comparison = Comparison::new(&list);
+        list.objects.iter().for_each(|object| comparison.add_listed(object.id().key));
+        let listed = comparison.listed();
+        if list.is_conclusive() {
+            list.undecodable_keys().for_each(|key| comparison.add_listed(key));
+            comparison.add_pending(self.pending());
+            known.objects().for_each(|object| comparison.add_known(object));
+        }
+        let missing = comparison.into_missing();
+        ListPieces::new(list, bytes, listed, missing)
     }
 
-    /// Queues everything known to be looked at again, but for what has changes waiting or in hand.
+    fn put_piece(&mut self, piece: Piece<T>, bytes: u64, known: impl Fn(KeyRef<'_>) -> Option<Arc<T>>) {
+        match piece {
+            Piece::ListBegins { scope, objects } => self.begin_list(scope, objects),
+            Piece::Listed(objects) => {
+                let share = bytes / objects.len().max(1) as u64;
+                for object in objects {
+                    let key = object.id().key.into();
+                    let delta = if self.emit_replaced { KeyDelta::Replaced(object) } else { KeyDelta::Sync(object) };
+                    self.enqueue(key, delta, share);
+                }
+            }
+            Piece::Missing(objects) => {
+                for object in objects {
+                    self.enqueue(object.id().key.into(), KeyDelta::Deleted(Deleted::Unknown(object)), 0);
+                }
+            }
+            Piece::Undecodable(objects) => objects.into_iter().for_each(|bad| self.mark_unread(bad)),
+            Piece::ListEnds(mark) => {
+                self.end_list(&mark);
+                self.mark(Work::Listed(mark));
+            }
+            Piece::Resync(keys) => {
+                for key in keys {
+                    // Read now: the object may have changed since the resync began.
+                    if let Some(object) = known((&key).into()).filter(|_| !self.is_pending(&key)) {
+                        self.enqueue(key, KeyDelta::Sync(object), 0);
+                    }
+                }
+            }
+            Piece::ResyncEnds => self.mark(Work::Resynced),
+        }
+    }
+
+    /// Notes that a list of a scope is put in from now on, because of which so many objects will be popped.
+    fn begin_list(&mut self, scope: Scope, objects: usize) {
+        // Undecodable objects are never popped as objects, and so are not counted. A first list that was given up half way is replaced by
+        // this one.
+        if self.initial.is_none() || self.populating {
+            self.initial = Some(objects + self.initial_in_hand);
+            self.populating = true;
+        }
+        self.open_lists.insert(scope);
+    }
+
+    fn end_list(&mut self, mark: &ListMark) {
+        self.populating = false;
+        self.open_lists.remove(&mark.scope);
+    }
+
+    /// True if changes of an object wait or are being processed.
+    fn is_pending(&self, key: &ObjectKey) -> bool {
+        self.waiting.contains_key(key) || self.in_hand.contains_key(key)
+    }
+
+    /// Queues every known object to be looked at again, except objects with changes that wait or are being processed.
     pub fn resync(&mut self, known: &Snapshot<T>) {
         for object in known.objects() {
             let key = ObjectKey::from(object.id().key);
-            if !self.waiting.contains_key(&key) && !self.in_hand.contains_key(&key) {
+            if !self.is_pending(&key) {
                 self.enqueue(key, KeyDelta::Sync(T::typed(object.clone())), 0);
             }
         }
@@ -392,12 +433,10 @@ impl<T: Cached + ?Sized> Queue<T> for DeltaFifo<T> {
                 // Behind it, for its version. What is made from now on may come out before.
                 self.mark(Work::Gone { key, version });
             }
-            Delta::Replaced(replacement) => {
-                let (mark, unread) = (replacement.full_mark(), replacement.undecodable.clone());
-                self.replace_scope(replacement, bytes, &known.snapshot());
-                // Last: a list may hold a good state of an object and a later one that could not be read.
-                unread.into_iter().for_each(|bad| self.mark_unread(bad));
-                self.mark(Work::Listed(mark));
+            Delta::Replaced(list) => {
+                for (piece, bytes) in self.cut(list, bytes, &known.snapshot()) {
+                    self.push_piece(piece, bytes, known);
+                }
             }
             Delta::Resync => {
                 self.resync(&known.snapshot());
@@ -412,13 +451,33 @@ impl<T: Cached + ?Sized> Queue<T> for DeltaFifo<T> {
         }
     }
 
+    fn takes_pieces(&self) -> bool {
+        true
+    }
+
+    fn pending(&self) -> Pending<T> {
+        let queued = self.order.iter().filter_map(|place| match place {
+            Place::Key(key) => Some((key.clone(), state_after(&self.waiting.get(key)?.deltas))),
+            Place::Mark(_) => None,
+        });
+        let only_in_hand = self.in_hand.iter().filter(|(key, _)| !self.waiting.contains_key(key));
+        // Sorted, so that the order does not depend on chance.
+        let mut in_hand: Pending<T> = only_in_hand.map(|(key, state)| (key.clone(), state.clone())).collect();
+        in_hand.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        queued.chain(in_hand).collect()
+    }
+
+    fn push_piece(&mut self, piece: Piece<T>, bytes: u64, known: &Store<T>) {
+        self.put_piece(piece, bytes, |key| known.get(key));
+    }
+
     fn pop(&mut self) -> Option<Batch<T>> {
         let place = self.order.pop_front()?;
         self.popped += 1;
         if let Some(key) = place.unread() {
             self.unread.remove(key);
         }
-        let settled = self.order.is_empty();
+        let settled = self.order.is_empty() && self.open_lists.is_empty();
         Some(match place {
             Place::Mark(work) => Batch { work, bytes: 0, settled },
             Place::Key(key) => {

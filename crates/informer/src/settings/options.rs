@@ -98,7 +98,10 @@ impl InformerOptions {
         Self { object_limit: Some(bytes), ..self }
     }
 
-    /// Where all chance comes from: the same seed gives the same delays.
+    /// Sets the seed of all random numbers: the same seed gives the same delays.
+    ///
+    /// A factory derives a seed for each of its informers from its own, so that they do not all retry at the same instants. A seed in an
+    /// [`InformerRequest`](crate::InformerRequest) is used as it is.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         Self { seed: Some(seed), ..self }

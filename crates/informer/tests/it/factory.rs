@@ -451,6 +451,39 @@ async fn selectors_and_extra_query_pairs_go_with_every_request() {
     stop(factory, no_task_left).await;
 }
 
+/// Returns the timeouts of the watches that two informers of a seeded factory open. A reflector draws them from its own seed.
+async fn watch_timeouts(seed: u64, own_seed: Option<u64>) -> Vec<String> {
+    let no_task_left = NoTaskLeft::since_now();
+    let server = server();
+    let options = options().seed(seed).streaming(false).watch_timeout(Duration::from_secs(1_000_000));
+    let factory = factory_with(&server, options);
+    let own = |options: InformerOptions| own_seed.into_iter().fold(options, InformerOptions::seed);
+    for labels in ["app=web", "app=db"] {
+        let request = selected(|all| all.labels(labels)).options(own(InformerOptions::new()));
+        drop(factory.informer_with(request).unwrap());
+    }
+    factory.start().unwrap();
+    within("both", factory.synced()).await.unwrap();
+    quiet().await;
+    let watches = server.requests().into_iter().filter(|request| request.verb == Verb::Watch);
+    let timeout = |query: &str| query.split('&').find(|pair| pair.starts_with("timeoutSeconds=")).map(str::to_owned);
+    let mut timeouts: Vec<String> = watches.filter_map(|request| timeout(&request.query)).collect();
+    timeouts.sort();
+    stop(factory, no_task_left).await;
+    timeouts
+}
+
+#[tokio::test(start_paused = true)]
+async fn informers_of_a_seeded_factory_draw_different_and_repeatable_numbers() {
+    let first = watch_timeouts(1, None).await;
+    assert_eq!(first.len(), 2);
+    assert_ne!(first[0], first[1], "each informer has a seed of its own");
+    assert_eq!(watch_timeouts(1, None).await, first, "the same seed gives the same numbers");
+    assert_ne!(watch_timeouts(2, None).await, first);
+    let own = watch_timeouts(1, Some(5)).await;
+    assert_eq!(own[0], own[1], "a seed that is given for an informer is used as it is");
+}
+
 /// The first failure of an informer over a server with a fault.
 async fn failure(server: &ApiServer, request: InformerRequest<ConfigMap>) -> SourceError {
     let no_task_left = NoTaskLeft::since_now();

@@ -30,6 +30,7 @@ mod on_request;
 mod over_http;
 mod patience;
 mod per_object;
+mod pieces;
 mod private;
 mod processing;
 mod queue;

@@ -1,8 +1,10 @@
 //! The latest state of each object, for a handler that is behind its bound.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use tokio::time::Instant;
 
 use super::{Event, Parcel};
@@ -13,8 +15,10 @@ use crate::queue::Deleted;
 pub(super) struct Folded {
     /// Events and marks by order of arrival; `None` is the mark behind the initial state.
     entries: BTreeMap<u64, (Instant, Option<Event<dyn Object>>)>,
-    /// Where the newest entry of each object stands.
-    newest: HashMap<ObjectKey, u64>,
+    /// Where the newest entry of each object stands, by the hash of its key. A hash table would move all its entries when it grows, and the
+    /// mailbox is locked meanwhile.
+    newest: BTreeMap<(u64, ObjectKey), u64>,
+    hasher: RandomState,
     /// How many of the entries are marks.
     marks: usize,
     next: u64,
@@ -25,7 +29,8 @@ impl Folded {
     const PARCEL: usize = 64;
 
     pub(super) fn new() -> Self {
-        Self { entries: BTreeMap::new(), newest: HashMap::new(), marks: 0, next: 0 }
+        let (entries, newest, hasher) = (BTreeMap::new(), BTreeMap::new(), RandomState::default());
+        Self { entries, newest, hasher, marks: 0, next: 0 }
     }
 
     /// How many events there are.
@@ -48,10 +53,12 @@ impl Folded {
         self.next += 1;
     }
 
-    pub(super) fn add(&mut self, now: Instant, event: Event<dyn Object>) {
-        let key = event.key();
+    /// Folds an event into the entries. An event that it is folded with goes to `dropped`.
+    pub(super) fn add(&mut self, now: Instant, event: Event<dyn Object>, dropped: &mut Vec<Event<dyn Object>>) {
+        let key = self.hashed(event.key());
         let Some(&at) = self.newest.get(&key) else { return self.append(key, now, event) };
         let Some((since, Some(waiting))) = self.entries.remove(&at) else { return self.append(key, now, event) };
+        dropped.push(waiting.clone());
         match fold(waiting, event) {
             Folding::One(event) => {
                 self.entries.insert(at, (since, Some(event)));
@@ -66,7 +73,11 @@ impl Folded {
         }
     }
 
-    fn append(&mut self, key: ObjectKey, now: Instant, event: Event<dyn Object>) {
+    fn hashed(&self, key: ObjectKey) -> (u64, ObjectKey) {
+        (self.hasher.hash_one(&key), key)
+    }
+
+    fn append(&mut self, key: (u64, ObjectKey), now: Instant, event: Event<dyn Object>) {
         self.newest.insert(key, self.next);
         self.entries.insert(self.next, (now, Some(event)));
         self.next += 1;
@@ -85,7 +96,7 @@ impl Folded {
         {
             let at = *entry.key();
             let (_, Some(event)) = entry.remove() else { break };
-            let key = event.key();
+            let key = self.hashed(event.key());
             if self.newest.get(&key) == Some(&at) {
                 self.newest.remove(&key);
             }

@@ -22,7 +22,11 @@ impl Mailbox {
     /// Puts in one event, and folds what is to be folded, as the applier does for a handler that is stuck.
     fn put(&self, event: Event<Thing>) {
         self.push(&batch(event), 0, 0);
-        while self.state.lock().fold(PIECE) {}
+        self.fold_all();
+    }
+
+    fn fold_all(&self) {
+        while self.state.lock().fold(PIECE, &mut Dropped::default()) {}
     }
 
     fn take(&self) -> Option<Parcel> {
@@ -162,7 +166,7 @@ fn a_mailbox_that_overflows_folds_once_and_counts_every_change_again_when_empty(
         mailbox.put(updated(version, version + 1));
     }
     mailbox.push_synced();
-    while mailbox.state.lock().fold(PIECE) {}
+    mailbox.fold_all();
     assert_eq!((mailbox.len(), mailbox.folds()), (1, 1), "a mark is no event");
     assert_eq!(all(&mailbox), ["Updated(a@1 to 6)", "synced"]);
     mailbox.put(updated(6, 7));
@@ -202,6 +206,53 @@ fn putting_a_batch_into_a_folded_mailbox_takes_constant_time() {
     let events: Vec<_> = (0..1000).map(|at| batch(added(at, false)).first().cloned().expect("it has one")).collect();
     mailbox.push(&Arc::new(events), 0, 0);
     assert_eq!(mailbox.state.lock().folded.as_ref().map(Folded::len), Some(0), "it is folded later");
-    assert!(mailbox.state.lock().fold(PIECE), "a piece at a time");
+    assert!(mailbox.state.lock().fold(PIECE, &mut Dropped::default()), "a piece at a time");
     assert_eq!(mailbox.len(), 1 + 1000 - PIECE);
+}
+
+/// An object that records whether its mailbox was locked when it was freed.
+struct Witness {
+    version: &'static str,
+    mailbox: Arc<Mailbox>,
+    freed: Arc<Mutex<Vec<(&'static str, bool)>>>,
+}
+
+impl Object for Witness {
+    fn id(&self) -> crate::object::Id<'_> {
+        let key = crate::object::KeyRef::new("web", "a");
+        crate::object::Id { key, uid: "", version: self.version }
+    }
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        let locked = self.mailbox.state.try_lock().is_none();
+        self.freed.lock().push((self.version, locked));
+    }
+}
+
+#[tokio::test]
+async fn no_object_is_freed_while_its_mailbox_is_locked() {
+    let mailbox = Arc::new(Mailbox::new(Delivery::Latest));
+    let freed = Arc::new(Mutex::new(Vec::new()));
+    let witness =
+        |version| -> Arc<dyn Object> { Arc::new(Witness { version, mailbox: mailbox.clone(), freed: freed.clone() }) };
+    let put = |event: Event<dyn Object>| mailbox.push(&Arc::new(vec![event]), 0, 0);
+    // By the applier, for a handler that is stuck; each parcel is folded before the next one comes.
+    let (one, two) = (witness("1"), witness("2"));
+    put(Event::Added { object: one.clone(), initial: false });
+    while mailbox.fold_piece().await {}
+    put(Event::Updated { old: one, new: two });
+    while mailbox.fold_piece().await {}
+    put(Event::Deleted(Deleted::Final(witness("3"))));
+    while mailbox.fold_piece().await {}
+    assert_eq!(*freed.lock(), [("1", false), ("2", false), ("3", false)], "it came and went");
+    // By the task that delivers.
+    let (four, five, six) = (witness("4"), witness("5"), witness("6"));
+    put(Event::Updated { old: four, new: five.clone() });
+    put(Event::Updated { old: five, new: six });
+    assert!(matches!(mailbox.next().await, Some(Parcel::Events(events)) if events.len() == 1));
+    let freed = freed.lock();
+    assert_eq!(freed.iter().filter(|(_, locked)| *locked).count(), 0, "{freed:?}");
+    assert!(freed.contains(&("5", false)), "{freed:?}");
 }

@@ -200,3 +200,31 @@ fn objects_that_become_others_get_a_dictionary_of_their_own() {
     assert_eq!(figure(&decoder, "compact_dictionaries"), 2.0);
     assert!(kept.iter().all(|compact| compact.get::<String>("/metadata/name").unwrap().is_some()), "each by its own");
 }
+
+/// Strings of one of two vocabularies: each compresses well with a dictionary of its own, and badly with the other one's.
+fn words(vocabulary: u64, number: u64) -> Vec<u8> {
+    let mix =
+        |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let words = (0..20).map(|at| format!("{:016x}", mix(vocabulary * 1_000 + mix(number * 20 + at) % 100)));
+    words.collect::<Vec<_>>().join(" ").into_bytes()
+}
+
+#[test]
+fn objects_of_two_shapes_that_take_turns_train_eight_dictionaries_at_most() {
+    let training = dictionary::Training::default();
+    let mut after_turns = Vec::new();
+    for turn in 0..11 {
+        // Two windows to notice the other vocabulary, the samples, and one window with the new dictionary.
+        for number in 0..6_300 {
+            let json = words(turn % 2, number);
+            let Some((packed, dictionary)) = training.compress(&json) else { continue };
+            if number % 900 == 0 {
+                let mut unpacked = Vec::with_capacity(json.len());
+                assert!(dictionary::decompress(&packed, &dictionary, &mut unpacked));
+                assert_eq!(unpacked, json);
+            }
+        }
+        after_turns.push(training.generations());
+    }
+    assert_eq!(after_turns, [1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8], "one each turn, up to eight");
+}
