@@ -237,7 +237,9 @@ impl Mailbox {
             };
             if more_to_fold || !dropped.is_empty() {
                 dropped.drop_in_pieces().await;
-                tokio::task::yield_now().await;
+                if more_to_fold {
+                    tokio::task::yield_now().await;
+                }
             } else {
                 self.arrived.notified().await;
             }

@@ -76,7 +76,7 @@ impl<T: Subject> World<T> {
     }
 
     /// The first thing in the cache that is not as it should be.
-    fn cache_difference(&self, truth: &Truth) -> Option<String> {
+    pub(crate) fn cache_difference(&self, truth: &Truth) -> Option<String> {
         if !self.informer.health().is_ready() {
             return Some("not synced".to_owned());
         }
