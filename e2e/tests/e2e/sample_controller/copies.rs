@@ -72,7 +72,11 @@ impl Copies {
     pub(crate) async fn kill_acting(&mut self) -> String {
         let acting = match self.whose {
             Whose::ClientGo(_) => "client-go".to_owned(),
-            Whose::Ours => self.leader().await.expect("somebody leads"),
+            Whose::Ours => {
+                let leader = self.leader().await.expect("somebody leads");
+                // The elector appends a random suffix to the identity.
+                leader.rsplit_once('_').map_or(leader.clone(), |(identity, _)| identity.to_owned())
+            }
         };
         self.running.remove(&acting).expect("who leads runs").kill().await.unwrap();
         acting
