@@ -101,13 +101,17 @@ async fn a_key_waits_until_the_cache_has_seen_that_the_finalizer_was_removed() {
     cluster.server.patch("deployments.apps", Some("web"), "a", finalizers).unwrap();
     quiet().await;
     run.notes.take();
-    cluster.server.delete("deployments.apps", Some("web"), "a").unwrap();
+    // The first event of the next watch arrives at once, the second one after 20 s.
     let late = Fault::new(Action::DelayEvent { nth: 2, delay: Duration::from_secs(20) }).verb(Verb::Watch);
-    cluster.server.faults().add(late.resource("deployments"));
+    cluster.server.faults().add(late.resource("deployments.apps"));
     cluster.server.disconnect_watches();
     sleep(Duration::from_secs(3)).await;
+    cluster.server.delete("deployments.apps", Some("web"), "a").unwrap();
+    quiet().await;
     assert_eq!(run.notes.take().len(), 1, "cleanup");
     assert_eq!(stored(&cluster).unwrap()["metadata"]["finalizers"], json!(["example.com/other"]));
+    let cached = cluster.owners.store().get(("web", "a")).unwrap();
+    assert_eq!(cached.metadata.finalizers.as_ref().map(Vec::len), Some(2), "the cache is behind");
     for _ in 0..5 {
         handle.enqueue("web/a");
         quiet().await;
