@@ -18,7 +18,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 use tracing::{debug, trace};
@@ -29,6 +28,7 @@ pub(crate) use self::part::Outdated;
 use self::part::{Part, advance, lowest_version, part_of};
 pub(crate) use self::waiters::Waiters;
 use crate::health::{HealthBoard, InformerError};
+use crate::lock::{Mutex, MutexGuard};
 use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope};
 use crate::processor::{Event, EventBatch, Listener, Listeners, Processor, drop_in_pieces};
 use crate::queue::{Batch, Deleted, Delta, Deltas, KeyDelta, ListMark, Replacement, Work};

@@ -16,7 +16,6 @@ use futures_util::future::{join_all, try_join_all};
 use kube_client::Client;
 use kube_core::metadata::PartialObjectMeta;
 use kube_core::{ApiResource, DynamicObject, Resource};
-use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 pub use self::builder::FactoryBuilder;
@@ -25,6 +24,7 @@ pub use self::request::InformerRequest;
 use crate::informer::{
     AnyInformer, Ended, Held, InformerBuilder, SharedInformer, StartError, StillRunning, WaitError, Waiting,
 };
+use crate::lock::Mutex;
 use crate::object::ResourceType;
 use crate::reflector::Recovery;
 use crate::representation::{Decode, Kind};

@@ -16,7 +16,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -36,6 +35,7 @@ pub use self::waiting::Waiting;
 use crate::apply::{Applier, Changes, ChangesSink, Outdated, Progress, Waiters, Writing};
 use crate::health::{Health, HealthBoard, HealthChanges, InformerError};
 use crate::lister::Lister;
+use crate::lock::Mutex;
 use crate::object::{KeyRef, Object, ObjectKey, ResourceType, ResourceVersion};
 use crate::processor::{HandlerHealth, Listener};
 use crate::reflector::Reflector;

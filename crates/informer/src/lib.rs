@@ -65,6 +65,11 @@ pub mod lister;
 pub mod health;
 #[doc(hidden)]
 pub mod seam;
+#[cfg(feature = "__measured_locks")]
+#[doc(hidden)]
+pub mod lock;
+#[cfg(not(feature = "__measured_locks"))]
+mod lock;
 mod time;
 #[cfg(test)]
 mod testing;

@@ -20,8 +20,6 @@ mod writer;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
-
 pub use self::index::{Index, IndexError, IndexValues};
 pub(crate) use self::index::{IndexFailure, IndexFunction, Values as IndexValuesOf, index_function};
 pub(crate) use self::slots::Slot;
@@ -29,6 +27,7 @@ pub use self::snapshot::Snapshot;
 use self::state::State;
 pub(crate) use self::writer::{Change, Functions as IndexFunctions, function_identity};
 pub use self::writer::{StoreWriter, Transaction};
+use crate::lock::RwLock;
 use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 
 /// The objects of one informer, as last seen. Cloning gives another handle to the same cache.

@@ -21,6 +21,8 @@ struct Figure {
 /// Prints all of them.
 pub(super) fn run_all() -> Result<(), String> {
     run("figures", &mut cargo(["bench", "-p", "kube-informer", "--bench", "figures"]))?;
+    let locks = ["bench", "-p", "kube-informer", "--features", "__measured_locks", "--bench", "locks"];
+    run("locks", &mut cargo(locks))?;
     run("representations", &mut cargo(["bench", "-p", "kube-informer", "--bench", "representations"]))?;
     run("connections", &mut cargo(["bench", "-p", "kube-informer", "--bench", "connections"]))?;
     run("server figures", &mut cargo(["run", "--release", "-p", "kube-embedded-apiserver", "--example", "figures"]))?;

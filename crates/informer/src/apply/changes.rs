@@ -5,11 +5,11 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::Pieces;
+use crate::lock::Mutex;
 use crate::object::{Cached, Object, ObjectKey};
 use crate::queue::{Batch, Comparison, Delta, ListPieces, PIECE, Pending, Piece, Queue, Replacement};
 use crate::reflector::Sink;

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
-
+use crate::lock::Mutex;
 use crate::object::{KeyRef, ObjectKey, ResourceVersion, Scope};
 
 /// What is known of the part of a collection that one reflector follows.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::lock::Mutex;
 use foldhash::fast::RandomState;
-use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::object::{Object, ObjectKey, ResourceVersion};

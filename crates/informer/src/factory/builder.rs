@@ -6,10 +6,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use kube_client::Client;
-use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::{InformerRequest, Shared, SharedInformerFactory};
+use crate::lock::Mutex;
 use crate::object::Object;
 use crate::reflector::Recovery;
 use crate::settings::{InformerOptions, Selection};

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{error, warn};
 
 use super::error::decode_error_without_user_text;
 use super::{Counts, Health, InformerError, Metrics, PartHealth, Undecodable};
+use crate::lock::Mutex;
 use crate::object::{KeyRef, ObjectKey, ResourceType, ResourceVersion, Scope, in_scope};
 use crate::queue::ListMark;
 use crate::reflector::{ListReason, Phase};

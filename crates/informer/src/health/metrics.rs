@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, Label, counter, gauge, histogram};
-use parking_lot::Mutex;
 
+use crate::lock::Mutex;
 use crate::object::{ResourceType, ResourceVersion};
 use crate::reflector::ListReason;
 

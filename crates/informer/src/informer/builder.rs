@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +13,7 @@ use super::{Core, Figures, Held, Lifecycle, Shared, SharedInformer};
 use crate::apply::{Applier, Changes, Outdated, Progress, Waiters, Writing};
 use crate::health::HealthBoard;
 use crate::lister::NAMESPACE_INDEX;
+use crate::lock::Mutex;
 use crate::object::{Cached as _, Object, ResourceType, Scope};
 use crate::processor::Processor;
 use crate::reflector::{PROGRESS_DEADLINE, Recovery, Reflector, Wiring};

@@ -7,7 +7,6 @@ use std::task::Poll;
 use std::time::Duration;
 
 use metrics::Histogram;
-use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -15,6 +14,7 @@ use super::handler::{AnyHandler, call_caught};
 use super::mailbox::{Delivery, Mailbox, Parcel, drop_in_pieces};
 use super::{Event, HandlerHealth};
 use crate::health::{HealthBoard, InformerError};
+use crate::lock::Mutex;
 use crate::object::Object;
 
 /// So many events are delivered before other tasks may run: no fewer than a batch of watch events has.

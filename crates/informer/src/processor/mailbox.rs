@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use self::folded::Folded;
 use super::Event;
+use crate::lock::Mutex;
 use crate::object::Object;
 use crate::store::Snapshot;
 

@@ -10,11 +10,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::ReflectorError;
+use crate::lock::Mutex;
 use crate::source::SourceError;
 
 /// After so long, a refusal is repeated as seldom as [`SELDOM`]: it ends when permissions or resources change.

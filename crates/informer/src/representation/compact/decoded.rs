@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
-use parking_lot::Mutex;
+
+use crate::lock::Mutex;
 
 /// How many bytes they may take, as far as can be told.
 const BYTES: usize = 16 * 1024 * 1024;

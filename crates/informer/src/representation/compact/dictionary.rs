@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
 use zstd_safe::{CCtx, CDict, DCtx, DDict};
 
 use super::super::KEPT_BUFFER;
+use crate::lock::Mutex;
 
 /// A dictionary is trained on so many objects, or so many bytes of them, whatever comes first.
 const SAMPLES: usize = 128;

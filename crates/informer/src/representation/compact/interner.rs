@@ -5,9 +5,9 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use parking_lot::Mutex;
 
 use super::super::metadata::OwnerReference;
+use crate::lock::Mutex;
 
 /// So many may have come since it was last looked which of them are still used.
 const SWEEP: usize = 4096;

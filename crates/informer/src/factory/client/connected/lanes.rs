@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::time::Instant;
+
+use crate::lock::Mutex;
 
 /// So many streams are put on one connection. Servers take a hundred or more, and may not know yet of one that has just ended.
 const STREAMS: usize = 80;
