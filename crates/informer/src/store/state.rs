@@ -49,6 +49,7 @@ impl State {
         self.entries.len()
     }
 
+    #[inline]
     pub(super) fn get(&self, key: KeyRef<'_>) -> Option<&Arc<dyn Object>> {
         // In one go: what tells that it is the one stands beside the object.
         self.by_key.get(self.hash(key), |slot| self.entry(slot, key)).map(|entry| &entry.object)
@@ -136,6 +137,7 @@ impl State {
         }
     }
 
+    #[inline]
     fn hash(&self, key: KeyRef<'_>) -> u32 {
         self.hasher.hash_one(key) as u32
     }
@@ -145,6 +147,7 @@ impl State {
     }
 
     /// The entry, if it has this key.
+    #[inline]
     fn entry(&self, slot: Slot, key: KeyRef<'_>) -> Option<&Entry> {
         self.entries.get(slot).filter(|entry| is_key(&entry.key, key))
     }
@@ -205,6 +208,7 @@ fn key_text(key: KeyRef<'_>) -> SmallVec<[u8; 48]> {
     parts.iter().flat_map(|part| part.bytes()).collect()
 }
 
+#[inline]
 fn is_key(text: &[u8], key: KeyRef<'_>) -> bool {
     let (namespace, name) = (key.namespace().unwrap_or_default().as_bytes(), key.name().as_bytes());
     text.strip_prefix(namespace).and_then(|rest| rest.strip_prefix(b"/")) == Some(name)
