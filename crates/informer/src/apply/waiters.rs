@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::lock::Mutex;
 use foldhash::fast::RandomState;
 use tokio::sync::Notify;
 
+use crate::lock::Mutex;
 use crate::object::{Object, ObjectKey, ResourceVersion};
 use crate::processor::Event;
 

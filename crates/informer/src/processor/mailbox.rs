@@ -136,7 +136,7 @@ impl Mailbox {
         if !known.is_empty() {
             let mut state = self.state.lock();
             state.in_snapshots += known.len();
-            state.wait(Parcel::Replay(known), 0);
+            state.wait(Parcel::Replay(known), 0, Instant::now());
             drop(state);
             self.arrived.notify_one();
         }
@@ -151,7 +151,7 @@ impl Mailbox {
         }
         if !state.closed && !known.is_empty() && !std::mem::replace(&mut state.resync_waits, true) {
             state.in_snapshots += known.len();
-            state.wait(Parcel::Resync(known), 0);
+            state.wait(Parcel::Resync(known), 0, Instant::now());
             drop(state);
             self.arrived.notify_one();
         }
@@ -159,7 +159,8 @@ impl Mailbox {
     }
 
     /// Puts in events, which keep about `bytes` bytes of states in memory that the store no longer holds. The store has `live` objects.
-    pub(crate) fn push(&self, events: &EventBatch, bytes: u64, live: usize) {
+    /// The events wait since `since`.
+    pub(crate) fn push(&self, events: &EventBatch, bytes: u64, live: usize, since: Instant) {
         let mut state = self.state.lock();
         if state.closed || events.is_empty() {
             return;
@@ -175,14 +176,14 @@ impl Mailbox {
             state.folds += u64::from(self.delivery != Delivery::Latest);
         }
         state.events += events.len();
-        state.wait(Parcel::Events(events.clone()), bytes);
+        state.wait(Parcel::Events(events.clone()), bytes, since);
         drop(state);
         self.arrived.notify_one();
     }
 
     /// Puts in the mark behind the initial state.
     pub(crate) fn push_synced(&self) {
-        self.state.lock().wait(Parcel::Synced, 0);
+        self.state.lock().wait(Parcel::Synced, 0, Instant::now());
         self.arrived.notify_one();
     }
 
@@ -216,12 +217,13 @@ impl Mailbox {
     /// Nothing is taken out unless it is returned.
     pub(crate) async fn next(&self) -> Option<Parcel> {
         loop {
-            let mut dropped = Dropped::default();
-            let more_to_fold = {
+            // Mostly there is nothing to fold.
+            let mut dropped = None;
+            {
                 let mut state = self.state.lock();
                 (state.in_hand, state.awaits) = (None, false);
-                let more_to_fold = state.fold(PIECE, &mut dropped);
-                if !more_to_fold && dropped.is_empty() {
+                let more_to_fold = state.folded.is_some() && state.fold(PIECE, dropped.get_or_insert_default());
+                if !more_to_fold && !dropped.as_ref().is_some_and(Dropped::is_long) {
                     let next = state.take();
                     if state.is_empty() {
                         state.left_out = false;
@@ -233,15 +235,14 @@ impl Mailbox {
                         return next;
                     }
                 }
-                more_to_fold
-            };
-            if more_to_fold || !dropped.is_empty() {
-                dropped.drop_in_pieces().await;
-                if more_to_fold {
+            }
+            match dropped {
+                None => self.arrived.notified().await,
+                // Something was folded: look again.
+                Some(dropped) => {
+                    dropped.drop_in_pieces().await;
                     tokio::task::yield_now().await;
                 }
-            } else {
-                self.arrived.notified().await;
             }
         }
     }
@@ -328,8 +329,8 @@ impl Mailbox {
 
 impl State {
     /// Appends a parcel behind all others.
-    fn wait(&mut self, parcel: Parcel, bytes: u64) {
-        let waiting = Waiting { since: Instant::now(), parcel, bytes };
+    fn wait(&mut self, parcel: Parcel, bytes: u64, since: Instant) {
+        let waiting = Waiting { since, parcel, bytes };
         if self.folded.is_some() {
             self.unfolded.push_back(waiting);
         } else {
@@ -419,8 +420,11 @@ struct Dropped {
 }
 
 impl Dropped {
-    fn is_empty(&self) -> bool {
-        self.parcels.is_empty() && self.events.is_empty()
+    /// True if it is dropped in pieces, before the next parcel is taken out.
+    fn is_long(&self) -> bool {
+        self.parcels
+            .iter()
+            .any(|Waiting { parcel, .. }| matches!(parcel, Parcel::Events(events) if events.len() > PIECE))
     }
 
     async fn drop_in_pieces(self) {

@@ -21,7 +21,7 @@ fn batch(event: Event<Thing>) -> EventBatch {
 impl Mailbox {
     /// Puts in one event, and folds what is to be folded, as the applier does for a handler that is stuck.
     fn put(&self, event: Event<Thing>) {
-        self.push(&batch(event), 0, 0);
+        self.push(&batch(event), 0, 0, Instant::now());
         self.fold_all();
     }
 
@@ -204,7 +204,7 @@ fn a_handler_that_is_folded_catches_up_before_it_is_resynced() {
 fn putting_a_batch_into_a_folded_mailbox_takes_constant_time() {
     let mailbox = Mailbox::new(Delivery::Latest);
     let events: Vec<_> = (0..1000).map(|at| batch(added(at, false)).first().cloned().expect("it has one")).collect();
-    mailbox.push(&Arc::new(events), 0, 0);
+    mailbox.push(&Arc::new(events), 0, 0, Instant::now());
     assert_eq!(mailbox.state.lock().folded.as_ref().map(Folded::len), Some(0), "it is folded later");
     assert!(mailbox.state.lock().fold(PIECE, &mut Dropped::default()), "a piece at a time");
     assert_eq!(mailbox.len(), 1 + 1000 - PIECE);
@@ -237,7 +237,7 @@ async fn no_object_is_freed_while_its_mailbox_is_locked() {
     let freed = Arc::new(Mutex::new(Vec::new()));
     let witness =
         |version| -> Arc<dyn Object> { Arc::new(Witness { version, mailbox: mailbox.clone(), freed: freed.clone() }) };
-    let put = |event: Event<dyn Object>| mailbox.push(&Arc::new(vec![event]), 0, 0);
+    let put = |event: Event<dyn Object>| mailbox.push(&Arc::new(vec![event]), 0, 0, Instant::now());
     // By the applier, for a handler that is stuck; each parcel is folded before the next one comes.
     let (one, two) = (witness("1"), witness("2"));
     put(Event::Added { object: one.clone(), initial: false });
