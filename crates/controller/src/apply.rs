@@ -36,7 +36,7 @@ pub enum ApplyError {
         /// The answer of the server.
         source: Box<Error>,
     },
-    /// The server was not reached, or could not do it now.
+    /// The server was not reached, or could not carry out the write now.
     #[error("cannot apply {name}")]
     Server {
         /// The name of the object.

@@ -9,10 +9,10 @@ use kube_client::Error;
 const DOES_NOT_APPLY: &str = "the server rejected our request due to an error in our request";
 const BY_WEBHOOK: &str = "admission webhook ";
 
-/// What an error answer to a write says.
+/// The meaning of an error answer to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The object is not as the write expects it: it has changed, or it is gone.
+    /// The object is not as the write expects it: it has changed, or it was deleted.
     Changed,
     /// The object is being deleted, and so no finalizer can be added.
     BeingDeleted,

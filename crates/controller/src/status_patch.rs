@@ -27,7 +27,7 @@ pub enum StatusError {
         /// The reason.
         source: serde_json::Error,
     },
-    /// The object has changed since it was read, or it is gone: look at it again.
+    /// The object has changed since it was read, or it was deleted: read it again.
     #[error("{name} has changed meanwhile")]
     Changed {
         /// The name of the object.
@@ -46,7 +46,7 @@ pub enum StatusError {
         /// The answer of the server.
         source: Box<Error>,
     },
-    /// The server was not reached, or could not do it now.
+    /// The server was not reached, or could not carry out the write now.
     #[error("cannot write the status of {name}")]
     Server {
         /// The name of the object.

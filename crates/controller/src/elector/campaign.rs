@@ -48,15 +48,15 @@ pub(super) struct Campaign {
     _turn: OwnedMutexGuard<()>,
 }
 
-/// What the answers to a renewal say so far.
+/// The state of a renewal after an answer.
 enum Progress {
     /// The write that began at this moment was carried out.
     Renewed(Moment),
-    /// The write failed: a read over the same connection says what the lease is now.
+    /// The write failed. A read over the same connection will show the current lease.
     Unsure { connection: Connection, at_once: bool },
     /// The version that we knew is not current.
     Outdated { at_once: bool },
-    /// Nothing new.
+    /// The answer shows nothing new.
     Nothing,
     /// The lease is not ours.
     Lost,

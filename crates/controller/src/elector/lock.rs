@@ -38,7 +38,7 @@ struct Seen {
     since: Instant,
 }
 
-/// What a read shows about the lease.
+/// The result of a read of the lease.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Sight {
     /// A write of ours that was not confirmed until now. It began at this moment.
