@@ -1,8 +1,8 @@
 //! Leader election: of several copies of a program one leads, and the others stand by.
 //!
-//! The candidates agree by a Lease, as those of client-go do, and both kinds can take part in one election. A candidate judges
-//! by its own clock whether a lease has expired: it counts from when it last saw the record change. So the clocks of two
-//! machines may show different times. They only have to run at about the same speed.
+//! The candidates agree by a Lease, as those of client-go do, and both kinds can take part in one election. A candidate
+//! judges by its own clock whether a lease has expired: it counts from when it last saw the record change. So the
+//! clocks of two machines may show different times. They only have to run at about the same speed.
 
 mod campaign;
 mod connections;
@@ -52,7 +52,7 @@ use crate::term::Term;
 ///         cancel.cancel();
 ///     })
 ///     .await;
-/// assert_eq!(elector.leader().borrow().as_deref(), None, "the lease was given back");
+/// assert_eq!(elector.leader().borrow().as_deref(), None, "the lease was released");
 /// # Ok(()) });
 /// ```
 pub struct LeaderElector {
@@ -112,9 +112,9 @@ impl LeaderElector {
     ///
     /// A `Client` shares its connections among all requests. If such a connection goes silent, the watches and the
     /// renewals of the lease wait for the same dead connection, and leadership is lost although new connections would
-    /// work. So the elector makes clients of its own: one when it runs, a second one for attempts beside a slow attempt,
-    /// and further ones if these attempts are not answered either. If the function fails, the elector uses its existing
-    /// client.
+    /// work. So the elector makes clients of its own: one when it runs, a second one for attempts beside a slow
+    /// attempt, and further ones if these attempts are not answered either. If the function fails, the elector uses its
+    /// existing client.
     ///
     /// ```no_run
     /// use kube_client::Config;
@@ -138,8 +138,8 @@ impl LeaderElector {
 
     /// Calls a function with the identity of each new leader, including its own.
     ///
-    /// The function runs in a task of its own. If it panics, the panic is logged. If it is slower than leaders change, it misses
-    /// some of them.
+    /// The function runs in a task of its own. If it panics, the panic is logged. If it is slower than leaders change,
+    /// it misses some of them.
     #[must_use]
     pub fn on_new_leader(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_new_leader = Some(Arc::new(hook));
@@ -165,7 +165,8 @@ impl LeaderElector {
     ///
     /// # Errors
     ///
-    /// [`ElectionError::Stuck`] if `lead` still runs, and the last renewal is older than the lease duration and the tolerance.
+    /// [`ElectionError::Stuck`] if `lead` still runs, and the last renewal is older than the lease duration and the
+    /// tolerance.
     pub fn check(&self, tolerance: Duration) -> Result<(), ElectionError> {
         let settings = &self.shared.settings;
         let overdue = self.shared.term.lock().as_ref().map(Term::overdue).unwrap_or_default();
@@ -181,10 +182,11 @@ impl LeaderElector {
     /// A separate task renews the lease, so `lead` cannot delay a renewal, even if it blocks its thread. (On a runtime
     /// with one thread it can.) The elector does not cancel a slow renewal: another attempt begins beside it.
     ///
-    /// If the lease could not be renewed in time, the term is lost: `lead` is dropped at once, and the elector stands by
-    /// again. When `cancel` is cancelled, the term is [ending](Term::ending): the elector continues to renew the lease
-    /// until `lead` has finished, and then releases it. It also releases a lease that it may have acquired without
-    /// getting an answer. It tries to release the lease for at most 5 s. A second run waits until the first has ended.
+    /// If the lease could not be renewed in time, the term is lost: `lead` is dropped at once, and the elector stands
+    /// by again. When `cancel` is cancelled, the term is [ending](Term::ending): the elector continues to renew the
+    /// lease until `lead` has finished, and then releases it. It also releases a lease that it may have acquired
+    /// without getting an answer. It tries to release the lease for at most 5 s. A second run waits until the first has
+    /// ended.
     ///
     /// # Panics
     ///
@@ -222,7 +224,7 @@ impl LeaderElector {
             let finished = {
                 let _leading = Leading::begin(&self.shared, &term, lost);
                 AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
-                    error!(lease = %self.shared.lease, "the work of the leader panicked; giving the lease back");
+                    error!(lease = %self.shared.lease, "the work of the leader panicked; releasing the lease");
                     cancel.cancel();
                     panicked = Some(panic);
                     term.is_valid()

@@ -164,17 +164,17 @@ where
 {
     /// Calls `apply` for an object with the finalizer, and `cleanup` for an object that is being deleted.
     ///
-    /// If the object does not have the finalizer yet, this adds it, and calls `apply` after the server has confirmed the
-    /// write. `apply` receives the object from the answer of the server.
+    /// If the object does not have the finalizer yet, this adds it, and calls `apply` after the server has confirmed
+    /// the write. `apply` receives the object from the answer of the server.
     ///
     /// If the object is being deleted, this calls `cleanup`, and removes the finalizer if `cleanup` returns
     /// [`Next::Done`]. With any other result the finalizer stays, and `run` returns that result. For example,
-    /// `Next::After` waits for a system outside of the cluster. `cleanup` may run more than once, so it must not fail if
-    /// a resource that it deletes does not exist any more.
+    /// `Next::After` waits for a system outside of the cluster. `cleanup` may run more than once, so it must not fail
+    /// if a resource that it deletes does not exist any more.
     ///
-    /// Both writes go through [`Request::write`]: the key waits until the cache of the informer shows them. The informer
-    /// must be the primary informer of the controller. Neither function is called if the object does not exist, or if it
-    /// is being deleted and does not have the finalizer.
+    /// Both writes go through [`Request::write`]: the key waits until the cache of the informer shows them. The
+    /// informer must be the primary informer of the controller. Neither function is called if the object does not
+    /// exist, or if it is being deleted and does not have the finalizer.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::ConfigMap;

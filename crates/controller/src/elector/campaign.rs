@@ -23,7 +23,7 @@ use super::request::{Answer, Outcome, Pending, pending_read, pending_write, read
 use crate::term::{Moment, Term};
 use crate::time::after;
 
-/// How long the elector tries to give the lease back. A program has 30 s to end, and its work needs most of that.
+/// How long the elector tries to release the lease. A program has 30 s to end, and its work needs most of that.
 const RELEASE_WITHIN: Duration = Duration::from_secs(5);
 
 /// A term that has begun, on its way to the task that runs `lead`.
@@ -151,7 +151,7 @@ impl Campaign {
         match error {
             Some(error) => warn!(%lease, %error, "cannot get the lease; trying again"),
             None => {
-                warn!(%lease, "the server did not answer for the lease in time; trying again");
+                warn!(%lease, "the server did not answer a request for the lease in time; trying again");
                 self.connections.replace();
             }
         }
@@ -192,8 +192,8 @@ impl Campaign {
 
     /// Renews the lease until the term is lost.
     ///
-    /// A slow renewal is not cancelled. Reads begin beside it, and later another write. The first answer that confirms a write
-    /// of ours counts, from when that write began.
+    /// A slow renewal is not cancelled. Reads begin beside it, and later another write. The first answer that confirms
+    /// a write of ours counts, from when that write began.
     async fn renew(&mut self, term: &Term, until: &watch::Sender<Moment>, renewed: Moment) {
         let settings = self.shared.settings.clone();
         // Bounded by time: attempts begin `attempt_period` apart, and all of them end at the deadline of the term.
@@ -209,7 +209,8 @@ impl Campaign {
                 Some(answer) = pending.next() => Some(answer),
                 () = sleep_until(next) => None,
             };
-            // Also by the clock that runs during suspend, and also if the run was dropped. A term that is over stays over.
+            // Also by the clock that runs during suspend, and also if the run was dropped. A term that is over stays
+            // over.
             if !term.is_valid() {
                 return;
             }
@@ -222,8 +223,8 @@ impl Campaign {
                     // The write may have been carried out, and only its answer is late.
                     pending.push(pending_read(connection.clone(), self.shared.lease.clone(), false));
                 }
-                // Of two writes from one version the server refuses the second, and that may be the one in flight. So there is
-                // no second one before the answer to the first would come too late.
+                // Of two writes from one version the server refuses the second, and that may be the one in flight. So
+                // there is no second one before the answer to the first would come too late.
                 if alone || last >= after(oldest, settings.renew_deadline / 2) {
                     oldest = if alone { last } else { oldest };
                     pending.push(self.renewal(connection, false));
@@ -293,9 +294,9 @@ impl Campaign {
         }
     }
 
-    /// Gives the lease back, so that other candidates need not wait until it expires.
+    /// Releases the lease, so that other candidates need not wait until it expires.
     ///
-    /// Waits for an acquisition in flight at first: its answer is the lease as the server has it.
+    /// It first waits for an acquisition in flight, because the answer shows the current lease.
     async fn release(&mut self) {
         let (settings, key) = (self.shared.settings.clone(), self.shared.lease.clone());
         let began = Instant::now();
@@ -322,7 +323,7 @@ impl Campaign {
                         return self.announce_leader();
                     }
                     Answered::Release(Err(error)) => {
-                        debug!(lease = %key, %error, "cannot give the lease back; trying again");
+                        debug!(lease = %key, %error, "cannot release the lease; trying again");
                         if pending.is_empty() {
                             next = after(Instant::now(), settings.retry_period);
                         }
@@ -335,7 +336,7 @@ impl Campaign {
                 }
             }
         }
-        warn!(lease = %key, "could not give the lease back; it expires by itself");
+        warn!(lease = %key, "could not release the lease; it expires by itself");
     }
 
     /// Waits for one retry period and up to 1.2 times as long again, so that candidates do not all try at once.

@@ -21,10 +21,11 @@ pub struct ElectionSettings {
     pub retry_period: Duration,
     /// Appends a random suffix to the identity: true.
     ///
-    /// Two processes can have the same name at the same time, such as a pod of a StatefulSet that was deleted by force and the pod
-    /// that replaces it. With the same identity each of them would take the lease of the other for its own, and both would lead.
-    /// Turn this off only if the identity is unique for each process, such as the uid of its pod. A process that is started again
-    /// with the same identity then takes its old lease at once, and does not wait until it expires.
+    /// Two processes can have the same name at the same time, such as a pod of a StatefulSet that was deleted by force
+    /// and the pod that replaces it. With the same identity each of them would take the lease of the other for its own,
+    /// and both would lead. Turn this off only if the identity is unique for each process, such as the uid of its pod.
+    /// A process that is started again with the same identity then takes its old lease at once, and does not wait until
+    /// it expires.
     pub unique_identity: bool,
     /// Makes all random choices repeatable, including the suffix of the identity: for tests.
     pub seed: Option<u64>,
@@ -111,7 +112,8 @@ impl ElectionSettings {
         if retry_period.is_zero() {
             return Err(ElectionError::NoRetryPeriod);
         }
-        // The product cannot overflow: the retry period is not longer than the deadline, which is shorter than the lease.
+        // The product cannot overflow: the retry period is not longer than the deadline, which is shorter than the
+        // lease.
         if renew_deadline < retry_period || renew_deadline <= retry_period.mul_f64(1.2) {
             return Err(ElectionError::RenewTooShort { renew: renew_deadline, retry: retry_period });
         }
