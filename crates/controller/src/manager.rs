@@ -284,7 +284,7 @@ impl AnyProbe for Probe {
         let mut problems = self.of_informers(|health| health.why_not_ready(None));
         if self.is_leader() {
             let starting = self.controllers().into_iter().filter(|status| status.phase == ControllerPhase::Starting);
-            let why = "waits until its caches have caught up with the API server";
+            let why = "it waits until its caches have caught up with the API server";
             problems.extend(starting.map(|status| Problem::new(format!("controller {}", status.name), why)));
         }
         problems
