@@ -371,7 +371,7 @@ impl<T: Object> Controller<T> {
         let started: Result<Vec<_>, _> = self.caches.iter().map(|cache| (cache.start)()).collect();
         let started = started.map_err(|source| RunError::Start { name: self.name.to_string(), source })?;
         let ready = join_all(started.into_iter().map(|waiting| waiting.within(self.sync)));
-        // One that has stopped is lost at once, though others may still sync.
+        // A stopped informer ends the run at once, although other informers may still sync.
         let ready = tokio::select! {
             biased;
             lost = self.cache_lost() => return Err(lost),
@@ -529,7 +529,7 @@ impl Cache {
                 if start.health().is_live() {
                     return Ok(start.caught_up());
                 }
-                // Asked for before the start, the most recent state is what it begins with.
+                // The relist is requested before the start, so the informer begins with the most recent state.
                 let most_recent = start.relist();
                 start.start().map(|()| most_recent)
             }),

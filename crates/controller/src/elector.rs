@@ -108,7 +108,7 @@ impl LeaderElector {
         Ok(Self { shared: Arc::new(shared), client, connect: None, on_new_leader: None, turn: Arc::default() })
     }
 
-    /// Sends the requests of the election over connections of its own, each made by this function.
+    /// Sets the function that makes clients for the requests of the election. Each client has a connection of its own.
     ///
     /// A `Client` shares its connections among all requests. If such a connection goes silent, the watches and the
     /// renewals of the lease wait for the same dead connection, and leadership is lost although new connections would
@@ -235,7 +235,7 @@ impl LeaderElector {
                 true => info!(%lease, %identity, "the work of the leader has ended"),
                 false => warn!(%lease, %identity, "leadership was lost"),
             }
-            // The campaign goes on when it learns that the work has ended.
+            // The campaign waits for this message before it continues.
             let _ = ended.send(finished);
         }
         if let Some(Err(error)) = campaigns.join_next().await

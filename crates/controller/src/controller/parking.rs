@@ -110,7 +110,7 @@ impl Keeper {
                     if let Some(wanted) = wanted {
                         queue.add_with(key, wanted);
                     } else if !as_written && settled {
-                        // Not at once: a cache may never show what was written, say because it selects something else.
+                        // Not at once: a cache may never show the written object, for example if it selects others.
                         queue.add_rate_limited_with(key, priority);
                     }
                 }

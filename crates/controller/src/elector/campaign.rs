@@ -131,7 +131,7 @@ impl Campaign {
         let mut writing = self.lock.write(began).send(self.connections.current().client, key).boxed();
         let written = timeout_at(after(began.instant, limit), &mut writing);
         let Some(written) = self.cancel.run_until_cancelled(written).await else {
-            // The server may carry it out all the same: its answer says whether there is something to release.
+            // The server may still carry out the write. Its answer shows whether there is a lease to release.
             self.acquisition = Some(writing);
             return None;
         };
@@ -282,7 +282,7 @@ impl Campaign {
                     Sight::Foreign => Progress::Lost,
                 }
             }
-            // The candidate that creates it first has it.
+            // The candidate that creates the lease first holds it.
             Outcome::Read(Ok(None)) => {
                 self.lock.is_gone();
                 Progress::Outdated { at_once }
@@ -339,7 +339,7 @@ impl Campaign {
         warn!(lease = %key, "could not release the lease; it expires by itself");
     }
 
-    /// Waits for one retry period and up to 1.2 times as long again, so that candidates do not all try at once.
+    /// Waits for one retry period and a random time of up to 1.2 periods, so that candidates do not all try at once.
     async fn pause(&mut self) {
         let jitter = self.shared.random.lock().random_range(0.0..1.2);
         let period: Duration = self.shared.settings.retry_period;

@@ -9,7 +9,7 @@ use tracing::warn;
 /// Makes a client with a connection of its own.
 pub(super) type Connect = dyn Fn() -> Result<Client, Error> + Send + Sync;
 
-/// A client, with a number that tells it from the others.
+/// A client, with a number that identifies it.
 #[derive(Clone)]
 pub(super) struct Connection {
     pub(super) client: Client,

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::Priority;
 
-/// Every so many items, the oldest item is taken, whatever its priority.
+/// Every tenth item that is taken is the oldest one, whatever its priority.
 const OLDEST_EVERY: u64 = 10;
 
 /// Items, sorted by priority and then by age.

@@ -13,7 +13,7 @@ use super::EventType;
 const SERIES: Duration = Duration::from_secs(360);
 /// How many events about one object may be written at once.
 const BURST: f64 = 25.0;
-/// After the burst, one event about an object may be written each time so many seconds have passed.
+/// After the burst, one event about an object may be written in each period of this length, in seconds.
 const REFILL: f64 = 300.0;
 /// How many different events are remembered. The oldest are dropped first.
 const MOST: usize = 4096;
