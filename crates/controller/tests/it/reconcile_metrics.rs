@@ -27,7 +27,7 @@ impl Sums {
     }
 
     fn get(&self, name: &str) -> f64 {
-        self.0.lock().get(name).copied().unwrap_or_else(|| panic!("nothing was told of {name}"))
+        self.0.lock().get(name).copied().unwrap_or_else(|| panic!("no value was reported for {name}"))
     }
 }
 
