@@ -21,9 +21,9 @@
 //! # How `get` waits
 //!
 //! A queue has no task. Each call that adds, takes, finishes or counts items first adds the delayed items that are due.
-//! One of the callers that wait in `get` sleeps until the next delayed item is due. So a future of `get` that was polled
-//! once has to be polled until it is ready, or dropped. If it is kept and not polled, other callers may wait too long,
-//! as with any channel.
+//! One of the callers that wait in `get` sleeps until the next delayed item is due. So a future of `get` that was
+//! polled once has to be polled until it is ready, or dropped. If it is kept and not polled, other callers may wait too
+//! long, as with any channel.
 //!
 //! The queue has no limit for the number of items. It holds one entry for each different item, so a queue of keys has
 //! at most as many entries as there are objects.
