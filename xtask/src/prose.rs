@@ -24,7 +24,7 @@ const PHRASES: [&str; 14] = [
 ];
 
 /// How many lines of Rust have such a phrase. Lower it with each line that you rewrite.
-const IN_SOURCES: usize = 613;
+const IN_SOURCES: usize = 564;
 
 /// Pages that are made by a command, from texts in its source.
 const GENERATED: [&str; 1] = ["docs/faults.md"];

@@ -36,7 +36,7 @@ pub enum ApplyError {
         /// The answer of the server.
         source: Box<Error>,
     },
-    /// The server was not reached, or could not do it now.
+    /// The server was not reached, or could not carry out the write now.
     #[error("cannot apply {name}")]
     Server {
         /// The name of the object.
@@ -47,15 +47,17 @@ pub enum ApplyError {
 }
 
 impl<T: Object> Request<T> {
-    /// Creates an object, or changes it so that it has these fields, by server-side apply. Returns the object as it is then.
+    /// Creates an object, or changes it so that it has these fields, by server-side apply. Returns the object as it is
+    /// then.
     ///
-    /// The object holds only the fields that the controller wants to own, and an owner reference if it belongs to the object of
-    /// the request. Fields that the field manager applied before and that are missing now are removed. Fields of other managers
-    /// stay, but a field that two of them set is taken over (`force`), as Kubernetes recommends for controllers.
+    /// The object holds only the fields that the controller wants to own, and an owner reference if it belongs to the
+    /// object of the request. Fields that the field manager applied before and that are missing now are removed. Fields
+    /// of other managers stay, but a field that two of them set is taken over (`force`), as Kubernetes recommends for
+    /// controllers.
     ///
-    /// This always sends the request: a cache does not show which fields the manager owns, so it cannot show that nothing is to
-    /// be done. An apply that changes nothing leaves the object and its version as they are, and causes no event. The write
-    /// goes through [`write`](Self::write), with the informer in whose cache the object will be.
+    /// This always sends the request: a cache does not show which fields the manager owns, so it cannot show that
+    /// nothing is to be done. An apply that changes nothing leaves the object and its version as they are, and causes
+    /// no event. The write goes through [`write`](Self::write), with the informer in whose cache the object will be.
     ///
     /// ```
     /// use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};

@@ -1,4 +1,4 @@
-//! Conditions: what a status says about an object, one line for each question.
+//! Conditions: entries in the status of an object, one for each condition type.
 
 use jiff::{Timestamp, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -32,9 +32,9 @@ impl From<bool> for ConditionStatus {
     }
 }
 
-/// Makes a condition of an object, from now on, for the generation of that object.
+/// Makes a condition of an object, with the current time and the generation of that object.
 ///
-/// The reason is one word such as `ReplicasReady`. A server refuses an empty one.
+/// The reason is one word such as `ReplicasReady`. The API server refuses an empty reason.
 pub fn condition(
     object: &impl Resource,
     kind: &str,
@@ -54,7 +54,8 @@ pub fn condition(
 
 /// Sets a condition in a list, and returns true if the list has changed.
 ///
-/// A condition of the same type is replaced in its place. Its last transition time stays as long as its status does.
+/// A condition of the same type is replaced at its position in the list. Its last transition time changes only if its
+/// status changes.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -80,7 +81,7 @@ pub fn set_condition(conditions: &mut Vec<Condition>, mut condition: Condition) 
     changed
 }
 
-/// Returns the time in whole seconds, as the API server keeps it.
+/// Returns the current time in whole seconds, as the API server stores it.
 fn now() -> Timestamp {
     let now = Timestamp::now();
     now.round(jiff::TimestampRound::new().smallest(Unit::Second).mode(jiff::RoundMode::Trunc)).unwrap_or(now)

@@ -1,20 +1,22 @@
-//! Controllers: a change of an object, or of an object that belongs to it, has the object reconciled.
+//! Controllers: they reconcile an object when it changes, or when an object that belongs to it changes.
 //!
-//! # What a reconcile may rely on
+//! # Guarantees for a reconcile
 //!
-//! - No other worker has its key. A change that happens while it runs has it called once more.
-//! - All informers of the controller had caught up with the API server when the run began: their caches hold everything that an earlier
-//!   run, or another leader before, has written.
-//! - It sees its own writes if it sends them through [`Request::write`]: its key is not handed out again before the cache shows them.
+//! - No other worker has its key. If the object changes while the reconcile runs, it is called once more.
+//! - All informers of the controller had caught up with the API server when the run began: their caches hold everything
+//!   that an earlier run, or another leader before, has written.
+//! - It sees its own writes if it sends them through [`Request::write`]: its key is not handed out again before the
+//!   cache shows them.
 //! - An error, a panic and a timeout are one failed attempt each. The key is tried again when the limiter allows;
 //!   [`Request::failures`] counts the attempts.
-//! - `request.object()` is `None` only if the object does not exist. While the object, or one that it owns, cannot be decoded, the
-//!   attempt fails and reconcile is not called.
+//! - `request.object()` is `None` only if the object does not exist. While the object, or one that it owns, cannot be
+//!   decoded, the attempt fails and reconcile is not called.
 //! - Nothing is written through the request after the term is over.
-//! - Changes of now come before objects that were there when the run began, and before a resync.
+//! - New changes come before objects that existed when the run began, and before a resync.
 //!
-//! It may not rely on being called once for each change: several changes may be one call. And a write by others that the cache has
-//! not seen yet is refused by the API server only if the write names the version or the uid that it is about.
+//! There is no guarantee of one call for each change: several changes may cause one call. The cache may not show a
+//! write of another client yet. In that case the API server refuses a conflicting write only if the write names the
+//! resource version or the uid of the object.
 
 mod error;
 mod handle;
@@ -60,22 +62,23 @@ use crate::queue::WorkQueue;
 use crate::term::Term;
 
 const WORKERS: usize = 4;
-/// A connection that went silent is noticed sooner than this.
+/// Longer than an informer takes to notice that its connection went silent.
 const WRITE_DEADLINE: Duration = Duration::from_secs(180);
 const SYNC: Duration = Duration::from_secs(120);
-/// Kubernetes gives a program 30 seconds to end. Ending workers, the lease and the informers needs a part of them.
+/// Kubernetes gives a program 30 seconds to end. The workers, the lease and the informers need a part of that time.
 const DRAIN: Duration = Duration::from_secs(15);
-/// How long workers may take to end once they were aborted. One that does not block its thread ends at its next `.await`.
+/// How long workers may take to end after they were aborted. A worker ends at its next `.await`, unless it blocks its
+/// thread.
 const ABORT: Duration = Duration::from_secs(2);
-/// How often workers and handlers are looked at.
+/// How often the controller checks its workers and handlers.
 const LOOK: Duration = Duration::from_millis(500);
-/// How often everything is reconciled because of mappings that panic.
+/// The shortest time between two reconciles of everything because of mappings that panic.
 const RECONCILE_ALL: Duration = Duration::from_secs(10);
 
-/// Has objects reconciled when they change, or when an object changes that belongs to them.
+/// Reconciles objects when they change, or when an object that belongs to them changes.
 ///
-/// The [module](self) says what a reconcile may rely on. Two things differ from controller-runtime: a key waits until the caches show
-/// its writes, and one run is one term of a leader.
+/// The [module](self) lists the guarantees for a reconcile. There are two differences from controller-runtime: a key
+/// waits until the caches show its writes, and one run is one term of a leader.
 ///
 /// ```
 /// use std::convert::Infallible;
@@ -97,8 +100,8 @@ const RECONCILE_ALL: Duration = Duration::from_secs(10);
 /// let factory = SharedInformerFactory::new(server.client());
 /// let (pods, maps) = (factory.informer::<Pod>()?, factory.informer::<ConfigMap>()?);
 /// let cancel = CancellationToken::new();
-/// Controller::new(&pods) // A change of a pod has it reconciled,
-///     .watches(&maps, |map| kube_informer::ObjectKey::of(map)) // and so has one of its namesake's settings.
+/// Controller::new(&pods) // A change of a pod reconciles the pod.
+///     .watches(&maps, |map| kube_informer::ObjectKey::of(map)) // So does a change of the ConfigMap of that name.
 ///     .workers(8)
 ///     .run(cancel.clone(), reconcile, Arc::new(cancel))
 ///     .await?;
@@ -120,20 +123,20 @@ pub struct Controller<T: Object> {
     undecodable_children: Vec<Undecodable<T>>,
     limiter: Arc<dyn RateLimiter<ObjectKey>>,
     board: Arc<Board>,
-    /// True if it owns objects, and does not know of which kind its own are.
+    /// True if the controller owns objects, but does not know the kind of its primary objects.
     unknown_kind: bool,
 }
 
 /// An informer that has to catch up before anything is reconciled, and must not stop before the end.
 struct Cache {
     start: Box<dyn Fn() -> Result<Waiting<'static, ()>, StartError> + Send + Sync>,
-    /// Ends, with its name, when it has stopped.
+    /// Ends when the informer has stopped, and returns the name of the informer.
     stopped: Box<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>,
 }
 
 impl<T: Object> Controller<T> {
-    /// Makes a controller of the objects of an informer: a change of one has it reconciled. It has the name of the informer, unless it
-    /// is given another [`name`](Self::name).
+    /// Makes a controller that reconciles the objects of an informer when they change. The controller has the name of
+    /// the informer, unless you set another [`name`](Self::name).
     pub fn new(primary: impl Into<Watched<T>>) -> Self {
         let primary = primary.into();
         let informer = primary.informer.clone();
@@ -157,7 +160,7 @@ impl<T: Object> Controller<T> {
         }
     }
 
-    /// Sets the name for logs, errors and metrics; that of the informer by default. Two controllers of a
+    /// Sets the name for logs, errors and metrics. The default is the name of the informer. Two controllers of a
     /// [`Manager`](crate::Manager) must not have the same name.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
@@ -165,23 +168,27 @@ impl<T: Object> Controller<T> {
         self
     }
 
-    /// Has the owner reconciled when one of these objects changes: the owner that is marked as its controller, by group and kind.
+    /// Reconciles the owner of an object when one of these objects changes: the owner that is marked as its controller.
+    /// The owner is found by group and kind.
     ///
-    /// While an object that may belong to the owner cannot be decoded, the owner is not reconciled: it would be created a second time.
-    /// [`ignore_undecodable`](Self::ignore_undecodable) turns that off.
+    /// While an object that may belong to the owner cannot be decoded, the owner is not reconciled, because the
+    /// reconcile would create that object a second time. [`ignore_undecodable`](Self::ignore_undecodable) turns that
+    /// off.
     #[must_use]
     pub fn owns<C: Object>(self, children: impl Into<Watched<C>>) -> Self {
         self.owned(children.into(), Owners::Controller)
     }
 
-    /// As [`owns`](Self::owns), for every owner of the kind and not only the one that is marked as controller.
+    /// Does the same as [`owns`](Self::owns), for every owner of the kind and not only for the one that is marked as
+    /// controller.
     #[must_use]
     pub fn owns_any<C: Object>(self, children: impl Into<Watched<C>>) -> Self {
         self.owned(children.into(), Owners::All)
     }
 
-    /// Has other objects reconciled when one of these changes. A function maps its old state and its new state to their keys: one key, or
-    /// any number. Use an index to find them.
+    /// Reconciles other objects when one of these objects changes. The function maps a state of the changed object to
+    /// keys: one key, or any number of keys. It is called for the old state and for the new state. Use an index to find
+    /// the keys.
     ///
     /// If the function panics, the panic is counted and everything is reconciled.
     #[must_use]
@@ -197,8 +204,8 @@ impl<T: Object> Controller<T> {
         self
     }
 
-    /// As [`watches`](Self::watches), with a function that waits: for a lock, or for an answer of another system. The next event of this
-    /// informer is mapped when the function has returned.
+    /// Does the same as [`watches`](Self::watches), with an async function, which may wait for a lock or for an answer
+    /// of another system. The next event of this informer is mapped when the function has returned.
     #[must_use]
     pub fn watches_async<O, F, R, I>(mut self, others: impl Into<Watched<O>>, map: F) -> Self
     where
@@ -213,7 +220,8 @@ impl<T: Object> Controller<T> {
         self
     }
 
-    /// Leaves out events of all informers of this controller for which the predicate is false. Called again, all must be true.
+    /// Ignores the events of all informers of this controller for which the predicate is false. If this is called
+    /// several times, all predicates must be true.
     ///
     /// [`Watched::when`] does the same for one informer, with the type of its objects.
     #[must_use]
@@ -222,15 +230,15 @@ impl<T: Object> Controller<T> {
         self
     }
 
-    /// Waits this long after the first event for a key before it is reconciled, so that many changes are one reconcile. No wait by
-    /// default. Retries and [`ControllerHandle::enqueue`] do not wait.
+    /// Waits this long after the first event for a key before the key is reconciled, so that many changes cause one
+    /// reconcile. By default the controller does not wait. Retries and [`ControllerHandle::enqueue`] do not wait.
     #[must_use]
     pub fn debounce(mut self, delay: Duration) -> Self {
         self.debounce = delay;
         self
     }
 
-    /// Reconciles owners although objects that may belong to them cannot be decoded.
+    /// Reconciles owners even if objects that may belong to them cannot be decoded.
     ///
     /// The caches do not show such objects. A reconcile that creates a missing child has to ask
     /// [`SharedInformer::lookup`] or [`SharedInformer::undecodable_owned_by`] first.
@@ -240,7 +248,8 @@ impl<T: Object> Controller<T> {
         self
     }
 
-    /// Has nothing reconciled before the cache of this informer is filled. Its changes have nothing reconciled.
+    /// Waits until the cache of this informer has synced before anything is reconciled. Changes of its objects do not
+    /// cause a reconcile.
     #[must_use]
     pub fn reads<O: Object>(mut self, others: &SharedInformer<O>) -> Self {
         self.caches.push(Cache::new(others));
@@ -268,56 +277,59 @@ impl<T: Object> Controller<T> {
         self
     }
 
-    /// Sets how long a key waits for a cache to show its writes: three minutes by default. Then it goes on without, and log, status
-    /// and metrics show that.
+    /// Sets how long a key waits for a cache to show its writes: three minutes by default. After that the key does not
+    /// wait any longer, and log, status and metrics show that.
     #[must_use]
     pub fn write_deadline(mut self, limit: Duration) -> Self {
         self.write_deadline = limit;
         self
     }
 
-    /// Sets how long the caches may take to catch up with the API server when a run begins: two minutes by default. Then the run fails
-    /// with [`RunError::NotSynced`].
+    /// Sets how long the caches may take to catch up with the API server when a run begins: two minutes by default.
+    /// Then the run fails with [`RunError::NotSynced`].
     ///
-    /// Without a limit a leader whose permission or custom resource definition is missing would keep its lease and do nothing.
+    /// Without a limit a leader whose permission or custom resource definition is missing would keep its lease and do
+    /// nothing.
     #[must_use]
     pub fn sync_within(mut self, limit: Duration) -> Self {
         self.sync = limit;
         self
     }
 
-    /// Sets how long waiting keys may take to be reconciled once the run was asked to end: 15 seconds by default. Kubernetes kills
-    /// a program 30 seconds after it asked it to end.
+    /// Sets how long waiting keys may take to be reconciled once the run was asked to end: 15 seconds by default.
+    /// Kubernetes kills a program 30 seconds after it sent the signal to end.
     #[must_use]
     pub fn drain_within(mut self, limit: Duration) -> Self {
         self.drain = limit;
         self
     }
 
-    /// Returns a handle, to ask things of the controller from elsewhere.
+    /// Returns a handle, with which other parts of the program can use the controller while it runs.
     pub fn handle(&self) -> ControllerHandle<T> {
         ControllerHandle { name: self.name.clone(), primary: self.primary.clone(), board: self.board.clone() }
     }
 
-    /// Returns how the controller does.
+    /// Returns the status of the controller.
     pub fn status(&self) -> ControllerStatus {
         self.board.status(&self.name)
     }
 
-    /// Starts the informers that do not run yet, waits until all have caught up with the API server, and has objects reconciled until
-    /// asked to end. Then it takes in nothing more, finishes the keys that wait, and returns. It can run again.
+    /// Starts the informers that do not run yet, waits until all have caught up with the API server, and reconciles
+    /// objects until the term is [ending](Term::ending). Then it accepts no more keys, finishes the keys that wait, and
+    /// returns. It can run again.
     ///
-    /// Informers that begin here begin with the most recent state. Those that ran before are asked to catch up: see
+    /// Informers that start here begin with the most recent state. Informers that ran before have to catch up: see
     /// [`SharedInformer::caught_up`].
     ///
     /// # Errors
     ///
-    /// [`RunError`] if it could not begin, lost one of its caches or its leadership, or could not end a reconcile.
+    /// [`RunError`] if the controller could not start, lost one of its caches or its leadership, or could not end a
+    /// reconcile.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops all work at once. A reconcile that runs on another thread at that moment ends at its next `.await`. The
-    /// next run waits for it.
+    /// Dropping the future drops all work at once. A reconcile that runs on another thread at that moment ends at its
+    /// next `.await`. The next run waits for it.
     pub async fn run<C, F, R, E>(&self, term: impl Into<Term>, reconcile: F, context: Arc<C>) -> Result<(), RunError>
     where
         C: Send + Sync + 'static,
@@ -359,7 +371,7 @@ impl<T: Object> Controller<T> {
         let started: Result<Vec<_>, _> = self.caches.iter().map(|cache| (cache.start)()).collect();
         let started = started.map_err(|source| RunError::Start { name: self.name.to_string(), source })?;
         let ready = join_all(started.into_iter().map(|waiting| waiting.within(self.sync)));
-        // One that has stopped is lost at once, though others may still sync.
+        // A stopped informer ends the run at once, although other informers may still sync.
         let ready = tokio::select! {
             biased;
             lost = self.cache_lost() => return Err(lost),
@@ -405,7 +417,7 @@ impl<T: Object> Controller<T> {
             reconcile,
             failures: Mutex::default(),
         });
-        // Both abort their tasks if they are dropped.
+        // Both join sets abort their tasks when they are dropped.
         let (mut workers, mut others) = (JoinSet::new(), JoinSet::new());
         for _ in 0..self.workers {
             let (place, work) = (self.board.place(), shared.clone().work());
@@ -420,7 +432,7 @@ impl<T: Object> Controller<T> {
             () = self.look_after(&handlers, &queue) => Ok(()),
             // Workers end by themselves only if the term is over, or if a part that the program supplied panics.
             ended = workers.join_next() => Err(self.panicked(ended).unwrap_or_else(|| self.leadership_lost())),
-            // It ends only if a part that the program supplied panics.
+            // This task ends only if a part that the program supplied panics.
             ended = others.join_next() => Err(self.panicked(ended).unwrap_or_else(|| self.leadership_lost())),
         };
         running.ends();
@@ -440,7 +452,7 @@ impl<T: Object> Controller<T> {
                     warn!(controller = &*self.name, left, ?keys, "controller did not finish in time; the rest is dropped");
                 }
             }
-            info!(controller = &*self.name, late, parked = parking.len(), "keys that were to come later are dropped");
+            info!(controller = &*self.name, late, parked = parking.len(), "delayed and parked keys are dropped");
         }
         if timeout(ABORT, workers.shutdown()).await.is_err() {
             return ended.and(Err(self.still_running()));
@@ -448,8 +460,8 @@ impl<T: Object> Controller<T> {
         ended
     }
 
-    /// Brings gauges up to date that grow with time alone, so that a worker that is stuck shows. Has everything reconciled if a mapping
-    /// panicked, or was so slow that it did not receive every change. Runs for ever.
+    /// Updates the gauges that grow with time alone, so that they show a stuck worker. Reconciles everything if a
+    /// mapping panicked, or was so slow that it did not receive every change. Runs for ever.
     async fn look_after(&self, handlers: &[HandlerGuard], queue: &WorkQueue<ObjectKey>) {
         let (mut known_folds, mut known_panics) = (0, self.board.mapping_panics());
         let mut last: Option<Instant> = None;
@@ -504,7 +516,7 @@ impl<T: Object> Controller<T> {
     }
 }
 
-/// Lets parked keys go.
+/// Runs the keeper, which releases parked keys.
 async fn keep<T: Object>(keeper: Keeper, workers: Arc<Workers<T>>, limit: Duration) {
     keeper.run(&workers.parking, &workers.queue, limit, |key, how| workers.not_seen(key, how)).await;
 }
@@ -517,14 +529,14 @@ impl Cache {
                 if start.health().is_live() {
                     return Ok(start.caught_up());
                 }
-                // Asked for before the start, the most recent state is what it begins with.
+                // The relist is requested before the start, so the informer begins with the most recent state.
                 let most_recent = start.relist();
                 start.start().map(|()| most_recent)
             }),
             stopped: Box::new(move || {
                 let (mut changes, name) = (stopped.health_changes(), stopped.name().to_owned());
                 async move {
-                    // Without a sender it has stopped.
+                    // Without a sender the informer has stopped.
                     let _ = changes.wait_for(|health| health.stopped).await;
                     name
                 }

@@ -1,8 +1,8 @@
 //! Leader election: of several copies of a program one leads, and the others stand by.
 //!
-//! The candidates agree by a Lease, as those of client-go do, and both kinds can take part in one election. A candidate judges
-//! by its own clock whether a lease has expired: it counts from when it last saw the record change. So the clocks of two
-//! machines may show different times. They only have to run at about the same speed.
+//! The candidates agree by a Lease, as those of client-go do, and both kinds can take part in one election. A candidate
+//! judges by its own clock whether a lease has expired: it counts from when it last saw the record change. So the
+//! clocks of two machines may show different times. They only have to run at about the same speed.
 
 mod campaign;
 mod connections;
@@ -35,7 +35,7 @@ use self::hook::NewLeader;
 pub use self::settings::{ElectionError, ElectionSettings};
 use crate::term::Term;
 
-/// Takes part in the election of a leader.
+/// Takes part in a leader election.
 ///
 /// ```
 /// use std::time::Duration;
@@ -52,7 +52,7 @@ use crate::term::Term;
 ///         cancel.cancel();
 ///     })
 ///     .await;
-/// assert_eq!(elector.leader().borrow().as_deref(), None, "the lease was given back");
+/// assert_eq!(elector.leader().borrow().as_deref(), None, "the lease was released");
 /// # Ok(()) });
 /// ```
 pub struct LeaderElector {
@@ -60,23 +60,23 @@ pub struct LeaderElector {
     client: Client,
     connect: Option<Arc<Connect>>,
     on_new_leader: Option<Arc<NewLeader>>,
-    /// Allows one run at a time: two would have the same identity.
+    /// Allows one run at a time, because two runs would have the same identity.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// The part of an elector that its task uses, too.
+/// The part of an elector that it shares with its task.
 struct Shared {
     lease: ObjectKey,
     identity: String,
     settings: ElectionSettings,
     leader: watch::Sender<Option<String>>,
     random: Mutex<StdRng>,
-    /// The term whose work is being done.
+    /// The term for which `lead` runs now.
     term: Mutex<Option<Term>>,
 }
 
 impl LeaderElector {
-    /// Makes an elector with this identity for the election over a Lease, given as `namespace/name`.
+    /// Makes an elector with this identity. The Lease is given as `namespace/name`.
     ///
     /// The identity is a name for people, such as the name of the pod. By default the elector [appends a random
     /// suffix](ElectionSettings::unique_identity). It sends no request before it [runs](Self::run).
@@ -108,12 +108,13 @@ impl LeaderElector {
         Ok(Self { shared: Arc::new(shared), client, connect: None, on_new_leader: None, turn: Arc::default() })
     }
 
-    /// Sends the requests of the election over connections of its own, each made by this function.
+    /// Sets the function that makes clients for the requests of the election. Each client has a connection of its own.
     ///
-    /// A `Client` shares its connections among all requests. If such a connection goes silent, the watches and the renewals of
-    /// the lease wait for the same dead connection, and leadership is lost although new connections would work. A client cannot
-    /// be split, so the elector needs a way to make one: it makes one when it runs, a second one for attempts beside a slow one,
-    /// and others when these are not answered either. If the function fails, the elector uses the client that it has.
+    /// A `Client` shares its connections among all requests. If such a connection goes silent, the watches and the
+    /// renewals of the lease wait for the same dead connection, and leadership is lost although new connections would
+    /// work. So the elector makes clients of its own: one when it runs, a second one for attempts beside a slow
+    /// attempt, and further ones if these attempts are not answered either. If the function fails, the elector uses its
+    /// existing client.
     ///
     /// ```no_run
     /// use kube_client::Config;
@@ -137,15 +138,15 @@ impl LeaderElector {
 
     /// Calls a function with the identity of each new leader, including its own.
     ///
-    /// The function runs in a task of its own. If it panics, the panic is logged. If it is slower than leaders change, it misses
-    /// some of them.
+    /// The function runs in a task of its own. If it panics, the panic is logged. If it is slower than leaders change,
+    /// it misses some of them.
     #[must_use]
     pub fn on_new_leader(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_new_leader = Some(Arc::new(hook));
         self
     }
 
-    /// Returns the identity of the leader as last seen, in a channel that shows changes.
+    /// Returns a watch channel with the identity of the leader as last seen.
     pub fn leader(&self) -> watch::Receiver<Option<String>> {
         self.shared.leader.subscribe()
     }
@@ -155,7 +156,7 @@ impl LeaderElector {
         &self.shared.identity
     }
 
-    /// Returns true while it leads, by the clock.
+    /// Returns true while this candidate leads: its term has begun, and its deadline has not passed.
     pub fn is_leader(&self) -> bool {
         self.shared.term.lock().as_ref().is_some_and(Term::is_valid)
     }
@@ -164,7 +165,8 @@ impl LeaderElector {
     ///
     /// # Errors
     ///
-    /// [`ElectionError::Stuck`] if `lead` still runs, and the last renewal is older than the lease duration and the tolerance.
+    /// [`ElectionError::Stuck`] if `lead` still runs, and the last renewal is older than the lease duration and the
+    /// tolerance.
     pub fn check(&self, tolerance: Duration) -> Result<(), ElectionError> {
         let settings = &self.shared.settings;
         let overdue = self.shared.term.lock().as_ref().map(Term::overdue).unwrap_or_default();
@@ -175,23 +177,24 @@ impl LeaderElector {
         Ok(())
     }
 
-    /// Stands by until it leads, then runs `lead` for that term, and so on until cancelled.
+    /// Stands by until it leads, then runs `lead` for that term. Repeats this until `cancel` is cancelled.
     ///
-    /// A task of its own renews the lease, so `lead` cannot delay a renewal, even if it blocks its thread. (On a runtime with one
-    /// thread it can.) A renewal that is slow is not cancelled: another attempt begins beside it.
+    /// A separate task renews the lease, so `lead` cannot delay a renewal, even if it blocks its thread. (On a runtime
+    /// with one thread it can.) The elector does not cancel a slow renewal: another attempt begins beside it.
     ///
-    /// When the lease could not be renewed in time, the term is lost: `lead` is dropped at once, and the elector stands by again.
-    /// When `cancel` is cancelled, the term is [ending](Term::ending): the elector goes on renewing until `lead` has finished, and
-    /// then gives the lease back. It also gives back a lease that it may have acquired without getting an answer. It tries that for
-    /// at most 5 s. A second run waits until the first has ended.
+    /// If the lease could not be renewed in time, the term is lost: `lead` is dropped at once, and the elector stands
+    /// by again. When `cancel` is cancelled, the term is [ending](Term::ending): the elector continues to renew the
+    /// lease until `lead` has finished, and then releases it. It also releases a lease that it may have acquired
+    /// without getting an answer. It tries to release the lease for at most 5 s. A second run waits until the first has
+    /// ended.
     ///
     /// # Panics
     ///
-    /// If `lead` panics, the elector gives the lease back, and then the panic goes on in this future.
+    /// If `lead` panics, the elector releases the lease, and then resumes the panic in this future.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops `lead` and stops the task. The lease is not given back; it expires.
+    /// Dropping the future drops `lead` and stops the task. The lease is not released; it expires.
     pub async fn run<F, R>(&self, cancel: CancellationToken, mut lead: F)
     where
         F: FnMut(Term) -> R,
@@ -202,7 +205,7 @@ impl LeaderElector {
         let (leaders, announced) = mpsc::channel(hook::MOST_WAITING);
         let (terms, mut begun) = mpsc::channel(1);
         let connections = Connections::new(self.client.clone(), self.connect.clone());
-        // Cancelled with the other one, and if `lead` panics.
+        // A child token: cancelled when the caller cancels, and also if `lead` panics.
         let cancel = cancel.child_token();
         let campaign = Campaign::new(self.shared.clone(), connections, cancel.clone(), terms, leaders, turn);
         // Both are aborted if this future is dropped.
@@ -221,7 +224,7 @@ impl LeaderElector {
             let finished = {
                 let _leading = Leading::begin(&self.shared, &term, lost);
                 AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
-                    error!(lease = %self.shared.lease, "the work of the leader panicked; giving the lease back");
+                    error!(lease = %self.shared.lease, "the work of the leader panicked; releasing the lease");
                     cancel.cancel();
                     panicked = Some(panic);
                     term.is_valid()
@@ -229,10 +232,10 @@ impl LeaderElector {
             };
             let (lease, identity) = (&self.shared.lease, &self.shared.identity);
             match finished {
-                true => info!(%lease, %identity, "done leading"),
+                true => info!(%lease, %identity, "the work of the leader has ended"),
                 false => warn!(%lease, %identity, "leadership was lost"),
             }
-            // The campaign goes on when it learns that the work has ended.
+            // The campaign waits for this message before it continues.
             let _ = ended.send(finished);
         }
         if let Some(Err(error)) = campaigns.join_next().await
@@ -250,7 +253,7 @@ impl LeaderElector {
     }
 }
 
-/// Marks the elector as leading. However a term ends, this ends with it.
+/// Marks the elector as leading, until it is dropped at the end of the term.
 struct Leading<'e> {
     shared: &'e Shared,
     lost: CancellationToken,

@@ -1,4 +1,4 @@
-//! Finalizers: an object stays until what belongs to it has been cleaned up.
+//! Finalizers: the API server keeps a deleted object until the controller has cleaned up and removed its finalizer.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 use crate::controller::{Next, Request};
 use crate::refusal::{Refusal, message};
 
-/// Puts a finalizer on objects, and takes it off again. The server checks that nothing else of the list changed meanwhile.
+/// Adds a finalizer to objects, and removes it again. Each write is a JSON patch that tests the list of finalizers, so
+/// the API server refuses the write if the list has changed meanwhile.
 ///
-/// In a reconcile use [`run`](Self::run), which does the steps in the right order. By hand:
+/// In a reconcile use [`run`](Self::run), which does the steps in the right order. This example does them by hand:
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -26,11 +27,11 @@ use crate::refusal::{Refusal, message};
 /// let finalizer = Finalizer::new(pods.clone(), "example.com/cleanup")?;
 /// let pod = pods.get("a").await?;
 ///
-/// // In a reconcile: before anything is made that has to be cleaned up,
+/// // In a reconcile: add it before you create anything that has to be cleaned up.
 /// let pod = finalizer.add(&pod).await?.unwrap();
 /// assert!(finalizer.is_on(&pod) && finalizer.add(&pod).await?.is_none(), "once");
 ///
-/// // and once `pod.metadata.deletion_timestamp` is set, and all is cleaned up:
+/// // Remove it when `pod.metadata.deletion_timestamp` is set and everything is cleaned up.
 /// let pod = finalizer.remove(&pod).await?.unwrap();
 /// assert!(!finalizer.is_on(&pod));
 /// # Ok(()) });
@@ -41,30 +42,31 @@ pub struct Finalizer<K> {
     name: String,
 }
 
-/// Why a finalizer was not put on, or not taken off.
+/// Why a finalizer was not added or not removed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FinalizerError {
-    /// Servers take only names with a domain.
+    /// The API server accepts only names with a domain.
     #[error("{0:?} is not the name of a finalizer: expected something like `example.com/cleanup`")]
     Name(String),
-    /// An object is changed by its name, and checked by its uid.
+    /// The object has no name or no uid. The write needs the name, and checks the uid.
     #[error("the object has no name or no uid: it does not come from a server")]
     NotFromServer,
-    /// The object is being deleted: nothing more may be put on it.
-    #[error("{0} is being deleted: nothing can be put on it any more")]
+    /// The object is being deleted: the API server accepts no new finalizers for it.
+    #[error("{0} is being deleted: no finalizer can be added")]
     BeingDeleted(String),
-    /// The finalizers of the object have changed, or the object is gone, or another one has its name: look at it again.
+    /// The finalizers of the object have changed, or the object was deleted, or another object has its name now. Read
+    /// the object again.
     #[error("{name} has changed meanwhile")]
     Changed {
-        /// Its name.
+        /// The name of the object.
         name: String,
-        /// What the server said.
+        /// The answer of the server.
         source: Box<Error>,
     },
     /// The server refused the change: an admission webhook, an admission policy, validation, or a missing permission.
     ///
-    /// Looking at the object again does not help.
+    /// Reading the object again does not help.
     #[error("the server refused to change the finalizers of {name}")]
     Refused {
         /// The name of the object.
@@ -74,12 +76,12 @@ pub enum FinalizerError {
         /// The answer of the server.
         source: Box<Error>,
     },
-    /// The server was not reached, or could not do it now.
+    /// The server was not reached, or could not carry out the change now.
     #[error("cannot change the finalizers of {name}")]
     Server {
-        /// Its name.
+        /// The name of the object.
         name: String,
-        /// What the server said.
+        /// The error of the request.
         source: Box<Error>,
     },
 }
@@ -88,23 +90,23 @@ impl<K> Finalizer<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
-    /// A finalizer of this name. Use an [`Api`] for the namespace of the objects.
+    /// Makes a finalizer with this name. The [`Api`] must be for the namespace of the objects.
     ///
     /// # Errors
     ///
-    /// [`FinalizerError::Name`] if no server would take it.
+    /// [`FinalizerError::Name`] if the API server would not accept the name.
     pub fn new(api: Api<K>, name: impl Into<String>) -> Result<Self, FinalizerError> {
         let name = name.into();
         let valid = name.split_once('/').is_some_and(|(domain, rest)| is_domain(domain) && is_name(rest));
         if valid { Ok(Self { api, name }) } else { Err(FinalizerError::Name(name)) }
     }
 
-    /// True if the object has it.
+    /// Returns true if the object has the finalizer.
     pub fn is_on(&self, object: &K) -> bool {
         object.finalizers().contains(&self.name)
     }
 
-    /// Puts it on; `None` if it is there already, and nothing was to be done.
+    /// Adds the finalizer to an object. Returns `None` if the object has it already; then no request is sent.
     ///
     /// # Errors
     ///
@@ -114,8 +116,8 @@ where
         self.send(&change).await.map(Some).map_err(|error| change.failed(error))
     }
 
-    /// Takes it off; `None` if it is not there, and nothing was to be done. With the last one, an object that is being deleted
-    /// is gone.
+    /// Removes the finalizer from an object. Returns `None` if the object does not have it; then no request is sent. If
+    /// the object is being deleted and this was its last finalizer, the API server deletes the object.
     ///
     /// # Errors
     ///
@@ -135,7 +137,7 @@ where
         let known = object.finalizers();
         let mut all = known.to_vec();
         all.push(self.name.clone());
-        // A list that is empty is not there at all.
+        // The API server does not store an empty list, so the field is absent.
         let (test, change) = match known {
             [] => (Value::Null, json!({"op": "add", "path": "/metadata/finalizers", "value": all})),
             known => (json!(known), json!({"op": "add", "path": "/metadata/finalizers/-", "value": self.name})),
@@ -162,15 +164,17 @@ where
 {
     /// Calls `apply` for an object with the finalizer, and `cleanup` for an object that is being deleted.
     ///
-    /// If the object does not have the finalizer yet, this adds it, and calls `apply` once the server has confirmed that. `apply`
-    /// receives the object as the server answered.
+    /// If the object does not have the finalizer yet, this adds it, and calls `apply` after the server has confirmed
+    /// the write. `apply` receives the object from the answer of the server.
     ///
-    /// If the object is being deleted, this calls `cleanup`, and removes the finalizer if `cleanup` returns [`Next::Done`]. With any
-    /// other result the finalizer stays, and the result is returned: `Next::After` waits for something outside of the cluster. A
-    /// clean-up may run again, so deleting something that is gone already must not fail.
+    /// If the object is being deleted, this calls `cleanup`, and removes the finalizer if `cleanup` returns
+    /// [`Next::Done`]. With any other result the finalizer stays, and `run` returns that result. For example,
+    /// `Next::After` waits for a system outside of the cluster. `cleanup` may run more than once, so it must not fail
+    /// if a resource that it deletes does not exist any more.
     ///
-    /// Both writes go through [`Request::write`]: the key waits until the informer, which is that of the controller, has seen them.
-    /// Nothing is called for an object that is gone, or that is being deleted without the finalizer.
+    /// Both writes go through [`Request::write`]: the key waits until the cache of the informer shows them. The
+    /// informer must be the primary informer of the controller. Neither function is called if the object does not
+    /// exist, or if it is being deleted and does not have the finalizer.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -188,13 +192,13 @@ where
     /// }
     ///
     /// async fn apply(map: Arc<ConfigMap>) -> Result<Next, BoxError> {
-    ///     // Here the program makes what belongs to the object.
+    ///     // Here the program creates the things that belong to the object.
     /// #   drop(map);
     ///     Ok(Next::Done)
     /// }
     ///
     /// async fn clean_up(map: Arc<ConfigMap>) -> Result<Next, BoxError> {
-    ///     // Here the program removes it.
+    ///     // Here the program deletes them.
     /// #   drop(map);
     ///     Ok(Next::Done)
     /// }

@@ -1,5 +1,4 @@
-//! What acts: work queues, controllers that reconcile, leader election, finalizers and events, over the caches of
-//! [`kube_informer`].
+//! Adds work queues, controllers, leader election, finalizers and events to the caches of [`kube_informer`].
 //!
 //! ```
 //! use std::sync::Arc;
@@ -14,18 +13,18 @@
 //!     cancel: CancellationToken,
 //! }
 //!
-//! /// Every deployment has settings of its name.
+//! /// Creates a ConfigMap for each deployment, with the same name.
 //! async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Next, kube_client::Error> {
-//!     let Some(deployment) = request.object() else { return Ok(Next::Done) }; // Gone: the cache says so.
+//!     let Some(deployment) = request.object() else { return Ok(Next::Done) }; // The deployment is deleted.
 //!     if context.maps.store().contains(request.key()) {
-//!         context.cancel.cancel(); // All is well, and the example ends.
+//!         context.cancel.cancel(); // The ConfigMap exists, so the example ends.
 //!         return Ok(Next::Done);
 //!     }
 //!     let mut map = ConfigMap::default();
 //!     map.metadata.name = deployment.metadata.name.clone();
 //!     map.metadata.owner_references = Some(deployment.controller_owner_ref(&()).into_iter().collect());
 //!     let maps = Api::namespaced(context.client.clone(), request.key().namespace().unwrap_or_default());
-//!     // Not again before the cache has seen this: it is never created twice.
+//!     // The key is reconciled again only after the cache shows the ConfigMap, so it is never created twice.
 //!     request.write(&context.maps, maps.create(&PostParams::default(), &map)).await?;
 //!     Ok(Next::Done)
 //! }
@@ -41,16 +40,16 @@
 //! # Ok(()) });
 //! ```
 //!
-//! | module | what it does |
+//! | module | purpose |
 //! |---|---|
-//! | [`queue`] | holds what is to be done, and hands it out; usable alone |
-//! | [`limiter`] | says how long to wait before doing it again |
-//! | [`controller`] | has objects reconciled when they change, or what belongs to them |
-//! | [`finalizer`], [`recorder`] | what reconciles often need: cleaning up, and telling people |
-//! | [`condition`], [`status_patch`], [`apply`] | conditions, writes of the status, and server-side apply |
-//! | [`elector`], [`term`] | one of several copies acts, for a term |
-//! | [`manager`] | runs all of it as one program |
-//! | [`metrics`] | says how it is going |
+//! | [`queue`] | holds items, such as keys of objects, and hands them to workers; usable alone |
+//! | [`limiter`] | decides how long an item waits before it is tried again |
+//! | [`controller`] | reconciles an object when it changes, or when an object that belongs to it changes |
+//! | [`finalizer`], [`recorder`] | clean-up before an object is deleted, and events for users |
+//! | [`condition`], [`status_patch`], [`apply`] | conditions, writes to the status, and server-side apply |
+//! | [`elector`], [`term`] | leader election: one of several copies of a program acts, for a term |
+//! | [`manager`] | runs informers, an election and controllers as one program |
+//! | [`metrics`] | the metrics of queues, controllers and elections |
 
 pub mod queue;
 pub mod limiter;

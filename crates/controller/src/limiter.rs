@@ -1,16 +1,17 @@
-//! How long to wait before something is done again.
+//! Rate limiters: they decide how long an item waits before it is tried again.
 //!
-//! | limiter | who waits, and how long |
+//! | limiter | delay |
 //! |---|---|
-//! | [`ItemExponential`] | each item by itself, twice as long each time |
-//! | [`FastSlow`] | each item by itself, briefly a few times, then long |
-//! | [`TokenBucket`] | all items together, so that there are so many a second |
-//! | [`MaxOf`] | as long as the strictest of several says |
-//! | [`MaxWait`] | as long as another says, within a limit |
+//! | [`ItemExponential`] | per item, doubled with each attempt |
+//! | [`FastSlow`] | per item: short for the first attempts, then long |
+//! | [`TokenBucket`] | for all items together: a fixed number of items per second |
+//! | [`MaxOf`] | the longest delay of several limiters |
+//! | [`MaxWait`] | the delay of another limiter, up to a maximum |
 //!
-//! Limiters that remember items let go of one when it is forgotten, and by themselves when it has not been heard of for
-//! a long time: an hour, or twice the longest delay if that is more. So what they hold is bounded by what failed
-//! lately. (client-go's never let go of an item that nobody forgets.)
+//! Limiters that count the attempts of an item remove the count when [`forget`](RateLimiter::forget) is called. They
+//! also remove it when the item was not tried for a long time: one hour, or twice the longest delay if that is more. So
+//! their memory is bounded by the number of items that failed recently. (client-go's limiters keep the count until the
+//! program calls `Forget`.)
 
 mod attempts;
 mod exponential;
@@ -30,13 +31,13 @@ pub use max_wait::MaxWait;
 
 use crate::queue::Key;
 
-/// Says how long to wait before an item is done again.
+/// Decides how long an item waits before it is tried again.
 ///
 /// ```
 /// use std::time::Duration;
 /// use kube_controller::{RateLimiter, WorkQueue};
 ///
-/// /// What begins with `slow` can wait.
+/// /// Delays items whose key begins with `slow` for longer.
 /// struct ByName;
 ///
 /// impl RateLimiter<String> for ByName {
@@ -58,17 +59,17 @@ use crate::queue::Key;
 /// # }
 /// ```
 pub trait RateLimiter<T>: Send + Sync + 'static {
-    /// How long to wait this time. Each call counts as another attempt.
+    /// Returns how long the item waits this time. Each call counts as one more attempt.
     fn when(&self, item: &T) -> Duration;
 
-    /// Whatever happened to the item so far does not count any more.
+    /// Resets the number of attempts of the item.
     fn forget(&self, item: &T);
 
-    /// How many attempts there were since it was forgotten.
+    /// Returns the number of attempts of the item since the last call of [`forget`](Self::forget).
     fn num_requeues(&self, item: &T) -> u32;
 }
 
-/// Several queues may share one.
+/// Several queues can share one limiter.
 impl<T, L: RateLimiter<T> + ?Sized> RateLimiter<T> for Arc<L> {
     fn when(&self, item: &T) -> Duration {
         (**self).when(item)
@@ -83,14 +84,15 @@ impl<T, L: RateLimiter<T> + ?Sized> RateLimiter<T> for Arc<L> {
     }
 }
 
-/// What client-go's controllers use: 5 milliseconds, doubling to 1000 seconds, for each item; ten a second for all
-/// together, of which a hundred may come at once.
+/// Returns the limiter that client-go's controllers use. The delay of each item is 5 milliseconds at first, and doubles
+/// up to 1000 seconds. All items together are limited to 10 per second, with a burst of 100.
 pub fn default_controller_limiter<T: Key>() -> MaxOf<T> {
     let each = ItemExponential::new(Duration::from_millis(5), Duration::from_secs(1000));
     MaxOf::new(each).and(TokenBucket::new(10.0, 100))
 }
 
-/// client-go's limiter by item alone: 1 millisecond, doubling to 1000 seconds.
+/// Returns client-go's limiter per item, without the limit for all items together. The delay is 1 millisecond at first,
+/// and doubles up to 1000 seconds.
 pub fn default_item_limiter<T: Key>() -> ItemExponential<T> {
     ItemExponential::new(Duration::from_millis(1), Duration::from_secs(1000))
 }

@@ -22,9 +22,12 @@ use crate::term::Term;
 
 /// Runs the informers of a factory, an election and controllers as one program.
 ///
-/// Asked to end, the controllers take in nothing more and finish the keys that wait; then the lease is released; then the informers
-/// stop. Each step has a limit, and by default all of them together take less than the 30 seconds that Kubernetes gives a program to
-/// end. When leadership is lost, all work is dropped at once, the caches stay warm, and the program stands by.
+/// When the program is asked to end, it does three steps. The controllers accept no more keys, and finish the keys that
+/// wait. Then the elector releases the lease. Then the informers stop. Each step has a limit, and by default all steps
+/// together take less than the 30 seconds that Kubernetes gives a program to end.
+///
+/// When leadership is lost, the controllers drop all work at once. The informers keep the caches up to date, and the
+/// program stands by.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -83,21 +86,21 @@ pub enum ManagerError {
     /// The informers have stopped, but a handler has not returned.
     #[error("a handler has not returned")]
     StillRunning(#[from] StillRunning),
-    /// A second signal came before everything had finished.
-    #[error("told to end at once: what was under way was cut off")]
+    /// The program received a second signal before everything had finished.
+    #[error("a second signal ended the program at once: work that had begun was dropped")]
     CutOff,
-    /// Signals cannot be waited for.
+    /// The program cannot listen for signals.
     #[error("cannot listen for signals")]
     Signals(#[source] std::io::Error),
 }
 
 impl Manager {
-    /// Makes a program over the informers of a factory.
+    /// Makes a manager that runs the informers of a factory.
     pub fn new(factory: SharedInformerFactory) -> Self {
         Self { factory, elector: None, controllers: Vec::new() }
     }
 
-    /// Has the controllers run only while this program leads.
+    /// Makes the controllers run only while this program leads.
     #[must_use]
     pub fn elect(mut self, elector: LeaderElector) -> Self {
         self.elector = Some(Arc::new(elector));
@@ -134,11 +137,12 @@ impl Manager {
         }
     }
 
-    /// Runs until cancelled, and ends in order.
+    /// Runs until `cancel` is cancelled, and ends in order.
     ///
     /// # Errors
     ///
-    /// [`ManagerError`] if it could not start, or a controller ended by itself: then all others are asked to end too.
+    /// [`ManagerError`] if it could not start, or if a controller ended by itself. In the second case all other
+    /// controllers are asked to end, too.
     pub async fn run(self, cancel: CancellationToken) -> Result<(), ManagerError> {
         let mut names = HashSet::new();
         if let Some(name) =
@@ -149,7 +153,7 @@ impl Manager {
         let outcome = match &self.elector {
             None => self.lead(Term::from(cancel)).await,
             Some(elector) => {
-                // Caches are warm when the term begins.
+                // The informers start now, so that the caches are filled when the term begins.
                 self.factory.start()?;
                 let (failed, ended) = (Mutex::new(Ok(())), cancel.child_token());
                 let lead = |term: Term| {
@@ -174,7 +178,8 @@ impl Manager {
         outcome
     }
 
-    /// Runs until the program receives a signal (interrupt or terminate), and ends in order. A second signal ends it at once.
+    /// Runs until the program receives a signal (interrupt or terminate), and ends in order. A second signal ends it at
+    /// once.
     ///
     /// # Errors
     ///
@@ -187,7 +192,7 @@ impl Manager {
             biased;
             () = async {
                 signals.next().await;
-                info!("asked to end");
+                info!("received a signal to end");
                 told.cancel();
                 signals.next().await;
             } => Err(ManagerError::CutOff),
@@ -195,13 +200,13 @@ impl Manager {
         }
     }
 
-    /// Runs all controllers for one term. When one fails, the others are asked to end and finish their work: no controller acts any more
-    /// when the lease is released.
+    /// Runs all controllers for one term. If one fails, the others are asked to end, and they finish their work. So no
+    /// controller acts when the lease is released.
     async fn lead(&self, term: Term) -> Result<(), ManagerError> {
         let (term, end) = term.child();
         let (mut running, mut failed) = (FuturesUnordered::new(), Ok(()));
         let note = |failed: &mut Result<(), ManagerError>, outcome: Result<(), RunError>| match outcome {
-            // It stands by again.
+            // The program stands by again.
             Ok(()) | Err(RunError::LeadershipLost(_)) => {}
             Err(error) => {
                 end.cancel();
@@ -210,7 +215,7 @@ impl Manager {
         };
         for controller in &self.controllers {
             let mut run = (controller.run)(term.clone());
-            // It asks for the most recent state before the factory starts its informers.
+            // The first poll asks for the most recent state, before the factory starts the informers.
             match futures_util::poll!(&mut run) {
                 std::task::Poll::Ready(outcome) => note(&mut failed, outcome),
                 std::task::Poll::Pending => running.push(run),
@@ -233,7 +238,7 @@ impl fmt::Debug for Manager {
     }
 }
 
-/// Answers whether a program is live and ready, and why not. Cloning gives another handle.
+/// Answers whether a program is live and ready, and why not. A clone is another handle.
 ///
 /// `kube_informer_inspect::Inspection::probe` serves it as `/livez` and `/readyz`.
 #[derive(Clone)]
@@ -244,19 +249,19 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Returns true if [`ready`](AnyProbe::ready) finds no problem: all caches have synced, and, while the program leads, all controllers
-    /// run. A standby is ready.
+    /// Returns true if [`ready`](AnyProbe::ready) finds no problem: all caches have synced, and, while the program
+    /// leads, all controllers run. A standby is ready.
     pub fn is_ready(&self) -> bool {
         self.ready().is_empty()
     }
 
-    /// Returns true if [`live`](AnyProbe::live) finds no problem: the informers run, and the program has not failed to notice that its
-    /// term is over.
+    /// Returns true if [`live`](AnyProbe::live) finds no problem: the informers run, and no work is left from a term
+    /// that ended long ago.
     pub fn is_live(&self) -> bool {
         self.live().is_empty()
     }
 
-    /// Returns true while the program leads, and if it takes part in no election.
+    /// Returns true while the program leads. Without an election it always leads.
     pub fn is_leader(&self) -> bool {
         self.elector.as_ref().is_none_or(|elector| elector.is_leader())
     }

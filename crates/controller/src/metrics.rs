@@ -1,57 +1,58 @@
-//! What is told the `metrics` facade: by a named queue under client-go's names, with the label `name`; by a controller under
+//! The metrics that this crate reports through the `metrics` facade.
+//!
+//! A queue with a name reports them under client-go's names, with the label `name`. A controller reports them under
 //! controller-runtime's names, with the label `controller`.
 //!
-//! The gauges follow each [`get`](crate::Queue::get) and each item that is done. The two that grow with time alone also
-//! follow each [`status`](crate::Queue::status): ask for it now and then, or while metrics are collected, and a worker
-//! that is stuck shows.
+//! A queue updates its gauges at each [`get`](crate::Queue::get) and when an item is done. Two gauges,
+//! [`UNFINISHED_WORK`] and [`LONGEST_RUNNING`], grow with time alone. Each call of [`status`](crate::Queue::status)
+//! updates them, too. Call it at intervals, or when metrics are collected, so that these gauges show a stuck worker.
 
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, Label, counter, gauge, histogram};
 
-/// Gauge: how many items are to be done, those included that were added while a worker has them.
+/// Gauge: the number of items that wait, including items that were added again while a worker has them.
 pub const DEPTH: &str = "workqueue_depth";
-/// Counter: items added. One that waits already is not counted, one that a worker has is counted once.
+/// Counter: items added. An item that waits already is not counted. An item that a worker has is counted once.
 pub const ADDS: &str = "workqueue_adds_total";
-/// Histogram: how long an item waits until it is taken.
+/// Histogram: how long an item waits until a worker takes it.
 pub const QUEUE_DURATION: &str = "workqueue_queue_duration_seconds";
 /// Histogram: how long a worker has an item.
 pub const WORK_DURATION: &str = "workqueue_work_duration_seconds";
-/// Gauge: how long workers have had the items that they have, all together.
+/// Gauge: the sum of the durations for which workers have had their items.
 pub const UNFINISHED_WORK: &str = "workqueue_unfinished_work_seconds";
-/// Gauge: how long a worker has had the item that it has had for longest.
+/// Gauge: the longest duration for which a worker has had its item.
 pub const LONGEST_RUNNING: &str = "workqueue_longest_running_processor_seconds";
-/// Counter: items put in for later, whether a limiter or somebody else said when.
+/// Counter: items added after a delay, whether a limiter or the caller chose the delay.
 pub const RETRIES: &str = "workqueue_retries_total";
 
-/// The bounds that client-go gives both histograms, in seconds, for exporters that ask.
+/// The bucket bounds of both histograms in client-go, in seconds, for exporters that need them.
 pub const BUCKETS: [f64; 10] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1];
 
 /// Counter: reconciles, by `result`: `success`, `error` or `requeue_after`.
 pub const RECONCILES: &str = "controller_runtime_reconcile_total";
-/// Counter: reconciles that failed, in whatever way.
+/// Counter: reconciles that failed, for any reason.
 pub const RECONCILE_ERRORS: &str = "controller_runtime_reconcile_errors_total";
 /// Counter: reconciles that failed and are not tried again.
 pub const TERMINAL_ERRORS: &str = "controller_runtime_terminal_reconcile_errors_total";
 /// Counter: reconciles that panicked.
 pub const RECONCILE_PANICS: &str = "controller_runtime_reconcile_panics_total";
-/// Counter: reconciles that took too long.
+/// Counter: reconciles that exceeded the timeout.
 pub const RECONCILE_TIMEOUTS: &str = "controller_runtime_reconcile_timeouts_total";
 /// Histogram: how long a reconcile takes.
 pub const RECONCILE_TIME: &str = "controller_runtime_reconcile_time_seconds";
-/// Gauge: how many reconciles may be under way at a time.
+/// Gauge: the number of reconciles that may run at the same time.
 pub const MAX_CONCURRENT: &str = "controller_runtime_max_concurrent_reconciles";
-/// Gauge: how many reconciles are under way.
+/// Gauge: the number of reconciles that run now.
 pub const ACTIVE_WORKERS: &str = "controller_runtime_active_workers";
-/// Counter: how often a cache had not seen a write in time. controller-runtime has no such thing.
+/// Counter: how often a cache did not show a write in time. controller-runtime has no such metric.
 pub const UNSEEN_WRITES: &str = "kube_controller_unseen_writes_total";
-/// Counter: mappings and predicates that panicked. controller-runtime has no such thing.
+/// Counter: mappings and predicates that panicked. controller-runtime has no such metric.
 pub const MAPPING_PANICS: &str = "kube_controller_mapping_panics_total";
-/// Gauge: 1 for who leads, with the label `name` of the lease, under client-go's name.
+/// Gauge: 1 for the leader, 0 for the others. It has client-go's name, and the name of the lease as the label `name`.
 pub const LEADER: &str = "leader_election_master_status";
 
-/// The handles of one queue, taken once. They are used while the queue is locked, so that the last value set is the
-/// newest.
+/// The metric handles of one queue. They are used while the queue is locked, so that the last value set is the newest.
 pub(crate) struct QueueMetrics {
     depth: Gauge,
     adds: Counter,
@@ -100,7 +101,7 @@ impl QueueMetrics {
     }
 }
 
-/// A queue that is gone has nothing to do.
+/// Sets the gauges to zero: a queue that is dropped has no items.
 impl Drop for QueueMetrics {
     fn drop(&mut self) {
         self.depth.set(0.0);
@@ -119,7 +120,7 @@ pub(crate) enum Outcome {
     Timeout,
 }
 
-/// The handles of one controller, taken once.
+/// The metric handles of one controller.
 pub(crate) struct ReconcileMetrics {
     success: Counter,
     requeue_after: Counter,
@@ -132,7 +133,7 @@ pub(crate) struct ReconcileMetrics {
     active: Gauge,
 }
 
-/// A reconcile that is under way.
+/// A reconcile that runs. The gauge of active workers counts it until it is dropped.
 pub(crate) struct Active<'m>(&'m Gauge);
 
 impl ReconcileMetrics {

@@ -1,30 +1,32 @@
-//! Queues of what is to be done, in three layers. Each is usable alone, and each has everything of the one before.
+//! Work queues, in three layers. Each layer is usable alone, and each has all methods of the layer before it.
 //!
-//! | layer | what it adds | client-go's name |
+//! | layer | feature | client-go's name |
 //! |---|---|---|
-//! | [`Queue`] | an item waits once, is never with two workers, and has a [`Priority`] | `Type` |
-//! | [`DelayingQueue`] | an item may come later | `DelayingInterface` |
-//! | [`WorkQueue`] | a [`RateLimiter`](crate::RateLimiter) says how much later | `RateLimitingInterface` |
+//! | [`Queue`] | an item waits once, one worker at a time has it, and it has a [`Priority`] | `Type` |
+//! | [`DelayingQueue`] | an item can be added after a delay | `DelayingInterface` |
+//! | [`WorkQueue`] | a [`RateLimiter`](crate::RateLimiter) decides the delay | `RateLimitingInterface` |
 //!
-//! # What workers may rely on
+//! # Guarantees for workers
 //!
-//! - An item that is added n times before anybody takes it is handed out once. One that is added while a worker has it,
-//!   however often, is handed out exactly once more, after that worker is done.
-//! - A worker gets an [`Item`]. Dropping it says done: neither an early return nor a panic leaves an item behind.
-//! - The highest priority comes first, and what has waited longest comes first within it. A second add can raise the
-//!   priority of what waits, never lower it. Every tenth item taken is the one that has waited longest of all, so that
-//!   nothing starves.
-//! - Once shut down, a queue takes nothing in, and hands out what it has. `drain` waits until all of that is done. What
-//!   was to come later is given back.
+//! - If an item is added n times before a worker takes it, the queue hands it out once. If it is added while a worker
+//!   has it, once or several times, the queue hands it out exactly once more, after that worker is done.
+//! - A worker gets an [`Item`]. Dropping the item marks it as done, so an early return or a panic cannot leave an item
+//!   behind.
+//! - The queue hands out the highest priority first. Within one priority the item that has waited longest comes first.
+//!   A second add can raise the priority of a waiting item, but never lower it. Every tenth item that is taken is the
+//!   one that has waited longest of all, so no item starves.
+//! - A queue that is shut down accepts no items, and hands out those that wait. `drain` waits until all of them are
+//!   done. Delayed items are returned to the caller.
 //!
-//! # How it waits
+//! # How `get` waits
 //!
-//! A queue has no task. Whoever looks at it lets in what has become due, and one of those who wait in `get` sleeps
-//! until the next is. So a `get` that was begun should be polled until it answers, or dropped; one that is kept and not
-//! polled may keep others waiting, as with any channel.
+//! A queue has no task. Each call that adds, takes, finishes or counts items first adds the delayed items that are due.
+//! One of the callers that wait in `get` sleeps until the next delayed item is due. So a future of `get` that was
+//! polled once has to be polled until it is ready, or dropped. If it is kept and not polled, other callers may wait too
+//! long, as with any channel.
 //!
-//! What waits is not bounded in number but by its nature: there is one entry for each different item, as many as there
-//! are objects.
+//! The queue has no limit for the number of items. It holds one entry for each different item, so a queue of keys has
+//! at most as many entries as there are objects.
 
 mod priority;
 mod order;
@@ -47,9 +49,10 @@ pub use priority::Priority;
 pub use rate_limiting::WorkQueue;
 pub use status::{QueuePhase, QueueStatus};
 
-/// What a queue can hold: small, and equal if it is the same work. Usually the key of an object.
+/// The type of the items of a queue: a small value, usually the key of an object. Two items that are equal are the same
+/// work.
 ///
-/// Its clones, comparisons and hashes are made while the queue is locked, and must not look at that queue.
+/// The queue calls `clone`, `eq` and `hash` while it holds its lock, so they must not use that queue.
 pub trait Key: Clone + Eq + Hash + Send + 'static {}
 
 impl<T: Clone + Eq + Hash + Send + 'static> Key for T {}

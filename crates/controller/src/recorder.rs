@@ -1,4 +1,4 @@
-//! Events: what a controller did, for people who ask about an object.
+//! Events (`events.k8s.io/v1`) that a controller writes about objects, for users who run `kubectl describe`.
 
 mod name;
 mod series;
@@ -27,31 +27,32 @@ pub use self::series::Published;
 use self::series::{About, Series, Step};
 use crate::time::after;
 
-/// How long the server may take for one event.
+/// How long the API server may take to answer for one event.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long [`EventRecorder::flush`] may take.
 const FLUSH_WITHIN: Duration = Duration::from_secs(5);
-/// How many events are written side by side, in the background and by a flush.
+/// How many events are written at the same time, in the background and by a flush.
 const MOST_WRITERS: usize = 16;
-/// The longest note that a server accepts, in bytes.
+/// The longest note that the API server accepts, in bytes.
 const LONGEST_NOTE: usize = 1024;
 
-/// What kind of news an event is.
+/// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventType {
-    /// All is well.
+    /// The event is information only.
     Normal,
-    /// Somebody should look at it.
+    /// A user should look at the object.
     Warning,
 }
 
 /// Writes events (`events.k8s.io/v1`) about objects.
 ///
-/// Equal events about one object are one event with a count. About one object there are 25 events at first, and then one in five
-/// minutes. Further events are counted, and written with the next equal one, or by [`flush`](Self::flush).
+/// Equal events about one object become one event with a count. The recorder writes up to 25 events about one object at
+/// once, and then one every five minutes. It counts further events, and writes the count with the next equal event, or
+/// when [`flush`](Self::flush) is called.
 ///
-/// In a reconcile use [`record`](Self::record), which does not wait: tasks of the recorder write the events. Call `flush` at the end
-/// of the program: a recorder that is dropped drops its tasks.
+/// In a reconcile use [`record`](Self::record), which does not wait: tasks of the recorder write the events. Call
+/// `flush` at the end of the program, because a recorder that is dropped aborts its tasks.
 ///
 /// ```
 /// use kube_client::{Api, Resource as _};
@@ -75,11 +76,11 @@ pub enum EventType {
 /// ```
 pub struct EventRecorder {
     inner: Arc<Inner>,
-    /// The tasks that write events that are due.
+    /// The tasks that write the events that are due.
     writers: Mutex<JoinSet<()>>,
 }
 
-/// The part of a recorder that its tasks use, too.
+/// The part of a recorder that it shares with its tasks.
 struct Inner {
     client: Client,
     controller: String,
@@ -89,38 +90,39 @@ struct Inner {
     running: watch::Sender<usize>,
 }
 
-/// Why an event was not written. It is counted, and goes with the next one about the same.
+/// Why an event was not written. The recorder counts it, and writes the count with the next equal event.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventError {
-    /// The server was not reached, or refused.
+    /// The API server was not reached, or refused the event.
     #[error("cannot write event {reason:?} about {about}")]
     Server {
-        /// Why the event was to be written.
+        /// The reason of the event.
         reason: String,
-        /// The object it is about.
+        /// The name of the object that the event is about.
         about: String,
-        /// What the server said.
+        /// The error of the request.
         source: Box<Error>,
     },
-    /// The server did not answer in time.
-    #[error("event {reason:?} about {about} was not taken within {PATIENCE:?}")]
+    /// The API server did not answer in time.
+    #[error("the API server did not answer within {PATIENCE:?} for event {reason:?} about {about}")]
     TimedOut {
-        /// Why the event was to be written.
+        /// The reason of the event.
         reason: String,
-        /// The object it is about.
+        /// The name of the object that the event is about.
         about: String,
     },
-    /// A flush has ended before all events were written.
+    /// The flush ended before all events were written.
     #[error("{unwritten} events were not written within {FLUSH_WITHIN:?}")]
     FlushTimedOut {
-        /// The number of events that the server does not know of.
+        /// The number of events that were not written.
         unwritten: u64,
     },
 }
 
 impl EventRecorder {
-    /// Makes a recorder for one copy (`instance`) of a controller, whose name has a domain.
+    /// Makes a recorder for one copy (`instance`) of a controller. The name of the controller has a domain, such as
+    /// `example.com/my-controller`.
     pub fn new(client: Client, controller: impl Into<String>, instance: impl Into<String>) -> Self {
         let inner = Inner {
             client,
@@ -134,8 +136,8 @@ impl EventRecorder {
 
     /// Records an event: a reason in one word (`Scaled`), an action (`Scale`), and a sentence for people.
     ///
-    /// It returns at once, and tasks of the recorder write the event. An event that is not written is logged, and stays
-    /// [counted](Self::unwritten). Outside of a tokio runtime events are only counted.
+    /// It returns at once, and tasks of the recorder write the event. If a write fails, the recorder logs it, and the
+    /// event stays [counted](Self::unwritten). Outside of a tokio runtime the recorder only counts events.
     pub fn record(&self, about: &ObjectReference, kind: EventType, reason: &str, action: &str, note: &str) {
         self.inner.series.lock().add(&About::new(about, kind, reason, action, shortened(note)));
         let Ok(runtime) = Handle::try_current() else { return };
@@ -145,13 +147,13 @@ impl EventRecorder {
         writers.spawn_on(writer.run(), &runtime);
     }
 
-    /// Writes an event, as [`record`](Self::record) does, and returns what became of it.
+    /// Writes an event with the arguments of [`record`](Self::record), and returns the result.
     ///
-    /// This waits for the server, for up to 5 s: do not use it in a reconcile.
+    /// This waits up to 5 s for the API server, so do not use it in a reconcile.
     ///
     /// # Errors
     ///
-    /// [`EventError`] if it was not written.
+    /// [`EventError`] if the event was not written.
     pub async fn publish(
         &self,
         about: &ObjectReference,
@@ -170,7 +172,7 @@ impl EventRecorder {
 
     /// Writes all events that were only counted so far. Call it at the end of the program.
     ///
-    /// It takes at most 5 s, and writes up to 16 events side by side.
+    /// It takes at most 5 s, and writes up to 16 events at the same time.
     ///
     /// # Errors
     ///
@@ -181,29 +183,29 @@ impl EventRecorder {
         let mut running = self.inner.running.subscribe();
         let flush = async {
             let (_, outcome) = tokio::join!(running.wait_for(|running| *running == 0), self.inner.write_owed());
-            // The tasks may have left some.
+            // The tasks may have left some events unwritten.
             outcome.and(self.inner.write_owed().await)
         };
         match timeout_at(deadline, flush).await {
-            // They were written at the second try.
+            // The second try wrote the events that failed at the first.
             Ok(_) if self.unwritten() == 0 => Ok(()),
             Ok(outcome) => outcome,
             Err(_) => Err(EventError::FlushTimedOut { unwritten: self.unwritten() }),
         }
     }
 
-    /// Returns how many events were dropped unwritten: there is room for 4096 different ones.
+    /// Returns how many events were dropped before they were written. The recorder remembers 4096 different events.
     pub fn dropped(&self) -> u64 {
         self.inner.series.lock().dropped
     }
 
-    /// Returns how many events were counted and not written yet.
+    /// Returns how many events are counted but not written yet.
     pub fn unwritten(&self) -> u64 {
         self.inner.series.lock().unwritten()
     }
 }
 
-/// A write of an event. However it ends, another one may begin then.
+/// A write of an event. When it is dropped, the next write of this event may begin.
 struct Writing<'r> {
     series: &'r Mutex<Series>,
     what: About,
@@ -215,14 +217,14 @@ impl Drop for Writing<'_> {
     }
 }
 
-/// A task that writes events that are due. It is counted as long as it may begin another one.
+/// A task that writes events that are due. It is counted as long as it may begin another write.
 struct Writer {
     inner: Arc<Inner>,
     counted: bool,
 }
 
 impl Writer {
-    /// Returns `None` if nothing is due, or enough tasks run.
+    /// Makes a task. Returns `None` if no event is due, or if enough tasks run.
     fn new(inner: &Arc<Inner>) -> Option<Self> {
         inner.series.lock().begin_writer(MOST_WRITERS).then(|| {
             inner.running.send_modify(|running| *running += 1);
@@ -240,11 +242,11 @@ impl Writer {
                 return;
             };
             match inner.write(what.clone(), step).await {
-                // The same event may have been counted meanwhile.
+                // The same event may have been recorded again meanwhile.
                 Ok(_) => inner.series.lock().make_due(&what),
                 Err(error) => {
                     let cause = std::error::Error::source(&error);
-                    warn!(%error, cause = cause.map(tracing::field::display), "an event is not written");
+                    warn!(%error, cause = cause.map(tracing::field::display), "cannot write an event");
                 }
             }
         }
@@ -264,10 +266,10 @@ impl Inner {
     /// Writes all events that were only counted so far, and returns the first error.
     async fn write_owed(&self) -> Result<(), EventError> {
         let mut outcome = Ok(());
-        // An event that was never written is created first, and then counted.
+        // An event that was never written is created first. Its count is written second.
         for _ in 0..2 {
             let owed = self.series.lock().begin_owed();
-            // All of them, so that each one ends if this future is dropped.
+            // All writes are made at once, so that each of them ends if this future is dropped.
             let writes: Vec<_> = owed.into_iter().map(|(what, step)| self.write(what, step)).collect();
             let mut written = stream::iter(writes).buffer_unordered(MOST_WRITERS);
             while let Some(written) = written.next().await {
@@ -277,7 +279,7 @@ impl Inner {
         outcome
     }
 
-    /// Writes an event that has begun.
+    /// Writes an event for which `Series` has begun a write.
     fn write(&self, what: About, step: Step) -> impl Future<Output = Result<Published, EventError>> + use<'_> {
         let writing = Writing { series: &self.series, what };
         async move {
@@ -286,7 +288,7 @@ impl Inner {
             match timeout(PATIENCE, self.send(what, &step)).await {
                 Ok(Ok(event)) => Ok(self.series.lock().written(what, &step, event.metadata.name.unwrap_or_default())),
                 Ok(Err(error)) => {
-                    // The event was deleted, as servers do after an hour: the next one begins anew.
+                    // The API server deletes events after an hour. The next write creates a new one.
                     let gone = matches!(&error, Error::Api(status) if status.code == 404);
                     self.series.lock().not_written(what, &step, gone);
                     Err(EventError::Server { reason, about, source: Box::new(error) })
@@ -332,7 +334,7 @@ impl Inner {
     }
 }
 
-/// Returns as much of a note as a server accepts.
+/// Returns the note, cut to the length that the API server accepts.
 fn shortened(note: &str) -> &str {
     let end = (0..=note.len().min(LONGEST_NOTE)).rev().find(|end| note.is_char_boundary(*end));
     &note[..end.unwrap_or(0)]

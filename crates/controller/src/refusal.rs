@@ -4,20 +4,20 @@ use kube_client::Error;
 
 /// The message of kube-apiserver for a JSON patch that does not apply, such as one with a `test` that fails.
 ///
-/// Its code and reason are those of any other invalid object, and it has no details. So only the message tells it from the
-/// refusal of an admission webhook, which may have any code. The messages of webhooks begin with [`BY_WEBHOOK`].
+/// Its code and reason are those of any other invalid object, and it has no details. So only the message tells it from
+/// the refusal of an admission webhook, which may have any code. The messages of webhooks begin with [`BY_WEBHOOK`].
 const DOES_NOT_APPLY: &str = "the server rejected our request due to an error in our request";
 const BY_WEBHOOK: &str = "admission webhook ";
 
-/// What an error answer to a write says.
+/// The meaning of an error answer to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The object is not as the write expects it: it has changed, or it is gone.
+    /// The object is not as the write expects it: it has changed, or it was deleted.
     Changed,
     /// The object is being deleted, and so no finalizer can be added.
     BeingDeleted,
-    /// The server refused it, and would refuse it again: validation, a webhook, an admission policy, a missing permission, or a
-    /// resource that it does not have.
+    /// The server refused it, and would refuse it again: validation, a webhook, an admission policy, a missing
+    /// permission, or a resource that it does not have.
     Refused,
     /// The server was not reached, or could not carry it out now.
     Failed,

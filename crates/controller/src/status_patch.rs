@@ -27,7 +27,7 @@ pub enum StatusError {
         /// The reason.
         source: serde_json::Error,
     },
-    /// The object has changed since it was read, or it is gone: look at it again.
+    /// The object has changed since it was read, or it was deleted: read it again.
     #[error("{name} has changed meanwhile")]
     Changed {
         /// The name of the object.
@@ -46,7 +46,7 @@ pub enum StatusError {
         /// The answer of the server.
         source: Box<Error>,
     },
-    /// The server was not reached, or could not do it now.
+    /// The server was not reached, or could not carry out the write now.
     #[error("cannot write the status of {name}")]
     Server {
         /// The name of the object.
@@ -60,12 +60,14 @@ impl<T> Request<T>
 where
     T: Object + Resource + Clone + Debug + Serialize + DeserializeOwned,
 {
-    /// Writes the status of an object if it differs from the one that the object has. Returns `None` if it does not differ.
+    /// Writes the status of an object if it differs from the one that the object has. Returns `None` if it does not
+    /// differ.
     ///
     /// The object is that of the request, or one that a write has returned. The request is a merge patch of the status
-    /// subresource with only the fields that differ, so fields that this program does not know stay. It names the version of the
-    /// object, because a list such as the conditions is written as a whole: if another client has changed the object meanwhile,
-    /// the answer is [`StatusError::Changed`]. The write goes through [`write`](Self::write).
+    /// subresource with only the fields that differ, so fields that this program does not know stay. It names the
+    /// version of the object, because a list such as the conditions is written as a whole: if another client has
+    /// changed the object meanwhile, the answer is [`StatusError::Changed`]. The write goes through
+    /// [`write`](Self::write).
     ///
     /// ```
     /// use k8s_openapi::api::apps::v1::Deployment;
@@ -88,7 +90,8 @@ where
     ///
     /// # Errors
     ///
-    /// [`StatusError`]; after [`Changed`](StatusError::Changed) try again with the new state, which an `Err` from the reconcile does.
+    /// [`StatusError`]; after [`Changed`](StatusError::Changed) try again with the new state, which an `Err` from the
+    /// reconcile does.
     pub async fn patch_status(
         &self,
         informer: &SharedInformer<T>,

@@ -14,10 +14,10 @@ pub use self::clock::SuspendClock;
 
 /// Says for how long a controller may act: until it is asked to end, or until its leadership is lost.
 ///
-/// A term made from a [`CancellationToken`] is never lost. A term made by a [`LeaderElector`](crate::LeaderElector) has a
-/// deadline, and each renewal of the lease moves the deadline. [`is_valid`](Self::is_valid) and [`check`](Self::check) compare
-/// that deadline with the clock, so their answer is right even if the runtime was blocked and no task could cancel anything. On
-/// Linux the time for which the machine was suspended counts, too.
+/// A term made from a [`CancellationToken`] is never lost. A term made by a [`LeaderElector`](crate::LeaderElector) has
+/// a deadline, and each renewal of the lease moves the deadline. [`is_valid`](Self::is_valid) and
+/// [`check`](Self::check) compare that deadline with the clock, so their answer is right even if the runtime was
+/// blocked and no task could cancel anything. On Linux the time for which the machine was suspended counts, too.
 ///
 /// ```
 /// use kube_controller::{Term, TermOver};

@@ -1,9 +1,9 @@
-//! Every example runs with no cluster, tells its story, and ends.
+//! Every example runs without a cluster, prints its output, and ends.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Where cargo puts examples: beside the folder this test is in.
+/// Returns the directory in which cargo puts examples: beside the directory of this test.
 fn programs() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     test.ancestors().nth(2).expect("a test is in target/<profile>/deps").join("examples")

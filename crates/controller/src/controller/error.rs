@@ -1,4 +1,4 @@
-//! Why a controller does not run, and why it does not write.
+//! The errors of a controller: of a run, and of a write.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use kube_informer::informer::{StartError, WaitError};
 
 use crate::term::TermOver;
 
-/// Why a controller did not begin, or ended by itself.
+/// Why a controller did not start, or ended by itself.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// A controller has one run at a time.
+    /// The controller runs already. It can have one run at a time.
     #[error("controller {0:?} is running already")]
     AlreadyRunning(String),
-    /// Owners are found by their kind.
+    /// The controller owns objects, but the kind of its primary objects is not known. It finds owners by their kind.
     #[error(
-        "controller {0:?} owns objects, but its informer does not say of which kind its own are: name it with `InformerBuilder::resource`"
+        "controller {0:?} owns objects, but its informer does not know the kind of its objects: set it with `InformerBuilder::resource`"
     )]
     UnknownKind(String),
     /// One of its informers could not be started.
@@ -78,7 +78,8 @@ pub enum WriteError<E = kube_client::Error> {
     /// Leadership was lost. Nothing was sent.
     #[error(transparent)]
     TermOver(#[from] TermOver),
-    /// The write was carried out, but the informer's cache will never show the object: the informer selects other objects.
+    /// The write was carried out, but the informer's cache will never show the object: the informer selects other
+    /// objects.
     ///
     /// The reconcile counts as failed for good. It would write again each time.
     #[error(
@@ -109,7 +110,8 @@ pub enum WriteError<E = kube_client::Error> {
 }
 
 impl WriteError {
-    /// Returns the HTTP status code if the API server refused the request: 404 if the object does not exist, 409 for a conflict.
+    /// Returns the HTTP status code if the API server refused the request: 404 if the object does not exist, 409 for a
+    /// conflict.
     pub fn code(&self) -> Option<u16> {
         match self {
             Self::Failed(kube_client::Error::Api(status)) => Some(status.code),

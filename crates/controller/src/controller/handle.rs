@@ -1,4 +1,4 @@
-//! What others may ask of a controller while it runs.
+//! A handle to use a controller while it runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use kube_informer::{Object, ObjectKey, SharedInformer};
 use super::status::{Board, ControllerStatus};
 use crate::queue::Priority;
 
-/// Asks things of a [`Controller`](crate::Controller) from elsewhere: a webhook that knows better, a test, a page that shows
-/// how it does. Cloning gives another one.
+/// Enqueues keys in a [`Controller`](crate::Controller), and returns its status, while it runs. A webhook, a test or a
+/// status page can use it. A clone is another handle of the same controller.
 pub struct ControllerHandle<T: Object> {
     pub(super) name: Arc<str>,
     pub(super) primary: SharedInformer<T>,
@@ -19,24 +19,25 @@ pub struct ControllerHandle<T: Object> {
 }
 
 impl<T: Object> ControllerHandle<T> {
-    /// Has a key reconciled. False if the controller does not run: then nothing happens.
+    /// Reconciles a key. Returns false if the controller does not run; then nothing happens.
     pub fn enqueue<'k>(&self, key: impl Into<KeyRef<'k>>) -> bool {
         self.enqueue_with(key, Priority::NORMAL)
     }
 
-    /// The same, with a priority.
+    /// Reconciles a key with a priority, as [`enqueue`](Self::enqueue) does.
     pub fn enqueue_with<'k>(&self, key: impl Into<KeyRef<'k>>, priority: Priority) -> bool {
         let key = ObjectKey::from(key.into());
         self.board.queue().is_some_and(|queue| queue.add_with(key, priority))
     }
 
-    /// Has every object of the cache reconciled, behind whatever changes meanwhile. False if the controller does not run.
+    /// Reconciles every object of the cache, with a lower priority than new changes. Returns false if the controller
+    /// does not run.
     pub fn reconcile_all(&self) -> bool {
         self.primary.store().snapshot().iter().all(|object| self.enqueue_with(object.id().key, Priority::LOW))
             && self.board.queue().is_some()
     }
 
-    /// How it does.
+    /// Returns the status of the controller.
     pub fn status(&self) -> ControllerStatus {
         self.board.status(&self.name)
     }

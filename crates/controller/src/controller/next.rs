@@ -1,25 +1,28 @@
-//! What comes of an attempt.
+//! The result of a reconcile.
 
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-/// An error of whatever type.
+/// An error of any type.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// What is to happen after a reconcile that did not fail. One that fails is tried again when the queue's limiter says.
+/// Tells the controller when to reconcile the key again. If a reconcile returns an error instead, the limiter of the
+/// queue decides.
 #[derive(Debug)]
 pub enum Next {
-    /// Nothing, until something changes.
+    /// Reconciles the key again only when something changes.
     Done,
-    /// Once more, so much later, or when something changes. The limiter is not asked: zero is at once, again and again.
+    /// Reconciles the key again after this duration, or when something changes. The limiter is not called, so a
+    /// duration of zero reconciles the key in an endless loop without a pause.
     After(Duration),
-    /// It failed, and trying again would not help: counted and told, but not tried again until something changes.
+    /// The reconcile failed, and trying again would not help. The failure is counted and logged. The key is reconciled
+    /// again only when something changes.
     Failed(BoxError),
 }
 
 impl Next {
-    /// [`Next::Failed`] with an error of any type, or a text.
+    /// Returns [`Next::Failed`] with an error of any type, or with a string.
     pub fn failed(error: impl Into<BoxError>) -> Self {
         Self::Failed(error.into())
     }
@@ -47,7 +50,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Returns the text of an error and its causes. An error whose own code panics costs nothing but its text.
+/// Returns the message of an error and its causes. If the error panics while it is displayed or dropped, returns
+/// another message.
 pub(super) fn describe(error: BoxError) -> String {
     let describe = || {
         let mut text = error.to_string();
@@ -71,5 +75,5 @@ pub(super) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, String> {
 pub(super) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "with something that is no text".to_owned())
+        .unwrap_or_else(|| "with a value that is not a string".to_owned())
 }

@@ -1,18 +1,18 @@
-//! From what is owned to its owner.
+//! Finds the owners of an object.
 
 use kube_informer::object::{KeyRef, Owner, ResourceType};
 use kube_informer::{Object, ObjectKey};
 
-/// Which owners of an object count.
+/// Selects the owners of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owners {
-    /// The one that manages it.
+    /// The owner that is marked as controller.
     Controller,
-    /// Each of them.
+    /// All owners.
     All,
 }
 
-/// Calls `add` with the keys of the owners of this kind, in whatever version of their group.
+/// Calls `add` with the keys of the owners of this kind, in any version of its group.
 pub(super) fn owners_of<T: Object>(object: &T, kind: &ResourceType, owners: Owners, add: &mut dyn FnMut(ObjectKey)) {
     let namespace = object.id().key.namespace().filter(|_| kind.namespaced).unwrap_or_default();
     object.each_owner(&mut |owner| {

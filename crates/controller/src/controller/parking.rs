@@ -1,4 +1,4 @@
-//! Keys whose last writes the caches have not seen yet.
+//! Keys that wait until the caches show the last writes for them.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use tokio::sync::mpsc;
 use super::writes::Seen;
 use crate::queue::{Item, Priority, WorkQueue};
 
-/// Keys that are not to be reconciled yet. Each is there once, since what is parked is not reconciled.
+/// Keys that must not be reconciled yet. Each key is there once, because a parked key is not reconciled.
 pub(super) struct Parking {
     keys: Mutex<HashMap<ObjectKey, Parked, RandomState>>,
     arrivals: mpsc::UnboundedSender<Arrival>,
 }
 
 struct Parked {
-    /// What it was reconciled with.
+    /// The priority with which the key was reconciled.
     priority: Priority,
-    /// Somebody wanted it meanwhile.
+    /// The highest priority with which the key was added meanwhile, if it was.
     wanted: Option<Priority>,
-    /// All went well, and nobody has it tried again.
+    /// True if the reconcile succeeded or failed for good, so that it is not tried again.
     settled: bool,
 }
 
@@ -39,27 +39,29 @@ pub(super) enum NotSeen {
     AtAll,
 }
 
-/// Lets keys go when their time has come.
+/// Releases parked keys.
 pub(super) struct Keeper {
     arrivals: mpsc::UnboundedReceiver<Arrival>,
 }
 
 impl Parking {
-    /// As many arrivals wait as there are workers: each brings one key at a time.
+    /// Makes an empty parking, and its keeper. The channel holds at most as many arrivals as there are workers, because
+    /// each worker parks one key at a time.
     pub(super) fn new() -> (Self, Keeper) {
         let (sender, arrivals) = mpsc::unbounded_channel();
         (Self { keys: Mutex::default(), arrivals: sender }, Keeper { arrivals })
     }
 
-    /// Keeps a key until this future ends. If all went well, what is remembered of its failures goes when it is let go.
+    /// Parks a key until this future ends. When the key is released, its failures are forgotten if it is settled and
+    /// the caches show its writes.
     pub(super) fn park(&self, item: &Item<ObjectKey>, settled: bool, until: BoxFuture<'static, Seen>) {
         let key = ObjectKey::clone(item);
         self.keys.lock().insert(key.clone(), Parked { priority: item.priority(), wanted: None, settled });
-        // Without a keeper nothing is handed out any more.
+        // Sending fails only if the keeper has ended. Then the run ends, too.
         let _ = self.arrivals.send((key, until));
     }
 
-    /// True if the key is parked: then it comes again when it is let go.
+    /// Returns true if the key is parked. Then it is added to the queue again when it is released.
     pub(super) fn defers(&self, item: &Item<ObjectKey>) -> bool {
         let mut keys = self.keys.lock();
         let Some(parked) = keys.get_mut(&**item) else { return false };
@@ -77,8 +79,8 @@ impl Parking {
 }
 
 impl Keeper {
-    /// Lets each key go when its writes have been seen, or when that takes too long. Calls `not_seen` for the latter, and for writes that
-    /// the cache has passed without showing them.
+    /// Releases each key when the caches show its writes, or when that takes longer than the limit. Calls `not_seen` if
+    /// it takes longer, and if the cache has passed the version of a write without showing it.
     pub(super) async fn run(
         mut self,
         parking: &Parking,
@@ -108,7 +110,7 @@ impl Keeper {
                     if let Some(wanted) = wanted {
                         queue.add_with(key, wanted);
                     } else if !as_written && settled {
-                        // Not at once: a cache may never show what was written, say because it selects something else.
+                        // Not at once: a cache may never show the written object, for example if it selects others.
                         queue.add_rate_limited_with(key, priority);
                     }
                 }

@@ -1,8 +1,10 @@
-//! Which events matter: functions for [`Watched::when`](crate::Watched::when) and [`Controller::when`](crate::Controller::when).
+//! Predicates, which select events, for [`Watched::when`](crate::Watched::when) and
+//! [`Controller::when`](crate::Controller::when).
 //!
-//! The functions that look at changes only leave out updates. They pass every object that appears or goes, every resync, an object that
-//! was made anew under its old name, and every change of finalizers or of the deletion timestamp: a reconcile that adds a finalizer
-//! and waits for the update, or that cleans up when the deletion begins, is called.
+//! The predicates that compare two states ignore only updates. They are true for every object that is added or deleted,
+//! for every resync, for an object that was created again under its old name, and for every change of the finalizers or
+//! of the deletion timestamp. So the controller still calls a reconcile that adds a finalizer and waits for the update,
+//! or that cleans up when the deletion begins.
 //!
 //! ```
 //! use kube_controller::{Controller, Watched, predicate};
@@ -16,29 +18,30 @@
 
 use kube_informer::{Event, Object};
 
-/// The specification changed. The API server counts such changes for most kinds; without a count every update passes.
+/// Returns true if the spec changed. The API server counts such changes in `metadata.generation` for most kinds.
+/// Without a generation this is true for every update.
 pub fn generation_changed<T: Object + ?Sized>(event: &Event<T>) -> bool {
     update_matters(event, |old, new| new.generation().is_none() || old.generation() != new.generation())
 }
 
-/// The version changed. It does not change with an update that a relist shows again.
+/// Returns true if the resource version changed. It is false for an update that a relist shows again.
 pub fn version_changed<T: Object + ?Sized>(event: &Event<T>) -> bool {
     update_matters(event, |old, new| old.id().version != new.id().version)
 }
 
-/// One of these labels changed, came or went.
+/// Returns a predicate that is true if one of these labels was added, changed or removed.
 pub fn labels_changed<T: Object + ?Sized>(labels: &'static [&'static str]) -> impl Fn(&Event<T>) -> bool + Send + Sync {
     move |event| update_matters(event, |old, new| labels.iter().any(|label| old.label(label) != new.label(label)))
 }
 
-/// One of these annotations changed, came or went.
+/// Returns a predicate that is true if one of these annotations was added, changed or removed.
 pub fn annotations_changed<T: Object + ?Sized>(
     names: &'static [&'static str],
 ) -> impl Fn(&Event<T>) -> bool + Send + Sync {
     move |event| update_matters(event, |old, new| names.iter().any(|name| old.annotation(name) != new.annotation(name)))
 }
 
-/// The newest state of the object has this label with this value.
+/// Returns a predicate that is true if the newest state of the object has this label with this value.
 pub fn has_label<T: Object + ?Sized>(
     label: &'static str,
     value: &'static str,
@@ -46,7 +49,7 @@ pub fn has_label<T: Object + ?Sized>(
     move |event| event.object().label(label) == Some(value)
 }
 
-/// One of two predicates is true. For two that must both be true, call `when` twice.
+/// Returns a predicate that is true if one of two predicates is true. If both must be true, call `when` twice.
 pub fn or<T: ?Sized>(
     one: impl Fn(&Event<T>) -> bool + Send + Sync,
     other: impl Fn(&Event<T>) -> bool + Send + Sync,
@@ -54,10 +57,10 @@ pub fn or<T: ?Sized>(
     move |event| one(event) || other(event)
 }
 
-/// A predicate is false.
+/// Returns a predicate that is true if another predicate is false.
 ///
-/// `not` of a predicate that looks at changes leaves out everything but updates, deletions included. Use it with predicates about one
-/// state, such as [`has_label`].
+/// `not` of a predicate that compares two states ignores all events except updates; it even ignores deletions. Use it
+/// with predicates about one state, such as [`has_label`].
 pub fn not<T: ?Sized>(predicate: impl Fn(&Event<T>) -> bool + Send + Sync) -> impl Fn(&Event<T>) -> bool + Send + Sync {
     move |event| !predicate(event)
 }

@@ -11,9 +11,9 @@ use crate::term::Term;
 
 /// One object to be reconciled: its key, and its state in the cache.
 ///
-/// A controller reads from caches, which are a moment behind the API server. Without care a reconcile would not find what it wrote the
-/// last time, and would write it again. So it writes through the request: the key is not handed out again before the cache shows the
-/// write. No worker waits meanwhile.
+/// A controller reads from caches, which lag behind the API server. A reconcile might not find the object that it wrote
+/// the last time, and would write it again. So it writes through the request: the key is not reconciled again before
+/// the cache shows the write. No worker waits meanwhile.
 ///
 /// ```
 /// use kube_controller::{Next, Request};
@@ -24,7 +24,7 @@ use crate::term::Term;
 /// # struct Context { client: Client, maps: SharedInformer<ConfigMap> }
 ///
 /// async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Next, kube_client::Error> {
-///     let Some(deployment) = request.object() else { return Ok(Next::Done) }; // Gone: the cache says so.
+///     let Some(deployment) = request.object() else { return Ok(Next::Done) }; // The deployment is deleted.
 ///     if context.maps.store().get(request.key()).is_none() {
 ///         let mut map = ConfigMap::default();
 ///         map.metadata.name = deployment.metadata.name.clone();
@@ -62,12 +62,13 @@ impl<T: Object> Request<T> {
         self.failures
     }
 
-    /// Returns a number for this reconcile, unique in this process. It stands in the tracing span as well.
+    /// Returns a number for this reconcile, unique in this process. The tracing span has it, too.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Returns the term for which the controller may act. Check it before a write that does not go through this request.
+    /// Returns the term for which the controller may act. Check it before a write that does not go through this
+    /// request.
     pub fn term(&self) -> &Term {
         &self.term
     }
@@ -78,16 +79,18 @@ impl<T: Object> Request<T> {
         self.term.is_ending()
     }
 
-    /// Sends a write, and has the key wait until the cache of this informer shows it.
+    /// Sends a write, and makes the key wait until the cache of this informer shows it.
     ///
-    /// If the answer is lost, or the future is dropped before it came, the key waits until the cache has caught up with the API server.
-    /// A request that is carried out even later than that cannot be waited for: use a fixed name, or the version that the write is made
-    /// from, so that the API server refuses a repeated write.
+    /// If the answer is lost, or the future is dropped before the answer arrives, the key waits until the cache has
+    /// caught up with the API server. The API server may carry out the request even later than that, and the key does
+    /// not wait for that. So use a fixed name, or the version from which the write is made: then the API server refuses
+    /// a repeated write.
     ///
     /// # Errors
     ///
-    /// [`WriteError::Failed`] with the error of the request. The other variants: nothing is sent after the term is over, and an object
-    /// that this informer never shows fails the reconcile for good.
+    /// [`WriteError::Failed`] with the error of the request, and [`WriteError::TermOver`] if the term is over: then
+    /// nothing is sent. The other variants report an object that the cache of this informer never shows; then the
+    /// reconcile fails for good.
     pub async fn write<C: Object, W: Object>(
         &self,
         informer: &SharedInformer<C>,
@@ -98,11 +101,11 @@ impl<T: Object> Request<T> {
         Ok(written)
     }
 
-    /// Deletes an object, and has the key wait until the cache of this informer shows that.
+    /// Deletes an object, and makes the key wait until the cache of this informer shows that.
     ///
     /// # Errors
     ///
-    /// As [`write`](Self::write). "Not found" is an error too, and the key does not wait then.
+    /// The same errors as [`write`](Self::write). "Not found" is an error, too; then the key does not wait.
     pub async fn delete<C: Object, W: Object, R>(
         &self,
         informer: &SharedInformer<C>,
@@ -115,7 +118,8 @@ impl<T: Object> Request<T> {
         Ok(answer)
     }
 
-    /// Waits for an answer. Without one, or with one that leaves it open, it is not known whether the write was carried out.
+    /// Waits for the answer to a write. Without an answer, and with some errors, it is not known whether the write was
+    /// carried out.
     async fn answered<C: Object, R>(
         &self,
         informer: &SharedInformer<C>,
@@ -124,7 +128,7 @@ impl<T: Object> Request<T> {
         self.term.check()?;
         let unanswered = Unanswered { writes: &self.writes, informer };
         let outcome = write.await;
-        // The server has done it, or has said no, and so nothing was written.
+        // The server has carried out the write, or has refused it and nothing was written.
         let certain = match &outcome {
             Ok(_) => true,
             Err(kube_client::Error::Api(status)) => (400..500).contains(&status.code),
@@ -136,12 +140,14 @@ impl<T: Object> Request<T> {
         outcome.map_err(WriteError::Failed)
     }
 
-    /// Runs a future that writes in its own way, such as the methods of a [`Finalizer`](crate::Finalizer). Unless it succeeds, the key
-    /// waits as after a write whose answer was lost. After a success the caller passes the written object to [`wrote`](Self::wrote).
+    /// Runs a future that sends a write itself, such as the methods of a [`Finalizer`](crate::Finalizer). If the future
+    /// fails or is dropped, the key waits as after a write whose answer was lost. If it succeeds, the caller must pass
+    /// the written object to [`wrote`](Self::wrote).
     ///
     /// # Errors
     ///
-    /// [`WriteError::TermOver`] if the term is over: the future is not polled. [`WriteError::Failed`] with the error of the future.
+    /// [`WriteError::TermOver`] if the term is over: the future is not polled. [`WriteError::Failed`] with the error of
+    /// the future.
     pub async fn attempt<C: Object, R, E>(
         &self,
         informer: &SharedInformer<C>,
@@ -156,7 +162,7 @@ impl<T: Object> Request<T> {
         outcome.map_err(WriteError::Failed)
     }
 
-    /// Has the key wait until the cache shows this written state of an object, or a later one.
+    /// Makes the key wait until the cache shows this written state of an object, or a later one.
     ///
     /// If the cache will never show the object (see [`WriteError`]), the reconcile counts as failed for good.
     pub fn wrote<C: Object, W: Object>(&self, informer: &SharedInformer<C>, written: &W) {
@@ -164,14 +170,15 @@ impl<T: Object> Request<T> {
         let _ = self.note_write(informer, written);
     }
 
-    /// Has the key wait until the cache does not hold this object any more, or shows that it is being deleted.
+    /// Makes the key wait until the cache does not hold this object any more, or shows that it is being deleted.
     pub fn deleted<C: Object, W: Object>(&self, informer: &SharedInformer<C>, object: &W) {
         if self.check_kind(informer, object).is_ok() {
             self.writes.add(PendingWrite::deleted(informer, object));
         }
     }
 
-    /// Has the key wait until the cache has caught up with the API server: for a write that may or may not have been carried out.
+    /// Makes the key wait until the cache has caught up with the API server. Use it if it is not known whether a write
+    /// was carried out.
     pub fn unsure<C: Object>(&self, informer: &SharedInformer<C>) {
         self.writes.add(PendingWrite::unsure(informer));
     }

@@ -1,4 +1,4 @@
-//! How a controller does.
+//! The status of a controller.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,25 +12,26 @@ use super::RunError;
 use super::parking::Parking;
 use crate::queue::{QueueStatus, WorkQueue};
 
-/// How a controller does.
+/// The status of a controller at one point in time.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ControllerStatus {
-    /// Its name.
+    /// The name of the controller.
     pub name: String,
-    /// What it is doing.
+    /// The phase of the controller.
     pub phase: ControllerPhase,
-    /// How its queue does, while it runs.
+    /// The status of its queue, while the controller runs.
     pub queue: Option<QueueStatus>,
-    /// How many keys wait until a cache has seen what was written for them.
+    /// The number of keys that wait until a cache shows the writes for them.
     pub parked: usize,
-    /// How many reconciles are under way.
+    /// The number of reconciles that run now.
     pub active: usize,
-    /// How many reconciles there were.
+    /// The number of reconciles so far, including those that run now.
     pub reconciles: u64,
-    /// How many of them failed, in whatever way.
+    /// The number of reconciles that failed, for any reason.
     pub failures: u64,
-    /// How many writes a cache did not show: not in time, or not at all because the object was deleted or is not selected.
+    /// The number of writes that a cache did not show: not in time, or not at all because the object was deleted or the
+    /// informer does not select it.
     pub unseen_writes: u64,
     /// How often a mapping or a predicate panicked. Everything is reconciled after that.
     pub mapping_panics: u64,
@@ -38,40 +39,40 @@ pub struct ControllerStatus {
     pub last_error: Option<ReconcileError>,
 }
 
-/// What a controller is doing.
+/// The phase of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ControllerPhase {
-    /// It does not run.
+    /// The controller does not run.
     Idle,
-    /// It waits until its caches have caught up with the server.
+    /// The controller waits until its caches have caught up with the API server.
     Starting,
-    /// It works.
+    /// The controller reconciles objects.
     Running,
-    /// It finishes what is begun.
+    /// The controller finishes the work that has begun.
     Ending,
 }
 
-/// What went wrong with one key.
+/// The error of one key.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReconcileError {
-    /// Which one.
+    /// The key.
     pub key: ObjectKey,
-    /// What was said.
+    /// The message of the error.
     pub error: String,
-    /// When.
+    /// When the error happened.
     pub at: Instant,
 }
 
-/// What a controller, its handles and its workers know of each other.
+/// The state that a controller shares with its handles and its workers.
 pub(super) struct Board {
     state: Mutex<State>,
-    /// Each worker has one place. A run that was dropped cannot wait for its workers; the next one does.
+    /// Each worker has one permit. A run that was dropped cannot wait for its workers, so the next run waits for them.
     places: Arc<Semaphore>,
 }
 
-/// More workers than anybody has.
+/// The number of permits: more than any controller has workers.
 pub(super) const PLACES: u32 = 1 << 20;
 
 struct State {
@@ -86,13 +87,13 @@ struct State {
     last_error: Option<ReconcileError>,
 }
 
-/// A key that a worker has, until this is dropped.
+/// A key that a worker reconciles, until this is dropped.
 pub(super) struct Attempt<'b> {
     board: &'b Board,
     key: ObjectKey,
 }
 
-/// A run; its drop ends it.
+/// A run. Dropping it ends the run.
 pub(super) struct Running<'b> {
     board: &'b Board,
 }
@@ -112,7 +113,7 @@ impl Board {
         Self { state: Mutex::new(state), places: Arc::new(Semaphore::new(PLACES as usize)) }
     }
 
-    /// There is one run at a time.
+    /// Begins a run. Returns an error if the controller runs already.
     pub(super) fn begin(&self, name: &str) -> Result<Running<'_>, RunError> {
         let mut state = self.state.lock();
         if state.phase != ControllerPhase::Idle {
@@ -124,11 +125,11 @@ impl Board {
 
     /// Waits until no worker of an earlier run is left.
     pub(super) async fn no_workers(&self) {
-        // It is never closed.
+        // The semaphore is never closed, so this cannot fail.
         drop(self.places.acquire_many(PLACES).await);
     }
 
-    /// A place for a worker, which gives it back when it ends, however that happens.
+    /// Returns a permit for a worker. The worker drops it when it ends, for any reason.
     pub(super) fn place(&self) -> Option<OwnedSemaphorePermit> {
         self.places.clone().try_acquire_owned().ok()
     }

@@ -1,4 +1,4 @@
-//! What a controller looks at, and which of its events matter.
+//! The informers that a controller watches, and the predicates that select their events.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -15,16 +15,17 @@ use super::next::{catch, panic_message};
 use super::status::Board;
 use crate::queue::{Priority, WorkQueue};
 
-/// An informer, and which of its events a controller acts on: all of them, unless [`when`](Self::when) says otherwise.
+/// An informer, with the predicates that select its events. Without a call of [`when`](Self::when) the controller acts
+/// on all events.
 ///
-/// A `&SharedInformer` is one already, so that this type is only met where events are filtered:
+/// A `&SharedInformer` converts into this type, so a program needs it only to filter events:
 ///
 /// ```
 /// use kube_controller::{Controller, Watched, predicate};
 /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
 /// # use kube_informer::SharedInformer;
 /// # fn example(deployments: &SharedInformer<Deployment>, pods: &SharedInformer<Pod>) {
-/// // Changes of a status do not matter, but for those of pods that fail.
+/// // The controller ignores changes of the status of a deployment, and acts only on pods that have failed.
 /// let controller = Controller::new(Watched::from(deployments).when(predicate::generation_changed))
 ///     .owns(Watched::from(pods).when(|event| {
 ///         event.object().status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Failed"))
@@ -39,7 +40,7 @@ pub struct Watched<T: Object> {
 pub(super) type Predicate<T> = Arc<dyn Fn(&Event<T>) -> bool + Send + Sync>;
 
 impl<T: Object> Watched<T> {
-    /// Leaves out events for which the predicate is false. Called again, both must be true.
+    /// Ignores events for which the predicate is false. If this is called several times, all predicates must be true.
     #[must_use]
     pub fn when(mut self, predicate: impl Fn(&Event<T>) -> bool + Send + Sync + 'static) -> Self {
         self.predicates.push(Arc::new(predicate));
@@ -59,7 +60,7 @@ impl<T: Object> fmt::Debug for Watched<T> {
     }
 }
 
-/// What a source needs of its controller.
+/// The parts of a controller that a source uses.
 #[derive(Clone)]
 pub(super) struct Target {
     pub(super) name: Arc<str>,
@@ -70,7 +71,7 @@ pub(super) struct Target {
     pub(super) debounce: Duration,
 }
 
-/// Puts keys into a queue as long as the guard lives.
+/// Registers a handler that adds keys to a queue, until the guard is dropped.
 pub(super) type Source = Box<dyn Fn(Target) -> HandlerGuard + Send + Sync>;
 
 /// Maps each object of an informer to its own key.
@@ -78,7 +79,7 @@ pub(super) fn primary_source<T: Object>(watched: Watched<T>) -> Source {
     Box::new(move |target| {
         let (predicates, name) = (watched.predicates.clone(), target.handler_name());
         let on_event = move |event: Event<T>| {
-            // The states of an update have one key. An object without a name is no object of an API server.
+            // Both states of an update have the same key. Every object of an API server has a name.
             if target.matters(&event, &predicates)
                 && let Ok(key) = ObjectKey::of(&**event.object())
             {
@@ -102,17 +103,17 @@ pub(super) fn source<T: Object>(
                 return;
             }
             let mut add = |key| target.add(key, &event);
-            // The keys of the old state learn that the object is theirs no longer.
+            // The old state is mapped too, so that a key to which the object belonged before is also reconciled.
             let mapped = catch(|| states(&event).for_each(|state| map(state, &mut add)));
             target.check(mapped);
         };
-        // Every event: an object that came and went before the handler was called means nothing to a handler that follows events, but a
-        // reconcile reads the cache, and may have seen it there.
+        // This registers for every event. An object that was added and deleted before the handler was called is of no
+        // use to other handlers. But a reconcile reads the cache, and may have seen the object there.
         watched.informer.register().name(name).on_event(on_event).remove_on_drop()
     })
 }
 
-/// Maps the objects of an informer to keys by a function that waits.
+/// Maps the objects of an informer to keys by an async function.
 pub(super) fn async_source<T, F, R, I>(watched: Watched<T>, map: F) -> Source
 where
     T: Object,
@@ -140,7 +141,7 @@ where
     })
 }
 
-/// The states that an event is about: of an update the old one and the new one.
+/// Returns the states of the object in an event: for an update the old one and the new one.
 fn states<T: Object>(event: &Event<T>) -> impl Iterator<Item = &Arc<T>> {
     let old = if let Event::Updated { old, .. } = event { Some(old) } else { None };
     old.into_iter().chain([event.object()])
@@ -151,7 +152,7 @@ impl Target {
         format!("controller {}", self.name)
     }
 
-    /// Returns true if all predicates let the event pass. One that panics lets it pass.
+    /// Returns true if all predicates are true for the event. A predicate that panics counts as true.
     fn matters<T: Object>(&self, event: &Event<T>, predicates: &[Predicate<T>]) -> bool {
         let pass = |result: Result<bool, String>| {
             let passes = *result.as_ref().unwrap_or(&true);
@@ -186,7 +187,7 @@ impl Target {
     }
 }
 
-/// The same event without the type of its objects.
+/// Returns the same event without the type of its objects.
 fn erased<T: Object>(event: &Event<T>) -> Event<dyn Object> {
     match event {
         Event::Added { object, initial } => Event::Added { object: object.clone(), initial: *initial },
@@ -197,7 +198,7 @@ fn erased<T: Object>(event: &Event<T>) -> Event<dyn Object> {
     }
 }
 
-/// Changes of now go before objects that were there all along.
+/// Returns the priority of an event: new changes come before objects that existed before.
 fn priority_of<T: Object>(event: &Event<T>) -> Priority {
     match event {
         Event::Added { initial: true, .. } | Event::Resynced(_) => Priority::LOW,

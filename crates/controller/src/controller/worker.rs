@@ -1,4 +1,4 @@
-//! Takes one key after the other, and has it reconciled.
+//! The workers of a controller: each takes one key after the other, and reconciles it.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -23,7 +23,8 @@ use crate::metrics::{Outcome, ReconcileMetrics};
 use crate::queue::{Item, WorkQueue};
 use crate::term::Term;
 
-/// How long a key with an undecodable object waits at most. An object that is deleted before it could be decoded causes no event.
+/// How long a key with an undecodable object waits at most. An object that is deleted before it could be decoded causes
+/// no event.
 const UNDECODABLE: Duration = Duration::from_secs(30);
 
 /// The reconcile function, without its types.
@@ -94,7 +95,7 @@ impl<T: Object> Workers<T> {
         self.count_failures(&item, &outcome, object.is_some());
         // A failed key is tried again in any case.
         let settled = matches!(outcome, Ok(_) | Err(Failure::Final(_)));
-        // Before the key is done: it may be wanted again already.
+        // The key is parked before it is done, because it may have been added again already.
         let seen = match writes.take() {
             Either::Left(seen) => {
                 if seen == Seen::Missing {
@@ -117,7 +118,8 @@ impl<T: Object> Workers<T> {
         self.settle(item, outcome, seen);
     }
 
-    /// Returns the object of a key, or why reconcile must not be called: an object that exists must not look as if it did not.
+    /// Returns the object of a key, or an error if the object, or one that it owns, cannot be decoded. Then reconcile
+    /// must not be called, because an object that exists would look as if it did not exist.
     fn decoded(&self, key: &ObjectKey) -> Result<Option<Arc<T>>, Failure> {
         let object = match self.primary.lookup(key) {
             Lookup::Present(object) => object,
@@ -153,7 +155,8 @@ impl<T: Object> Workers<T> {
         }
     }
 
-    /// What was written for an object that is gone says nothing about another object of its name.
+    /// Stops waiting for the writes of an object when another object has its name. Those writes do not matter to the
+    /// new object.
     fn for_this_owner(
         &self,
         key: &ObjectKey,
@@ -180,7 +183,7 @@ impl<T: Object> Workers<T> {
         let mut failures = self.failures.lock();
         match outcome {
             Ok(_) => drop(failures.remove(key)),
-            // It is not tried again, and nothing comes that would take the count away.
+            // The key is not tried again and its object does not exist, so no later event would remove the count.
             Err(Failure::Final(_)) if !exists => drop(failures.remove(key)),
             Err(_) => {
                 let count = failures.entry(key.clone()).or_default();
@@ -196,17 +199,17 @@ impl<T: Object> Workers<T> {
         crate::metrics::write_not_seen(controller);
         match how {
             NotSeen::InTime => {
-                warn!(controller, %key, "the cache did not show a write in time; the key goes on without it")
+                warn!(controller, %key, "the cache did not show a write in time; the key does not wait any longer")
             }
             NotSeen::AtAll => warn!(
                 controller, %key,
-                "the cache is past a write and does not show it: the object was deleted, or the informer does not select it"
+                "the cache has passed the version of a write and does not show it: the object was deleted, or the informer does not select it"
             ),
         }
     }
 
-    /// Decides when the key comes again. Its failures are forgotten if the caches show what was written; those of a parked key are
-    /// forgotten when it leaves.
+    /// Decides when the key is reconciled again. Its failures are forgotten if the caches show its writes. The failures
+    /// of a parked key are forgotten when it is released.
     fn settle(&self, item: Item<ObjectKey>, outcome: Result<Next, Failure>, seen: bool) {
         let (controller, key) = (&*self.name, item.clone());
         if seen && matches!(outcome, Ok(_) | Err(Failure::Final(_))) {

@@ -1,32 +1,32 @@
-//! What a reconcile wrote, and whether a cache has seen it.
+//! The writes of a reconcile, and whether a cache shows them.
 
 use futures_util::future::{BoxFuture, Either, FutureExt as _, join_all};
 use kube_informer::{Object, ObjectKey, ResourceVersion, SharedInformer};
 use parking_lot::Mutex;
 
-/// What one reconcile wrote.
+/// The writes of one reconcile.
 #[derive(Default)]
 pub(super) struct Writes {
     pending: Mutex<Vec<PendingWrite>>,
-    /// Why the reconcile fails for good: it wrote what a cache will never show.
+    /// Why the reconcile fails for good: it wrote an object that a cache will never show.
     refused: Mutex<Option<String>>,
 }
 
-/// A write that a cache has not seen yet, as far as is known.
+/// A write that a cache may not show yet.
 pub(super) struct PendingWrite {
-    /// Ends when the cache has seen it, or when nobody can tell any more.
+    /// Ends when the cache shows the write, or when it can no longer be determined whether it will.
     seen: BoxFuture<'static, Seen>,
 }
 
-/// What a cache shows of a write.
+/// How a cache shows a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Seen {
-    /// What it should: whatever happens to it next is told.
+    /// The cache shows the write. Every later change of the object causes an event.
     AsWritten,
     /// It is not known whether the write was carried out. The key has to be reconciled again.
     Otherwise,
-    /// The cache has passed the version of the write, and does not show it: the object was deleted meanwhile, or the informer does not
-    /// select it. The key has to be reconciled again.
+    /// The cache has passed the version of the write, and does not show it: the object was deleted meanwhile, or the
+    /// informer does not select it. The key has to be reconciled again.
     Missing,
 }
 
@@ -43,7 +43,7 @@ impl Writes {
         self.refused.lock().take()
     }
 
-    /// What the caches show of all of them, at once or after a while.
+    /// Takes all writes, and returns how the caches show them: at once if that is known, or else as a future.
     pub(super) fn take(&self) -> Either<Seen, BoxFuture<'static, Seen>> {
         let (mut shown, mut unseen) = (Seen::AsWritten, Vec::new());
         for mut write in std::mem::take(&mut *self.pending.lock()) {
@@ -60,8 +60,9 @@ impl Writes {
 }
 
 impl PendingWrite {
-    /// Seen once the store has the object at this version or a later one, or has passed that version. A version that cannot
-    /// be compared, a server that was restored and an informer that stopped end it too: there is nothing to wait for.
+    /// Makes a pending write that ends when the store has the object at this version or a later one, or has passed that
+    /// version. It also ends if the version cannot be compared, if the API server was restored from a backup, or if the
+    /// informer has stopped, because then there is nothing to wait for.
     pub(super) fn written<C: Object, W: Object>(informer: &SharedInformer<C>, written: &W) -> Self {
         let id = written.id();
         let (key, version, informer) = (ObjectKey::from(id.key), ResourceVersion::from(id.version), informer.clone());
@@ -81,14 +82,16 @@ impl PendingWrite {
             if shown() {
                 return Seen::AsWritten;
             }
-            // It has passed, and is not there. A server that was restored to an older state counts lower: ask how far it is.
+            // The store has passed the version, and does not show the write. A server that was restored from a backup
+            // has lower versions, so ask the server for its current version.
             let _ = informer.caught_up().await;
             if shown() { Seen::AsWritten } else { Seen::Missing }
         };
         Self { seen: seen.boxed() }
     }
 
-    /// Seen once the store does not have that very object, or has it as being deleted.
+    /// Makes a pending delete that ends when the store does not hold the object with this uid, or shows that it is
+    /// being deleted.
     pub(super) fn deleted<C: Object, W: Object>(informer: &SharedInformer<C>, object: &W) -> Self {
         let (key, uid) = (ObjectKey::from(object.id().key), object.id().uid.to_owned());
         let informer = informer.clone();
@@ -101,7 +104,8 @@ impl PendingWrite {
         Self { seen: seen.boxed() }
     }
 
-    /// Seen once the store does not hold the object any more, or holds this state of it or a later one.
+    /// Makes a pending write that ends when the store does not hold the object any more, or holds this state of it or a
+    /// later one.
     pub(super) fn deselected<C: Object, W: Object>(informer: &SharedInformer<C>, written: &W) -> Self {
         let (key, version) = (ObjectKey::from(written.id().key), ResourceVersion::from(written.id().version));
         let informer = informer.clone();
@@ -115,7 +119,8 @@ impl PendingWrite {
         Self { seen: seen.boxed() }
     }
 
-    /// Seen once the store has got to where the server is when this is first looked at.
+    /// Makes a pending write with an unknown outcome. It ends when the store has caught up with the state that the API
+    /// server has when the future is first polled.
     pub(super) fn unsure<C: Object>(informer: &SharedInformer<C>) -> Self {
         let caught_up = informer.caught_up().into_future();
         Self { seen: caught_up.map(|_| Seen::Otherwise).boxed() }

@@ -23,7 +23,7 @@ use super::request::{Answer, Outcome, Pending, pending_read, pending_write, read
 use crate::term::{Moment, Term};
 use crate::time::after;
 
-/// How long the elector tries to give the lease back. A program has 30 s to end, and its work needs most of that.
+/// How long the elector tries to release the lease. A program has 30 s to end, and its work needs most of that.
 const RELEASE_WITHIN: Duration = Duration::from_secs(5);
 
 /// A term that has begun, on its way to the task that runs `lead`.
@@ -48,15 +48,15 @@ pub(super) struct Campaign {
     _turn: OwnedMutexGuard<()>,
 }
 
-/// What the answers to a renewal say so far.
+/// The state of a renewal after an answer.
 enum Progress {
     /// The write that began at this moment was carried out.
     Renewed(Moment),
-    /// The write failed: a read over the same connection says what the lease is now.
+    /// The write failed. A read over the same connection will show the current lease.
     Unsure { connection: Connection, at_once: bool },
     /// The version that we knew is not current.
     Outdated { at_once: bool },
-    /// Nothing new.
+    /// The answer shows nothing new.
     Nothing,
     /// The lease is not ours.
     Lost,
@@ -131,7 +131,7 @@ impl Campaign {
         let mut writing = self.lock.write(began).send(self.connections.current().client, key).boxed();
         let written = timeout_at(after(began.instant, limit), &mut writing);
         let Some(written) = self.cancel.run_until_cancelled(written).await else {
-            // The server may carry it out all the same: its answer says whether there is something to release.
+            // The server may still carry out the write. Its answer shows whether there is a lease to release.
             self.acquisition = Some(writing);
             return None;
         };
@@ -151,7 +151,7 @@ impl Campaign {
         match error {
             Some(error) => warn!(%lease, %error, "cannot get the lease; trying again"),
             None => {
-                warn!(%lease, "the server did not answer for the lease in time; trying again");
+                warn!(%lease, "the server did not answer a request for the lease in time; trying again");
                 self.connections.replace();
             }
         }
@@ -192,8 +192,8 @@ impl Campaign {
 
     /// Renews the lease until the term is lost.
     ///
-    /// A slow renewal is not cancelled. Reads begin beside it, and later another write. The first answer that confirms a write
-    /// of ours counts, from when that write began.
+    /// A slow renewal is not cancelled. Reads begin beside it, and later another write. The first answer that confirms
+    /// a write of ours counts, from when that write began.
     async fn renew(&mut self, term: &Term, until: &watch::Sender<Moment>, renewed: Moment) {
         let settings = self.shared.settings.clone();
         // Bounded by time: attempts begin `attempt_period` apart, and all of them end at the deadline of the term.
@@ -209,7 +209,8 @@ impl Campaign {
                 Some(answer) = pending.next() => Some(answer),
                 () = sleep_until(next) => None,
             };
-            // Also by the clock that runs during suspend, and also if the run was dropped. A term that is over stays over.
+            // Also by the clock that runs during suspend, and also if the run was dropped. A term that is over stays
+            // over.
             if !term.is_valid() {
                 return;
             }
@@ -222,8 +223,8 @@ impl Campaign {
                     // The write may have been carried out, and only its answer is late.
                     pending.push(pending_read(connection.clone(), self.shared.lease.clone(), false));
                 }
-                // Of two writes from one version the server refuses the second, and that may be the one in flight. So there is
-                // no second one before the answer to the first would come too late.
+                // Of two writes from one version the server refuses the second, and that may be the one in flight. So
+                // there is no second one before the answer to the first would come too late.
                 if alone || last >= after(oldest, settings.renew_deadline / 2) {
                     oldest = if alone { last } else { oldest };
                     pending.push(self.renewal(connection, false));
@@ -281,7 +282,7 @@ impl Campaign {
                     Sight::Foreign => Progress::Lost,
                 }
             }
-            // The candidate that creates it first has it.
+            // The candidate that creates the lease first holds it.
             Outcome::Read(Ok(None)) => {
                 self.lock.is_gone();
                 Progress::Outdated { at_once }
@@ -293,9 +294,9 @@ impl Campaign {
         }
     }
 
-    /// Gives the lease back, so that other candidates need not wait until it expires.
+    /// Releases the lease, so that other candidates need not wait until it expires.
     ///
-    /// Waits for an acquisition in flight at first: its answer is the lease as the server has it.
+    /// It first waits for an acquisition in flight, because the answer shows the current lease.
     async fn release(&mut self) {
         let (settings, key) = (self.shared.settings.clone(), self.shared.lease.clone());
         let began = Instant::now();
@@ -322,7 +323,7 @@ impl Campaign {
                         return self.announce_leader();
                     }
                     Answered::Release(Err(error)) => {
-                        debug!(lease = %key, %error, "cannot give the lease back; trying again");
+                        debug!(lease = %key, %error, "cannot release the lease; trying again");
                         if pending.is_empty() {
                             next = after(Instant::now(), settings.retry_period);
                         }
@@ -335,10 +336,10 @@ impl Campaign {
                 }
             }
         }
-        warn!(lease = %key, "could not give the lease back; it expires by itself");
+        warn!(lease = %key, "could not release the lease; it expires by itself");
     }
 
-    /// Waits for one retry period and up to 1.2 times as long again, so that candidates do not all try at once.
+    /// Waits for one retry period and a random time of up to 1.2 periods, so that candidates do not all try at once.
     async fn pause(&mut self) {
         let jitter = self.shared.random.lock().random_range(0.0..1.2);
         let period: Duration = self.shared.settings.retry_period;

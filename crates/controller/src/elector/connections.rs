@@ -9,7 +9,7 @@ use tracing::warn;
 /// Makes a client with a connection of its own.
 pub(super) type Connect = dyn Fn() -> Result<Client, Error> + Send + Sync;
 
-/// A client, with a number that tells it from the others.
+/// A client, with a number that identifies it.
 #[derive(Clone)]
 pub(super) struct Connection {
     pub(super) client: Client,
@@ -38,8 +38,8 @@ impl Connections {
         self.current.clone()
     }
 
-    /// Returns the client for a further attempt, after so many that were not answered: the second client for the first of
-    /// them, and a new one for each that follows.
+    /// Returns the client for a further attempt, after this number of unanswered ones: the second client for the first
+    /// further attempt, and a new client for each one after that.
     pub(super) fn for_attempt(&mut self, unanswered: u32) -> Connection {
         if unanswered == 0 {
             return self.current();
@@ -70,11 +70,11 @@ impl Connections {
         match catch_unwind(AssertUnwindSafe(|| connect())) {
             Ok(Ok(client)) => Some(Connection { client, number: self.made }),
             Ok(Err(error)) => {
-                warn!(%error, "cannot make a client for the election; using the one there is");
+                warn!(%error, "cannot make a client for the election; using the existing client");
                 None
             }
             Err(_) => {
-                warn!("the function that makes clients for the election panicked; using the client there is");
+                warn!("the function that makes clients for the election panicked; using the existing client");
                 None
             }
         }

@@ -11,13 +11,14 @@ use super::request::{Release, Write};
 use crate::term::Moment;
 use crate::time::after;
 
-/// How many writes without a known outcome are remembered. A term makes fewer: one each time an attempt stays unanswered.
+/// How many writes without a known outcome are remembered. A term makes fewer: one each time an attempt stays
+/// unanswered.
 const MOST_UNCONFIRMED: usize = 16;
 
 /// The lease as last seen, and our own writes to it.
 ///
-/// Every write names the version that it was made from. So of two writes from the same version the server carries out one, and
-/// a write that arrives late undoes no other.
+/// Every write names the version that it was made from. So of two writes from the same version the server carries out
+/// one, and a write that arrives late undoes no other.
 pub(super) struct Lock {
     key: ObjectKey,
     identity: String,
@@ -38,7 +39,7 @@ struct Seen {
     since: Instant,
 }
 
-/// What a read shows about the lease.
+/// The result of a read of the lease.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Sight {
     /// A write of ours that was not confirmed until now. It began at this moment.
@@ -126,7 +127,7 @@ impl Lock {
         self.gone = true;
     }
 
-    /// Makes a request that gives the lease back, if it is ours.
+    /// Makes a request that releases the lease, if it is ours.
     pub(super) fn release(&mut self) -> Release {
         let records = self.unconfirmed.iter().map(|(record, _)| record);
         Release {

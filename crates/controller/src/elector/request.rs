@@ -1,4 +1,4 @@
-//! Requests about the Lease. Each future owns all it needs, so that several can run side by side.
+//! Requests about the Lease. Each future owns all its data, so that several can run at the same time.
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -33,7 +33,7 @@ impl Write {
     }
 }
 
-/// A request that gives the lease back.
+/// A request that releases the lease.
 pub(super) struct Release {
     /// The lease as last seen, if it was ours.
     pub(super) known: Option<Lease>,
@@ -43,7 +43,7 @@ pub(super) struct Release {
 }
 
 impl Release {
-    /// Returns the lease as it is afterwards, with no holder or with another one.
+    /// Sends the request, and returns the lease after it: with no holder, or with another holder.
     pub(super) async fn send(self, client: Client, key: ObjectKey) -> Result<Option<Lease>, Error> {
         let api = api(client, &key);
         let released = |lease| record::released(lease, self.now.clone());
@@ -91,7 +91,7 @@ pub(super) enum Outcome {
     Read(Result<Option<Lease>, Error>),
 }
 
-/// Requests of one renewal, in a form in which they can run side by side.
+/// Requests of one renewal, in a form in which they can run at the same time.
 pub(super) type Pending = BoxFuture<'static, Answer>;
 
 pub(super) fn pending_write(

@@ -1,4 +1,4 @@
-//! The settings of an election, and what can be wrong with them.
+//! The settings of an election, and the check of these settings.
 
 use std::time::Duration;
 
@@ -21,10 +21,11 @@ pub struct ElectionSettings {
     pub retry_period: Duration,
     /// Appends a random suffix to the identity: true.
     ///
-    /// Two processes can have the same name at the same time, such as a pod of a StatefulSet that was deleted by force and the pod
-    /// that replaces it. With the same identity each of them would take the lease of the other for its own, and both would lead.
-    /// Turn this off only if the identity is unique for each process, such as the uid of its pod. A process that is started again
-    /// with the same identity then takes its old lease at once, and does not wait until it expires.
+    /// Two processes can have the same name at the same time, such as a pod of a StatefulSet that was deleted by force
+    /// and the pod that replaces it. With the same identity each of them would take the lease of the other for its own,
+    /// and both would lead. Turn this off only if the identity is unique for each process, such as the uid of its pod.
+    /// A process that is started again with the same identity then takes its old lease at once, and does not wait until
+    /// it expires.
     pub unique_identity: bool,
     /// Makes all random choices repeatable, including the suffix of the identity: for tests.
     pub seed: Option<u64>,
@@ -51,7 +52,7 @@ impl Default for ElectionSettings {
 #[non_exhaustive]
 pub enum ElectionError {
     /// The name of the lease is not a key.
-    #[error("the lease cannot be named so")]
+    #[error("the name of the lease is not valid")]
     Lease(#[source] KeyError),
     /// A lease has a namespace.
     #[error("lease {0} has no namespace: expected `namespace/name`")]
@@ -60,7 +61,9 @@ pub enum ElectionError {
     #[error("the identity is empty: give each copy of the program one of its own, such as the name of its pod")]
     NoIdentity,
     /// The lease must be valid for longer than its leader may lead.
-    #[error("lease duration {lease:?} is not longer than renew deadline {renew:?}: two could lead at once")]
+    #[error(
+        "lease duration {lease:?} is not longer than renew deadline {renew:?}: two candidates could lead at the same time"
+    )]
     LeaseTooShort {
         /// The lease duration.
         lease: Duration,
@@ -68,7 +71,7 @@ pub enum ElectionError {
         renew: Duration,
     },
     /// A lease is measured in whole seconds.
-    #[error("lease duration {0:?} is not a whole number of seconds, of which there are at most 2147483647")]
+    #[error("lease duration {0:?} is not a whole number of seconds, or longer than 2147483647 seconds")]
     NotSeconds(Duration),
     /// There must be time for a second attempt within the renew deadline.
     #[error("renew deadline {renew:?} is not longer than 1.2 times the retry period {retry:?}")]
@@ -109,7 +112,8 @@ impl ElectionSettings {
         if retry_period.is_zero() {
             return Err(ElectionError::NoRetryPeriod);
         }
-        // Shorter than the lease, and so no product of it is too long for a duration.
+        // The product cannot overflow: the retry period is not longer than the deadline, which is shorter than the
+        // lease.
         if renew_deadline < retry_period || renew_deadline <= retry_period.mul_f64(1.2) {
             return Err(ElectionError::RenewTooShort { renew: renew_deadline, retry: retry_period });
         }

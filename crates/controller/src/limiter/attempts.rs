@@ -1,4 +1,4 @@
-//! How often each item was tried.
+//! Counts the attempts of each item.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,21 +8,21 @@ use tokio::time::Instant;
 
 use crate::queue::Key;
 
-/// An item that was not heard of for this long, and for twice the longest delay, is let go of.
+/// An item that was not tried for this long, and for twice the longest delay, loses its count.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
-/// Counts by item, in two generations: what was not touched for one generation goes with the next, all at once and with
-/// no search.
+/// The number of attempts of each item, in two generations. A count that did not change during a whole generation is
+/// removed at its end. All such counts are removed at once, without a search.
 pub(super) struct Attempts<T> {
     recent: HashMap<T, u32, RandomState>,
     older: HashMap<T, u32, RandomState>,
-    /// When `recent` was begun.
+    /// When `recent` was started.
     begun: Instant,
     generation: Duration,
 }
 
 impl<T: Key> Attempts<T> {
-    /// No item waits for longer than this between two attempts.
+    /// Makes an empty list of counts. `longest` is the longest delay between two attempts of an item.
     pub(super) fn new(longest: Duration) -> Self {
         Self {
             recent: HashMap::default(),
@@ -32,7 +32,7 @@ impl<T: Key> Attempts<T> {
         }
     }
 
-    /// Counts one more, and says how many there were before.
+    /// Counts one more attempt, and returns how many there were before.
     pub(super) fn next(&mut self, item: &T) -> u32 {
         self.let_go();
         if let Some(count) = self.recent.get_mut(item) {
@@ -79,7 +79,7 @@ mod tests {
 
     // B-32.
     #[tokio::test(start_paused = true)]
-    async fn items_that_nobody_forgets_are_let_go_of() {
+    async fn counts_of_items_that_are_not_tried_any_more_are_removed() {
         let mut attempts = Attempts::new(Duration::from_secs(1));
         for item in 0..100_000 {
             attempts.next(&item);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_item_that_is_tried_now_and_then_keeps_its_count() {
+    async fn an_item_that_is_tried_again_within_a_generation_keeps_its_count() {
         let mut attempts = Attempts::new(Duration::from_secs(5000));
         for count in 0..20 {
             assert_eq!(attempts.next(&"a"), count);

@@ -1,4 +1,4 @@
-//! So many a second, for all together.
+//! A limit per second for all items together.
 
 use std::time::Duration;
 
@@ -7,10 +7,11 @@ use tokio::time::{Instant, sleep};
 
 use super::RateLimiter;
 
-/// So many a second for all items together, of which some may come at once.
+/// A token bucket: limits all items together to `qps` per second, and allows a burst.
 ///
-/// It holds `burst` tokens at first, and gets `qps` a second, up to `burst`. Each use takes one, also one that is not
-/// there yet: that is what it waits for. Usable alone too, wherever something must not be done too often:
+/// The bucket holds `burst` tokens at first, and gets `qps` tokens per second, up to `burst`. Each use takes one token.
+/// If there is none, the use reserves a future token and waits for it. The bucket can also be used alone, to limit how
+/// often a program does something:
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,19 +39,19 @@ pub struct TokenBucket {
 
 #[derive(Debug)]
 struct State {
-    /// Less than none if some are promised.
+    /// The number of tokens. It is negative if future tokens are reserved.
     tokens: f64,
     counted: Instant,
 }
 
 impl TokenBucket {
-    /// A full bucket. With a rate of zero there is no token beyond the first ones.
+    /// Makes a full bucket. With a rate of zero it gets no tokens after the first `burst` ones.
     pub fn new(qps: f64, burst: u32) -> Self {
         let burst = f64::from(burst);
         Self { qps: qps.max(0.0), burst, state: Mutex::new(State { tokens: burst, counted: Instant::now() }) }
     }
 
-    /// Takes a token if there is one.
+    /// Takes a token if there is one. Returns false if there is none.
     pub fn try_take(&self) -> bool {
         let mut state = self.state.lock();
         self.refill(&mut state);
@@ -61,11 +62,11 @@ impl TokenBucket {
         there
     }
 
-    /// Takes a token, once it is there.
+    /// Takes a token, and waits for it if there is none.
     ///
     /// # Cancel safety
     ///
-    /// The token is given back if this is dropped before it is there.
+    /// If the future is dropped while it waits, it returns the token to the bucket.
     pub async fn take(&self) {
         let wait = self.reserve();
         if !wait.is_zero() {
@@ -75,7 +76,7 @@ impl TokenBucket {
         }
     }
 
-    /// Takes a token, and says how long it is until it is there.
+    /// Takes or reserves a token, and returns how long it takes until the bucket has it.
     fn reserve(&self) -> Duration {
         let mut state = self.state.lock();
         self.refill(&mut state);
@@ -94,7 +95,7 @@ impl TokenBucket {
     }
 }
 
-/// A token that is not there yet, and may not be wanted any more.
+/// A reserved token. Dropping it returns the token to the bucket.
 struct Promised<'b> {
     bucket: &'b TokenBucket,
 }

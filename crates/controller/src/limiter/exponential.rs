@@ -1,4 +1,4 @@
-//! Twice as long each time.
+//! A delay per item that doubles with each attempt.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::RateLimiter;
 use super::attempts::Attempts;
 use crate::queue::Key;
 
-/// Each item waits for `base` the first time, and twice as long each time after that, up to `max`.
+/// Delays each item for `base` at the first attempt, and for twice as long at each further attempt, up to `max`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,13 +37,13 @@ struct Jitter {
 }
 
 impl<T: Key> ItemExponential<T> {
-    /// Delays from `base`, doubling, up to `max`.
+    /// Makes a limiter with delays from `base`, doubled with each attempt, up to `max`.
     pub fn new(base: Duration, max: Duration) -> Self {
         Self { base, max, attempts: Mutex::new(Attempts::new(max)), jitter: None }
     }
 
-    /// Makes each delay longer by chance, by up to this part of it, but never longer than the longest: what failed
-    /// together is not tried again together. The same seed gives the same delays.
+    /// Adds a random duration to each delay: up to `factor` times the delay, but the sum is never longer than `max`. So
+    /// items that failed at the same time are not tried again at the same time. The same seed gives the same delays.
     pub fn jitter(self, factor: f64, seed: u64) -> Self {
         let random = Mutex::new(StdRng::seed_from_u64(seed));
         Self { jitter: Some(Jitter { factor: factor.max(0.0), random }), ..self }

@@ -1,4 +1,4 @@
-//! Briefly a few times, then long.
+//! A delay per item that is short for the first attempts, and then long.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::RateLimiter;
 use super::attempts::Attempts;
 use crate::queue::Key;
 
-/// Each item waits briefly for the first attempts, and long from then on.
+/// Delays each item for a short time at the first attempts, and for a long time at all further ones.
 ///
 /// ```
 /// use std::time::Duration;
@@ -27,7 +27,7 @@ pub struct FastSlow<T> {
 }
 
 impl<T: Key> FastSlow<T> {
-    /// `fast` so many times, then `slow`.
+    /// Makes a limiter with the delay `fast` for the first `fast_attempts` attempts, and `slow` for all further ones.
     pub fn new(fast: Duration, slow: Duration, fast_attempts: u32) -> Self {
         Self { fast, slow, fast_attempts, attempts: Mutex::new(Attempts::new(fast.max(slow))) }
     }

@@ -1,11 +1,11 @@
-//! As long as the strictest says.
+//! The longest delay of several limiters.
 
 use std::fmt;
 use std::time::Duration;
 
 use super::RateLimiter;
 
-/// Asks all its limiters, and waits for the longest.
+/// Calls all its limiters, and returns the longest delay.
 ///
 /// ```
 /// use std::time::Duration;
@@ -15,7 +15,7 @@ use super::RateLimiter;
 /// let each = ItemExponential::new(Duration::from_millis(5), Duration::from_secs(10));
 /// let limiter = MaxOf::new(each).and(TokenBucket::new(0.0, 2));
 /// assert_eq!([(); 2].map(|()| limiter.when(&"a").as_millis()), [5, 10]);
-/// assert_eq!(limiter.when(&"a"), Duration::MAX); // No token ever comes.
+/// assert_eq!(limiter.when(&"a"), Duration::MAX); // The bucket never gets another token.
 /// assert_eq!(limiter.num_requeues(&"a"), 3);
 /// ```
 pub struct MaxOf<T> {
@@ -23,12 +23,12 @@ pub struct MaxOf<T> {
 }
 
 impl<T> MaxOf<T> {
-    /// The first of them.
+    /// Makes a limiter from a first one.
     pub fn new(limiter: impl RateLimiter<T>) -> Self {
         Self { limiters: vec![Box::new(limiter)] }
     }
 
-    /// One more.
+    /// Adds a limiter.
     pub fn and(mut self, limiter: impl RateLimiter<T>) -> Self {
         self.limiters.push(Box::new(limiter));
         self

@@ -1,10 +1,10 @@
-//! As long as another says, within a limit.
+//! The delay of another limiter, up to a maximum.
 
 use std::time::Duration;
 
 use super::RateLimiter;
 
-/// Waits as long as another limiter says, but never longer than `max`.
+/// Returns the delay of another limiter, but never more than `max`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,7 +23,7 @@ pub struct MaxWait<L> {
 }
 
 impl<L> MaxWait<L> {
-    /// What `limiter` says, up to `max`.
+    /// Makes a limiter that returns the delays of `limiter`, up to `max`.
     pub fn new(limiter: L, max: Duration) -> Self {
         Self { limiter, max }
     }

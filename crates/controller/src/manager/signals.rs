@@ -1,9 +1,9 @@
-//! What the system tells a program.
+//! Signals that ask a program to end.
 
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Signals to end.
+/// Receives the signals that ask a program to end: interrupt and terminate.
 pub(super) struct Signals {
     #[cfg(unix)]
     interrupt: Signal,
@@ -22,7 +22,7 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     #[cfg(unix)]
     pub(super) async fn next(&mut self) {
         tokio::select! {

@@ -1,4 +1,4 @@
-//! What is to be done later.
+//! Items that are added to the queue at a later time.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -8,16 +8,16 @@ use tokio::time::Instant;
 
 use super::{Key, Priority};
 
-/// Items by the time at which they are due, each once.
+/// Delayed items, sorted by the time at which they are due. Each item is there once.
 pub(super) struct Delayed<T> {
-    /// Those due at the same time are in the order in which they were put there.
+    /// Items that are due at the same time are in the order in which they were inserted.
     by_time: BTreeMap<(Instant, u64), (T, Priority)>,
-    /// Where each item stands in `by_time`.
+    /// The key of each item in `by_time`.
     places: HashMap<T, (Instant, u64), RandomState>,
     next: u64,
 }
 
-/// An item whose time has come.
+/// An item that is due.
 pub(super) struct Due<T> {
     pub(super) item: T,
     pub(super) priority: Priority,
@@ -37,12 +37,12 @@ impl<T: Key> Delayed<T> {
         self.by_time.is_empty()
     }
 
-    /// When the first of them is due.
+    /// Returns the time at which the first item is due.
     pub(super) fn first(&self) -> Option<Instant> {
         self.by_time.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Puts an item in. Of two times the earlier holds, and of two priorities the higher.
+    /// Inserts an item. If it is there already, it keeps the earlier time and the higher priority.
     pub(super) fn insert(&mut self, item: T, priority: Priority, at: Instant) {
         let place = (at, self.next);
         match self.places.entry(item) {
@@ -61,7 +61,7 @@ impl<T: Key> Delayed<T> {
         self.next += 1;
     }
 
-    /// Takes the first out if it is due.
+    /// Removes and returns the first item if it is due.
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<Due<T>> {
         let entry = self.by_time.first_entry().filter(|entry| entry.key().0 <= now)?;
         let ((at, _), (item, priority)) = entry.remove_entry();
@@ -69,7 +69,7 @@ impl<T: Key> Delayed<T> {
         Some(Due { item, priority, at })
     }
 
-    /// Takes everything out, what is due first in front.
+    /// Removes and returns all items. The item that is due first comes first.
     pub(super) fn take_all(&mut self) -> Vec<T> {
         self.places.clear();
         std::mem::take(&mut self.by_time).into_values().map(|(item, _)| item).collect()

@@ -1,4 +1,4 @@
-//! The second layer: what is to come later.
+//! The second layer: items can be added after a delay.
 
 use std::fmt;
 use std::ops::Deref;
@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use super::{Item, Key, Priority, Queue};
 
-/// A [`Queue`] into which items can be put for later. It has all that a [`Queue`] has.
+/// A [`Queue`] to which items can be added after a delay. It has all methods of a [`Queue`].
 ///
-/// An item has one time: of two the earlier holds. It does not wait before that time, so it can be added, taken and
-/// done meanwhile; when the time comes it is added as by [`Queue::add`]. What differs from client-go's: no task, no
-/// limit to how many can be put in at once, and what is left at the end is given back.
+/// An item has one time at which it is due. If it is added with two delays, the earlier time counts. While an item is
+/// delayed, the same item can also be added without a delay, taken and done. When it is due, the queue adds it as
+/// [`Queue::add`] does. There are three differences from client-go's delaying queue. This queue has no task. It has no
+/// limit for the number of items that are added at once. It returns the items that are still delayed at the end.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,50 +33,53 @@ pub struct DelayingQueue<T: Key> {
 }
 
 impl<T: Key> DelayingQueue<T> {
-    /// An empty queue, of which no metrics tell.
+    /// Makes an empty queue without metrics.
     pub fn new() -> Self {
         Self { queue: Queue::new() }
     }
 
-    /// An empty queue, of which [metrics](crate::metrics) tell under this name.
+    /// Makes an empty queue that reports [metrics](crate::metrics) under this name.
     pub fn named(name: impl Into<String>) -> Self {
         Self { queue: Queue::named(name) }
     }
 
-    /// Puts an item in, so much later. False if the queue is shut down, and the item was not taken in.
+    /// Adds an item after a delay. Returns false if the queue is shut down and did not accept the item.
     pub fn add_after(&self, item: T, delay: Duration) -> bool {
         self.add_after_with(item, delay, Priority::NORMAL)
     }
 
-    /// Puts an item in with a priority, so much later. If it is to come later already, it does so at the earlier time,
-    /// with the higher priority.
+    /// Adds an item with a priority after a delay. If the item is delayed already, it keeps the earlier time and the
+    /// higher priority.
     pub fn add_after_with(&self, item: T, delay: Duration, priority: Priority) -> bool {
         self.shared().add_after(item, delay, priority)
     }
 
-    /// Takes the next item out, as [`Queue::get`] does.
+    /// Takes the next item, as [`Queue::get`] does.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is taken out unless it is returned.
+    /// If the future is dropped, the queue keeps the item.
     pub async fn get(&self) -> Option<Item<T, Self>> {
         Some(Item::new(self.shared().next().await?, self.clone()))
     }
 
-    /// Takes nothing more in, hands out what is there, and gives back what was to come later, the first in front.
+    /// Shuts the queue down, and returns the delayed items. The item that was due first comes first.
+    ///
+    /// From then on the queue accepts no items. Workers still get the items that wait.
     pub fn shut_down(&self) -> Vec<T> {
         self.queue.shut_down();
         self.shared().left()
     }
 
-    /// Shuts down, and waits until all that waits has been taken, and all that was taken is done. Gives back what was
-    /// to come later, and what was to be retried meanwhile.
+    /// Shuts the queue down, and waits until all waiting items are taken and done. Returns the delayed items, including
+    /// those that workers asked to retry meanwhile.
     ///
-    /// What is said of [`Queue::drain`] holds here too.
+    /// The limits of [`Queue::drain`] apply here too.
     ///
     /// # Cancel safety
     ///
-    /// The queue stays shut down, and can be waited for again; nothing is given back unless it is returned.
+    /// If the future is dropped, the queue stays shut down and keeps the delayed items. The caller can call `drain`
+    /// again.
     pub async fn drain(&self) -> Vec<T> {
         self.queue.drain().await;
         self.shared().left()

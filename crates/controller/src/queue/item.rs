@@ -1,4 +1,4 @@
-//! What a worker has in its hands.
+//! The item that a worker has taken from a queue.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,9 +7,10 @@ use std::time::Duration;
 use super::shared::InHand;
 use super::{DelayingQueue, Key, Priority, WorkQueue};
 
-/// An item that was taken out of a queue: nobody else gets it as long as this lives, and dropping says that it is done.
+/// An item that a worker has taken from a queue. No other worker gets it until this value is dropped. Dropping it marks
+/// the item as done.
 ///
-/// What can be said of it besides depends on the kind of queue that it comes from.
+/// Its other methods depend on the type of the queue.
 ///
 /// ```
 /// use std::time::Duration;
@@ -18,7 +19,7 @@ use super::{DelayingQueue, Key, Priority, WorkQueue};
 /// fn reconcile(key: Item<String>) -> Result<(), String> {
 ///     if key.ends_with("/") {
 ///         key.forget();
-///         return Err(format!("{} has no name", *key)); // It is dropped here, and so it is done.
+///         return Err(format!("{} has no name", *key)); // The item is dropped here, so it is done.
 ///     }
 ///     if key.num_requeues() < 3 {
 ///         key.retry();
@@ -48,54 +49,54 @@ impl<T: Key, Q> Item<T, Q> {
         Self { in_hand, queue }
     }
 
-    /// The priority that it was taken with. A retry keeps it.
+    /// Returns the priority that the item had when it was taken. A retry keeps this priority.
     pub fn priority(&self) -> Priority {
         self.in_hand.priority
     }
 
-    /// The queue that it comes from.
+    /// Returns the queue that the item comes from.
     pub fn queue(&self) -> &Q {
         &self.queue
     }
 }
 
 impl<T: Key> Item<T, DelayingQueue<T>> {
-    /// It is done for now, and comes again so much later, with the same priority.
+    /// Marks the item as done, and adds it again after a delay, with the same priority.
     ///
-    /// If the queue has been shut down, it is among what [`DelayingQueue::drain`] gives back.
+    /// If the queue is shut down, [`DelayingQueue::drain`] returns the item.
     pub fn retry_after(self, delay: Duration) {
         self.in_hand.retry_after(delay);
     }
 }
 
 impl<T: Key> Item<T> {
-    /// It failed: it is done for now, and comes again when the limiter says, with the same priority.
+    /// Marks the item as done and failed, and adds it again with the same priority. The limiter decides the delay.
     ///
-    /// If the queue has been shut down, the limiter is not asked, and it is among what [`DelayingQueue::drain`] gives
-    /// back.
+    /// If the queue is shut down, the limiter is not called, and [`DelayingQueue::drain`] returns the item.
     pub fn retry(self) {
         self.retry_within(Duration::MAX);
     }
 
-    /// As [`retry`](Self::retry), but comes again after this limit at the latest.
+    /// Retries the item as [`retry`](Self::retry) does, but after this limit at the latest.
     pub(crate) fn retry_within(self, limit: Duration) {
         let delay = if self.queue.is_shut_down() { Duration::ZERO } else { self.queue.limiter().when(&self) };
         self.in_hand.retry_after(delay.min(limit));
     }
 
-    /// It is done for now, and comes again so much later, with the same priority. The limiter is not asked.
+    /// Marks the item as done, and adds it again after a delay, with the same priority. The limiter is not called.
     ///
-    /// If the queue has been shut down, it is among what [`DelayingQueue::drain`] gives back.
+    /// If the queue is shut down, [`DelayingQueue::drain`] returns the item.
     pub fn retry_after(self, delay: Duration) {
         self.in_hand.retry_after(delay);
     }
 
-    /// It went well, or is given up: its failures so far do not count any more. It is not done before it is dropped.
+    /// Resets the number of failures of the item: call it after a success, or when you give the item up. The item is
+    /// done only when it is dropped.
     pub fn forget(&self) {
         self.queue.forget(self);
     }
 
-    /// How often it failed since it was forgotten.
+    /// Returns how often the item has failed since the last call of [`forget`](Self::forget).
     pub fn num_requeues(&self) -> u32 {
         self.queue.num_requeues(self)
     }

@@ -1,4 +1,4 @@
-//! In which order items are taken.
+//! The order in which workers take items.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -7,42 +7,43 @@ use tokio::time::Instant;
 
 use super::Priority;
 
-/// So often it is the oldest item's turn, whatever its priority.
+/// Every tenth item that is taken is the oldest one, whatever its priority.
 const OLDEST_EVERY: u64 = 10;
 
-/// Items by priority, and by age within.
+/// Items, sorted by priority and then by age.
 pub(super) struct Order<T> {
-    /// The highest priority first. At most one of them is empty.
+    /// The lanes, highest priority first. At most one of them is empty.
     lanes: BTreeMap<Reverse<Priority>, Lane<T>>,
     len: usize,
-    /// The number of the next item: what came first has the lower one.
+    /// The number of the next item. An older item has a lower number.
     next: u64,
-    /// How many were ever taken.
+    /// The number of items taken so far.
     taken: u64,
 }
 
 /// The items of one priority, by number.
 struct Lane<T> {
-    /// Those that came with this priority. Those that left it for a higher one leave a gap; there is none in front.
+    /// The items that were added with this priority. An item that moved to a higher priority leaves a gap. The first
+    /// entry is never a gap.
     came: VecDeque<(u64, Option<Waiting<T>>)>,
-    /// How many gaps there are.
+    /// The number of gaps.
     gaps: usize,
-    /// Those that came with a lower one. There are few.
+    /// The items that were added with a lower priority. There are few of them.
     raised: BTreeMap<u64, Waiting<T>>,
 }
 
 /// An item that can be taken.
 pub(super) struct Waiting<T> {
     pub(super) item: T,
-    /// Since when somebody wants it done.
+    /// When the item was added.
     pub(super) since: Instant,
 }
 
-/// What was taken.
+/// An item that was taken.
 pub(super) struct Popped<T> {
     pub(super) waiting: Waiting<T>,
     pub(super) priority: Priority,
-    /// The how many-th it is.
+    /// The number of items taken so far, including this one.
     pub(super) ticket: u64,
 }
 
@@ -55,7 +56,7 @@ impl<T> Order<T> {
         self.len
     }
 
-    /// Puts an item behind all others of its priority, and gives its number.
+    /// Adds an item behind all others of its priority, and returns its number.
     pub(super) fn push(&mut self, waiting: Waiting<T>, priority: Priority) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -84,14 +85,14 @@ impl<T> Order<T> {
         self.lanes.iter().find(|(_, lane)| !lane.is_empty()).map(|(Reverse(priority), _)| *priority)
     }
 
-    /// The priority that the oldest item of all has.
+    /// Returns the priority of the oldest item of all.
     fn oldest(&self) -> Option<Priority> {
         let first = |(priority, lane): (&Reverse<Priority>, &Lane<T>)| lane.first().map(|number| (number, priority.0));
         self.lanes.iter().filter_map(first).min().map(|(_, priority)| priority)
     }
 
-    /// Removes a priority that has no more items, unless it is the last: a queue that is emptied over and over need not
-    /// allocate each time.
+    /// Removes the lane of a priority if it is empty, unless it is the last lane. A queue that becomes empty again and
+    /// again then does not allocate each time.
     fn tidy(&mut self, priority: Priority) {
         if self.lanes.len() > 1 && self.lanes.get(&Reverse(priority)).is_some_and(Lane::is_empty) {
             self.lanes.remove(&Reverse(priority));
@@ -110,7 +111,7 @@ impl<T> Lane<T> {
         self.came.is_empty() && self.raised.is_empty()
     }
 
-    /// The number of its oldest item.
+    /// Returns the number of the oldest item.
     fn first(&self) -> Option<u64> {
         let (came, raised) = (self.came.front(), self.raised.first_key_value());
         came.map(|(number, _)| *number).into_iter().chain(raised.map(|(number, _)| *number)).min()
@@ -126,7 +127,7 @@ impl<T> Lane<T> {
         waiting
     }
 
-    /// Takes an item out of the middle.
+    /// Removes an item that need not be the first.
     fn take(&mut self, number: u64) -> Option<Waiting<T>> {
         if let Some(raised) = self.raised.remove(&number) {
             return Some(raised);
@@ -138,7 +139,7 @@ impl<T> Lane<T> {
         Some(waiting)
     }
 
-    /// No gap stays in front, and they never are the most of a lane.
+    /// Removes the gaps in front, and all gaps if they are more than half of the lane.
     fn close_gaps(&mut self) {
         while self.came.front().is_some_and(|(_, waiting)| waiting.is_none()) {
             self.came.pop_front();
@@ -148,7 +149,7 @@ impl<T> Lane<T> {
             self.came.retain(|(_, waiting)| waiting.is_some());
             self.gaps = 0;
         }
-        // What was once a long queue gives its memory back.
+        // A queue that was long and is now short frees memory.
         if self.came.capacity() > 1024 && self.came.len() < self.came.capacity() / 8 {
             self.came.shrink_to(self.came.len() * 2);
         }

@@ -1,4 +1,4 @@
-//! The first layer: each item once, never with two workers, by priority.
+//! The first layer: an item waits once, one worker at a time has it, and it has a priority.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::shared::Shared;
 use super::{Item, Key, Priority, QueueStatus};
 
-/// A queue in which an item waits once, and is never with two workers at a time. Cloning gives another handle of the
-/// same queue.
+/// A queue in which an item waits once, and only one worker at a time has it. A clone is another handle of the same
+/// queue.
 ///
-/// [What workers may rely on](crate::queue#what-workers-may-rely-on) stands with the module. What differs from
-/// client-go's queue: items are done when they are dropped; there are priorities; a drain waits for what is queued too,
-/// and anybody may wait for it.
+/// The module lists the [guarantees for workers](crate::queue#guarantees-for-workers). There are three differences from
+/// client-go's queue. An item is done when it is dropped. Items have priorities. [`drain`](Self::drain) also waits for
+/// the items that no worker has taken yet, and every handle can call it.
 ///
 /// ```
 /// use kube_controller::Queue;
@@ -25,7 +25,7 @@ use super::{Item, Key, Priority, QueueStatus};
 /// assert_eq!(queue.len(), 2);
 ///
 /// let a = queue.get().await.unwrap();
-/// queue.add("web/a"); // It changed while we look at it: once more, later.
+/// queue.add("web/a"); // The object changed while a worker has its key: the queue hands it out once more, later.
 /// assert_eq!(*queue.get().await.unwrap(), "web/b");
 /// assert!(queue.is_empty());
 /// drop(a);
@@ -40,74 +40,74 @@ pub struct Queue<T: Key> {
 }
 
 impl<T: Key> Queue<T> {
-    /// An empty queue, of which no metrics tell.
+    /// Makes an empty queue without metrics.
     pub fn new() -> Self {
         Self { shared: Shared::new(None) }
     }
 
-    /// An empty queue, of which [metrics](crate::metrics) tell under this name.
+    /// Makes an empty queue that reports [metrics](crate::metrics) under this name.
     pub fn named(name: impl Into<String>) -> Self {
         Self { shared: Shared::new(Some(name.into())) }
     }
 
-    /// The name, if it has one.
+    /// Returns the name of the queue, if it has one.
     pub fn name(&self) -> Option<&str> {
         self.shared.name()
     }
 
-    /// Puts an item in, unless it waits already. False if the queue is shut down, and the item was not taken in.
+    /// Adds an item, unless it waits already. Returns false if the queue is shut down and did not accept the item.
     pub fn add(&self, item: T) -> bool {
         self.add_with(item, Priority::NORMAL)
     }
 
-    /// Puts an item in with a priority. If it waits already, it has the higher of the two from now on.
+    /// Adds an item with a priority. If the item waits already, it gets the higher of the two priorities.
     pub fn add_with(&self, item: T, priority: Priority) -> bool {
         self.shared.add(item, priority)
     }
 
-    /// Takes the next item out, once there is one; `None` once the queue is shut down and all was taken.
+    /// Waits for the next item and takes it. Returns `None` once the queue is shut down and all items were taken.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is taken out unless it is returned.
+    /// If the future is dropped, the queue keeps the item.
     pub async fn get(&self) -> Option<Item<T, Self>> {
         Some(Item::new(self.shared.next().await?, self.clone()))
     }
 
-    /// How many items can be taken: not those that workers have, nor those that come later.
+    /// Returns the number of items that can be taken. It does not count delayed items, nor items that workers have.
     pub fn len(&self) -> usize {
         self.shared.len()
     }
 
-    /// True if no item can be taken.
+    /// Returns true if no item can be taken.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes nothing more in, and hands out what is there.
+    /// Shuts the queue down: it accepts no more items. Workers still get the items that wait.
     pub fn shut_down(&self) {
         self.shared.close();
     }
 
-    /// True once nothing more is taken in.
+    /// Returns true once the queue is shut down.
     pub fn is_shut_down(&self) -> bool {
         self.shared.is_closed()
     }
 
-    /// Shuts down, and waits until all that waits has been taken, and all that was taken is done.
+    /// Shuts the queue down, and waits until all waiting items are taken and done.
     ///
-    /// A worker that never lets go of an item keeps this waiting, and so does having no worker: give it a limit with
-    /// [`tokio::time::timeout`]. Another [`shut_down`](Self::shut_down) does not end it.
+    /// This waits for ever if a worker never drops its item, or if items wait and there is no worker. Set a limit with
+    /// [`tokio::time::timeout`]. A call of [`shut_down`](Self::shut_down) does not end it.
     ///
     /// # Cancel safety
     ///
-    /// The queue stays shut down, and can be waited for again.
+    /// If the future is dropped, the queue stays shut down. The caller can call `drain` again.
     pub async fn drain(&self) {
         self.shared.close();
         self.shared.drained().await;
     }
 
-    /// How the queue is doing, at this moment. Its gauges are brought up to date.
+    /// Returns the current status of the queue, and updates its gauges.
     pub fn status(&self) -> QueueStatus {
         self.shared.status()
     }

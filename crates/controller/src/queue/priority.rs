@@ -1,6 +1,7 @@
-//! What goes first.
+//! Priorities of items.
 
-/// What goes first: the higher, the sooner. Any number is one; a queue is made for a handful of different ones.
+/// The priority of an item: a queue hands out the highest number first. Every number is allowed, but a queue works best
+/// with a small number of different priorities.
 ///
 /// ```
 /// use kube_controller::{Priority, Queue};
@@ -10,8 +11,8 @@
 /// let queue = Queue::new();
 /// queue.add_with("seen at the start", Priority::LOW);
 /// queue.add("changed just now");
-/// queue.add_with("somebody waits for it", Priority(7));
-/// assert_eq!(*queue.get().await.unwrap(), "somebody waits for it");
+/// queue.add_with("a user waits for it", Priority(7));
+/// assert_eq!(*queue.get().await.unwrap(), "a user waits for it");
 /// assert_eq!(*queue.get().await.unwrap(), "changed just now");
 /// assert_eq!(*queue.get().await.unwrap(), "seen at the start");
 /// # }
@@ -20,8 +21,8 @@
 pub struct Priority(pub i32);
 
 impl Priority {
-    /// For what nobody waits for, such as the objects of a first list, or of a resync.
+    /// For items that are not urgent, such as the objects of a first list or of a resync.
     pub const LOW: Self = Self(-100);
-    /// For what has just changed, and for all that is added without a priority.
+    /// For objects that have just changed, and for all items that are added without a priority.
     pub const NORMAL: Self = Self(0);
 }

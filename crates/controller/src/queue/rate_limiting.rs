@@ -1,4 +1,4 @@
-//! The third layer: how much later.
+//! The third layer: a rate limiter decides the delay.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::{DelayingQueue, Item, Key, Priority};
 use crate::limiter::{RateLimiter, default_controller_limiter};
 
-/// A [`DelayingQueue`] with a [`RateLimiter`] that says when what failed is tried again: the queue of a controller. It
-/// has all that a [`DelayingQueue`] and a [`Queue`](super::Queue) have.
+/// A [`DelayingQueue`] with a [`RateLimiter`] that decides when a failed item is tried again. Controllers use this
+/// queue. It has all methods of a [`DelayingQueue`] and of a [`Queue`](super::Queue).
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,22 +39,23 @@ pub struct WorkQueue<T: Key> {
 }
 
 impl<T: Key> WorkQueue<T> {
-    /// An empty queue, of which no metrics tell.
+    /// Makes an empty queue without metrics.
     pub fn new(limiter: impl RateLimiter<T>) -> Self {
         Self { queue: DelayingQueue::new(), limiter: Arc::new(limiter) }
     }
 
-    /// An empty queue, of which [metrics](crate::metrics) tell under this name.
+    /// Makes an empty queue that reports [metrics](crate::metrics) under this name.
     pub fn named(name: impl Into<String>, limiter: impl RateLimiter<T>) -> Self {
         Self { queue: DelayingQueue::named(name), limiter: Arc::new(limiter) }
     }
 
-    /// Puts an item in when the limiter says. False if the queue is shut down: then the limiter was not asked.
+    /// Adds an item after the delay that the limiter decides. Returns false if the queue is shut down; then the limiter
+    /// is not called.
     pub fn add_rate_limited(&self, item: T) -> bool {
         self.add_rate_limited_with(item, Priority::NORMAL)
     }
 
-    /// Puts an item in with a priority, when the limiter says.
+    /// Adds an item with a priority, after the delay that the limiter decides.
     pub fn add_rate_limited_with(&self, item: T, priority: Priority) -> bool {
         !self.is_shut_down() && {
             let delay = self.limiter.when(&item);
@@ -62,21 +63,21 @@ impl<T: Key> WorkQueue<T> {
         }
     }
 
-    /// Takes the next item out, as [`Queue::get`](super::Queue::get) does.
+    /// Takes the next item, as [`Queue::get`](super::Queue::get) does.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is taken out unless it is returned.
+    /// If the future is dropped, the queue keeps the item.
     pub async fn get(&self) -> Option<Item<T>> {
         Some(Item::new(self.shared().next().await?, self.clone()))
     }
 
-    /// The item's failures so far do not count any more. A worker that has it has it still.
+    /// Resets the number of failures of an item. A worker that has the item keeps it.
     pub fn forget(&self, item: &T) {
         self.limiter.forget(item);
     }
 
-    /// How often the item failed since it was forgotten.
+    /// Returns how often the item has failed since the last call of [`forget`](Self::forget).
     pub fn num_requeues(&self, item: &T) -> u32 {
         self.limiter.num_requeues(item)
     }
@@ -94,7 +95,7 @@ impl<T: Key> Deref for WorkQueue<T> {
     }
 }
 
-/// With [`default_controller_limiter`].
+/// Makes a queue with [`default_controller_limiter`].
 impl<T: Key> Default for WorkQueue<T> {
     fn default() -> Self {
         Self::new(default_controller_limiter())

@@ -1,4 +1,4 @@
-//! What can be done now: each item once, and none with two workers.
+//! Items that can be taken now. Each is there once, and only one worker at a time has it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,11 +13,11 @@ use super::{Key, Priority};
 
 /// Items that wait to be taken, and items that workers have.
 pub(super) struct Ready<T> {
-    /// Where each item is. Those that wait are in `order`, and no others.
+    /// The place of each item. `order` holds exactly the items that wait.
     places: HashMap<T, Place, RandomState>,
     order: Order<T>,
     running: Running,
-    /// Since when those that workers have are wanted once more, by ticket.
+    /// For items that were added again while a worker has them: when they were added, by ticket.
     wanted: HashMap<u64, Instant, RandomState>,
 }
 
@@ -27,7 +27,7 @@ enum Place {
         priority: Priority,
         number: u64,
     },
-    /// With a worker. If it is wanted once more, `wanted` knows since when.
+    /// A worker has the item. If it was added again meanwhile, `wanted` has the time.
     Processing {
         ticket: u64,
         again: bool,
@@ -35,30 +35,30 @@ enum Place {
     },
 }
 
-/// What became of an item that was added.
+/// The effect of adding an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Added {
-    /// It can be taken.
+    /// The item can be taken.
     Waits,
-    /// It waits until its worker is done.
+    /// The item waits until its worker is done.
     Again,
-    /// It waited already.
+    /// The item waited already.
     Known,
 }
 
-/// An item on its way to a worker.
+/// An item that a worker takes.
 pub(super) struct Taken<T> {
     pub(super) item: T,
     pub(super) priority: Priority,
     pub(super) ticket: u64,
-    /// For how long somebody wanted it done.
+    /// The time since the item was added.
     pub(super) waited: Duration,
 }
 
-/// What became of an item whose worker is done.
+/// The result for an item whose worker is done.
 pub(super) struct Done {
     pub(super) worked: Duration,
-    /// It was added meanwhile, and can be taken again.
+    /// True if the item was added meanwhile, and can be taken again.
     pub(super) waits: bool,
 }
 
@@ -67,17 +67,17 @@ impl<T: Key> Ready<T> {
         Self { places: HashMap::default(), order: Order::new(), running: Running::new(), wanted: HashMap::default() }
     }
 
-    /// How many can be taken.
+    /// Returns the number of items that can be taken.
     pub(super) fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// How many are to be done: those that can be taken, and those that wait for their worker.
+    /// Returns the number of items that can be taken or that wait until their worker is done.
     pub(super) fn depth(&self) -> usize {
         self.order.len() + self.wanted.len()
     }
 
-    /// True if nothing waits and no worker has anything.
+    /// Returns true if no item waits and no worker has an item.
     pub(super) fn is_idle(&self) -> bool {
         self.places.is_empty()
     }
@@ -138,7 +138,7 @@ impl<T: Key> Ready<T> {
             }
             _ => {
                 entry.remove();
-                // What was once a long queue gives its memory back.
+                // A queue that was long and is now short frees memory.
                 if self.places.capacity() > 4096 && self.places.len() < self.places.capacity() / 8 {
                     self.places.shrink_to(self.places.len() * 2);
                 }

@@ -1,16 +1,16 @@
-//! How long workers have been busy.
+//! Measures how long workers have had their items.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What is being worked on, and since when. All but the end of a work is answered without looking at each.
+/// The items that workers have, with their start times. Only [`end`](Self::end) searches the list.
 pub(super) struct Running {
-    /// By the number of the work, which rises with time: the first has been going on for longest. As many as there are
-    /// workers.
+    /// Tickets and start times, sorted by ticket. Tickets increase with time, so the first entry has run for longest.
+    /// There are at most as many entries as workers.
     since: Vec<(u64, Instant)>,
     epoch: Instant,
-    /// The sum of the times from `epoch` to each start.
+    /// The sum of the durations from `epoch` to each start.
     starts: Duration,
 }
 
@@ -28,7 +28,7 @@ impl Running {
         self.starts = self.starts.saturating_add(now.saturating_duration_since(self.epoch));
     }
 
-    /// Ends a work, and says how long it took.
+    /// Removes a ticket, and returns how long its worker had the item.
     pub(super) fn end(&mut self, ticket: u64, now: Instant) -> Duration {
         let Ok(at) = self.since.binary_search_by_key(&ticket, |(ticket, _)| *ticket) else { return Duration::ZERO };
         let (_, since) = self.since.remove(at);
@@ -36,13 +36,13 @@ impl Running {
         now.saturating_duration_since(since)
     }
 
-    /// How long all together have been going on.
+    /// Returns the sum of the durations for which workers have had their items.
     pub(super) fn unfinished(&self, now: Instant) -> Duration {
         let count = u32::try_from(self.len()).unwrap_or(u32::MAX);
         now.saturating_duration_since(self.epoch).saturating_mul(count).saturating_sub(self.starts)
     }
 
-    /// How long the longest of them has been going on.
+    /// Returns the longest duration for which a worker has had its item.
     pub(super) fn longest(&self, now: Instant) -> Duration {
         self.since.first().map_or(Duration::ZERO, |(_, since)| now.saturating_duration_since(*since))
     }

@@ -1,4 +1,4 @@
-//! The queue that all handles of all layers share: what it holds, under one lock, and the waiting.
+//! The queue that all handles of all layers share: the items, under one lock, and the code that waits for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,21 +18,22 @@ pub(super) struct Shared<T> {
     metrics: Option<QueueMetrics>,
     began: Instant,
     state: Mutex<State<T>>,
-    /// Something can be taken, or somebody has to look at the time; when all are told, nothing more comes.
+    /// Wakes one waiter in `next`: an item can be taken, or a waiter must become the timekeeper. Wakes all waiters when
+    /// the queue is closed, or when the last item of a closed queue was taken.
     arrived: Notify,
-    /// Something is due before what the timekeeper waits for.
+    /// Wakes the timekeeper: an item is due earlier than the one that it waits for.
     earlier: Notify,
-    /// All is done, and the queue is shut down.
+    /// Wakes all waiters in `drained`: the queue is closed, and all items are done.
     drained: Notify,
 }
 
 struct State<T> {
     ready: Ready<T>,
     delayed: Delayed<T>,
-    /// Nothing more is taken in, and nothing comes due.
+    /// True once the queue is shut down: it accepts no items, and delayed items do not become due.
     closed: bool,
-    /// One of those who wait sleeps until the next item is due. As long as something is delayed, either this holds, or
-    /// nobody waits, or somebody has been told to look.
+    /// True while one waiter, the timekeeper, sleeps until the next item is due. While an item is delayed, one of these
+    /// holds: this flag is set, no caller waits, or a waiter has been woken and will look at the queue.
     timed: bool,
 }
 
@@ -54,18 +55,18 @@ impl<T: Key> Shared<T> {
         self.name.as_deref()
     }
 
-    /// Puts an item in; false if the queue is shut down.
+    /// Adds an item. Returns false if the queue is shut down.
     pub(super) fn add(&self, item: T, priority: Priority) -> bool {
         let mut state = self.look();
         if !state.closed {
-            // Only metrics ask how long an item waited.
+            // Only metrics need to know how long an item waited.
             let now = self.metrics.as_ref().map_or(self.began, |_| Instant::now());
             self.put(&mut state, item, priority, now);
         }
         !state.closed
     }
 
-    /// Puts an item in for later; false if the queue is shut down.
+    /// Adds an item after a delay. Returns false if the queue is shut down.
     pub(super) fn add_after(&self, item: T, delay: Duration, priority: Priority) -> bool {
         let mut state = self.look();
         if !state.closed {
@@ -74,8 +75,8 @@ impl<T: Key> Shared<T> {
         !state.closed
     }
 
-    /// As [`add_after`](Self::add_after), for an item that its worker still has: once the queue is shut down, it is
-    /// kept until somebody asks what is left.
+    /// Adds an item after a delay, as [`add_after`](Self::add_after) does, for an item that a worker still has. A queue
+    /// that is shut down keeps the item until [`left`](Self::left) is called.
     pub(super) fn retry(&self, item: T, delay: Duration, priority: Priority) {
         let mut state = self.look();
         match state.closed {
@@ -84,17 +85,17 @@ impl<T: Key> Shared<T> {
         }
     }
 
-    /// The next item, once there is one; `None` once the queue is shut down and none can come.
+    /// Waits for the next item and takes it. Returns `None` once the queue is shut down and has no more items.
     pub(super) async fn next(self: &Arc<Self>) -> Option<InHand<T>> {
-        // A queue that is never empty must not keep others from running.
+        // A queue that is never empty must not keep other tasks from running.
         tokio::task::coop::consume_budget().await;
         if let Some(in_hand) = self.take(&mut self.look()) {
             return Some(in_hand);
         }
         let mut timekeeper = None;
         loop {
-            // Listened for from before the look. Whoever is told and takes something all the same passes the word on,
-            // so that as many are told as there are reasons to look.
+            // Enabled before the queue is looked at, so that no notification is lost in between. If this future was
+            // notified and then takes an item without waiting, its drop passes the notification on to another waiter.
             let mut arrived = std::pin::pin!(self.arrived.notified());
             arrived.as_mut().enable();
             let due = {
@@ -105,7 +106,7 @@ impl<T: Key> Shared<T> {
                 if state.closed && state.ready.depth() == 0 {
                     return None;
                 }
-                // What is left in a queue that is shut down does not come due.
+                // Delayed items of a queue that is shut down do not become due.
                 let due = if state.closed { None } else { state.delayed.first() };
                 if due.is_some() && !state.timed {
                     state.timed = true;
@@ -126,13 +127,13 @@ impl<T: Key> Shared<T> {
         }
     }
 
-    /// Takes nothing more in.
+    /// Shuts the queue down.
     pub(super) fn close(&self) {
         self.look().closed = true;
         self.arrived.notify_waiters();
     }
 
-    /// Waits until nothing waits, no worker has anything, and nothing is taken in.
+    /// Waits until the queue is shut down, no item waits, and no worker has an item.
     pub(super) async fn drained(&self) {
         loop {
             let drained = self.drained.notified();
@@ -146,7 +147,7 @@ impl<T: Key> Shared<T> {
         }
     }
 
-    /// Takes out what would have come later, had the queue not been shut down.
+    /// Removes and returns the delayed items.
     pub(super) fn left(&self) -> Vec<T> {
         self.look().delayed.take_all()
     }
@@ -179,7 +180,7 @@ impl<T: Key> Shared<T> {
         }
     }
 
-    /// The state, with everything let in that is due: nobody sees a queue that is behind.
+    /// Locks the state, and adds all delayed items that are due. So every caller sees a queue that is up to date.
     fn look(&self) -> MutexGuard<'_, State<T>> {
         let mut state = self.state.lock();
         if !state.closed && !state.delayed.is_empty() {
@@ -225,7 +226,7 @@ impl<T: Key> Shared<T> {
             self.tell_running(state, now);
         }
         if state.closed && state.ready.depth() == 0 {
-            // That was the last, and others may wait for one.
+            // That was the last item, and other workers may still wait for one.
             self.arrived.notify_waiters();
         }
         Some(InHand { shared: self.clone(), item: taken.item, priority: taken.priority, ticket: taken.ticket })
@@ -233,7 +234,7 @@ impl<T: Key> Shared<T> {
 
     fn done(&self, item: &T, ticket: u64) {
         let mut state = self.look();
-        // Only metrics ask how long it took.
+        // Only metrics need to know how long the worker had the item.
         let now = self.metrics.as_ref().map_or(self.began, |_| Instant::now());
         let done = state.ready.done(item, ticket, now);
         if let Some(metrics) = &self.metrics {
@@ -257,7 +258,7 @@ impl<T: Key> Shared<T> {
     }
 }
 
-/// An item that a worker has. Dropping says that it is done.
+/// An item that a worker has. Dropping it marks the item as done.
 pub(super) struct InHand<T: Key> {
     shared: Arc<Shared<T>>,
     pub(super) item: T,
@@ -266,7 +267,7 @@ pub(super) struct InHand<T: Key> {
 }
 
 impl<T: Key> InHand<T> {
-    /// It is to be done once more, so much later.
+    /// Marks the item as done, and adds it again after a delay.
     pub(super) fn retry_after(self, delay: Duration) {
         self.shared.retry(self.item.clone(), delay, self.priority);
     }
@@ -278,13 +279,13 @@ impl<T: Key> Drop for InHand<T> {
     }
 }
 
-/// The one of those who wait that sleeps until the next item is due. When it leaves, another one is told to look.
+/// The waiter that sleeps until the next item is due. When it is dropped, it wakes another waiter to take its place.
 struct Timekeeper<'s, T: Key> {
     shared: &'s Shared<T>,
 }
 
 impl<T: Key> Timekeeper<'_, T> {
-    /// Waits until then, or until something is due earlier.
+    /// Waits until this time, or until an item is due earlier.
     async fn woken(&self, due: Option<Instant>) {
         let time = async {
             match due {

@@ -1,4 +1,4 @@
-//! What can be said of a queue.
+//! The status of a queue.
 
 use std::time::Duration;
 
@@ -6,33 +6,33 @@ use kube_informer::health::{AnyQueue, QueueHealth};
 
 use super::{Key, Queue};
 
-/// How a queue is doing.
+/// The status of a queue at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueStatus {
-    /// The name, if it has one.
+    /// The name of the queue, if it has one.
     pub name: Option<String>,
-    /// Whether it takes things in.
+    /// Whether the queue accepts items.
     pub phase: QueuePhase,
-    /// How many items can be taken.
+    /// The number of items that can be taken.
     pub waiting: usize,
-    /// How many items workers have.
+    /// The number of items that workers have.
     pub processing: usize,
-    /// How many items are to come later.
+    /// The number of delayed items.
     pub delayed: usize,
-    /// How long workers have had the items that they have, all together.
+    /// The sum of the durations for which workers have had their items.
     pub unfinished: Duration,
-    /// How long a worker has had the item that it has had for longest: if this grows, one is stuck.
+    /// The longest duration for which a worker has had its item. If it keeps growing, that worker is stuck.
     pub longest_running: Duration,
 }
 
-/// Whether a queue takes things in.
+/// Whether a queue accepts items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QueuePhase {
-    /// It does.
+    /// The queue accepts items.
     Open,
-    /// It does not, and something is still to be done.
+    /// The queue accepts no items, and some items are not done yet.
     ShuttingDown,
-    /// It does not, and all is done.
+    /// The queue accepts no items, and all items are done.
     Drained,
 }
 
@@ -46,7 +46,8 @@ impl From<QueueStatus> for QueueHealth {
     }
 }
 
-/// For each layer: a queue that delays or limits has a [`Queue`] in it, and gives it by dereference.
+/// Covers all layers: a [`DelayingQueue`](super::DelayingQueue) and a [`WorkQueue`](super::WorkQueue) dereference to
+/// their [`Queue`].
 impl<T: Key> AnyQueue for Queue<T> {
     fn health(&self) -> QueueHealth {
         self.status().into()

@@ -1,12 +1,13 @@
 //! Names of events.
 
-/// The longest name that a server accepts.
+/// The longest name that the API server accepts.
 const LONGEST: usize = 253;
 
-/// Returns the name of an event about an object of this name, as client-go makes it: the name and a number in hexadecimal.
+/// Returns the name of an event about an object with this name: the name of the object and a hexadecimal number, as in
+/// client-go.
 ///
-/// Some objects have names that no event may have: `system:node` is a ClusterRole, and a name may be too long for a suffix. The
-/// name of an event about those is only the number.
+/// Some objects have a name that an event must not have: the ClusterRole `system:node` has a colon, and other names are
+/// too long for a suffix. The name of an event about such an object is `event-` and the number.
 pub(super) fn event_name(object: &str, number: u64) -> String {
     let name = format!("{object}.{number:016x}");
     if is_subdomain(&name) { name } else { format!("event-{number:016x}") }

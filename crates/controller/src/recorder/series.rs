@@ -1,4 +1,4 @@
-//! Events that are the same, counted.
+//! Counts equal events, and decides which of them are written now.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -9,29 +9,29 @@ use tokio::time::Instant;
 
 use super::EventType;
 
-/// News that come again within this time are the same event.
+/// An equal event within this time belongs to the same series.
 const SERIES: Duration = Duration::from_secs(360);
-/// So many events about one object may come at once,
+/// How many events about one object may be written at once.
 const BURST: f64 = 25.0;
-/// and then one in so many seconds.
+/// After the burst, one event about an object may be written in each period of this length, in seconds.
 const REFILL: f64 = 300.0;
-/// So many different news are remembered; the oldest are let go first.
+/// How many different events are remembered. The oldest are dropped first.
 const MOST: usize = 4096;
 
-/// What became of an event.
+/// The result of publishing an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Published {
-    /// It was written.
+    /// A new event was created.
     Created,
-    /// It was written as the nth of its kind.
+    /// The count of an existing event was set to this number.
     Counted(i32),
-    /// It was counted: there are too many about this object, or the same event is being written now. So many wait to be written
-    /// with the next one.
+    /// The event was only counted, because there are too many events about this object, or because an equal event is
+    /// being written now. This number of equal events waits to be written with the next one.
     Held(u64),
 }
 
-/// Which news.
+/// The contents of an event. Two events with the same contents are equal.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct About {
     pub(super) object: ObjectReference,
@@ -41,7 +41,7 @@ pub(super) struct About {
     pub(super) note: String,
 }
 
-/// What is to be done about an event.
+/// The next step for an event.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
     Create,
@@ -49,38 +49,38 @@ pub(super) enum Step {
     Held(u64),
 }
 
-/// What was told so far.
+/// All events that are remembered, with their counts.
 #[derive(Default)]
 pub(super) struct Series {
     told: HashMap<String, Told, RandomState>,
     allowances: HashMap<String, Allowance, RandomState>,
-    /// The ids of events that are due, in order. Each is there at most once.
+    /// The ids of events that are due, in order. Each id is there at most once.
     due: VecDeque<String>,
     /// The number of tasks that look for events that are due.
     writers: usize,
-    /// How many were let go of before they were written.
+    /// The number of events that were dropped before they were written.
     pub(super) dropped: u64,
 }
 
 struct Told {
     about: About,
-    /// The name of the event, once it is written.
+    /// The name of the event in the API server, once it is written.
     name: Option<String>,
-    /// How many of them the server knows of.
+    /// The count that the API server has.
     written: u64,
-    /// How many there were.
+    /// How often the event was recorded.
     count: u64,
     last: Instant,
     stage: Stage,
 }
 
-/// How far the next write of an event is.
+/// The stage of the next write of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Idle,
-    /// It waits for a task.
+    /// The write waits for a task.
     Due,
-    /// It is being written. There is no second write beside it.
+    /// The write is in flight. No second write of this event runs beside it.
     InFlight,
 }
 
@@ -107,7 +107,8 @@ impl About {
 }
 
 impl Series {
-    /// Counts one more, and begins to write it if that is allowed now. The caller has to say how that [ended](Self::ended).
+    /// Counts an event, and begins to write it if that is allowed now. The caller must call [`ended`](Self::ended) when
+    /// the write has ended.
     pub(super) fn begin(&mut self, about: &About) -> Step {
         let told = self.count(about);
         let (stage, owed) = (told.stage, told.owed());
@@ -117,13 +118,13 @@ impl Series {
         self.in_flight(&about.id()).map_or(Step::Held(owed), |(_, step)| step)
     }
 
-    /// Counts one more, and makes it due if that is allowed now.
+    /// Counts an event, and makes it due if that is allowed now.
     pub(super) fn add(&mut self, about: &About) {
         self.count(about);
         self.make_due(about);
     }
 
-    /// Counts one more task, and returns true, if something is due and fewer tasks than these look for it.
+    /// Counts one more task and returns true, if an event is due and fewer than `most` tasks run.
     pub(super) fn begin_writer(&mut self, most: usize) -> bool {
         let begins = !self.due.is_empty() && self.writers < most;
         self.writers += usize::from(begins);
@@ -135,8 +136,8 @@ impl Series {
         self.writers = self.writers.saturating_sub(1);
     }
 
-    /// Begins to write the next event that is due. If there is none, the task ends, and is not counted any more: an event that
-    /// is due from then on has another task begin.
+    /// Begins to write the next event that is due. If no event is due, the task ends and is not counted any more. The
+    /// next event that becomes due starts another task.
     pub(super) fn begin_due_or_end(&mut self) -> Option<(About, Step)> {
         while let Some(id) = self.due.pop_front() {
             if self.told.get(&id).is_some_and(|told| told.stage == Stage::Due) {
@@ -147,17 +148,17 @@ impl Series {
         None
     }
 
-    /// Begins to write all that was counted and not written, whatever is allowed, the oldest first.
+    /// Begins to write all events that are counted and not written, the oldest first. It ignores the limit per object.
     pub(super) fn begin_owed(&mut self) -> Vec<(About, Step)> {
         let mut owed: Vec<_> = self.told.iter().filter(|(_, told)| told.is_owed()).collect();
         owed.sort_by_key(|(_, told)| told.last);
         let ids: Vec<String> = owed.into_iter().map(|(id, _)| id.clone()).collect();
-        // All that is due is owed, too.
+        // The list of owed events includes all events that are due.
         self.due.clear();
         ids.iter().filter_map(|id| self.in_flight(id)).collect()
     }
 
-    /// Notes that a write has ended, in whatever way.
+    /// Notes that a write has ended, with success or not.
     pub(super) fn ended(&mut self, about: &About) {
         if let Some(told) = self.told.get_mut(&about.id()) {
             told.stage = Stage::Idle;
@@ -211,7 +212,7 @@ impl Series {
                 told.written = told.written.max(u64::try_from(*count).unwrap_or(0));
                 Published::Counted(*count)
             }
-            // The event itself says one; what was held before is owed to a series.
+            // A new event stands for a count of one. Further events that were counted are written as a series later.
             Step::Create | Step::Held(_) => {
                 told.name = Some(name);
                 told.written = told.written.max(1);
@@ -220,7 +221,8 @@ impl Series {
         }
     }
 
-    /// It is owed still. If the event is gone, the next one is another.
+    /// Notes that a write failed: its events stay owed. If the event was deleted on the API server (`gone`), the next
+    /// write creates a new one.
     pub(super) fn not_written(&mut self, about: &About, step: &Step, gone: bool) {
         if let (Some(told), Step::Count { .. }, true) = (self.told.get_mut(&about.id()), step, gone) {
             told.name = None;
@@ -229,7 +231,8 @@ impl Series {
         }
     }
 
-    /// Lets go of what is over and written; and if that is not enough, of what is oldest: what is written first.
+    /// Drops events that are fully written and whose series is over. If that is not enough, drops the oldest quarter:
+    /// first the events that are fully written, then the others.
     fn make_room(&mut self, now: Instant) {
         if self.told.len() < MOST {
             return;
@@ -250,17 +253,17 @@ impl Series {
 }
 
 impl Told {
-    /// How many the server does not know of.
+    /// Returns how many events the API server does not know of.
     fn owed(&self) -> u64 {
         self.count.saturating_sub(self.written)
     }
 
-    /// Returns true if a write could begin now that the server does not know of.
+    /// Returns true if the event is owed to the API server and no write of it is in flight.
     fn is_owed(&self) -> bool {
         self.owed() > 0 && self.stage != Stage::InFlight
     }
 
-    /// What goes first: what is written before what is owed, and the older before the younger.
+    /// Returns the sort key for dropping: events that are fully written come before owed ones, and older before newer.
     fn age(&self) -> (bool, Instant) {
         (self.owed() > 0, self.last)
     }

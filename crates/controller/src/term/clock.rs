@@ -10,9 +10,9 @@ use crate::time::after;
 
 /// Reads the time since the machine was started, including the time for which it was suspended.
 ///
-/// The clock of the runtime stops while a machine is suspended. A term that was judged by it alone would still be valid when
-/// the machine wakes up, hours after another copy of the program has taken over. On Linux the default reads `CLOCK_BOOTTIME`.
-/// On other systems the default stands still, and only the clock of the runtime counts.
+/// The clock of the runtime stops while a machine is suspended. A term that was judged by it alone would still be valid
+/// when the machine wakes up, hours after another copy of the program has taken over. On Linux the default reads
+/// `CLOCK_BOOTTIME`. On other systems the default stands still, and only the clock of the runtime counts.
 #[derive(Clone)]
 pub struct SuspendClock(Arc<dyn Fn() -> Duration + Send + Sync>);
 

@@ -1,4 +1,5 @@
-//! Server-side apply in a reconcile: creates, changes what it owns, and waits for its own writes.
+//! Server-side apply in a reconcile: it creates an object, changes the fields that it owns, and waits for its own
+//! writes.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, Notes, Run, quiet};
 use crate::network::Network;
 
-/// Applies a config map of the owner's name with the replicas of the owner, and notes what came of it.
+/// Applies a config map with the name and the replicas of the owner, and notes the result.
 fn run(cluster: &Cluster, network: &Network, change: impl Fn(&mut ConfigMap) + Clone + Send + Sync + 'static) -> Run {
     let (client, children) = (network.client(&cluster.server), cluster.children.clone());
     let controller = Controller::new(&cluster.owners).owns(&cluster.children).workers(1);
@@ -51,10 +52,10 @@ async fn an_object_is_created_once_and_changed_only_if_something_differs() {
     cluster.owner("a");
     let noted = run.noted().await;
     let created = child(&cluster);
-    // Its own write brings the key back, and that changes nothing.
+    // The event of its own write reconciles the key again, and that apply changes nothing.
     assert_eq!(noted, vec![created["metadata"]["resourceVersion"].as_str().unwrap(); noted.len()]);
     assert!(network.asked().iter().all(|method| method == "PATCH"));
-    // Fields of others stay, and a field of its own is taken back.
+    // Fields of other managers stay, and a changed field of its own is set back.
     let others = json!({"data": {"replicas": "7", "other": "x"}});
     cluster.server.patch("configmaps", Some("web"), "a", others).unwrap();
     run.noted().await;
@@ -77,7 +78,7 @@ async fn an_object_of_another_owner_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_say_what_to_do() {
+async fn each_cause_of_a_failed_apply_has_its_own_error() {
     let check = async |server: ApiServer, change: fn(&mut ConfigMap), expected: &str| {
         let (cluster, network) = (Cluster::with(server.client(), server), Network::default());
         cluster.owner("a");

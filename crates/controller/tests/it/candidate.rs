@@ -27,7 +27,7 @@ pub(crate) fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// One who takes part.
+/// A candidate that runs in a task of its own.
 pub(crate) struct Candidate {
     pub(crate) elector: Arc<LeaderElector>,
     pub(crate) network: Network,
@@ -68,7 +68,7 @@ impl Candidate {
                 begun.lock().push((term.clone(), Instant::now()));
                 async move {
                     term.ending().await;
-                    // It finishes what is begun.
+                    // It finishes its work.
                     sleep(secs(3)).await;
                 }
             };
@@ -84,7 +84,7 @@ impl Candidate {
         self.elector.is_leader()
     }
 
-    /// Stops everything of it, as if its machine stood still: its own future is not polled, and its task gets no answers.
+    /// Freezes the candidate, as if its machine stood still: its future is not polled, and its task gets no answers.
     pub(crate) fn freeze(&self) {
         self.network.set(Mode::Stalled);
         self.frozen.send_replace(true);

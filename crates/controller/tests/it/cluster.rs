@@ -1,4 +1,4 @@
-//! An API server in this process, informers over it, and controllers that note what they are asked to do.
+//! An API server in this process, its informers, and controllers that note the calls of their reconcile function.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Cluster {
         self.server.create("deployments.apps", Some("web"), json!({"metadata": {"name": name}})).unwrap()
     }
 
-    /// A config map that an owner manages, or only owns.
+    /// Creates a config map with an owner, which is marked as its controller or not.
     pub(crate) fn child(&self, name: &str, owner: &Value, controller: bool) -> Value {
         let reference = json!({
             "apiVersion": "apps/v1", "kind": "Deployment", "name": owner["metadata"]["name"],
@@ -57,7 +57,7 @@ impl Cluster {
         self.server.patch(resource, Some("web"), name, labels).unwrap();
     }
 
-    /// Moves the server on by one version.
+    /// Increases the version of the server by one.
     pub(crate) fn label_new(&self, number: u32) {
         let object = json!({"metadata": {"name": format!("m{number}")}});
         self.server.create("configmaps", Some("elsewhere"), object).unwrap();
@@ -69,7 +69,7 @@ impl Cluster {
     }
 }
 
-/// What a controller was asked to do, in order.
+/// The notes of a reconcile function, in order.
 #[derive(Default)]
 pub(crate) struct Notes(Mutex<Vec<String>>);
 
@@ -78,20 +78,20 @@ impl Notes {
         self.0.lock().push(text.into());
     }
 
-    /// What was noted since the last time.
+    /// Returns the notes since the last call.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock())
     }
 }
 
-/// Notes the name, and whether it is there.
+/// Notes the name of the object, and whether it exists.
 pub(crate) async fn note(request: Request<Deployment>, notes: Arc<Notes>) -> Result<Next, String> {
     let gone = if request.object().is_some() { "" } else { " is gone" };
     notes.note(format!("{}{gone}", request.key().name()));
     Ok(Next::Done)
 }
 
-/// A controller that runs, and what it noted.
+/// A controller that runs, and its notes.
 pub(crate) struct Run {
     pub(crate) notes: Arc<Notes>,
     pub(crate) cancel: CancellationToken,
@@ -99,7 +99,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Runs a controller that notes what it is asked to do.
+    /// Runs a controller that notes each call of its reconcile function.
     pub(crate) fn noting(controller: Controller<Deployment>) -> Self {
         Self::of(controller, note)
     }
@@ -119,7 +119,7 @@ impl Run {
         Self { notes, cancel, task }
     }
 
-    /// What was noted, once all who can have gone on.
+    /// Returns the notes since the last call, after all tasks have run until they wait.
     pub(crate) async fn noted(&self) -> Vec<String> {
         quiet().await;
         self.notes.take()
@@ -131,7 +131,7 @@ impl Run {
     }
 }
 
-/// Lets everybody go on until a moment has passed: a paused clock goes on only when nobody has anything left to do.
+/// Lets all tasks run until they wait: a paused clock moves on only when no task can run.
 pub(crate) async fn quiet() {
     tokio::time::sleep(Duration::from_millis(100)).await;
 }

@@ -1,4 +1,4 @@
-//! What a controller promises: who is reconciled when, and what becomes of failures.
+//! The promises of a controller: which keys it reconciles and when, and how it handles failures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use crate::cluster::{Cluster, Notes, Run, note, quiet};
 use crate::ms;
 
 #[tokio::test(start_paused = true)]
-async fn a_change_of_an_object_has_it_reconciled_and_so_has_its_end() {
+async fn a_change_or_a_deletion_of_an_object_reconciles_its_key() {
     let cluster = Cluster::new();
     cluster.owner("a");
     let run = Run::noting(Controller::new(&cluster.owners));
@@ -30,14 +30,14 @@ async fn a_change_of_an_object_has_it_reconciled_and_so_has_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_of_what_is_owned_has_its_owner_reconciled_before_and_after() {
+async fn a_change_of_an_owned_object_reconciles_its_old_and_its_new_owner() {
     let cluster = Cluster::new();
     let (a, b) = (cluster.owner("a"), cluster.owner("b"));
     let run = Run::noting(Controller::new(&cluster.owners).owns(&cluster.children).workers(1));
     assert_eq!(run.noted().await, ["a", "b"]);
     cluster.child("child", &a, true);
     assert_eq!(run.noted().await, ["a"]);
-    // It changes hands: both are told.
+    // The child gets another owner: both owners are reconciled.
     let mut child = cluster.server.get("configmaps", Some("web"), "child").unwrap();
     child["metadata"]["ownerReferences"][0]["name"] = b["metadata"]["name"].clone();
     child["metadata"]["ownerReferences"][0]["uid"] = b["metadata"]["uid"].clone();
@@ -45,13 +45,13 @@ async fn a_change_of_what_is_owned_has_its_owner_reconciled_before_and_after() {
     assert_eq!(run.noted().await, ["a", "b"]);
     cluster.server.delete("configmaps", Some("web"), "child").unwrap();
     assert_eq!(run.noted().await, ["b"]);
-    // One that only owns it is not its controller.
+    // This owner is not marked as the controller of the child.
     cluster.child("other", &a, false);
     assert_eq!(run.noted().await, Vec::<String>::new());
     run.end().await;
 
     let run = Run::noting(Controller::new(&cluster.owners).owns_any(&cluster.children));
-    // Its caches were there before: they have to catch up with the server first.
+    // The caches were filled before, so they have to catch up with the server first.
     tokio::time::sleep(Duration::from_secs(5)).await;
     run.notes.take();
     cluster.label("configmaps", "other", "1");
@@ -60,7 +60,7 @@ async fn a_change_of_what_is_owned_has_its_owner_reconciled_before_and_after() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mapping_gives_any_number_of_keys_and_what_is_only_read_gives_none() {
+async fn a_mapping_returns_any_number_of_keys_and_an_informer_that_is_only_read_reconciles_none() {
     let cluster = Cluster::new();
     let (pods, nodes) = (cluster.factory.informer::<Pod>().unwrap(), cluster.factory.informer::<Node>().unwrap());
     let users = |pod: &Pod| {
@@ -80,7 +80,7 @@ async fn a_mapping_gives_any_number_of_keys_and_what_is_only_read_gives_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn predicates_leave_out_updates_that_do_not_matter() {
+async fn predicates_ignore_updates_that_do_not_matter() {
     let cluster = Cluster::new();
     let spec = json!({"metadata": {"name": "a"}, "spec": {"replicas": 1}});
     cluster.server.create("deployments.apps", Some("web"), spec).unwrap();
@@ -103,7 +103,7 @@ async fn predicates_leave_out_updates_that_do_not_matter() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_is_tried_again_and_what_is_asked_for_later_comes_later() {
+async fn a_failed_key_is_retried_with_backoff_and_next_after_reconciles_it_later() {
     let cluster = Cluster::new();
     cluster.owner("a");
     let began = Instant::now();
@@ -118,7 +118,7 @@ async fn an_error_is_tried_again_and_what_is_asked_for_later_comes_later() {
     let limiter = ItemExponential::new(Duration::from_secs(1), Duration::from_secs(60));
     let run = Run::of(Controller::new(&cluster.owners).limiter(limiter), reconcile);
     tokio::time::sleep(Duration::from_secs(62)).await;
-    // One second, two seconds; then all is well, and it begins anew a minute later.
+    // The key is retried after one second and after two seconds. Then it succeeds, and is reconciled a minute later.
     assert_eq!(run.notes.take(), ["0 after 0s", "1 after 1s", "2 after 3s"]);
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(run.notes.take(), ["0 after 63s"]);
@@ -126,7 +126,7 @@ async fn an_error_is_tried_again_and_what_is_asked_for_later_comes_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_fails_for_good_is_not_tried_again_and_is_told() {
+async fn a_final_failure_is_not_retried_and_the_status_shows_it() {
     let cluster = Cluster::new();
     cluster.owner("a");
     let controller = Controller::new(&cluster.owners);
@@ -156,7 +156,7 @@ async fn a_panic_and_a_timeout_are_one_failed_attempt_each() {
     let reconcile = move |request: Request<Deployment>, notes: Arc<Notes>| {
         let last = told.status().last_error.map(|last| last.error);
         notes.note(format!("{}: {last:?}", request.failures()));
-        // Before the first await, too.
+        // It also panics before the first await.
         assert!(request.failures() > 0, "at first");
         async move {
             match request.failures() {
@@ -182,7 +182,7 @@ async fn a_panic_and_a_timeout_are_one_failed_attempt_each() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_key_is_with_two_workers_and_no_more_keys_than_workers_are_under_way() {
+async fn one_worker_at_a_time_has_a_key_and_each_worker_has_one_key() {
     let cluster = Cluster::new();
     (0..10).for_each(|number| drop(cluster.owner(&format!("o{number}"))));
     let (active, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -212,7 +212,7 @@ async fn no_key_is_with_two_workers_and_no_more_keys_than_workers_are_under_way(
 }
 
 #[tokio::test(start_paused = true)]
-async fn todays_change_goes_before_what_was_there_all_along() {
+async fn a_new_change_comes_before_objects_that_existed_at_the_start() {
     let cluster = Cluster::new();
     (0..100).for_each(|number| drop(cluster.owner(&format!("o{number:02}"))));
     let reconcile = |request: Request<Deployment>, notes: Arc<Notes>| async move {
@@ -230,7 +230,7 @@ async fn todays_change_goes_before_what_was_there_all_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handle_enqueues_by_hand_and_has_everything_reconciled() {
+async fn a_handle_enqueues_a_key_and_reconciles_everything() {
     let cluster = Cluster::new();
     cluster.owner("a");
     let controller = Controller::new(&cluster.owners).workers(1);
@@ -248,7 +248,7 @@ async fn a_handle_enqueues_by_hand_and_has_everything_reconciled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_runs_again_and_not_twice_at_once() {
+async fn a_controller_can_run_again_but_not_twice_at_the_same_time() {
     let cluster = Cluster::new();
     cluster.owner("a");
     let controller = Arc::new(Controller::new(&cluster.owners));
@@ -269,7 +269,7 @@ async fn it_runs_again_and_not_twice_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_the_end_what_waits_is_finished_and_what_comes_is_not_taken_in() {
+async fn at_the_end_waiting_keys_are_finished_and_no_new_keys_are_accepted() {
     let cluster = Cluster::new();
     (0..6).for_each(|number| drop(cluster.owner(&format!("o{number}"))));
     let reconcile = |request: Request<Deployment>, notes: Arc<Notes>| async move {
@@ -289,7 +289,7 @@ async fn at_the_end_what_waits_is_finished_and_what_comes_is_not_taken_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_finish_in_time_is_dropped() {
+async fn a_reconcile_that_does_not_finish_in_time_is_dropped() {
     let cluster = Cluster::new();
     cluster.owner("a");
     let reconcile = |_: Request<Deployment>, _: Arc<Notes>| std::future::pending::<Result<Next, String>>();
@@ -301,7 +301,7 @@ async fn what_does_not_finish_in_time_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_informer_that_stops_ends_it_and_one_without_a_kind_owns_nothing() {
+async fn a_stopped_informer_ends_the_run_and_an_informer_without_a_kind_cannot_own_objects() {
     let cluster = Cluster::new();
     let run = Run::noting(Controller::new(&cluster.owners).owns(&cluster.children));
     quiet().await;
@@ -320,7 +320,7 @@ async fn an_informer_that_stops_ends_it_and_one_without_a_kind_owns_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limiter_that_panics_ends_it_and_says_so() {
+async fn a_limiter_that_panics_ends_the_run_with_an_error() {
     struct Panics;
     impl kube_controller::RateLimiter<ObjectKey> for Panics {
         fn when(&self, _: &ObjectKey) -> Duration {
@@ -340,7 +340,7 @@ async fn a_limiter_that_panics_ends_it_and_says_so() {
 }
 
 #[tokio::test]
-async fn todays_change_does_not_wait_for_reconciles_that_never_wait() {
+async fn a_new_change_does_not_wait_for_reconciles_that_never_yield() {
     let cluster = Cluster::new();
     (0..2000).for_each(|number| drop(cluster.owner(&format!("o{number:04}"))));
     let reconcile = |request: Request<Deployment>, notes: Arc<Notes>| {
@@ -374,7 +374,7 @@ async fn a_run_that_was_dropped_leaves_no_worker_beside_the_next() {
         async move {
             called.fetch_add(1, Ordering::SeqCst);
             peak.fetch_max(busy.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            std::thread::sleep(Duration::from_secs(2)); // It does not give way.
+            std::thread::sleep(Duration::from_secs(2)); // It blocks its thread.
             busy.fetch_sub(1, Ordering::SeqCst);
             Ok::<_, String>(Next::Done)
         }
@@ -391,7 +391,7 @@ async fn a_run_that_was_dropped_leaves_no_worker_beside_the_next() {
             ended = run => panic!("{ended:?}"),
             () = begun => {}
         }
-        // A change, so that the next run has something to do at once.
+        // This change gives the next run a key to reconcile at once.
         cluster.label("deployments.apps", "a", "1");
     }
     assert_eq!(most.load(Ordering::SeqCst), 1);

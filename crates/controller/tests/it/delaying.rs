@@ -1,4 +1,4 @@
-//! What comes later: ★60, WQ-10, WQ-11.
+//! Items that are added after a delay: ★60, WQ-10, WQ-11.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{at_once, ms, others, pass};
 
 // ★60 TestSimpleQueue, WQ-10.
 #[tokio::test(start_paused = true)]
-async fn an_item_comes_at_its_time_and_not_before() {
+async fn an_item_is_handed_out_after_its_delay_and_not_before() {
     let queue = DelayingQueue::new();
     queue.add_after("a", ms(50));
     assert!(queue.is_empty());
@@ -26,7 +26,7 @@ async fn an_item_comes_at_its_time_and_not_before() {
 
 // WQ-10.
 #[tokio::test(start_paused = true)]
-async fn no_delay_is_now() {
+async fn a_delay_of_zero_adds_the_item_at_once() {
     let queue = DelayingQueue::new();
     queue.add_after("a", Duration::ZERO);
     assert_eq!(queue.len(), 1);
@@ -34,7 +34,7 @@ async fn no_delay_is_now() {
 
 // ★60 TestDeduping, WQ-11.
 #[tokio::test(start_paused = true)]
-async fn of_two_times_the_earlier_holds() {
+async fn of_two_delays_the_earlier_time_counts() {
     let queue = DelayingQueue::new();
     for (first, second) in [(50, 30), (30, 50)] {
         queue.add_after("a", ms(first));
@@ -48,9 +48,9 @@ async fn of_two_times_the_earlier_holds() {
     }
 }
 
-// ★60 TestAddTwoFireEarly, TestCopyShifting: in order of time, and of arrival within.
+// ★60 TestAddTwoFireEarly, TestCopyShifting: sorted by due time; items due at the same time in the order of arrival.
 #[tokio::test(start_paused = true)]
-async fn items_come_in_the_order_of_their_times() {
+async fn delayed_items_are_handed_out_in_the_order_of_their_due_times() {
     let queue = DelayingQueue::new();
     for (item, delay) in [("c", 300), ("a", 100), ("d", 300), ("b", 200)] {
         queue.add_after(item, ms(delay));
@@ -62,9 +62,9 @@ async fn items_come_in_the_order_of_their_times() {
     }
 }
 
-// ★60: the head's timer is set anew, WQ-11.
+// ★60: the timer of the first item is reset, WQ-11.
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_something_later_is_woken_for_something_earlier() {
+async fn a_worker_that_waits_for_a_later_item_is_woken_for_an_earlier_one() {
     let queue = DelayingQueue::new();
     let start = Instant::now();
     let mut worker = JoinSet::new();
@@ -76,9 +76,9 @@ async fn who_waits_for_something_later_is_woken_for_something_earlier() {
         }
         came
     });
-    others().await; // It waits, and nothing is delayed.
+    others().await; // The worker waits, and no item is delayed.
     queue.add_after("c", ms(10_000));
-    others().await; // It waits for c.
+    others().await; // The worker waits for c.
     queue.add_after("b", ms(5000));
     others().await;
     queue.add_after("a", ms(1000));
@@ -88,7 +88,7 @@ async fn who_waits_for_something_later_is_woken_for_something_earlier() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_item_can_be_done_before_its_later_time_and_comes_then_all_the_same() {
+async fn an_item_that_is_done_before_its_delay_ends_is_handed_out_again_when_it_is_due() {
     let queue = DelayingQueue::new();
     queue.add_after("a", ms(50));
     queue.add("a");
@@ -103,7 +103,7 @@ async fn an_item_can_be_done_before_its_later_time_and_comes_then_all_the_same()
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_one_who_looks_at_the_time_leaves_another_one_does() {
+async fn when_the_timekeeper_is_dropped_another_waiter_replaces_it() {
     let queue = DelayingQueue::new();
     queue.add_after("a", ms(100));
     queue.add_after("b", ms(200));
@@ -120,7 +120,7 @@ async fn when_the_one_who_looks_at_the_time_leaves_another_one_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_item_that_is_due_comes_to_who_waits_though_others_let_it_in() {
+async fn a_waiting_worker_gets_a_due_item_that_another_call_made_ready() {
     let queue = DelayingQueue::new();
     queue.add_after("a", ms(100));
     let mut get = Box::pin(queue.get());

@@ -1,4 +1,4 @@
-//! Leader election: LE-1 to LE-6, and never two leaders.
+//! Leader election: LE-1 to LE-6. There are never two leaders.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::candidate::{Candidate, LEASE, lease, lease_holder, secs, settings};
 use crate::network::Mode;
 
 #[tokio::test]
-async fn settings_that_do_not_fit_together_are_refused_le_1() {
+async fn settings_that_contradict_each_other_are_refused_le_1() {
     let client = ApiServer::new().client();
     let check = |lease: u64, renew: u64, retry: u64, expected: fn(&ElectionError) -> bool| {
         let mut settings = ElectionSettings::default();
@@ -41,7 +41,7 @@ async fn settings_that_do_not_fit_together_are_refused_le_1() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_leads_and_the_other_follows_at_once_when_it_is_released_le_4_le_5() {
+async fn a_standby_leads_soon_after_the_leader_releases_the_lease_le_4_le_5() {
     let server = ApiServer::builder().seed(1).build();
     let a = Candidate::new(&server, "a", 1);
     sleep(secs(1)).await;
@@ -54,7 +54,7 @@ async fn one_leads_and_the_other_follows_at_once_when_it_is_released_le_4_le_5()
     );
     assert_eq!(*a.elector.leader().borrow(), Some("a".to_owned()));
     assert_eq!(*b.heard.lock(), ["a"], "each new leader once");
-    // It is told to end: it finishes what is begun, leads until then, and gives the lease back.
+    // The leader is cancelled: it finishes its work, leads until then, and releases the lease.
     a.cancel.cancel();
     sleep(secs(2)).await;
     assert!(a.leads() && a.terms.lock()[0].0.is_ending());
@@ -77,7 +77,7 @@ async fn one_leads_and_the_other_follows_at_once_when_it_is_released_le_4_le_5()
 #[tokio::test(start_paused = true)]
 async fn expiry_is_judged_by_the_local_clock_from_when_the_record_was_seen_to_change_le_2() {
     let server = ApiServer::builder().seed(1).build();
-    // Somebody with a clock that is a year ahead, who has gone away.
+    // The holder has a clock that is many years ahead, and has ended without releasing the lease.
     let spec = serde_json::json!({
         "holderIdentity": "gone", "leaseDurationSeconds": 20, "renewTime": "2099-01-01T00:00:00.000000Z", "leaseTransitions": 4,
     });
@@ -119,7 +119,7 @@ async fn a_leader_that_cannot_renew_stops_before_another_may_begin() {
             sleep(Duration::from_millis(100)).await;
         }
         assert!(cut.elapsed() > secs(12) && cut.elapsed() < secs(30), "{mode:?}: {:?}", cut.elapsed());
-        // It stands by again, and leads when the other is gone.
+        // The old leader stands by again, and leads when the other one has ended.
         a.network.set(Mode::Open);
         b.cancel.cancel();
         sleep(secs(30)).await;
@@ -130,7 +130,7 @@ async fn a_leader_that_cannot_renew_stops_before_another_may_begin() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_stood_still_knows_by_the_clock_that_it_leads_no_more_le_6() {
+async fn a_frozen_leader_sees_by_the_clock_that_its_term_is_over_le_6() {
     let server = ApiServer::builder().seed(1).build();
     let a = Candidate::new(&server, "a", 1);
     sleep(secs(1)).await;
@@ -140,21 +140,21 @@ async fn a_leader_that_stood_still_knows_by_the_clock_that_it_leads_no_more_le_6
     assert!(term.is_valid());
     assert_eq!(term.check(), Ok(()));
     sleep(secs(2)).await;
-    assert!(!term.is_valid() && !a.leads(), "though nobody came to say so");
+    assert!(!term.is_valid() && !a.leads(), "although no task has cancelled the term");
     assert_eq!(term.check(), Err(TermOver));
     a.elector.check(secs(5)).unwrap();
     sleep(secs(20)).await;
     assert!(matches!(a.elector.check(secs(5)), Err(ElectionError::Stuck { .. })));
     a.thaw();
     sleep(secs(5)).await;
-    assert!(a.leads(), "nobody else wanted it");
+    assert!(a.leads(), "there is no other candidate");
     assert!(!term.is_valid(), "but that is another term");
     a.elector.check(secs(5)).unwrap();
     a.task.abort();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_somebody_deletes_makes_no_two_leaders_of_those_who_knew_it() {
+async fn a_deleted_lease_does_not_cause_two_leaders() {
     let server = ApiServer::builder().seed(1).build();
     let candidates =
         [Candidate::new(&server, "a", 1), Candidate::new(&server, "b", 2), Candidate::new(&server, "c", 3)];
@@ -170,7 +170,7 @@ async fn a_lease_that_somebody_deletes_makes_no_two_leaders_of_those_who_knew_it
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_run_waits_for_its_turn_and_a_dropped_one_leads_no_more() {
+async fn a_second_run_waits_for_the_first_and_a_dropped_run_does_not_lead() {
     let server = ApiServer::builder().seed(1).build();
     let elector = LeaderElector::new(server.client(), LEASE, "me", settings()).unwrap();
     let (leads, most) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
@@ -189,19 +189,19 @@ async fn a_second_run_waits_for_its_turn_and_a_dropped_one_leads_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_was_got_while_being_told_to_end_is_given_back() {
+async fn a_lease_that_was_acquired_without_an_answer_is_released_when_cancelled() {
     let server = ApiServer::builder().seed(1).build();
     let a = Candidate::new(&server, "a", 1);
     a.network.set(Mode::DeafToWrites);
     sleep(secs(1)).await;
-    assert!(lease_holder(&server).as_deref() == Some("a") && !a.leads(), "it has it, and does not know");
+    assert!(lease_holder(&server).as_deref() == Some("a") && !a.leads(), "it holds the lease, but has no answer yet");
     a.network.set(Mode::Open);
     a.cancel.cancel();
     sleep(secs(5)).await;
     assert_eq!(lease_holder(&server).as_deref(), Some(""));
 }
 
-/// A write was carried out, and the connection broke before its answer came.
+/// The write was carried out, and the connection broke before the answer arrived.
 #[tokio::test(start_paused = true)]
 async fn a_lease_whose_acquisition_was_not_answered_is_released_when_cancelled() {
     for mode in [Mode::BrokenAfterWrites, Mode::DeafToWrites, Mode::Slow(2_400, 2_400)] {
@@ -211,7 +211,7 @@ async fn a_lease_whose_acquisition_was_not_answered_is_released_when_cancelled()
         while lease_holder(&server).is_none() {
             sleep(Duration::from_millis(100)).await;
         }
-        // It pauses before it tries again, or waits for the answer.
+        // The candidate pauses before it tries again, or waits for the answer.
         assert!(!a.leads(), "{mode:?}");
         a.cancel.cancel();
         sleep(Duration::from_millis(10)).await;
@@ -325,7 +325,7 @@ async fn a_leader_steps_down_when_another_copy_with_its_identity_has_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_of_the_work_gives_the_lease_back_and_then_reaches_the_caller() {
+async fn a_panic_of_the_work_releases_the_lease_and_then_reaches_the_caller() {
     let server = ApiServer::builder().seed(1).build();
     let elector = Arc::new(LeaderElector::new(server.client(), LEASE, "me", settings()).unwrap());
     for with_future in [false, true] {
@@ -365,8 +365,8 @@ async fn a_panic_in_the_function_for_new_leaders_does_not_end_the_elector() {
     assert_eq!(lease_holder(&server).as_deref(), Some(""));
 }
 
-/// Two candidates whose clocks differ: one runs 10 % slower than it should, the other 15 % faster. By the true clock that is a
-/// renew deadline of 11 s and a lease of 13 s.
+/// Two candidates whose clocks differ: one runs 10 % slower than it should, the other 15 % faster. By the true clock
+/// that is a renew deadline of 11 s and a lease of 13 s.
 #[tokio::test(start_paused = true)]
 async fn there_are_never_two_leaders_on_a_slow_server_with_clocks_that_drift() {
     let mut terms = 0;
@@ -395,7 +395,7 @@ async fn there_are_never_two_leaders_on_a_slow_server_with_clocks_that_drift() {
     assert!(terms > 50, "both led now and then: {terms}");
 }
 
-/// Two or three candidates; leaders are stopped, stand still, and are cut off, at random.
+/// Runs two or three candidates. At random it cancels, freezes or kills candidates, and cuts their connections.
 #[tokio::test(start_paused = true)]
 async fn there_are_never_two_leaders_by_any_clock() {
     let mut terms = 0;
@@ -417,7 +417,8 @@ async fn there_are_never_two_leaders_by_any_clock() {
                 7 => candidates[at].thaw(),
                 8 => candidates[at].cancel.cancel(),
                 _ => {
-                    // One that was killed, and another one in its place. What it began may still arrive.
+                    // Kills a candidate, and starts another one in its place. Requests of the killed one may still
+                    // arrive.
                     candidates[at].task.abort();
                     terms += candidates[at].terms.lock().len();
                     valid.extend(candidates[at].terms.lock().iter().map(|(term, _)| term.clone()));
@@ -441,7 +442,9 @@ async fn there_are_never_two_leaders_by_any_clock() {
                 sleep(secs(1)).await;
             }
         };
-        tokio::time::timeout(secs(60), leads).await.unwrap_or_else(|_| panic!("seed {seed}: nobody leads in the end"));
+        tokio::time::timeout(secs(60), leads)
+            .await
+            .unwrap_or_else(|_| panic!("seed {seed}: no candidate leads in the end"));
         terms += candidates.iter().map(|candidate| candidate.terms.lock().len()).sum::<usize>();
         candidates.iter().chain([&last]).for_each(|candidate| candidate.task.abort());
     }

@@ -1,4 +1,4 @@
-//! How a queue ends: ★59's shutdowns, WQ-6, WQ-7, WQ-12, B-30, B-31.
+//! The shutdown of a queue: the shutdown tests of ★59, WQ-6, WQ-7, WQ-12, B-30, B-31.
 
 use kube_controller::queue::QueuePhase;
 use kube_controller::{DelayingQueue, Queue, WorkQueue};
@@ -9,7 +9,7 @@ use crate::{add, at_once, ms, others};
 
 // WQ-6.
 #[tokio::test]
-async fn a_queue_that_is_shut_down_hands_out_what_it_has() {
+async fn a_queue_that_is_shut_down_hands_out_the_items_that_wait() {
     let queue = Queue::new();
     queue.add("a");
     queue.add("b");
@@ -23,7 +23,7 @@ async fn a_queue_that_is_shut_down_hands_out_what_it_has() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everybody_who_waits_learns_of_the_end() {
+async fn a_shutdown_wakes_all_waiting_workers() {
     let queue = Queue::<u32>::new();
     let mut workers = JoinSet::new();
     for _ in 0..5 {
@@ -37,7 +37,7 @@ async fn everybody_who_waits_learns_of_the_end() {
 
 // ★59 TestQueueDrainageUsingShutDown: no drain.
 #[tokio::test(start_paused = true)]
-async fn shutting_down_waits_for_nobody() {
+async fn a_shutdown_does_not_wait_for_workers() {
     let queue = Queue::new();
     queue.add("a");
     let _a = queue.get().await.unwrap();
@@ -48,7 +48,7 @@ async fn shutting_down_waits_for_nobody() {
 
 // ★59 TestQueueDrainageUsingShutDownWithDrain, WQ-7, B-30: queued items count, not only those that workers have.
 #[tokio::test(start_paused = true)]
-async fn a_drain_waits_for_what_is_queued_and_for_what_workers_have() {
+async fn a_drain_waits_for_queued_items_and_for_items_that_workers_have() {
     let queue = Queue::new();
     queue.add("a");
     queue.add("b");
@@ -66,7 +66,7 @@ async fn a_drain_waits_for_what_is_queued_and_for_what_workers_have() {
 
 // ★59 TestQueueDrainageUsingShutDownWithDrainWithDirtyItem.
 #[tokio::test(start_paused = true)]
-async fn a_drain_waits_for_what_is_to_be_done_once_more() {
+async fn a_drain_waits_for_an_item_that_was_added_while_a_worker_has_it() {
     let queue = Queue::new();
     queue.add("a");
     let a = queue.get().await.unwrap();
@@ -79,9 +79,9 @@ async fn a_drain_waits_for_what_is_to_be_done_once_more() {
     assert!(at_once(drain).await.is_some());
 }
 
-// WQ-6. client-go's worker would be told of the end here, and a program with one worker per item would lose this one.
+// WQ-6. In client-go the waiting workers would end here, and a program with one worker per item would lose this item.
 #[tokio::test(start_paused = true)]
-async fn who_waits_at_the_end_gets_what_is_to_be_done_once_more() {
+async fn a_waiting_worker_gets_an_item_that_was_added_again_before_the_shutdown() {
     let queue = Queue::new();
     queue.add("a");
     let a = queue.get().await.unwrap();
@@ -100,9 +100,9 @@ async fn who_waits_at_the_end_gets_what_is_to_be_done_once_more() {
     assert_eq!(told, [None, None, Some("a")]);
 }
 
-// ★59 TestForceQueueShutdownUsingShutDown: here a drain is given up by dropping it.
+// ★59 TestForceQueueShutdownUsingShutDown: here the caller ends a drain by dropping it.
 #[tokio::test(start_paused = true)]
-async fn a_drain_can_be_given_up_and_begun_again() {
+async fn a_drain_can_be_dropped_and_called_again() {
     let queue = DelayingQueue::new();
     queue.add("a");
     queue.add_after("later", ms(1));
@@ -118,7 +118,7 @@ async fn a_drain_can_be_given_up_and_begun_again() {
 
 // B-30.
 #[tokio::test(start_paused = true)]
-async fn any_number_may_wait_for_the_drain() {
+async fn several_callers_can_wait_for_the_drain() {
     let queue = Queue::new();
     queue.add("a");
     let mut drains = JoinSet::new();
@@ -133,7 +133,7 @@ async fn any_number_may_wait_for_the_drain() {
 
 // WQ-12, B-31.
 #[tokio::test(start_paused = true)]
-async fn what_was_to_come_later_is_given_back_the_first_in_front() {
+async fn a_shutdown_returns_the_delayed_items_the_first_due_first() {
     let queue = DelayingQueue::new();
     queue.add_after("c", ms(3000));
     queue.add_after("b", ms(2000));
@@ -146,9 +146,9 @@ async fn what_was_to_come_later_is_given_back_the_first_in_front() {
     assert!(queue.shut_down().is_empty(), "nothing is given back twice");
 }
 
-// B-31: there is no task that would have to end.
+// B-31: the queue has no task that would have to end.
 #[tokio::test(start_paused = true)]
-async fn the_end_is_learnt_at_once_by_who_waits_for_something_later() {
+async fn a_worker_that_waits_for_a_delayed_item_ends_at_once_at_the_shutdown() {
     let queue = DelayingQueue::new();
     queue.add_after("a", ms(3_600_000));
     let start = Instant::now();
@@ -159,7 +159,7 @@ async fn the_end_is_learnt_at_once_by_who_waits_for_something_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_to_be_retried_at_the_end_is_given_back() {
+async fn a_drain_returns_the_items_that_workers_retry() {
     let queue = WorkQueue::default();
     add(&queue, &["a", "b", "c"]);
     let (a, b, c) = (queue.get().await.unwrap(), queue.get().await.unwrap(), queue.get().await.unwrap());
@@ -169,7 +169,7 @@ async fn what_is_to_be_retried_at_the_end_is_given_back() {
     a.retry();
     b.retry_after(ms(1000));
     assert_eq!(queue.num_requeues(&"a"), 0, "the limiter was not asked");
-    // Whoever waits for c is not kept busy by what does not come due.
+    // The worker that waits for c sleeps: delayed items of a queue that is shut down do not become due.
     let mut waits = Box::pin(queue.get());
     assert!(timeout(ms(5000), &mut waits).await.is_err());
     drop(c);

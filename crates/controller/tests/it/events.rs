@@ -1,4 +1,4 @@
-//! Events: one for the same news, counted; not too many; and nothing lost unheard.
+//! Events: equal events become one event with a count, their number is limited, and dropped events are counted.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ async fn publish(recorder: &EventRecorder, name: &str, note: &str) -> Result<Pub
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_news_are_one_event_that_is_counted() {
+async fn equal_events_become_one_event_with_a_count() {
     let server = ApiServer::builder().seed(1).build();
     let recorder = EventRecorder::new(server.client(), "example.com/controller", "me");
     assert_eq!(publish(&recorder, "a", "no").await, Ok(Published::Created));
@@ -45,13 +45,13 @@ async fn the_same_news_are_one_event_that_is_counted() {
         (&"example.com/controller".into(), &"me".into())
     );
     assert_eq!(counted["regarding"]["name"], "a");
-    // After a while it is news again.
+    // After 400 s without an equal event the series is over, and a new event is created.
     tokio::time::sleep(Duration::from_secs(400)).await;
     assert_eq!(publish(&recorder, "a", "no").await, Ok(Published::Created));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_exceeds_the_limit_is_counted_and_goes_with_the_next_or_at_the_end() {
+async fn events_beyond_the_limit_are_counted_and_written_with_the_next_event_or_by_a_flush() {
     let server = ApiServer::builder().seed(1).build();
     let recorder = EventRecorder::new(server.client(), "example.com/controller", "me");
     for _ in 0..25 {
@@ -72,7 +72,7 @@ async fn what_exceeds_the_limit_is_counted_and_goes_with_the_next_or_at_the_end(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_does_not_take_is_told_and_owed() {
+async fn an_event_that_the_server_refuses_is_an_error_and_is_written_by_a_flush() {
     let server = ApiServer::builder().seed(1).build();
     let recorder = EventRecorder::new(server.client(), "example.com/controller", "me");
     let away = server.faults().add(Fault::status(503).verb(Verb::Create));
@@ -82,7 +82,7 @@ async fn what_the_server_does_not_take_is_told_and_owed() {
     assert_eq!(recorder.unwritten(), 1);
     recorder.flush().await.unwrap();
     assert_eq!((events(&server).len(), recorder.unwritten()), (1, 0));
-    // The server forgets events after an hour: the next one is a new one.
+    // The API server deletes events after an hour. The next write creates a new event.
     let name = events(&server)[0]["metadata"]["name"].as_str().unwrap().to_owned();
     server.delete("events.events.k8s.io", Some("default"), &name).unwrap();
     assert!(publish(&recorder, "a", "no").await.is_err());
@@ -92,7 +92,7 @@ async fn what_the_server_does_not_take_is_told_and_owed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_note_is_as_long_as_a_server_takes_it_and_memory_is_bounded() {
+async fn a_note_is_cut_to_the_length_that_a_server_accepts_and_memory_is_bounded() {
     let server = ApiServer::builder().seed(1).build();
     let recorder = EventRecorder::new(server.client(), "example.com/controller", "me");
     publish(&recorder, "a", &"ü".repeat(1000)).await.unwrap();
@@ -106,7 +106,7 @@ async fn a_note_is_as_long_as_a_server_takes_it_and_memory_is_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_takes_is_let_go_of_and_counted() {
+async fn events_that_cannot_be_written_are_dropped_and_counted() {
     let server = ApiServer::builder().seed(1).build();
     let recorder = EventRecorder::new(server.client(), "example.com/controller", "me");
     server.faults().add(Fault::status(403).verb(Verb::Create));
@@ -132,7 +132,7 @@ async fn events_about_names_that_no_event_may_have_are_accepted() {
     assert_eq!(events(&server).into_iter().filter(kept).count(), 1, "236 characters leave room for the suffix");
 }
 
-/// Counts events that the server refuses, as many as there is room for.
+/// Publishes this number of events over a network that refuses them, so that the recorder only counts them.
 async fn fill(recorder: &EventRecorder, network: &Network, many: u32) {
     network.set(Mode::Refused);
     for number in 0..many {
@@ -158,7 +158,7 @@ async fn a_flush_ends_after_five_seconds_even_if_the_server_does_not_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flush_writes_events_side_by_side() {
+async fn a_flush_writes_several_events_at_the_same_time() {
     let (server, network) = (ApiServer::builder().seed(1).build(), Network::default());
     let recorder = EventRecorder::new(network.client(&server), "example.com/controller", "me");
     fill(&recorder, &network, 160).await;
@@ -205,7 +205,7 @@ async fn equal_events_that_are_recorded_while_the_first_is_written_are_one_event
 }
 
 #[tokio::test(start_paused = true)]
-async fn recorded_events_that_the_server_does_not_take_are_counted_and_flushed() {
+async fn recorded_events_that_the_server_refuses_are_counted_and_flushed() {
     let (server, network) = (ApiServer::builder().seed(1).build(), Network::default());
     let recorder = EventRecorder::new(network.client(&server), "example.com/controller", "me");
     network.set(Mode::Silent);
@@ -238,7 +238,7 @@ async fn a_flush_writes_others_beside_an_event_in_flight_that_is_not_answered() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_was_dropped_keeps_no_other_from_being_written() {
+async fn a_write_that_was_dropped_does_not_block_other_writes() {
     let (server, network) = (ApiServer::builder().seed(1).build(), Network::default());
     let recorder = EventRecorder::new(network.client(&server), "example.com/controller", "me");
     network.set(Mode::Silent);

@@ -1,4 +1,4 @@
-//! Finalizers are put on and taken off only where nothing else has changed.
+//! Finalizers are added and removed only if the list of finalizers has not changed meanwhile.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Api;
@@ -22,7 +22,7 @@ fn finalizers(server: &ApiServer) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn it_is_put_beside_others_and_taken_from_among_them() {
+async fn other_finalizers_stay_when_one_is_added_and_removed() {
     for others in [json!(null), json!(["example.com/other"])] {
         let server = ApiServer::new();
         let (api, object) = map(&server, others.clone()).await;
@@ -36,7 +36,7 @@ async fn it_is_put_beside_others_and_taken_from_among_them() {
 }
 
 #[tokio::test]
-async fn what_changed_meanwhile_is_left_alone() {
+async fn an_object_whose_finalizers_have_changed_is_not_written() {
     let server = ApiServer::new();
     let (api, before) = map(&server, json!(["example.com/first"])).await;
     let finalizer = Finalizer::new(api.clone(), NAME).unwrap();
@@ -44,7 +44,7 @@ async fn what_changed_meanwhile_is_left_alone() {
     server.patch("configmaps", Some("default"), "a", merge(json!(["example.com/second"]))).unwrap();
     assert!(matches!(finalizer.add(&before).await, Err(FinalizerError::Changed { .. })));
     assert_eq!(finalizers(&server), json!(["example.com/second"]));
-    // The place where it was is that of another one now.
+    // Another finalizer is now at the index where this one was.
     let on = finalizer.add(&api.get("a").await.unwrap()).await.unwrap().unwrap();
     server.patch("configmaps", Some("default"), "a", merge(json!(["x.io/1", "x.io/2"]))).unwrap();
     assert!(matches!(finalizer.remove(&on).await, Err(FinalizerError::Changed { .. })));
@@ -78,7 +78,7 @@ async fn a_refusal_by_admission_is_not_a_change() {
 }
 
 #[tokio::test]
-async fn a_server_that_fails_has_not_refused() {
+async fn an_error_of_the_server_is_not_a_refusal() {
     for code in [401, 429, 500, 503] {
         let server = ApiServer::new();
         let (api, object) = map(&server, json!(null)).await;
@@ -90,7 +90,7 @@ async fn a_server_that_fails_has_not_refused() {
 
 /// The cache does not show yet that the object is being deleted.
 #[tokio::test]
-async fn an_object_that_is_being_deleted_meanwhile_is_named_so() {
+async fn a_finalizer_cannot_be_added_while_the_object_is_being_deleted() {
     let server = ApiServer::new();
     let (api, object) = map(&server, json!(["example.com/first"])).await;
     server.delete("configmaps", Some("default"), "a").unwrap();
@@ -99,7 +99,7 @@ async fn an_object_that_is_being_deleted_meanwhile_is_named_so() {
 }
 
 #[tokio::test]
-async fn another_object_of_the_same_name_is_left_alone() {
+async fn another_object_of_the_same_name_is_not_written() {
     let server = ApiServer::new();
     let (api, before) = map(&server, json!(null)).await;
     server.delete("configmaps", Some("default"), "a").unwrap();
@@ -111,7 +111,7 @@ async fn another_object_of_the_same_name_is_left_alone() {
 }
 
 #[tokio::test]
-async fn with_the_last_one_an_object_goes_and_nothing_is_put_on_what_goes() {
+async fn removing_the_last_finalizer_deletes_the_object_and_none_can_be_added_before() {
     let server = ApiServer::new();
     let (api, object) = map(&server, json!(null)).await;
     let finalizer = Finalizer::new(api.clone(), NAME).unwrap();
@@ -125,7 +125,7 @@ async fn with_the_last_one_an_object_goes_and_nothing_is_put_on_what_goes() {
 }
 
 #[tokio::test]
-async fn names_that_no_server_takes_are_refused() {
+async fn names_that_no_server_accepts_are_refused() {
     let api: Api<ConfigMap> = Api::namespaced(ApiServer::new().client(), "default");
     for name in ["", "cleanup", "/x", "example.com/", "Example.com/x", "example.com/x/y", "exa mple.com/x", "e.com/-x"]
     {

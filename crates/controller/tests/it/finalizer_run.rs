@@ -1,4 +1,4 @@
-//! The finalizer in a reconcile: it is there before `apply`, and goes after `cleanup`.
+//! The finalizer in a reconcile: it is stored before `apply`, and removed after `cleanup`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,8 @@ const NAME: &str = "example.com/cleanup";
 
 type Reconciled = BoxFuture<'static, Result<Next, BoxError>>;
 
-/// Notes calls of `apply` and `cleanup`, with the finalizers that the server has then. `cleanup` returns what `next` says.
+/// Notes calls of `apply` and `cleanup`, with the finalizers that the server has then. `cleanup` returns the result of
+/// `next`.
 fn noting(
     cluster: &Cluster,
     next: impl Fn() -> Result<Next, BoxError> + Clone + Send + Sync + 'static,
@@ -51,7 +52,7 @@ fn noting(
     }
 }
 
-/// A deployment that passes validation, since the finalizer comes with a patch over the network.
+/// Creates a deployment that passes validation, because the finalizer is added by a patch over the network.
 fn owner(cluster: &Cluster) {
     let (labels, container) = (json!({"app": "a"}), json!({"name": "a", "image": "a"}));
     let template = json!({"metadata": {"labels": labels}, "spec": {"containers": [container]}});
@@ -78,7 +79,7 @@ async fn the_finalizer_is_stored_before_apply_and_removed_after_cleanup() {
         owner(&cluster);
         let noted = run.noted().await;
         assert_eq!(noted[0], r#"apply ["example.com/cleanup"]"#);
-        // Predicates let changes of finalizers pass.
+        // Predicates are true for changes of finalizers.
         assert_eq!(noted.len(), 2, "{noted:?}");
         cluster.server.delete("deployments.apps", Some("web"), "a").unwrap();
         assert_eq!(run.noted().await, [r#"cleanup ["example.com/cleanup"]"#]);
@@ -88,7 +89,7 @@ async fn the_finalizer_is_stored_before_apply_and_removed_after_cleanup() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_waits_until_the_cache_has_seen_that_the_finalizer_was_removed() {
+async fn a_key_waits_until_the_cache_shows_that_the_finalizer_was_removed() {
     let cluster = Cluster::new();
     let controller = Controller::new(&cluster.owners).workers(1);
     let handle = controller.handle();
@@ -96,7 +97,7 @@ async fn a_key_waits_until_the_cache_has_seen_that_the_finalizer_was_removed() {
     quiet().await;
     owner(&cluster);
     quiet().await;
-    // The object stays: another finalizer is on it.
+    // The object stays, because it has another finalizer.
     let finalizers = json!({"metadata": {"finalizers": [NAME, "example.com/other"]}});
     cluster.server.patch("deployments.apps", Some("web"), "a", finalizers).unwrap();
     quiet().await;
@@ -180,7 +181,7 @@ fn an_error_type_of_the_program_is_made_from_the_error_of_the_finalizer() {
             Self
         }
     }
-    // Compiles.
+    // This test only has to compile.
     let _ =
         async |finalizer: Finalizer<Deployment>, request: Request<Deployment>, cluster: Cluster| -> Result<Next, Own> {
             finalizer.run(&request, &cluster.owners, async |_| Err(Own), async |_| Ok(Next::Done)).await

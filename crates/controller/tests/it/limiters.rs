@@ -1,4 +1,4 @@
-//! How long to wait: ★60 default_rate_limiters_test, WQ-20 to WQ-25, FC-1, FC-3, FC-4.
+//! The delays of the limiters: ★60 default_rate_limiters_test, WQ-20 to WQ-25, FC-1, FC-3, FC-4.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ fn delays_do_not_overflow() {
 
 // FC-1, FC-3.
 #[test]
-fn chance_makes_delays_longer_and_can_be_repeated() {
+fn jitter_makes_delays_longer_and_is_the_same_for_the_same_seed() {
     let some = |seed| {
         let limiter = ItemExponential::new(ms(1000), ms(60_000)).jitter(0.5, seed);
         (0..8).map(|_| limiter.when(&"a")).collect::<Vec<_>>()
@@ -65,7 +65,7 @@ fn chance_makes_delays_longer_and_can_be_repeated() {
 
 // WQ-21, FC-4.
 #[tokio::test(start_paused = true)]
-async fn a_bucket_gives_some_at_once_and_then_so_many_a_second() {
+async fn a_bucket_allows_a_burst_and_then_a_fixed_rate_per_second() {
     let bucket = TokenBucket::new(10.0, 3);
     assert_eq!(delays(&bucket, "a", 5), [0, 0, 0, 100, 200]);
     pass(200).await;
@@ -94,7 +94,7 @@ async fn any_rate_is_legal() {
 
 // FC-4.
 #[tokio::test(start_paused = true)]
-async fn a_token_can_be_waited_for_and_is_given_back_by_who_gives_up() {
+async fn take_waits_for_a_token_and_returns_it_if_dropped() {
     let bucket = TokenBucket::new(1.0, 1);
     assert!(bucket.try_take());
     assert!(!bucket.try_take());
@@ -120,7 +120,7 @@ fn the_first_attempts_are_fast_and_the_rest_slow() {
 
 // ★60 TestMaxOfRateLimiter, WQ-23.
 #[test]
-fn the_strictest_of_several_holds_and_all_are_asked() {
+fn max_of_calls_all_limiters_and_returns_the_longest_delay() {
     let limiter = MaxOf::new(FastSlow::new(ms(5), ms(3000), 3)).and(ItemExponential::new(ms(1), ms(1000)));
     assert_eq!(delays(&limiter, "one", 5), [5, 5, 5, 3000, 3000]);
     assert_eq!(limiter.num_requeues(&"one"), 5);
@@ -132,7 +132,7 @@ fn the_strictest_of_several_holds_and_all_are_asked() {
 
 // ★60 TestWithMaxWaitRateLimiter, WQ-24.
 #[test]
-fn a_limit_holds_for_any_limiter() {
+fn max_wait_limits_the_delays_of_another_limiter() {
     let limiter = MaxWait::new(ItemExponential::new(ms(100), ms(1_000_000)), ms(500));
     assert_eq!(delays(&limiter, "one", 5), [100, 200, 400, 500, 500]);
     limiter.forget(&"one");
@@ -141,7 +141,7 @@ fn a_limit_holds_for_any_limiter() {
 
 // WQ-25.
 #[tokio::test(start_paused = true)]
-async fn the_defaults_are_client_gos() {
+async fn the_default_limiters_have_the_delays_of_client_go() {
     let limiter = default_controller_limiter();
     assert_eq!(delays(&limiter, "a", 4), [5, 10, 20, 40]);
     delays(&limiter, "a", 96);
@@ -152,7 +152,7 @@ async fn the_defaults_are_client_gos() {
 
 // B-32.
 #[tokio::test(start_paused = true)]
-async fn an_item_that_was_not_heard_of_for_long_begins_anew() {
+async fn an_item_that_was_not_tried_for_hours_loses_its_count() {
     let limiter = default_item_limiter();
     delays(&limiter, "a", 5);
     pass(3600 * 1000).await;

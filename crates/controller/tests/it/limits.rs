@@ -1,4 +1,4 @@
-//! Nothing keeps a program from starting or ending for ever: each step has a limit, and the error names what is in the way.
+//! A program does not wait for ever when it starts or ends: each step has a limit, and the error names the cause.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -23,7 +23,7 @@ fn secs(seconds: u64) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_whose_permission_is_missing_ends_with_a_clear_error_and_without_its_lease() {
+async fn a_leader_whose_permission_is_missing_ends_with_a_clear_error_and_releases_its_lease() {
     let cluster = Cluster::new();
     let forbidden = |verb| Fault::status(403).verb(verb).resource("configmaps");
     cluster.server.faults().add(forbidden(Verb::List));
@@ -63,7 +63,7 @@ fn blocking() -> (mpsc::Sender<()>, impl Fn(Request<Deployment>, Arc<Notes>) -> 
     (unblock, reconcile)
 }
 
-/// Threads that block need more than one thread, and the real clock.
+/// This test blocks a thread, so it needs several threads and the real clock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_reconcile_that_blocks_its_thread_does_not_keep_the_controller_from_ending() {
     let cluster = Cluster::new();
@@ -108,7 +108,7 @@ async fn a_run_does_not_wait_for_ever_for_a_worker_of_the_run_before() {
     let second = controller.run(CancellationToken::new(), note, notes.clone()).await;
     assert!(matches!(&second, Err(RunError::StillRunning { keys, .. }) if keys.len() == 1), "{second:?}");
     drop(unblock);
-    // The worker is gone soon, and then the controller runs again.
+    // The worker ends soon, and then the controller can run again.
     let cancel = CancellationToken::new();
     let begun = async {
         while notes.take().is_empty() {

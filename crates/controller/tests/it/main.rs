@@ -1,5 +1,5 @@
-//! What queues, limiters, controllers and electors promise, one file per promise, on a paused clock; and queues on real
-//! threads.
+//! Tests of the promises of queues, limiters, controllers and electors, one file per promise, on a paused clock. Some
+//! tests run queues on real threads.
 
 #![allow(clippy::unwrap_used, reason = "tests say what is wrong by panicking")]
 
@@ -37,7 +37,7 @@ use std::time::Duration;
 
 use kube_controller::Queue;
 
-/// What a future says if it need not wait.
+/// Polls a future once, and returns its output if it is ready.
 async fn at_once<F: Future>(future: F) -> Option<F::Output> {
     tokio::select! {
         biased;
@@ -46,14 +46,14 @@ async fn at_once<F: Future>(future: F) -> Option<F::Output> {
     }
 }
 
-/// Adds one after the other.
+/// Adds the items, one after the other.
 fn add(queue: &Queue<&'static str>, items: &[&'static str]) {
     for item in items {
         queue.add(item);
     }
 }
 
-/// Lets everybody else go on for as long as they can.
+/// Lets all other tasks run until they wait.
 async fn others() {
     for _ in 0..10 {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! A whole program: its beginning, its terms and its end, in order.
+//! A manager runs a whole program: it starts, leads for terms, and ends in order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use crate::cluster::{Cluster, Notes, note, quiet};
 use crate::network::{Mode, Network};
 
-/// The lease shows the identity as it was given.
+/// Settings without a suffix, so that the lease shows the identity as it was given.
 fn settings() -> ElectionSettings {
     let mut settings = ElectionSettings::default();
     settings.unique_identity = false;
@@ -26,7 +26,7 @@ fn secs(seconds: u64) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_an_election_it_begins_with_one_list_and_ends_with_nothing_running() {
+async fn without_an_election_the_program_lists_once_and_at_the_end_stops_its_informers() {
     let cluster = Cluster::new();
     cluster.owner("a");
     let (notes, cancel) = (Arc::new(Notes::default()), CancellationToken::new());
@@ -54,7 +54,7 @@ async fn without_an_election_it_begins_with_one_list_and_ends_with_nothing_runni
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_the_end_queues_drain_then_the_lease_is_given_back_then_informers_stop() {
+async fn at_the_end_queues_drain_then_the_lease_is_released_then_informers_stop() {
     let cluster = Cluster::new();
     (0..3).for_each(|number| drop(cluster.owner(&format!("o{number}"))));
     let (notes, cancel) = (Arc::new(Notes::default()), CancellationToken::new());
@@ -86,7 +86,7 @@ async fn at_the_end_queues_drain_then_the_lease_is_given_back_then_informers_sto
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_leadership_is_lost_work_is_dropped_at_once_and_caches_stay_warm() {
+async fn when_leadership_is_lost_work_is_dropped_at_once_and_the_caches_stay_current() {
     let cluster = Cluster::new();
     cluster.owner("a");
     let (notes, cancel, network) = (Arc::new(Notes::default()), CancellationToken::new(), Network::default());
@@ -136,7 +136,7 @@ async fn a_controller_that_ends_by_itself_ends_the_program() {
             let elector = LeaderElector::new(cluster.client(), "default/lead", "me", settings());
             manager = manager.elect(elector.unwrap());
         }
-        // Another one is ended with it, and nothing of it runs any more when the lease is given back.
+        // The manager ends this second controller too, and it does not run any more when the lease is released.
         let server = cluster.server.clone();
         struct Last(kube_embedded_apiserver::ApiServer, bool);
         impl Drop for Last {
@@ -166,7 +166,7 @@ async fn a_controller_that_ends_by_itself_ends_the_program() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_looks_at_the_clock_before_each_key_since_nobody_may_come_to_say_that_the_term_is_over() {
+async fn a_worker_checks_the_clock_of_the_term_before_each_key() {
     let cluster = Cluster::new();
     cluster.owner("a");
     let (notes, cancel) = (Arc::new(Notes::default()), CancellationToken::new());

@@ -1,4 +1,4 @@
-//! What is told under client-go's names: WQ-30.
+//! The metrics of a queue under client-go's names: WQ-30.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::{ms, pass};
 
-/// The last value of a gauge, the sum of a counter, all that was recorded in a histogram.
+/// The last value of a gauge, the sum of a counter, or all values of a histogram, by name.
 #[derive(Clone, Default)]
 struct Values(Arc<Mutex<BTreeMap<String, Vec<f64>>>>);
 
@@ -24,7 +24,7 @@ impl Values {
         Arc::new(Value(self.clone(), key.name().strip_prefix("workqueue_").unwrap().to_owned()))
     }
 
-    /// What was told since the last time, in the order of the names.
+    /// Returns the values that were reported since the last call, sorted by name.
     fn told(&self) -> Vec<(String, Vec<f64>)> {
         std::mem::take(&mut *self.0.lock()).into_iter().collect()
     }
@@ -84,14 +84,14 @@ const WORKED: &str = "work_duration_seconds";
 
 // client-go's TestMetrics.
 #[tokio::test(start_paused = true)]
-async fn a_named_queue_tells_what_happens_to_its_items() {
+async fn a_named_queue_reports_metrics_about_its_items() {
     let values = Values::default();
     let queue = metrics::with_local_recorder(&values, || Queue::named("pods"));
     assert_eq!(queue.name(), Some("pods"));
     queue.add("a");
     values.check(&[("adds_total", &[1.0]), ("depth", &[1.0])]);
     queue.add("a");
-    values.check(&[]); // It waits already.
+    values.check(&[]); // The item waits already.
     pass(500).await;
     let a = queue.get().await.unwrap();
     values.check(&[("depth", &[0.0]), (LONGEST, &[0.0]), (WAITED, &[0.5]), (UNFINISHED, &[0.0])]);
@@ -124,7 +124,7 @@ async fn a_named_queue_tells_what_happens_to_its_items() {
 
 // WQ-10, WQ-30.
 #[tokio::test(start_paused = true)]
-async fn what_is_put_in_for_later_counts_as_a_retry_and_as_added_when_it_is_due() {
+async fn a_delayed_item_counts_as_a_retry_and_as_added_when_it_is_due() {
     let values = Values::default();
     let queue = metrics::with_local_recorder(&values, || DelayingQueue::named("pods"));
     queue.add_after("a", ms(1000));
@@ -141,7 +141,7 @@ async fn what_is_put_in_for_later_counts_as_a_retry_and_as_added_when_it_is_due(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queue_without_a_name_tells_nothing() {
+async fn a_queue_without_a_name_reports_no_metrics() {
     let values = Values::default();
     let queue = metrics::with_local_recorder(&values, WorkQueue::default);
     queue.add("a");

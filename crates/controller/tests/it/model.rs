@@ -1,4 +1,4 @@
-//! A queue does what a plain list of everything would do, whatever happens in whatever order.
+//! A queue behaves like a model of plain lists, for random calls in a random order.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ enum Act {
     Add(u8, i32),
     AddAfter(u8, i32, u64),
     Get,
-    /// The how many-th of those in hand.
+    /// Drops the item with this index among the items that workers have.
     Done(usize),
     Retry(usize, u64),
     Pass(u64),
@@ -32,7 +32,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// At most one end, wherever.
+/// Makes random calls, with at most one shutdown at a random place.
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     (prop::collection::vec(act(), 0..150), prop::option::weighted(0.3, any::<prop::sample::Index>())).prop_map(
         |(mut acts, end)| {
@@ -44,14 +44,14 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     )
 }
 
-/// Everything in lists, searched from end to end.
+/// The model of a queue: plain lists, each searched from beginning to end.
 #[derive(Default)]
 struct Model {
-    /// Item, priority; the oldest first.
+    /// Items that wait, with their priority, the oldest first.
     waiting: Vec<(u8, i32)>,
-    /// Item, priority, and the priority with which it is wanted once more.
+    /// Items that workers have, with their priority, and with the priority with which they were added again.
     in_hand: Vec<(u8, i32, Option<i32>)>,
-    /// Item, priority, when; in the order of arrival.
+    /// Delayed items, with their priority and due time, in the order of arrival.
     delayed: Vec<(u8, i32, u64)>,
     now: u64,
     taken: u32,
@@ -87,7 +87,7 @@ impl Model {
     }
 
     fn get(&mut self) -> Option<(u8, i32)> {
-        // The first of the highest, or simply the first.
+        // The oldest item of the highest priority, or at every tenth call the oldest of all.
         let highest = self.waiting.iter().map(|(_, priority)| *priority).max()?;
         let oldest = (self.taken + 1).is_multiple_of(10);
         let index = self.waiting.iter().position(|(_, priority)| oldest || *priority == highest)?;
@@ -182,7 +182,7 @@ impl Run {
         assert_eq!(keys.len(), in_hand.len(), "two workers have the same item");
     }
 
-    /// Lets workers finish: nothing is lost, and nothing is left over.
+    /// Lets workers finish, and checks that no item is lost and no item is left.
     async fn drain(mut self) {
         let queue = self.queue.clone();
         let mut drain = Box::pin(queue.drain());
@@ -205,7 +205,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_queue_does_what_a_plain_list_would_do(acts in acts()) {
+    fn a_queue_behaves_like_a_model_of_plain_lists(acts in acts()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let mut run = Run { queue: DelayingQueue::new(), in_hand: Vec::new(), model: Model::default() };

@@ -1,4 +1,4 @@
-//! A connection to a server that can be cut, that can be slow, and that can lose answers.
+//! A connection to a server that can break, be slow, and lose answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// What happens to a request.
+/// How the network handles a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Mode {
     #[default]
@@ -21,11 +21,11 @@ pub(crate) enum Mode {
     Silent,
     /// The request never arrives, and the client gets an error at once.
     Refused,
-    /// The request is carried out, and its answer is lost.
+    /// The request is carried out, and the answer is lost.
     Deaf,
     /// As `Deaf` for every request but GET.
     DeafToWrites,
-    /// As `DeafToWrites`, but the client gets an error: the connection broke before the answer came.
+    /// As `DeafToWrites`, but the client gets an error: the connection broke before the answer arrived.
     BrokenAfterWrites,
     /// The request arrives when the mode changes.
     Late,

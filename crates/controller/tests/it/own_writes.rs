@@ -1,4 +1,4 @@
-//! A controller sees its own writes: it does nothing twice because its cache is a moment behind.
+//! A controller sees its own writes: it does not write twice although its cache lags behind the API server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use tokio::time::Instant;
 
 use crate::cluster::{Cluster, Notes, Run, quiet};
 
-/// Creates a child for each owner that has none in the cache, with a name that nobody refuses.
+/// Creates a child for each owner that has none in the cache. The name is generated, so the API server never refuses
+/// it.
 pub(crate) fn creating(
     client: Client,
     children: SharedInformer<ConfigMap>,
@@ -43,18 +44,18 @@ pub(crate) fn creating(
     }
 }
 
-/// From now on watches of children are behind by so much.
+/// Delays the watches of children by this time from now on.
 async fn behind(cluster: &Cluster, delay: Duration) {
     quiet().await;
     let late = Fault::new(Action::DelayEvent { nth: 1, delay }).verb(Verb::Watch).resource("configmaps");
     cluster.server.faults().add(late);
     cluster.server.disconnect_watches();
-    // Who is cut off before anything was heard waits a little before it comes back.
+    // An informer whose watch ends before the first event waits before it watches again.
     tokio::time::sleep(Duration::from_secs(3)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_waits_until_the_cache_has_seen_what_was_written_for_it() {
+async fn a_key_waits_until_the_cache_shows_the_writes_for_it() {
     let cluster = Cluster::new();
     let controller = Controller::new(&cluster.owners).owns(&cluster.children).workers(1);
     let handle = controller.handle();
@@ -62,7 +63,7 @@ async fn a_key_waits_until_the_cache_has_seen_what_was_written_for_it() {
     behind(&cluster, Duration::from_secs(20)).await;
     cluster.owner("a");
     assert_eq!(run.noted().await, ["called", "created"]);
-    // It is wanted again and again, and others are not held up.
+    // The key is added several times, and other keys do not wait for it.
     for number in 0..5 {
         cluster.label("deployments.apps", "a", &number.to_string());
         quiet().await;
@@ -71,7 +72,7 @@ async fn a_key_waits_until_the_cache_has_seen_what_was_written_for_it() {
     cluster.owner("b");
     assert_eq!(run.noted().await, ["called", "created"]);
     tokio::time::sleep(Duration::from_secs(60)).await;
-    // Once for each: what waited was wanted, and so was what came by the children.
+    // Both keys are reconciled: the parked key was added meanwhile, and the children caused events for their owners.
     let noted = run.notes.take();
     assert!(noted.len() >= 2 && noted.iter().all(|note| note == "called"), "{noted:?}");
     assert_eq!((cluster.names("configmaps").len(), handle.status().parked), (2, 0));
@@ -79,9 +80,9 @@ async fn a_key_waits_until_the_cache_has_seen_what_was_written_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_whose_answer_is_lost_is_looked_for_before_the_next_attempt() {
+async fn after_a_lost_answer_the_key_waits_until_the_cache_has_caught_up() {
     let cluster = Cluster::new();
-    // The server does as it is told, and nobody hears of it.
+    // The server carries out the write, and the answer is lost.
     let lose = Arc::new(Mutex::new(true));
     let (inner, losing) = (cluster.client(), lose.clone());
     let client = Client::new(
@@ -107,7 +108,7 @@ async fn a_write_whose_answer_is_lost_is_looked_for_before_the_next_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconcile_that_is_dropped_in_the_middle_of_a_write_is_unsure_of_it() {
+async fn after_a_reconcile_was_dropped_during_a_write_the_key_waits_until_the_cache_has_caught_up() {
     let cluster = Cluster::new();
     let inner = cluster.client();
     let slow = Client::new(
@@ -134,7 +135,7 @@ async fn a_reconcile_that_is_dropped_in_the_middle_of_a_write_is_unsure_of_it() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_the_deadline_it_goes_on_and_says_so() {
+async fn after_the_write_deadline_the_key_is_reconciled_and_the_status_counts_it() {
     let cluster = Cluster::new();
     let controller = Controller::new(&cluster.owners).owns(&cluster.children).write_deadline(Duration::from_secs(30));
     let handle = controller.handle();
@@ -168,7 +169,7 @@ async fn another_object_of_the_same_name_does_not_wait_for_the_writes_of_its_pre
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_deleted_is_waited_for_until_it_is_gone() {
+async fn a_key_waits_until_the_cache_shows_that_an_object_was_deleted() {
     let cluster = Cluster::new();
     let a = cluster.owner("a");
     cluster.child("child", &a, true);
@@ -194,12 +195,12 @@ async fn what_was_deleted_is_waited_for_until_it_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_begins_with_what_the_server_has_though_its_cache_was_warm_and_behind() {
+async fn a_run_begins_after_a_filled_cache_that_lags_behind_has_caught_up() {
     let cluster = Cluster::new();
     let a = cluster.owner("a");
     cluster.factory.start().unwrap();
     cluster.factory.synced().await.unwrap();
-    // From here on the cache hears nothing of children for a long time; somebody who led before makes one.
+    // From now on the cache receives no events about children for 1000 s. An earlier leader creates a child.
     behind(&cluster, Duration::from_secs(1000)).await;
     cluster.child("child", &a, true);
     quiet().await;
@@ -213,14 +214,15 @@ async fn a_run_begins_with_what_the_server_has_though_its_cache_was_warm_and_beh
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_came_and_went_before_the_cache_saw_it_is_looked_at_again() {
+async fn an_owner_is_reconciled_after_its_child_was_created_and_deleted_unseen_by_the_cache() {
     let cluster = Cluster::new();
     let controller = Controller::new(&cluster.owners).owns(&cluster.children);
     let run = Run::of(controller, creating(cluster.client(), cluster.children.clone()));
     behind(&cluster, Duration::from_secs(1000)).await;
     cluster.owner("a");
     assert_eq!(run.noted().await, ["called", "created"]);
-    // Nobody is ever told of this child: it is gone when the cache hears of children again.
+    // No handler receives an event about this child: it is deleted before the cache receives events about children
+    // again.
     cluster.server.delete("configmaps", Some("web"), &cluster.names("configmaps")[0]).unwrap();
     cluster.server.faults().clear();
     cluster.children.relist().await.unwrap();
@@ -229,7 +231,7 @@ async fn what_came_and_went_before_the_cache_saw_it_is_looked_at_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_fails_again_and_again_is_tried_as_seldom_as_the_limiter_says() {
+async fn a_write_that_keeps_failing_is_retried_with_the_delays_of_the_limiter() {
     let cluster = Cluster::new();
     cluster.server.faults().add(Fault::status(500).verb(Verb::Create));
     let limiter = kube_controller::limiter::ItemExponential::new(Duration::from_secs(1), Duration::from_secs(1000));
@@ -243,7 +245,7 @@ async fn a_write_that_fails_again_and_again_is_tried_as_seldom_as_the_limiter_sa
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_was_restored_unnoticed_is_not_filled_with_children() {
+async fn after_an_unnoticed_restore_of_the_server_at_most_two_children_are_created() {
     let cluster = Cluster::new();
     let saved = cluster.server.save();
     let run = Run::of(
@@ -256,7 +258,7 @@ async fn a_server_that_was_restored_unnoticed_is_not_filled_with_children() {
     }
     quiet().await;
     behind(&cluster, Duration::from_secs(1000)).await;
-    // The cache of children is at a version that the server has yet to reach again.
+    // After the restore the server has lower versions than the cache of children.
     cluster.server.restore(&saved);
     cluster.owner("a");
     tokio::time::sleep(Duration::from_secs(120)).await;
@@ -265,7 +267,7 @@ async fn a_server_that_was_restored_unnoticed_is_not_filled_with_children() {
     run.task.abort();
 }
 
-/// An informer of config maps with a label, and a controller that owns those.
+/// Makes an informer of config maps with a label, and a controller that owns these config maps.
 fn selecting() -> (Cluster, SharedInformer<ConfigMap>, Controller<Deployment>) {
     let cluster = Cluster::new();
     let selection = kube_informer::Selection::new().labels("app=x").unwrap();
@@ -277,7 +279,7 @@ fn selecting() -> (Cluster, SharedInformer<ConfigMap>, Controller<Deployment>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_the_informer_does_not_select_fails_for_good_and_says_so() {
+async fn a_write_of_an_object_that_the_informer_does_not_select_fails_for_good() {
     let (cluster, some, controller) = selecting();
     let handle = controller.handle();
     let run = Run::of(controller, creating(cluster.client(), some));
@@ -293,7 +295,7 @@ async fn a_write_that_the_informer_does_not_select_fails_for_good_and_says_so() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_takes_an_object_out_of_the_selection_is_waited_for() {
+async fn a_key_waits_for_a_write_after_which_the_informer_does_not_select_the_object() {
     let (cluster, some, controller) = selecting();
     let a = cluster.owner("a");
     cluster.child("child", &a, true);
@@ -338,7 +340,7 @@ async fn a_write_to_the_informer_of_another_kind_fails_at_once() {
             map.metadata.name = Some("m".to_owned());
             let delete = request.delete(&wrong, &map, api.delete("m", &Default::default())).await;
             notes.note(delete.unwrap_err().to_string());
-            // An error that is not looked at counts all the same.
+            // The reconcile fails even if it ignores this error.
             let _ = request.write(&wrong, api.create(&PostParams::default(), &map)).await;
             Ok::<_, String>(Next::Done)
         }
@@ -353,9 +355,10 @@ async fn a_write_to_the_informer_of_another_kind_fails_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_cache_never_shows_is_written_ever_more_seldom_and_counted() {
+async fn an_object_that_a_cache_never_shows_is_written_with_growing_delays_and_counted() {
     let (cluster, _, controller) = selecting();
-    // The cache shows other objects than the API server writes: a proxy, or a selector that only the server can evaluate.
+    // The cache shows other objects than the API server writes: a proxy, or a selector that only the server can
+    // evaluate.
     let (shown, handle) =
         (cluster.factory.informer::<k8s_openapi::api::core::v1::Secret>().unwrap(), controller.handle());
     let controller = controller.reads(&shown);
@@ -366,7 +369,7 @@ async fn what_a_cache_never_shows_is_written_ever_more_seldom_and_counted() {
             let api: Api<ConfigMap> = Api::namespaced(client, "web");
             let mut map = ConfigMap::default();
             map.metadata.generate_name = Some("m-".to_owned());
-            // Written, but known by its name and version only, so that its kind is not compared.
+            // Reports the write by name and version only, so that its kind is not compared.
             let written = api.create(&PostParams::default(), &map).await?;
             let identity = kube_informer::representation::Identity::of(&written);
             request.wrote(&shown, &identity);
@@ -389,7 +392,7 @@ async fn what_a_cache_never_shows_is_written_ever_more_seldom_and_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_final_failure_after_a_write_whose_outcome_is_unknown_comes_back_as_seldom_as_the_limiter_says() {
+async fn a_final_failure_after_a_write_with_an_unknown_outcome_is_retried_with_the_delays_of_the_limiter() {
     let cluster = Cluster::new();
     cluster.server.faults().add(Fault::status(500).verb(Verb::Create));
     let limiter = kube_controller::limiter::ItemExponential::new(Duration::from_secs(1), Duration::from_secs(1000));

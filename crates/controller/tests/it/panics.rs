@@ -1,4 +1,4 @@
-//! A panic in a function of the program costs no key, and shows.
+//! After a panic in a function of the program no key is lost, and the status shows the panic.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ async fn a_mapping_that_panics_is_counted_and_everything_is_reconciled() {
         sleep(Duration::from_secs(1)).await;
         assert_eq!(run.notes.take(), ["a", "b"]);
         assert_eq!(handle.status().mapping_panics, 1);
-        // Again and again: everything is reconciled every ten seconds, and not with each of them.
+        // The mapping panics often, but everything is reconciled only every ten seconds.
         for number in 2..102 {
             cluster.label_new(number);
             sleep(Duration::from_millis(200)).await;
@@ -50,7 +50,7 @@ async fn a_mapping_that_panics_is_counted_and_everything_is_reconciled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_whose_predicate_panics_passes() {
+async fn a_predicate_that_panics_counts_as_true() {
     let cluster = Cluster::new();
     cluster.owner("a");
     let panics = Arc::new(AtomicBool::new(false));

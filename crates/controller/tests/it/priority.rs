@@ -1,4 +1,4 @@
-//! What goes first.
+//! The order of items by priority.
 
 use kube_controller::{Priority, Queue, WorkQueue};
 
@@ -13,7 +13,7 @@ async fn all(queue: &Queue<&'static str>) -> String {
 }
 
 #[tokio::test]
-async fn the_higher_priority_comes_first_and_the_older_within() {
+async fn the_highest_priority_comes_first_and_within_it_the_oldest_item() {
     let queue = Queue::new();
     for (item, priority) in [("a", 0), ("b", 5), ("c", -5), ("d", 5), ("e", 0), ("f", i32::MAX), ("g", i32::MIN)] {
         queue.add_with(item, Priority(priority));
@@ -22,7 +22,7 @@ async fn the_higher_priority_comes_first_and_the_older_within() {
 }
 
 #[tokio::test]
-async fn a_second_add_raises_and_never_lowers() {
+async fn a_second_add_raises_the_priority_and_never_lowers_it() {
     let queue = Queue::new();
     add(&queue, &["a", "b", "c"]);
     queue.add_with("c", Priority(1));
@@ -32,7 +32,7 @@ async fn a_second_add_raises_and_never_lowers() {
 }
 
 #[tokio::test]
-async fn what_is_raised_keeps_its_age() {
+async fn an_item_whose_priority_is_raised_keeps_its_age() {
     let queue = Queue::new();
     queue.add_with("old", Priority::LOW);
     queue.add("new");
@@ -41,7 +41,7 @@ async fn what_is_raised_keeps_its_age() {
 }
 
 #[tokio::test]
-async fn every_tenth_is_the_oldest_whatever_its_priority() {
+async fn every_tenth_item_is_the_oldest_whatever_its_priority() {
     let queue = Queue::new();
     queue.add_with("z", Priority::LOW);
     add(&queue, &["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"]);
@@ -79,7 +79,7 @@ async fn a_retry_keeps_its_priority() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_later_comes_with_the_higher_of_its_priorities() {
+async fn a_delayed_item_keeps_the_higher_of_two_priorities() {
     let queue = WorkQueue::default();
     queue.add_after_with("a", ms(10), Priority(2));
     queue.add_after_with("a", ms(5), Priority::LOW);

@@ -1,4 +1,4 @@
-//! Each item once, and never with two workers: ★59, WQ-1 to WQ-5, WQ-8.
+//! An item waits once, and one worker at a time has it: ★59, WQ-1 to WQ-5, WQ-8.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::{add, at_once, others};
 
-/// Fifty producers and ten consumers, as client-go's test has it. What is done with an item is up to the caller.
+/// Runs fifty producers and ten consumers, as client-go's test does. The consumers call `work` with each item.
 async fn producers_and_consumers(work: impl Fn(&Queue<u32>, u32) + Clone + Send + 'static) -> Vec<u32> {
     let queue = Queue::new();
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -46,7 +46,7 @@ async fn producers_and_consumers(work: impl Fn(&Queue<u32>, u32) + Clone + Send 
 
 // ★59 TestBasic.
 #[tokio::test(start_paused = true)]
-async fn every_item_is_handed_out_and_none_after_the_end() {
+async fn every_item_is_handed_out_and_none_after_the_shutdown() {
     let mut seen = producers_and_consumers(|_, _| {}).await;
     seen.dedup();
     assert_eq!(seen, (0..50).collect::<Vec<_>>());
@@ -72,7 +72,7 @@ async fn an_item_added_while_a_worker_has_it_is_handed_out_once_more() {
 
 // WQ-1, WQ-4.
 #[tokio::test]
-async fn adds_during_processing_are_exactly_one_more() {
+async fn several_adds_during_processing_cause_exactly_one_more_hand_out() {
     let queue = Queue::new();
     queue.add("a");
     let a = queue.get().await.unwrap();
@@ -88,7 +88,7 @@ async fn adds_during_processing_are_exactly_one_more() {
 
 // ★59 TestLen, WQ-5.
 #[tokio::test]
-async fn only_what_can_be_taken_counts() {
+async fn the_length_counts_only_items_that_can_be_taken() {
     let queue = Queue::new();
     assert!(queue.is_empty());
     queue.add("a");
@@ -119,7 +119,7 @@ async fn an_item_added_while_a_worker_has_it_comes_behind_the_others() {
 
 // ★59 TestCollapse, WQ-1, WQ-2.
 #[tokio::test]
-async fn adds_before_processing_are_one_and_the_oldest_comes_first() {
+async fn several_adds_before_processing_count_once_and_the_oldest_item_comes_first() {
     let queue = Queue::new();
     add(&queue, &["a", "b", "a", "c", "a"]);
     let mut taken = Vec::new();
@@ -156,7 +156,7 @@ async fn neither_an_early_return_nor_a_panic_leaves_an_item_with_a_worker() {
             let item = queue.get().await.unwrap();
             queue.add(*item);
             if *item == "panics" {
-                std::panic::resume_unwind(Box::new("on purpose")); // Says nothing on the terminal.
+                std::panic::resume_unwind(Box::new("on purpose")); // Prints no message on the terminal.
             }
         });
     }
@@ -166,7 +166,7 @@ async fn neither_an_early_return_nor_a_panic_leaves_an_item_with_a_worker() {
 
 // ★59 TestGarbageCollection, WQ-8.
 #[tokio::test]
-async fn an_item_that_is_done_is_not_kept() {
+async fn the_queue_drops_an_item_that_is_done() {
     let queue = Queue::new();
     let item = Arc::new(1);
     queue.add(item.clone());
@@ -176,7 +176,7 @@ async fn an_item_that_is_done_is_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_add_wakes_one_of_those_who_wait() {
+async fn each_add_wakes_one_waiting_worker() {
     let queue = Queue::new();
     let mut workers = JoinSet::new();
     for _ in 0..4 {
@@ -196,19 +196,19 @@ async fn each_add_wakes_one_of_those_who_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_get_that_is_given_up_takes_nothing_and_keeps_nothing_from_others() {
+async fn a_dropped_get_takes_no_item_and_another_waiter_is_woken() {
     let queue = Queue::new();
     let mut first = Box::pin(queue.get());
     assert!(at_once(&mut first).await.is_none());
     let mut second = Box::pin(queue.get());
     assert!(at_once(&mut second).await.is_none());
-    queue.add("a"); // The first is told of it.
+    queue.add("a"); // This notifies the first waiter.
     drop(first);
     assert_eq!(*at_once(second).await.unwrap().unwrap(), "a");
 }
 
 #[tokio::test]
-async fn a_queue_that_is_never_empty_lets_others_run() {
+async fn a_queue_that_is_never_empty_lets_other_tasks_run() {
     let queue = Queue::new();
     let busy = async {
         loop {

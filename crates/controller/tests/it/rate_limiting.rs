@@ -1,4 +1,4 @@
-//! How much later: ★60 rate_limiting_queue_test, WQ-13, B-32.
+//! Items whose delay a limiter decides: ★60 rate_limiting_queue_test, WQ-13, B-32.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn queue() -> WorkQueue<&'static str> {
 
 // ★60 TestRateLimitingQueue, WQ-13.
 #[tokio::test(start_paused = true)]
-async fn each_attempt_waits_for_as_long_as_the_limiter_says() {
+async fn each_attempt_has_the_delay_that_the_limiter_returns() {
     let queue = queue();
     let start = Instant::now();
     queue.add_rate_limited("one");
@@ -35,7 +35,7 @@ async fn each_attempt_waits_for_as_long_as_the_limiter_says() {
 
 // WQ-13.
 #[tokio::test(start_paused = true)]
-async fn what_is_forgotten_is_not_done() {
+async fn forgetting_an_item_does_not_mark_it_as_done() {
     let queue = queue();
     queue.add("a");
     let a = queue.get().await.unwrap();
@@ -46,7 +46,7 @@ async fn what_is_forgotten_is_not_done() {
 
 // B-32.
 #[tokio::test(start_paused = true)]
-async fn a_queue_that_is_shut_down_does_not_ask_its_limiter() {
+async fn a_queue_that_is_shut_down_does_not_call_its_limiter() {
     let queue = queue();
     queue.shut_down();
     assert!(!queue.add_rate_limited("a"));

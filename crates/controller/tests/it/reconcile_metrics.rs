@@ -1,4 +1,4 @@
-//! What a controller tells under controller-runtime's names.
+//! The metrics of a controller under controller-runtime's names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::cluster::{Cluster, Notes, Run};
 
-/// The sum of what was told, by name and labels; of a histogram, how often.
+/// The sum of the reported values, by name and labels. For a histogram it is the number of values.
 #[derive(Clone, Default)]
 struct Sums(Arc<Mutex<BTreeMap<String, f64>>>);
 
@@ -27,7 +27,7 @@ impl Sums {
     }
 
     fn get(&self, name: &str) -> f64 {
-        self.0.lock().get(name).copied().unwrap_or_else(|| panic!("nothing was told of {name}"))
+        self.0.lock().get(name).copied().unwrap_or_else(|| panic!("no value was reported for {name}"))
     }
 }
 
@@ -84,7 +84,7 @@ impl Recorder for Sums {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_reconcile_is_counted_by_how_it_ended() {
+async fn each_reconcile_is_counted_by_its_result() {
     let sums = Sums::default();
     let _recorder = metrics::set_default_local_recorder(&sums);
     let cluster = Cluster::new();

@@ -14,7 +14,7 @@ use crate::candidate::{Candidate, LEASE, lease, lease_holder, secs, settings};
 use crate::network::{Mode, Network};
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_is_one_request_and_reads_only_if_somebody_else_wrote_le_3() {
+async fn a_renewal_is_one_request_and_reads_only_after_a_write_of_another_client_le_3() {
     let server = ApiServer::builder().seed(1).build();
     let a = Candidate::new(&server, "a", 1);
     sleep(secs(1)).await;
@@ -30,11 +30,11 @@ async fn a_renewal_is_one_request_and_reads_only_if_somebody_else_wrote_le_3() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_that_is_never_answered_leaves_time_for_another() {
+async fn an_unanswered_renewal_leaves_time_for_another_one() {
     let server = ApiServer::builder().seed(1).build();
     let a = Candidate::new(&server, "a", 1);
     sleep(secs(1)).await;
-    // What is sent meanwhile is never answered, though the connection is soon there again.
+    // Requests that are sent meanwhile are never answered, although the connection soon works again.
     a.network.set(Mode::Silent);
     sleep(secs(5)).await;
     a.network.set(Mode::Open);
@@ -45,9 +45,9 @@ async fn a_renewal_that_is_never_answered_leaves_time_for_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_wakes_up_from_suspend_leads_no_more() {
+async fn after_a_suspend_longer_than_the_deadline_the_term_is_over() {
     let server = ApiServer::builder().seed(1).build();
-    // Runs as the clock of the runtime does, and jumps by the time of the suspend.
+    // A clock that runs like the clock of the runtime, and jumps ahead by the time of the suspend.
     let suspended = Arc::new(Mutex::new(Duration::ZERO));
     let (passed, started, mut settings) = (suspended.clone(), Instant::now(), settings());
     settings.clock = SuspendClock::new(move || started.elapsed() + *passed.lock());
@@ -62,7 +62,7 @@ async fn a_machine_that_wakes_up_from_suspend_leads_no_more() {
     *suspended.lock() += secs(10);
     assert!(!term.is_valid() && !a.leads());
     assert_eq!(term.check(), Err(TermOver));
-    // A renewal that works afterwards does not bring the term back.
+    // A renewal that succeeds afterwards does not make the term valid again.
     for _ in 0..100 {
         sleep(Duration::from_millis(100)).await;
         assert!(!term.is_valid());
@@ -141,7 +141,7 @@ async fn work_that_blocks_its_thread_does_not_delay_renewals() {
     let server = ApiServer::builder().seed(1).build();
     let a = Candidate::new(&server, "a", 1);
     sleep(secs(1)).await;
-    // Its future gets no turn, as if `lead` blocked the thread that polls it.
+    // The future of the run is not polled, as if `lead` blocked the thread that polls it.
     a.frozen.send_replace(true);
     for _ in 0..600 {
         sleep(secs(1)).await;
@@ -189,7 +189,7 @@ async fn renewals_go_on_while_lead_and_the_function_for_new_leaders_block_their_
         while lease_holder(&server).as_deref() != Some("") {
             tokio::task::yield_now().await;
         }
-        // The lease is given back while the function is still blocked.
+        // The lease is released while the function is still blocked.
         drop(unblock);
         run.await.unwrap();
     })
@@ -197,7 +197,7 @@ async fn renewals_go_on_while_lead_and_the_function_for_new_leaders_block_their_
     .unwrap();
 }
 
-/// A network for each connection that is made, so that one can be silent beside one that works.
+/// A network for each connection, so that one connection can be silent while another one works.
 #[derive(Clone, Default)]
 struct Networks(Arc<Mutex<Vec<Network>>>);
 
@@ -248,7 +248,7 @@ async fn a_spare_connection_that_is_silent_as_well_is_replaced() {
     let networks = Networks::default();
     let a = networks.candidate(&server);
     sleep(secs(1)).await;
-    // A slow answer has a second connection made. Then both are silent.
+    // A slow answer makes the elector open a second connection. Then both are silent.
     networks.0.lock()[0].set(Mode::Slow(3_000, 3_000));
     sleep(secs(30)).await;
     assert_eq!(networks.made(), 2, "the second connection is kept");
@@ -273,7 +273,7 @@ async fn a_standby_takes_a_new_connection_when_its_own_is_silent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_cannot_be_made_leaves_the_one_there_is() {
+async fn if_no_client_can_be_made_the_existing_client_is_used() {
     let server = ApiServer::builder().seed(1).build();
     let fails = |elector: LeaderElector| {
         let tries = std::sync::atomic::AtomicU32::new(0);

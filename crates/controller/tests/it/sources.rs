@@ -1,4 +1,4 @@
-//! Which events have which keys reconciled, and when.
+//! Tests which keys an event reconciles, and when.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use crate::cluster::{Cluster, Notes, Run};
 
 #[tokio::test(start_paused = true)]
-async fn a_mapping_that_waits_gives_the_keys_of_the_old_state_and_the_new() {
+async fn an_async_mapping_is_called_for_the_old_state_and_the_new_state() {
     let cluster = Cluster::new();
     let map = |map: Arc<ConfigMap>| async move {
         sleep(Duration::from_millis(10)).await;
@@ -80,7 +80,7 @@ async fn many_changes_within_the_debounce_are_one_reconcile() {
     let run = Run::noting(controller);
     run.noted().await;
     cluster.owner("a");
-    // One second after the other: the wait begins with the first change, and is not put off by the others.
+    // One change each second. The wait begins with the first change, and the other changes do not make it longer.
     for number in 0..12 {
         sleep(Duration::from_secs(1)).await;
         cluster.label("deployments.apps", "a", &number.to_string());
@@ -107,7 +107,7 @@ fn predicates() -> Vec<(&'static str, Predicate)> {
 
 type Outcome = futures_util::future::BoxFuture<'static, Result<Next, kube_controller::controller::BoxError>>;
 
-/// Adds a finalizer, returns, makes a child when the key comes back, and deletes the child when the object is to go.
+/// Adds a finalizer and returns. Creates a child at the next call. Deletes the child when the object is being deleted.
 fn with_finalizer(cluster: &Cluster) -> impl Fn(Request<Deployment>, Arc<Notes>) -> Outcome + use<> {
     let (client, owners, children) = (cluster.client(), cluster.owners.clone(), cluster.children.clone());
     move |request, notes| {
@@ -144,7 +144,7 @@ fn with_finalizer(cluster: &Cluster) -> impl Fn(Request<Deployment>, Arc<Notes>)
     }
 }
 
-/// Every predicate together with every way to write of the guides.
+/// Combines every predicate with every way to write that the guides show.
 #[tokio::test(start_paused = true)]
 async fn every_predicate_works_with_the_recipe_of_the_finalizer() {
     for debounce in [Duration::ZERO, Duration::from_secs(1)] {
@@ -154,7 +154,7 @@ async fn every_predicate_works_with_the_recipe_of_the_finalizer() {
             let controller = Controller::new(watched).owns(&cluster.children).debounce(debounce);
             let handle = controller.handle();
             let run = Run::of(controller, with_finalizer(&cluster));
-            // One that the API server accepts, since the finalizer is added by a patch.
+            // The API server must accept this object, because the finalizer is added by a patch.
             let template = json!({
                 "metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "main", "image": "i"}]},
             });

@@ -1,4 +1,4 @@
-//! A status is written only if it differs, and only over the version that was read.
+//! A status is written only if it differs, and only if the object still has the version that was read.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::cluster::{Cluster, Notes, Run, quiet};
 use crate::network::Network;
 
-/// Writes the observed generation, and that there are no replicas but the ready ones.
+/// Writes a status with the observed generation and without `replicas`. The other fields stay.
 async fn report(
     request: Request<Deployment>,
     client: Client,
@@ -90,7 +90,7 @@ async fn a_status_of_an_object_that_has_changed_is_not_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_status_is_told_with_the_message_of_the_server() {
+async fn a_refused_status_is_an_error_with_the_message_of_the_server() {
     let message = r#"admission webhook "guard.example.com" denied the request: no"#;
     let refuse = move |write: &mut kube_embedded_apiserver::Admission<'_>| match write.part {
         Some("status") => Err(Status::failure(409, "Conflict", message)),

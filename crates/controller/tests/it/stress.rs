@@ -15,16 +15,16 @@ use crate::ms;
 
 const KEYS: u64 = 64;
 const LASTS: Duration = Duration::from_millis(1500);
-/// So much has to be done for it to be stress.
+/// The smallest number of items that workers have to finish in the test.
 const ENOUGH: u64 = 1000;
 
-/// What is to be done with a key, and what has been.
+/// The counters of one key.
 #[derive(Default)]
 struct Key {
     wanted: AtomicU64,
     seen: AtomicU64,
     held: AtomicBool,
-    /// How often it was dealt with.
+    /// How often a worker finished the key.
     done: AtomicU64,
 }
 
@@ -76,7 +76,7 @@ async fn consume(queue: WorkQueue<u64>, keys: Arc<Vec<Key>>, seed: u64) {
     }
 }
 
-/// As many workers as items, each of which takes one and keeps it: if one is not woken, it waits for ever.
+/// Runs as many workers as items. Each worker takes one item and keeps it. A worker that is not woken waits for ever.
 async fn round(random: &mut StdRng) {
     const WORKERS: u64 = 4;
     let queue = DelayingQueue::new();
@@ -110,7 +110,7 @@ fn on_real_threads_each_item_wakes_a_worker() {
 }
 
 #[test]
-fn on_real_threads_nothing_is_lost_and_nobody_shares() {
+fn on_real_threads_no_item_is_lost_and_no_two_workers_have_the_same() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
     runtime.block_on(async {
         let queue = WorkQueue::named("stress", ItemExponential::new(Duration::from_micros(100), ms(5)));

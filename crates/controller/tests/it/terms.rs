@@ -19,7 +19,7 @@ fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// The machine is suspended in the middle of a reconcile. It wakes up, and the reconcile goes on before any other task has run.
+/// The machine is suspended during a reconcile. After it wakes up, the reconcile continues before any other task runs.
 #[tokio::test(start_paused = true)]
 async fn a_reconcile_in_progress_does_not_write_after_its_term() {
     let cluster = Cluster::new();

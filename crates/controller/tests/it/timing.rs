@@ -1,4 +1,4 @@
-//! Whatever comes and goes, an item is handed out at the very moment it is due, as long as anybody waits.
+//! An item is handed out exactly when it is due, as long as a worker waits, even if other workers start and end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::ms;
 
 #[derive(Debug, Clone)]
 enum Act {
-    /// Adds the next item, to come so much later.
+    /// Adds the next item after this delay, in milliseconds.
     Add(u64),
     /// Ends one of the workers, if there are two or more.
     End(usize),
-    /// Begins one, which gives up each wait after so long.
+    /// Starts a worker, which drops each `get` after this time, in milliseconds.
     Begin(u64),
 }
 
@@ -77,7 +77,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn an_item_comes_at_its_time_whoever_waits(acts in acts()) {
+    fn an_item_is_handed_out_when_it_is_due_while_workers_start_and_end(acts in acts()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(run(acts));
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, Notes, Run, quiet};
 use crate::own_writes::creating;
 
-/// Makes the labels of an object something that is no map of strings.
+/// Makes an object undecodable: its labels are not a map of strings.
 fn break_object(cluster: &Cluster, resource: &str, name: &str) {
     let mut object = cluster.server.get(resource, Some("web"), name).unwrap();
     object["metadata"]["labels"] = json!(5);
@@ -28,7 +28,7 @@ fn last_error(handle: &ControllerHandle<Deployment>) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconcile_is_not_called_as_if_its_object_were_gone() {
+async fn reconcile_is_not_called_for_an_undecodable_object() {
     for known_before in [true, false] {
         let cluster = Cluster::new();
         let a = cluster.owner("a");
@@ -42,7 +42,7 @@ async fn a_reconcile_is_not_called_as_if_its_object_were_gone() {
         if known_before {
             break_object(&cluster, "deployments.apps", "a");
         }
-        // A change of its child has its key reconciled.
+        // A change of its child reconciles its key.
         cluster.child("child", &a, true);
         tokio::time::sleep(Duration::from_secs(300)).await;
         assert_eq!(run.notes.take(), Vec::<String>::new(), "known before: {known_before}");
@@ -56,7 +56,7 @@ async fn a_reconcile_is_not_called_as_if_its_object_were_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_whose_undecodable_object_is_deleted_is_reconciled_as_gone() {
+async fn a_key_whose_undecodable_object_is_deleted_is_reconciled_without_an_object() {
     let cluster = Cluster::new();
     let a = cluster.owner("a");
     break_object(&cluster, "deployments.apps", "a");
@@ -65,7 +65,7 @@ async fn a_key_whose_undecodable_object_is_deleted_is_reconciled_as_gone() {
     let run = Run::noting(controller);
     quiet().await;
     cluster.child("child", &a, true);
-    // Many failures: the limiter would let the key wait for 1,000 seconds.
+    // After this many failures the limiter alone would delay the key for 1,000 seconds.
     tokio::time::sleep(Duration::from_secs(3000)).await;
     assert!(handle.status().failures > 90, "{}", handle.status().failures);
     cluster.server.delete("deployments.apps", Some("web"), "a").unwrap();
@@ -106,14 +106,14 @@ async fn a_child_that_cannot_be_decoded_is_not_created_a_second_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_undecodable_child_holds_up_its_owner_alone() {
+async fn an_undecodable_child_stops_reconciles_of_its_owner_only() {
     let cluster = Cluster::new();
     let (a, _) = (cluster.owner("a"), cluster.owner("b"));
     cluster.child("child", &a, true);
     break_object(&cluster, "configmaps", "child");
     let run = Run::noting(Controller::new(&cluster.owners).owns(&cluster.children));
     assert_eq!(run.noted().await, ["b"]);
-    // Its owners cannot be read either: now it may belong to any owner of its namespace.
+    // Its owner references cannot be decoded either, so it may belong to any owner in its namespace.
     let mut child = cluster.server.get("configmaps", Some("web"), "child").unwrap();
     child["metadata"]["ownerReferences"] = json!("none");
     cluster.server.put_as_is("configmaps", Some("web"), child).unwrap();
@@ -126,9 +126,9 @@ async fn an_undecodable_child_holds_up_its_owner_alone() {
     run.end().await;
 }
 
-/// A reconcile that deletes the belongings of an object that is gone.
+/// The reconcile deletes the children of an object that does not exist any more.
 #[tokio::test(start_paused = true)]
-async fn the_belongings_of_a_live_object_are_not_deleted() {
+async fn the_children_of_an_undecodable_object_are_not_deleted() {
     let cluster = Cluster::new();
     let a = cluster.owner("a");
     cluster.child("a", &a, true);

@@ -1,4 +1,4 @@
-//! A program is cut off at every single request, and started again.
+//! A program crashes at each of its requests, and is started again.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use crate::program::{Program, Settings};
 use crate::truth::{self, NAMESPACE, check_single, missing};
 use crate::wire::{Cut, Wire};
 
-/// Owners come, change, lose a child and go, while a program works. Gives how many requests it took.
+/// Creates and changes owners, and deletes a child, while a program works. Returns the number of requests of the
+/// program.
 async fn story(streaming: bool, cut: Option<(u64, Cut)>) -> u64 {
     let server = ApiServer::builder().seed(1).build();
     let settings =
@@ -34,7 +35,7 @@ async fn story(streaming: bool, cut: Option<(u64, Cut)>) -> u64 {
             }
         }
         if at == 3 {
-            // Somebody deletes a child.
+            // Another client deletes a child.
             let children = truth::children(&server);
             if let Some(child) = children.values().flatten().next() {
                 let name = child["metadata"]["name"].as_str().unwrap();
@@ -42,7 +43,7 @@ async fn story(streaming: bool, cut: Option<(u64, Cut)>) -> u64 {
             }
         }
         for _ in 0..20 {
-            // The time in which it notices differs from step to step, and a crash ends it at once.
+            // The program has a different time to notice each step. A crash ends the wait at once.
             if timeout(Duration::from_millis(37 * (at as u64 + 1)), wire.crashed.notified()).await.is_ok() {
                 drop(program);
                 check_single(&server, &what);
@@ -74,7 +75,7 @@ async fn story(streaming: bool, cut: Option<(u64, Cut)>) -> u64 {
 }
 
 trait NowOrNever {
-    /// True if it need not wait.
+    /// Polls the future once. Returns true if it is ready.
     fn now_or_never_once(self) -> bool;
 }
 
@@ -85,7 +86,7 @@ impl<F: Future> NowOrNever for F {
 }
 
 #[test]
-fn a_program_may_be_cut_off_at_any_request_before_or_after() {
+fn a_program_may_crash_before_or_after_any_request() {
     for streaming in [true, false] {
         let requests = on_a_paused_clock(story(streaming, None));
         assert!(requests >= 8, "{requests} requests");

@@ -1,5 +1,5 @@
-//! Two processes with an election between them, on slow and silent connections, suspended and killed. Only a leader writes, and there is
-//! never more than one child of an owner.
+//! Two processes take part in an election. Their connections are slow or silent, and the processes are suspended and
+//! killed. Only the leader writes, and an owner never has more than one child.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use crate::program::{Program, Settings};
 use crate::truth::{self, NAMESPACE, check_single, missing};
 use crate::wire::Wire;
 
-/// Watches that are silent, and leases of processes that were killed, are noticed within this time.
+/// Within this time a process notices that a watch is silent, or that the lease of a killed process has expired.
 const RECOVERY: Duration = Duration::from_secs(900);
 
 struct Process {
@@ -47,7 +47,7 @@ impl Process {
         wire.expect_leader(Some(probe.clone()));
         let ends = cancel.clone();
         run.spawn(async move {
-            // Whatever its end: the process is started again.
+            // The result does not matter: the process is started again.
             let _ = manager.run(ends).await;
         });
         Self { wire, cancel, suspended, probe, run }
@@ -124,9 +124,9 @@ impl World {
         }
     }
 
-    /// A machine is suspended: its clocks go on, and its tasks do not.
+    /// Suspends a machine: its clocks continue to run, and its tasks do not.
     async fn suspend(&mut self, at: usize) {
-        // Requests that were sent before leave first.
+        // Requests that were sent before the suspend are delivered first.
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
@@ -134,7 +134,7 @@ impl World {
         self.processes[at].suspended.fetch_add(time, Ordering::Relaxed);
     }
 
-    /// A process is asked to end, and another one is started in its place.
+    /// Asks a process to end, and starts another one in its place.
     async fn stop(&mut self, at: usize) {
         self.processes[at].cancel.cancel();
         let process = &mut self.processes[at];

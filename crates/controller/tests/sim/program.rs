@@ -1,5 +1,5 @@
-//! The program that is simulated: every deployment has one config map, which says how many replicas it wants. When a deployment is
-//! gone, the program deletes its config map.
+//! The simulated program: it gives every deployment one config map, which holds the number of its replicas. When a
+//! deployment is deleted, the program deletes its config map.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use kube_controller::limiter::ItemExponential;
 use kube_controller::{Controller, LeaderElector, Manager, Next, Request, RunError, Term};
 use kube_informer::{CancellationToken, Index, InformerOptions, SharedInformer, SharedInformerFactory};
 
-/// How a program is made.
+/// The settings of a program.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) seed: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Settings {
     pub(crate) hangs: bool,
 }
 
-/// A process: its caches are warm whether it leads or not.
+/// A process. Its caches are filled whether it leads or not.
 pub(crate) struct Program {
     factory: SharedInformerFactory,
     controller: Arc<Controller<Deployment>>,
@@ -45,14 +45,14 @@ struct Context {
 impl Program {
     pub(crate) fn new(client: Client, settings: &Settings) -> Self {
         let (factory, controller, context) = Self::parts(client, settings);
-        // Caches are warm before it leads, in whatever state that finds them.
+        // The informers start before the program leads. The caches may be in any state when it begins to lead.
         if settings.warm {
             factory.start().unwrap();
         }
         Self { factory, controller: Arc::new(controller), context: Arc::new(context), run: None }
     }
 
-    /// A program that leads when it is elected.
+    /// Makes a program that leads when it is elected.
     pub(crate) fn elected(client: Client, settings: &Settings, elector: LeaderElector) -> Manager {
         let (factory, controller, context) = Self::parts(client, settings);
         Manager::new(factory).elect(elector).control(controller, reconcile, Arc::new(context))
@@ -105,7 +105,7 @@ impl Program {
         self.run = Some((cancel, run));
     }
 
-    /// Ends the term: all work is dropped at once, wherever it is.
+    /// Ends the term, and drops all work at once.
     pub(crate) async fn lose(&mut self) {
         if let Some((_, mut run)) = self.run.take() {
             run.shutdown().await;
@@ -122,14 +122,14 @@ impl Program {
         }
     }
 
-    /// How it does, for who wants to know what went wrong.
+    /// Returns the status of the program, for the message of a failed test.
     pub(crate) fn status(&self) -> String {
         let health = |health: kube_informer::Health| format!("{health}, age {:?}", health.age());
         let caches: Vec<_> = self.factory.informers().iter().map(|informer| health(informer.health())).collect();
         format!("{:?}, caches {caches:?}", self.controller.status())
     }
 
-    /// True while its run goes on.
+    /// Returns true if its run, if there is one, has not ended.
     pub(crate) fn is_sound(&mut self) -> bool {
         self.run.as_mut().is_none_or(|(_, run)| run.try_join_next().is_none())
     }
@@ -159,7 +159,7 @@ async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Resul
     Ok(Next::Done)
 }
 
-/// Deletes the children of an owner that is gone.
+/// Deletes the children of an owner that was deleted.
 async fn delete_children(request: &Request<Deployment>, context: &Context) -> Result<Next, kube_client::Error> {
     let api: Api<ConfigMap> = Api::namespaced(context.client.clone(), request.key().namespace().unwrap_or_default());
     for child in context.by_owner_name.get(request.key().name()) {

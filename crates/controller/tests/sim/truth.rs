@@ -1,4 +1,4 @@
-//! What the server has, and what must be true of it.
+//! The objects that the server has, and checks of them.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 
 pub(crate) const NAMESPACE: &str = "web";
 
-/// An owner that wants so many replicas.
+/// Makes an owner with this number of replicas.
 pub(crate) fn owner(name: &str, replicas: u32) -> Value {
     json!({"metadata": {"name": name}, "spec": {"replicas": replicas}})
 }
 
-/// The uid of what owns an object, if anything does.
+/// Returns the uid of the owner of an object, if it has one.
 fn owner_of(object: &Value) -> Option<&str> {
     object["metadata"]["ownerReferences"][0]["uid"].as_str()
 }
 
-/// Children by the uid of their owner. Those of nobody are under the empty text.
+/// Returns the children by the uid of their owner. Config maps without an owner have the empty string as key.
 pub(crate) fn children(server: &ApiServer) -> BTreeMap<String, Vec<Value>> {
     let mut children: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for child in server.list("configmaps").unwrap().1 {
@@ -51,14 +51,14 @@ pub(crate) fn mend_all(server: &ApiServer) {
     }
 }
 
-/// No owner ever has two.
+/// Checks that no owner has two children.
 pub(crate) fn check_single(server: &ApiServer, what: &str) {
     for (uid, children) in children(server).into_iter().filter(|(uid, _)| !uid.is_empty()) {
         assert!(children.len() <= 1, "{what}: {uid} has {} children: {children:#?}", children.len());
     }
 }
 
-/// What is not as it should be once all is quiet.
+/// Returns the first owner without exactly its child, and what it has instead; `None` if all owners have their child.
 pub(crate) fn missing(server: &ApiServer) -> Option<String> {
     let children = children(server);
     server.list("deployments.apps").unwrap().1.into_iter().find_map(|owner| {

@@ -1,4 +1,4 @@
-//! What is between a program and its server.
+//! The simulated network between a program and its server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,62 +19,62 @@ use crate::truth;
 /// A client notices after this time that its connection is silent.
 const PING: Duration = Duration::from_secs(45);
 
-/// Where a program is cut off.
+/// Where a program crashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// The request is not sent.
+    /// Before the request is sent.
     Before,
-    /// It is sent, and its answer is not heard.
+    /// After the request is sent, and before its answer arrives.
     After,
 }
 
 #[derive(Clone)]
 pub(crate) struct Wire {
     state: Arc<Mutex<State>>,
-    /// The program has been cut off.
+    /// Notified when the program crashes.
     pub(crate) crashed: Arc<Notify>,
 }
 
 struct State {
     server: ApiServer,
-    /// A server that is behind: it is asked whatever need not be the most recent.
+    /// A server that lags behind. It answers reads that need not be consistent.
     behind: Option<ApiServer>,
     random: StdRng,
-    /// How likely it is that a write goes wrong.
+    /// The probability that a write fails.
     trouble: f64,
     /// True if every answer takes 2 to 5 seconds.
     slow: bool,
-    /// The connection of these clients is silent until then.
+    /// The connection of the clients is silent until this time.
     silent: Option<Instant>,
     /// Answers whether the program may write, if it takes part in an election.
     probe: Option<Probe>,
-    /// What the program must never do, and did.
+    /// The forbidden things that the program did.
     violations: Vec<String>,
     requests: u64,
     cut: Option<(u64, Cut)>,
 }
 
-/// What happens to one request.
+/// How the network handles one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Fine,
-    /// It does not arrive.
+    /// The request does not arrive.
     Refused,
-    /// It is done, and the answer is lost.
+    /// The request is carried out, and the answer is lost.
     Unheard,
-    /// It is done, and the answer is that it was not.
+    /// The request is carried out, but the answer is an error.
     Denied,
-    /// It is not done, and the server says so.
+    /// The request is not carried out, and the answer is an error.
     Busy,
-    /// It is not done: a webhook refuses it.
+    /// The request is not carried out, because a webhook refuses it.
     RefusedByWebhook,
-    /// It gets no answer until the client notices that its connection is silent.
+    /// The request gets no answer until the client notices that its connection is silent.
     Silent(Instant),
-    /// It takes its time.
+    /// The answer takes this long.
     Slow(Duration),
-    /// It is not sent before the program ends.
+    /// The program crashes before the request is sent.
     CutBefore,
-    /// It is done as the program ends.
+    /// The request is carried out, and the program crashes.
     CutAfter,
 }
 
@@ -99,27 +99,27 @@ impl Wire {
         self.state.lock().trouble = trouble;
     }
 
-    /// Lets every answer take 2 to 5 seconds, or not any longer.
+    /// Makes every answer take 2 to 5 seconds, or turns that off.
     pub(crate) fn set_slow(&self, slow: bool) {
         self.state.lock().slow = slow;
     }
 
-    /// Silences the connection. The client opens another one once it has noticed.
+    /// Makes the connection silent. The client opens another one when it has noticed that.
     pub(crate) fn silence(&self) {
         self.state.lock().silent = Some(Instant::now() + PING);
     }
 
-    /// From now on only a leader may write, as this probe sees it.
+    /// Allows writes only while this probe reports that the program leads.
     pub(crate) fn expect_leader(&self, probe: Option<Probe>) {
         self.state.lock().probe = probe;
     }
 
-    /// Returns what the program must never do, and did.
+    /// Returns the forbidden things that the program did.
     pub(crate) fn violations(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().violations)
     }
 
-    /// Cuts the program off at this request, counted from the first ever.
+    /// Makes the program crash at the request with this number. The first request of all has the number 0.
     pub(crate) fn cut_at(&self, request: u64, cut: Cut) {
         self.state.lock().cut = Some((request, cut));
     }
@@ -128,7 +128,7 @@ impl Wire {
         self.state.lock().requests
     }
 
-    /// Moves programs to a server that is behind, or back.
+    /// Connects the programs to a server that lags behind, or back to the current one.
     pub(crate) fn move_to(&self, behind: Option<ApiServer>) {
         let mut state = self.state.lock();
         let before = std::mem::replace(&mut state.behind, behind);
@@ -210,7 +210,7 @@ impl State {
         (server.client(), fate)
     }
 
-    /// A child may be deleted only if its owner does not exist.
+    /// Checks that a deleted child has no existing owner.
     fn check_deletion(&mut self, request: &Request<Body>) {
         let path = request.uri().path();
         if request.method() == Method::DELETE
@@ -222,7 +222,7 @@ impl State {
     }
 }
 
-/// True for a read that a server answers from its storage, and not from what it remembers.
+/// Returns true for a read that a server answers from its storage, and not from its watch cache.
 fn is_consistent(request: &Request<Body>) -> bool {
     !request
         .uri()

@@ -1,4 +1,4 @@
-//! One simulated cluster: a server, two programs of which one leads, somebody who changes things, and things that go wrong.
+//! One simulated cluster: a server, two programs of which one leads, another client that changes objects, and faults.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::program::{Program, Settings};
 use crate::truth::{self, NAMESPACE, check_single, missing};
 use crate::wire::Wire;
 
-/// Once nothing goes wrong any more, all is as it should be within this time: as long as it takes to notice that a watch is
-/// silent whose rhythm is not known.
+/// Within this time after the last fault every owner has its child. An informer needs this long to notice that a watch
+/// is silent if it does not know how often bookmarks arrive.
 const RECOVERY: Duration = Duration::from_secs(900);
 
-/// An undecodable object whose owners cannot be read.
+/// The name of an undecodable object whose owner references cannot be decoded either.
 const STRANGER: &str = "stranger";
 
 struct World {
@@ -30,11 +30,11 @@ struct World {
     settings: Settings,
     programs: [Program; 2],
     leader: usize,
-    /// What others have, as they left it.
+    /// The objects of other programs, as those programs wrote them.
     foreign: BTreeMap<String, Value>,
 }
 
-/// Runs one simulated cluster from beginning to end. Gives how many children were created.
+/// Runs one simulated cluster from beginning to end. Returns the number of children that were created.
 pub(crate) fn simulate(seed: u64) -> u64 {
     on_a_paused_clock(async {
         let mut world = World::new(seed);
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// Somebody changes something: owners, children, what belongs to others.
+    /// Changes an owner, a child, or an object of another program, as another client.
     fn write(&mut self) {
         let name = format!("f{}", self.random.random_range(0..6));
         let replicas = self.random.random_range(1..9);
@@ -129,14 +129,14 @@ impl World {
         }
     }
 
-    /// An owner, a child, or an object of others cannot be decoded from now on.
+    /// Makes an owner or a child undecodable, or creates an undecodable object.
     fn make_undecodable(&mut self) {
         let resource = *["deployments.apps", "configmaps"].choose(&mut self.random).unwrap();
         let (_, objects) = self.server.list(resource).unwrap();
         let names: Vec<&str> = objects.iter().filter_map(|object| object["metadata"]["name"].as_str()).collect();
         let ours = |name: &&&str| !name.starts_with("foreign") && **name != STRANGER;
         if self.random.random_bool(0.1) {
-            // Not even its owners can be read: it may belong to any of them.
+            // Not even its owner references can be decoded, so it may belong to any owner.
             let stranger = json!({"metadata": {"name": STRANGER, "labels": 5, "ownerReferences": "none"}});
             self.server.put_as_is("configmaps", Some(NAMESPACE), stranger).unwrap();
         } else if let Some(name) = names.iter().filter(ours).collect::<Vec<_>>().choose(&mut self.random) {
@@ -144,7 +144,7 @@ impl World {
         }
     }
 
-    /// Something of what informers have to live with.
+    /// Adds a random fault for informers.
     fn break_something(&mut self) {
         let nth = self.random.random_range(1..5);
         let fault = match self.random.random_range(0..9) {
@@ -159,7 +159,7 @@ impl World {
             5 => Fault::status(*[429, 500, 503, 504].choose(&mut self.random).unwrap()).verb(Verb::Watch),
             6 => Fault::status(503).verb(Verb::List),
             7 => {
-                // A permission is missing for a while.
+                // A permission is missing for one to three requests.
                 let verb = *[Verb::List, Verb::Watch].choose(&mut self.random).unwrap();
                 let resource = *["deployments.apps", "configmaps"].choose(&mut self.random).unwrap();
                 Fault::status(403).verb(verb).resource(resource)
@@ -169,7 +169,7 @@ impl World {
         self.server.faults().add(fault.times(self.random.random_range(1..4)));
     }
 
-    /// A process ends without a word, and another one begins in its place.
+    /// Kills a process, and starts another one in its place.
     async fn crash(&mut self) {
         let at = self.random.random_range(0..2);
         self.programs[at].lose().await;
@@ -179,11 +179,11 @@ impl World {
         }
     }
 
-    /// The other one leads: its cache is warm, and may be behind.
+    /// Makes the other program the leader. Its cache is filled, and may lag behind.
     async fn change_leader(&mut self) {
         let before = self.leader;
         self.leader = 1 - before;
-        // What takes too long at the end is dropped: as when the lease is lost meanwhile.
+        // Work that takes too long at the end is dropped, as when the lease is lost meanwhile.
         let limit = Duration::from_secs(self.random.random_range(0..20));
         if timeout(limit, self.programs[before].step_down()).await.is_err() {
             self.programs[before].lose().await;
@@ -191,7 +191,7 @@ impl World {
         self.programs[self.leader].lead();
     }
 
-    /// To a server that does not hear of what changes from now on, or back to the one that does.
+    /// Connects the programs to a server that receives no further changes, or back to the current one.
     fn move_programs(&mut self) {
         let behind = self.random.random_bool(0.5).then(|| {
             let behind = ApiServer::builder().seed(self.seed).build();
@@ -208,7 +208,7 @@ impl World {
         self.wire.move_to(None);
         truth::mend_all(&self.server);
         let _ = self.server.delete("configmaps", Some(NAMESPACE), STRANGER);
-        // Watches that went silent are noticed after a while.
+        // It takes some time until a program notices that a watch is silent.
         let quiet = async {
             while missing(&self.server).is_some() {
                 sleep(Duration::from_secs(1)).await;

@@ -6,7 +6,8 @@ use std::task::{Context, Poll, Waker};
 use super::*;
 
 thread_local! {
-    /// What happens between somebody's look at a queue and its wait, the last first; each once.
+    /// Functions to call after a worker has looked at a queue and before it waits. The last one is called first, and
+    /// each is called once.
     static MEANWHILE: RefCell<Vec<Box<dyn FnOnce()>>> = RefCell::default();
 }
 
@@ -28,7 +29,7 @@ fn poll(next: &mut Next) -> Poll<Option<InHand<u32>>> {
 }
 
 #[test]
-fn two_items_that_come_while_two_workers_begin_to_wait_reach_both() {
+fn two_items_added_while_two_workers_begin_to_wait_wake_both() {
     let queue = Shared::new(None);
     let (mut first, mut second) = (next(&queue), next(&queue));
     let (adder, (sender, receiver)) = (queue.clone(), mpsc::channel());
@@ -36,10 +37,10 @@ fn two_items_that_come_while_two_workers_begin_to_wait_reach_both() {
         acts.push(Box::new(move || [1, 2].into_iter().for_each(|item| assert!(adder.add(item, Priority::NORMAL)))));
         acts.push(Box::new(move || drop(sender.send(poll(&mut second)))));
     });
-    // The first looks, then the second does, then both items come, then both wait.
+    // The first worker looks, then the second one looks, then both items are added, then both workers wait.
     let first = poll(&mut first);
     let second = receiver.recv().unwrap();
     for worker in [first, second] {
-        assert!(matches!(worker, Poll::Ready(Some(_))), "it waits, though there is something for it");
+        assert!(matches!(worker, Poll::Ready(Some(_))), "a worker waits although an item is there for it");
     }
 }
