@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use k8s_openapi::api::core::v1::Pod;
 use kube_embedded_apiserver::Fault;
+use kube_informer::health::{AnyProbe, Problem};
 use kube_informer_inspect::Inspection;
 use kube_informer_inspect::model::{Informer, Probe};
 
@@ -106,7 +107,39 @@ async fn freshness_has_the_bound_that_is_asked_for() {
         }
     };
     let late = tokio::time::timeout(LIMIT, late).await.expect("a millisecond passes");
-    assert!(probe(&late.text).problems[0].why.starts_with("not heard of for"), "{}", late.text);
+    assert!(probe(&late.text).problems[0].why.starts_with("nothing heard from the API server for"), "{}", late.text);
+    world.factory.stop().await;
+}
+
+/// A part of the program that is not ready, and knows of an informer too.
+struct Database;
+
+impl AnyProbe for Database {
+    fn live(&self) -> Vec<Problem> {
+        Vec::new()
+    }
+
+    fn ready(&self) -> Vec<Problem> {
+        vec![Problem::new("database", "not connected"), Problem::new("pods", "not synced, as the probe sees it")]
+    }
+}
+
+#[tokio::test]
+async fn a_probe_of_the_program_is_asked_as_well_and_names_no_informer_twice() {
+    let world = World::before_start();
+    let router = Inspection::of(world.factory.roster()).probe(Database).open().router();
+    assert_eq!(get(&router, "/livez").await.status, StatusCode::OK);
+    let reply = get(&router, "/readyz").await;
+    assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
+    let problems = probe(&reply.text).problems;
+    assert_eq!(problems.iter().filter(|problem| problem.part == "pods").count(), 1, "{}", reply.text);
+    let last = problems.last().unwrap();
+    assert_eq!((last.part.as_str(), last.why.as_str()), ("database", "not connected"));
+    world.factory.start().unwrap();
+    world.factory.synced().within(LIMIT).await.unwrap();
+    let ready = get(&router, "/readyz").await;
+    let parts: Vec<String> = probe(&ready.text).problems.into_iter().map(|problem| problem.part).collect();
+    assert_eq!(parts, ["database", "pods"], "the probe answers for itself");
     world.factory.stop().await;
 }
 
