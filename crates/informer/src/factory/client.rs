@@ -12,6 +12,7 @@ use kube_client::config::Config;
 ///   hundred streams on one), and HTTP/1 elsewhere.
 /// - It notices a connection whose other end has gone: within 45 seconds with HTTP/2 (a ping after 30 silent seconds, 15 for the
 ///   answer), within a minute with HTTP/1 (TCP keep-alives).
+/// - It sends new requests over another connection once a request has had no answer for two seconds.
 ///
 /// The last two not through a proxy, and only with the feature `rustls-tls`. [`client_from`] says what else is different.
 ///

@@ -1,8 +1,12 @@
-//! More connections, where one has not room enough for all streams.
+//! More connections, where one has not enough room for all streams, or does not answer.
 //!
-//! A server takes so many streams at once on one HTTP/2 connection, mostly a hundred, and hyper's client has one connection:
-//! what is too much waits until a stream ends. Watches hardly ever do, so that it would wait for ever.
+//! An API server accepts a limited number of streams on one HTTP/2 connection, mostly a hundred, and hyper's client has one connection.
+//! Further requests wait until a stream ends. Watches hardly ever end, so these requests would wait for ever.
+//!
+//! A connection whose other end is gone is noticed after 45 seconds. New requests do not wait for that: while a request on a connection has
+//! no answer for two seconds, and no other request there was answered since, new requests go to another connection.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -15,6 +19,10 @@ use crate::lock::Mutex;
 const STREAMS: usize = 80;
 /// A request that waited for so long, while nobody who asked on the same connection had an answer, was never sent.
 const UNSENT: Duration = Duration::from_secs(10);
+/// After this time without an answer a connection gets no new requests, until it answers one.
+const SILENT: Duration = Duration::from_secs(2);
+/// How many connections are made at most because others do not answer.
+const MOST_FOR_SILENCE: usize = 4;
 /// How long that is believed: it may as well have been a server that was slow.
 const BELIEVED: Duration = Duration::from_secs(10 * 60);
 
@@ -38,9 +46,18 @@ struct Room {
     open: AtomicUsize,
     /// How many answers there ever were.
     answers: AtomicU64,
+    /// The requests without an answer, by number, with the time since when each waits. An answer takes all of them out: the connection
+    /// works, and they are counted anew from then on.
+    unanswered: Mutex<Unanswered>,
     /// For how many streams there is room if not for as many as mostly, and since when that is known. A server may take fewer,
     /// and cannot be asked.
     learnt: Mutex<Option<(usize, Instant)>>,
+}
+
+#[derive(Default)]
+struct Unanswered {
+    next: u64,
+    since: BTreeMap<u64, Instant>,
 }
 
 /// One stream's place, which is free again when it is dropped.
@@ -49,6 +66,8 @@ pub(super) struct Place {
     since: Instant,
     /// How many answers there were when it was taken; `None` once this one is answered.
     waiting: Option<u64>,
+    /// Its number among the requests without an answer.
+    number: u64,
 }
 
 impl<C: Clone, M: Fn() -> C> Lanes<C, M> {
@@ -56,10 +75,14 @@ impl<C: Clone, M: Fn() -> C> Lanes<C, M> {
         Self { make, lanes: Mutex::default() }
     }
 
-    /// The first client with room for one more stream: the last ones are the first to fall empty.
+    /// Returns the first client that answers and has room for one more stream: the last ones are the first to become empty.
     pub(super) fn enter(&self) -> (C, Place) {
         let mut lanes = self.lanes.lock();
-        if let Some(lane) = lanes.iter().find(|lane| lane.room.is_left()) {
+        let mut with_room = lanes.iter().filter(|lane| lane.room.is_left());
+        let first = with_room.clone().next();
+        let answers = with_room.find(|lane| !lane.room.is_silent());
+        // A server that does not answer at all must not be sent ever more connections.
+        if let Some(lane) = answers.or(first.filter(|_| lanes.len() >= MOST_FOR_SILENCE)) {
             return lane.enter();
         }
         let lane = Lane { client: (self.make)(), room: Arc::default() };
@@ -76,14 +99,15 @@ impl<C: Clone> Lane<C> {
             *self.room.learnt.lock() = None;
         }
         let waiting = Some(self.room.answers.load(Ordering::Relaxed));
-        (self.client.clone(), Place { room: self.room.clone(), since: Instant::now(), waiting })
+        let (since, number) = (Instant::now(), self.room.wait());
+        (self.client.clone(), Place { room: self.room.clone(), since, waiting, number })
     }
 }
 
 impl Default for Room {
     fn default() -> Self {
         let [streams, open] = [0, 0].map(AtomicUsize::new);
-        Self { streams, open, answers: AtomicU64::new(0), learnt: Mutex::default() }
+        Self { streams, open, answers: AtomicU64::new(0), unanswered: Mutex::default(), learnt: Mutex::default() }
     }
 }
 
@@ -91,6 +115,26 @@ impl Room {
     fn is_left(&self) -> bool {
         let streams = self.streams.load(Ordering::Relaxed);
         streams == 0 || streams < self.limit()
+    }
+
+    /// Notes a request without an answer, and returns its number.
+    fn wait(&self) -> u64 {
+        let mut unanswered = self.unanswered.lock();
+        let number = unanswered.next;
+        unanswered.next += 1;
+        unanswered.since.insert(number, Instant::now());
+        number
+    }
+
+    /// Notes that the connection has answered a request.
+    fn works(&self) {
+        let now = Instant::now();
+        self.unanswered.lock().since.values_mut().for_each(|since| *since = now);
+    }
+
+    /// Returns true if a request waits for an answer for long, and no other was answered meanwhile.
+    fn is_silent(&self) -> bool {
+        self.unanswered.lock().since.values().any(|since| since.elapsed() >= SILENT)
     }
 
     fn limit(&self) -> usize {
@@ -105,6 +149,8 @@ impl Place {
         if self.waiting.take().is_some() {
             self.room.answers.fetch_add(1, Ordering::Relaxed);
             self.room.open.fetch_add(1, Ordering::Relaxed);
+            self.room.unanswered.lock().since.remove(&self.number);
+            self.room.works();
         }
     }
 
@@ -118,6 +164,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let room = &self.room;
         room.streams.fetch_sub(1, Ordering::Relaxed);
+        room.unanswered.lock().since.remove(&self.number);
         let Some(answers) = self.waiting else {
             room.open.fetch_sub(1, Ordering::Relaxed);
             return;
@@ -145,6 +192,41 @@ mod tests {
         assert_eq!(again.iter().map(|(client, _)| *client).collect::<Vec<_>>(), [0, 0, 0, 0, 0, 2]);
         drop((entered, again));
         assert_eq!((lanes.enter().0, made.load(Ordering::Relaxed)), (0, 3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_connection_gets_no_new_requests_until_it_answers_one() {
+        let made = AtomicUsize::new(0);
+        let lanes = Lanes::new(|| made.fetch_add(1, Ordering::Relaxed));
+        let (_, mut watch) = lanes.enter();
+        watch.answered();
+        let (lane, mut renewal) = lanes.enter();
+        assert_eq!((lane, lanes.enter().0), (0, 0), "it may still answer");
+        tokio::time::advance(SILENT).await;
+        let (second, mut read) = lanes.enter();
+        assert_eq!(second, 1);
+        read.answered();
+        assert_eq!(lanes.enter().0, 1);
+        renewal.answered();
+        assert_eq!(lanes.enter().0, 0, "it has answered");
+        // A request that was given up says nothing any more.
+        drop((renewal, read));
+        let (_, waits) = lanes.enter();
+        tokio::time::advance(SILENT).await;
+        drop(waits);
+        assert_eq!(lanes.enter().0, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_does_not_answer_at_all_is_not_sent_ever_more_connections() {
+        let made = AtomicUsize::new(0);
+        let lanes = Lanes::new(|| made.fetch_add(1, Ordering::Relaxed));
+        let mut waiting = Vec::new();
+        for _ in 0..100 {
+            waiting.push(lanes.enter());
+            tokio::time::advance(SILENT).await;
+        }
+        assert_eq!(made.load(Ordering::Relaxed), MOST_FOR_SILENCE);
     }
 
     #[tokio::test(start_paused = true)]
@@ -177,9 +259,9 @@ mod tests {
         let (_, mut watch) = lanes.enter();
         watch.answered();
         drop(lanes.enter());
-        let (_, slow) = lanes.enter();
+        let ((_, slow), (_, mut answered)) = (lanes.enter(), lanes.enter());
         tokio::time::advance(UNSENT).await;
-        lanes.enter().1.answered();
+        answered.answered();
         drop(slow);
         assert_eq!(watch.room.limit(), STREAMS);
     }
