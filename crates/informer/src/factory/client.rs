@@ -14,7 +14,7 @@ use kube_client::config::Config;
 ///   answer), within a minute with HTTP/1 (TCP keep-alives).
 /// - It sends new requests over another connection once a request has had no answer for two seconds.
 ///
-/// The last two not through a proxy, and only with the feature `rustls-tls`. [`client_from`] says what else is different.
+/// The last three need the feature `rustls-tls`, and do not hold through a proxy. [`client_from`] says what else is different.
 ///
 /// # Errors
 ///
