@@ -70,7 +70,6 @@ async fn a_reconcile_that_blocks_its_thread_does_not_keep_the_controller_from_en
     cluster.owner("a");
     let (unblock, reconcile) = blocking();
     let controller = Controller::new(&cluster.owners).drain_within(Duration::from_millis(100));
-    let controller = controller.sync_within(Duration::from_millis(500));
     let run = Run::of(controller, reconcile);
     while run.notes.take().is_empty() {
         sleep(Duration::from_millis(5)).await;
@@ -81,6 +80,16 @@ async fn a_reconcile_that_blocks_its_thread_does_not_keep_the_controller_from_en
     assert!(matches!(&error, RunError::StillRunning { keys, .. } if *keys == [a.clone()]), "{error:?}");
     assert!(error.to_string().ends_with("reconciles block their threads: web/a"), "{error}");
     drop(unblock);
+}
+
+/// Runs a controller again while its caches do not sync in time: a machine may be busy.
+async fn until_synced<R: Future<Output = Result<(), RunError>>>(run: impl Fn() -> R) -> Result<(), RunError> {
+    loop {
+        match run().await {
+            Err(RunError::NotSynced { .. }) => {}
+            outcome => return outcome,
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
@@ -94,8 +103,10 @@ async fn a_run_does_not_wait_for_ever_for_a_worker_of_the_run_before() {
     let notes = Arc::new(Notes::default());
     let cancel = CancellationToken::new();
     let first = {
-        let (reconcile, ends) = (reconcile.clone(), cancel.clone());
-        let first = controller.run(ends, move |request, notes| reconcile(request, notes), notes.clone());
+        let first = until_synced(|| {
+            let reconcile = reconcile.clone();
+            controller.run(cancel.clone(), move |request, notes| reconcile(request, notes), notes.clone())
+        });
         let begun = async {
             while notes.take().is_empty() {
                 sleep(Duration::from_millis(5)).await;
@@ -118,7 +129,7 @@ async fn a_run_does_not_wait_for_ever_for_a_worker_of_the_run_before() {
     };
     let third = async {
         loop {
-            match controller.run(cancel.clone(), note, notes.clone()).await {
+            match until_synced(|| controller.run(cancel.clone(), note, notes.clone())).await {
                 Err(RunError::StillRunning { .. }) => {}
                 outcome => return outcome,
             }
