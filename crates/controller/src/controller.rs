@@ -121,6 +121,7 @@ pub struct Controller<T: Object> {
     debounce: Duration,
     predicates: Vec<Predicate<dyn Object>>,
     undecodable_children: Vec<Undecodable<T>>,
+    ignore_undecodable: bool,
     limiter: Arc<dyn RateLimiter<ObjectKey>>,
     board: Arc<Board>,
     /// True if the controller owns objects, but does not know the kind of its primary objects.
@@ -154,6 +155,7 @@ impl<T: Object> Controller<T> {
             debounce: Duration::ZERO,
             predicates: Vec::new(),
             undecodable_children: Vec::new(),
+            ignore_undecodable: false,
             limiter: Arc::new(default_controller_limiter()),
             board: Arc::new(Board::new()),
             unknown_kind: false,
@@ -244,7 +246,7 @@ impl<T: Object> Controller<T> {
     /// [`SharedInformer::lookup`] or [`SharedInformer::undecodable_owned_by`] first.
     #[must_use]
     pub fn ignore_undecodable(mut self) -> Self {
-        self.undecodable_children.clear();
+        self.ignore_undecodable = true;
         self
     }
 
@@ -407,7 +409,7 @@ impl<T: Object> Controller<T> {
         let shared = Arc::new(Workers {
             name: self.name.clone(),
             primary: self.primary.clone(),
-            undecodable_children: self.undecodable_children.clone(),
+            undecodable_children: if self.ignore_undecodable { Vec::new() } else { self.undecodable_children.clone() },
             queue: queue.clone(),
             parking: parking.clone(),
             board: self.board.clone(),

@@ -78,8 +78,9 @@ async fn a_key_whose_undecodable_object_is_deleted_is_reconciled_without_an_obje
 async fn a_child_that_cannot_be_decoded_is_not_created_a_second_time() {
     for ignored in [false, true] {
         let cluster = Cluster::new();
-        let controller = Controller::new(&cluster.owners).owns(&cluster.children);
+        let controller = Controller::new(&cluster.owners);
         let controller = if ignored { controller.ignore_undecodable() } else { controller };
+        let controller = controller.owns(&cluster.children);
         let handle = controller.handle();
         let run = Run::of(controller, creating(cluster.client(), cluster.children.clone()));
         cluster.owner("a");

@@ -33,7 +33,7 @@ impl Ground {
         }
     }
 
-    /// A kubeconfig for somebody of this name, perhaps through a proxy on this port.
+    /// Returns a kubeconfig for a user, through a proxy if one is given by its port.
     pub(crate) fn kubeconfig_as(&self, user: &str, via: Option<u16>) -> PathBuf {
         let file = self.kubeconfig_of(user);
         let Some(via) = via else { return file };
