@@ -109,8 +109,13 @@ impl<T: Object + ?Sized> OrderedQueue<T> {
             Some(initial) if initial > self.in_hand => BATCH.min(initial - self.in_hand),
             _ => BATCH,
         };
+        let limit = limit.min(self.waiting.len());
+        if limit < 2 {
+            return limit;
+        }
         // Two keys of one hash only end a batch early.
-        let (hasher, mut keys) = (FixedState::default(), HashSet::with_hasher(FixedState::default()));
+        let hasher = FixedState::default();
+        let mut keys = HashSet::with_capacity_and_hasher(limit, hasher.clone());
         let mut length = 0;
         for (delta, _) in self.waiting.iter().take(limit) {
             match delta.key().map(|key| hasher.hash_one(key)) {
