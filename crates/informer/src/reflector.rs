@@ -339,17 +339,19 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         self.sink.phase(Phase::Watching);
         let mut relist = std::pin::pin!(self.relist_wanted());
         let ended = loop {
-            let dead_at = watch.dead_at(self.rhythm);
+            let (dead_at, pace_due) = (watch.dead_at(self.rhythm), watch.pace.due());
             let event = tokio::select! {
                 biased;
                 () = &mut relist => {
                     self.reason = ListReason::Requested;
                     return Next::Relist(Duration::ZERO);
                 }
-                event = timeout_at(dead_at.min(watch.pace.due()), watch.next()) => event,
+                event = timeout_at(dead_at.min(pace_due), watch.next()) => event,
             };
+            // Read once per event: reading the clock costs as much as finding an object.
+            let now = Instant::now();
             match event {
-                Err(_) if Instant::now() >= dead_at => {
+                Err(_) if now >= dead_at => {
                     break Err(ReflectorError::Silent { after: watch.silent_for() });
                 }
                 Err(_) => {}
@@ -359,14 +361,16 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                 Ok(Some(Ok(event))) => {
                     let bytes = watch.bytes(&event);
                     self.sink.contact(bytes);
-                    watch.hear(&event, &mut self.rhythm);
+                    watch.hear(&event, &mut self.rhythm, now);
                     if self.outage.is_some() && watch.began.elapsed() >= VERY_SHORT {
                         self.succeeded(Request::Follow);
                     }
                     self.pass_on(event, bytes, watch.unordered).await;
                 }
             }
-            if let Err(stalled) = watch.pace.check_within(watch.events.meter(), watch.heard) {
+            if now >= pace_due
+                && let Err(stalled) = watch.pace.check_within(watch.events.meter(), watch.heard)
+            {
                 break Err(ReflectorError::Stream(stalled));
             }
         };

@@ -211,7 +211,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             let bytes = watch.bytes(&event);
             collected.bytes += bytes;
             self.sink.contact(bytes);
-            watch.hear(&event, &mut self.rhythm);
+            watch.hear(&event, &mut self.rhythm, Instant::now());
             if !matches!(event, WatchEvent::Added(_)) {
                 // The initial events are over, whether the server says so or not.
                 over.get_or_insert_with(Instant::now);

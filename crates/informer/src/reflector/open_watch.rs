@@ -96,9 +96,8 @@ impl<T: Object + ?Sized> OpenWatch<T> {
         self.events.next().await
     }
 
-    /// Takes note of an event.
-    pub(super) fn hear<O>(&mut self, event: &WatchEvent<O>, rhythm: &mut Rhythm) {
-        let now = Instant::now();
+    /// Records that an event arrived.
+    pub(super) fn hear<O>(&mut self, event: &WatchEvent<O>, rhythm: &mut Rhythm, now: Instant) {
         self.heard += 1;
         self.last_heard = now;
         self.unordered &= matches!(event, WatchEvent::Added(_));
