@@ -322,7 +322,7 @@ impl Shared {
         spawn("the applier", Box::pin(apply_all(core.clone(), *applier, changes, cancel.clone())));
         spawn("the clock", Box::pin(keep_time(core.clone(), resync_check, cancel.clone())));
         for (_, delivery) in handlers.into_iter().filter(|(listener, _)| listener.starts()) {
-            tasks.spawn_on(self.until_given_up(delivery).instrument(core.span()), &runtime);
+            tasks.spawn_on(delivery.instrument(core.span()), &runtime);
         }
         drop(lifecycle);
         info!(name = %core.name, "informer started");
@@ -352,14 +352,6 @@ impl Shared {
         // A callback that waits is dropped; one that blocks goes on until it returns.
         self.given_up.cancel();
         Err(StillRunning { name: self.core.name.clone(), handlers })
-    }
-
-    /// Runs the deliveries to a handler until the handler is given up.
-    fn until_given_up(&self, delivery: BoxFuture<'static, ()>) -> impl Future<Output = ()> + use<> {
-        let given_up = self.given_up.clone();
-        async move {
-            given_up.run_until_cancelled(delivery).await;
-        }
     }
 
     /// True once it has been stopped, or its runtime has gone.

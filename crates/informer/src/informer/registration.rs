@@ -191,19 +191,19 @@ impl Shared {
         resync_period: Option<Duration>,
         handler: AnyHandler,
     ) -> HandlerHandle {
-        let Self { core, cancel, lifecycle, .. } = &**self;
+        let Self { core, cancel, lifecycle, given_up, .. } = &**self;
         let mut lifecycle = lifecycle.lock();
         let (listener, warning) = core.listen(name, delivery, resync_period);
+        let delivery = listener.clone().run(handler, core.health.clone(), given_up.clone());
         match &mut *lifecycle {
             _ if cancel.is_cancelled() => listener.never_runs(),
             Lifecycle::New { handlers, .. } => {
-                handlers.push((listener.clone(), Box::pin(listener.clone().run(handler, core.health.clone()))));
+                handlers.push((listener.clone(), Box::pin(delivery)));
             }
             Lifecycle::Running { tasks, runtime } => {
                 while tasks.try_join_next().is_some() {} // Handlers that were removed meanwhile.
                 listener.starts();
-                let delivery = Box::pin(listener.clone().run(handler, core.health.clone()));
-                tasks.spawn_on(self.until_given_up(delivery).instrument(core.span()), runtime);
+                tasks.spawn_on(delivery.instrument(core.span()), runtime);
             }
             Lifecycle::Stopped => listener.never_runs(),
         }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use metrics::Histogram;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::handler::{AnyHandler, call_caught};
 use super::mailbox::{Delivery, Mailbox, Parcel, drop_in_pieces};
@@ -160,11 +161,12 @@ impl Listener {
         self.status.moves(ListenerPhase::New, ListenerPhase::Starting)
     }
 
-    /// Delivers until the mailbox is closed.
+    /// Delivers until the mailbox is closed. A call that awaits is dropped once the handler is given up.
     pub(crate) fn run(
         self: Arc<Self>,
         mut handler: AnyHandler,
         health: HealthBoard,
+        given_up: CancellationToken,
     ) -> impl Future<Output = ()> + Send + 'static {
         // Also if this is dropped half way, or before it began: a task that waits for its end must not wait for ever. A call that
         // blocks holds it too, since nothing can end such a call.
@@ -172,17 +174,25 @@ impl Listener {
         async move {
             let _closes = ClosesOnDrop(&self.mailbox);
             self.has_task.store(true, Ordering::Relaxed);
-            CURRENT.scope(self.id, self.deliver_all(&mut handler, &health, &ended)).await;
+            CURRENT.scope(self.id, self.deliver_all(&mut handler, &health, &given_up, &ended)).await;
             drop(handler); // Before the end is announced: `remove` promises that the handler is gone.
             drop(ended);
         }
     }
 
-    async fn deliver_all(&self, handler: &mut AnyHandler, health: &HealthBoard, ended: &Arc<EndsOnDrop>) {
+    async fn deliver_all(
+        &self,
+        handler: &mut AnyHandler,
+        health: &HealthBoard,
+        given_up: &CancellationToken,
+        ended: &Arc<EndsOnDrop>,
+    ) {
         let latency = health.metrics().map(|metrics| metrics.handler_latency(&self.status.name));
         let latency = latency.as_ref();
-        let mut deliveries = Deliveries { listener: self, handler, health, ended, latency, since_yield: 0 };
+        let (now, since_yield) = (Instant::now(), 0);
+        let mut deliveries = Deliveries { listener: self, handler, health, given_up, ended, latency, now, since_yield };
         while let Some(parcel) = self.mailbox.next().await {
+            deliveries.now = Instant::now();
             match parcel {
                 Parcel::Replay(known) => {
                     self.status.set_in_hand(known.len());
@@ -218,8 +228,11 @@ struct Deliveries<'l> {
     listener: &'l Listener,
     handler: &'l mut AnyHandler,
     health: &'l HealthBoard,
+    given_up: &'l CancellationToken,
     ended: &'l Arc<EndsOnDrop>,
     latency: Option<&'l Histogram>,
+    /// When the next call begins: when the call before it ended. The clock is read once per event.
+    now: Instant,
     /// How many events were delivered since other tasks could run.
     since_yield: usize,
 }
@@ -230,13 +243,13 @@ impl Deliveries<'_> {
         if self.listener.mailbox.is_discarded() {
             return;
         }
-        let start = self.latency.map(|_| Instant::now());
         if let Err(message) = self.call(event).await {
             let handler = self.listener.status.name.clone();
             self.health.report(&InformerError::HandlerPanicked { handler, message });
         }
-        if let Some((latency, start)) = self.latency.zip(start) {
-            latency.record(start.elapsed());
+        if let Some(latency) = self.latency {
+            let began = std::mem::replace(&mut self.now, Instant::now());
+            latency.record(self.now - began);
         }
         self.listener.status.in_hand.fetch_sub(1, Ordering::Relaxed);
         self.since_yield += 1;
@@ -244,6 +257,7 @@ impl Deliveries<'_> {
         if self.since_yield >= WITHOUT_YIELD {
             self.since_yield = 0;
             tokio::task::yield_now().await;
+            self.now = Instant::now();
         }
     }
 
@@ -257,7 +271,8 @@ impl Deliveries<'_> {
             Poll::Ready(outcome) => outcome,
             Poll::Pending => {
                 self.listener.mailbox.awaits();
-                call.await
+                // Only a call that awaits can be given up. Nothing else here waits for long.
+                self.given_up.run_until_cancelled(call).await.unwrap_or(Ok(()))
             }
         }
     }
