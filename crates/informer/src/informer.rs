@@ -244,7 +244,8 @@ impl<T: Object> SharedInformer<T> {
     /// a program acts for the first time, or after a write whose answer was lost.
     ///
     /// The server is asked how far it is. If the cache does not get there at once, as on a collection where nothing changes,
-    /// everything is asked for again, though not for this reason more than twice a minute.
+    /// everything is asked for again, though not for this reason more than twice a minute. The same is done if the last list
+    /// could not be read as a whole. What cannot be read then either is missing, and [`Health`] says so.
     pub fn caught_up(&self) -> Waiting<'static, ()> {
         self.shared.caught_up()
     }

@@ -152,6 +152,10 @@ pub(super) async fn newest_version(informer: &Shared) -> Option<ResourceVersion>
 /// there, or nobody can tell.
 pub(super) async fn is_up_to_date(informer: &Shared) -> bool {
     let all = informer.core.questions.lock().clone();
+    // A list that could not be read as a whole may be all that a version stands for.
+    if informer.core.health().parts.iter().any(|part| part.inconclusive) && may_list(informer) {
+        return false;
+    }
     for questions in &all {
         let before = informer.core.store.version();
         let Ok(Some(newest)) = questions.newest_version().await else { return false };
@@ -177,22 +181,26 @@ async fn gets_to(informer: &Shared, version: &ResourceVersion) -> bool {
         None => {}
         Some(Err(_)) => return false,
     }
-    loop {
-        let listed = *informer.core.caught_up.lock();
-        let Some(wait) = listed.and_then(|listed| after(listed, SELDOM).checked_duration_since(Instant::now())) else {
-            break;
-        };
-        if wait.is_zero() {
-            break;
-        }
-        match within(wait, informer.reach_version(version)).await {
+    while !may_list(informer) {
+        let Some(listed) = *informer.core.caught_up.lock() else { continue };
+        match within(after(listed, SELDOM) - Instant::now(), informer.reach_version(version)).await {
             Some(Ok(())) => return true,
             None => {}
             Some(Err(_)) => return false,
         }
     }
-    *informer.core.caught_up.lock() = Some(Instant::now());
     false
+}
+
+/// True if everything has not been asked for lately. Then it is about to be.
+fn may_list(informer: &Shared) -> bool {
+    let mut listed = informer.core.caught_up.lock();
+    let now = Instant::now();
+    let may = listed.is_none_or(|listed| after(listed, SELDOM) <= now);
+    if may {
+        *listed = Some(now);
+    }
+    may
 }
 
 /// The outcome of a wait; `None` if it took longer than this.

@@ -95,6 +95,8 @@ fn trouble_of(error: &SourceError) -> Option<Trouble> {
             404 => Some(Trouble::Missing),
             400 | 405 | 415 | 422 => Some(Trouble::Invalid),
             500.. => Some(Trouble::Server),
+            // An API server redirects nobody.
+            300..400 => Some(Trouble::Answer),
             _ => None,
         },
         _ => None,
@@ -287,7 +289,9 @@ mod tests {
         for code in [403, 404, 422] {
             assert_eq!([0, 59, 60].map(|lasts| after(refused(code), lasts)), [1000, 1300, 30_000], "{code}");
         }
-        assert_eq!([0, 59, 60, 3600].map(|lasts| after(refused(503), lasts)), [1000, 1300, 1300, 1300]);
+        for code in [302, 503] {
+            assert_eq!([0, 59, 60, 3600].map(|lasts| after(refused(code), lasts)), [1000, 1300, 1300, 1300], "{code}");
+        }
         let (shortest, longest) = (Duration::from_secs(7), Duration::from_secs(9));
         assert_eq!(refused(503).probe_after(Duration::ZERO, shortest, longest), shortest);
         assert_eq!(refused(403).probe_after(PATIENT, Duration::ZERO, longest), longest);

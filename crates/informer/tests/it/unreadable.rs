@@ -9,7 +9,7 @@ use kube_informer::source::{Decoded, WatchEvent};
 
 use crate::script::{
     Act::{Event, Fail, StayOpen},
-    Script, TestInformer, added, bad, gone, live, quiet, thing,
+    Script, TestInformer, added, bad, gone, live, quiet, thing, within,
 };
 
 const ORDERS: [QueueOrder; 2] = [QueueOrder::Ordered, QueueOrder::PerObject];
@@ -40,6 +40,39 @@ async fn a_list_with_an_unreadable_key_is_marked_and_made_again_after_a_while() 
         assert!(!informer.informer.health().parts[0].inconclusive, "{order:?}: now it is known");
         informer.stop().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_with_a_list_that_was_read_in_part_has_caught_up_after_another_list() {
+    let in_part = || [Decoded::Object(thing("web/b@12")), Decoded::Bad(bad(""))];
+    let script = Script::new()
+        .list_items("20", in_part())
+        .watch([StayOpen])
+        .list("20", ["web/a@11", "web/b@12"])
+        .watch([StayOpen])
+        .list("20", []);
+    let informer = start(script, QueueOrder::Ordered);
+    informer.synced().await;
+    informer.script.asks(2).await;
+    within("another list", informer.informer.caught_up()).await.unwrap();
+    assert_eq!(informer.contents(), ["web/a@11", "web/b@12"]);
+    informer.script.asks(4).await;
+    within("the question alone", informer.informer.caught_up()).await.unwrap();
+    assert_eq!(informer.script.asked().len(), 5);
+    informer.stop().await;
+
+    // One that never can be read as a whole does not keep anybody waiting, and does not lead to a list each time.
+    let script = Script::new().list_items("20", in_part()).watch([StayOpen]);
+    let script = script.list_items("20", in_part()).watch([StayOpen]).list("20", []);
+    let informer = start(script, QueueOrder::Ordered);
+    informer.synced().await;
+    informer.script.asks(2).await;
+    within("another list", informer.informer.caught_up()).await.unwrap();
+    informer.script.asks(4).await;
+    within("the question alone", informer.informer.caught_up()).await.unwrap();
+    assert_eq!(informer.script.asked().len(), 5);
+    assert!(informer.informer.health().parts[0].inconclusive);
+    informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
