@@ -13,6 +13,10 @@ pub(crate) mod defaulting;
 pub(crate) mod schema;
 pub(crate) mod quantity;
 pub(crate) mod moment;
+#[cfg(test)]
+mod managed;
+#[cfg(test)]
+mod schema_places;
 
 pub use resource::Resource;
 

@@ -44,7 +44,6 @@
 mod wire;
 mod api;
 mod kinds;
-mod fields;
 mod storage;
 // What all of it lives in, and what is put beside it.
 mod host;

@@ -1,13 +1,12 @@
 //! The life of a custom resource definition: accepted, established, changed, and taken away with all its objects.
 //!
 //! What it must say is in `check`, which names it gets in `names`, the resource it means in `definition`, and how its objects are
-//! pruned, defaulted and validated in `schema`. Only the storage version of a resource is looked at for selectable fields; others
+//! pruned, defaulted and validated by `kube_structural_schema`. Only the storage version of a resource is looked at for selectable fields; others
 //! show the same objects under another `apiVersion`.
 
 mod check;
 mod definition;
 mod names;
-pub(crate) mod schema;
 mod selectable;
 
 pub(crate) use definition::{Compiled, definition_of, prepare};

@@ -5,7 +5,6 @@ use serde::Serialize;
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::api::crd::schema;
 use crate::kinds::Resource;
 
 /// An answer of the API server that is not an object: almost always an error.
@@ -223,8 +222,8 @@ fn is_zero_code(code: &u16) -> bool {
     *code == 0
 }
 
-impl From<schema::Cause> for StatusCause {
-    fn from(cause: schema::Cause) -> Self {
+impl From<kube_structural_schema::FieldError> for StatusCause {
+    fn from(cause: kube_structural_schema::FieldError) -> Self {
         Self::new(cause.reason.as_str(), cause.field, cause.message)
     }
 }

@@ -1,5 +1,6 @@
 //! What the server knows about a resource: its names, its scope and the few rules in which kinds differ.
 
+use kube_structural_schema::{PrinterColumns, StructuralSchema};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,7 +8,6 @@ use std::sync::Arc;
 use super::field::{Field, UnknownField};
 use super::types::{self, Struct};
 use super::{autoscaler, form};
-use crate::api::crd::schema::{Columns, Schema};
 use crate::api::status::StatusDetails;
 
 /// A resource the server offers: built in, or custom.
@@ -31,7 +31,7 @@ pub struct Resource {
     /// The type of its objects; `None` for custom ones.
     pub(crate) of: Option<&'static Struct>,
     /// The schema of its objects, if they are custom ones that have one.
-    pub(crate) schema: Option<Arc<Schema>>,
+    pub(crate) schema: Option<Arc<StructuralSchema>>,
     pub(crate) rules: Rules,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Rules {
     /// The schema of its objects as its definition has it.
     pub(crate) published: Option<Value>,
     /// The columns of its tables, where a definition names some.
-    pub(crate) columns: Option<Columns>,
+    pub(crate) columns: Option<PrinterColumns>,
     /// The generation of the definition of a custom resource.
     pub(crate) definition: i64,
     /// Top-level members of an empty object, as they show in bookmarks.

@@ -1,17 +1,17 @@
 //! The types of built-in and custom objects, as field management sees them.
 
+use kube_field_manager::{self as field_manager, FieldSchema, Member, PatchRule, PatchStrategy, Shape};
+use kube_structural_schema::SchemaPlace;
 use serde_json::Value;
 
 use super::resource::Resource;
 use super::types::{self, ListKind, Scalar, Struct, Type};
-use crate::api::crd::schema as custom;
-use crate::fields::schema::{self, Member, PatchRule, Schema, Shape, Strategy};
 
 /// A place in an object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Place<'s> {
     Known(Known),
-    Custom(custom::Place<'s>),
+    Custom(SchemaPlace<'s>),
 }
 
 impl<'s> Place<'s> {
@@ -19,7 +19,7 @@ impl<'s> Place<'s> {
     pub(crate) fn root(resource: &'s Resource) -> Self {
         match resource.of {
             Some(of) => Self::Known(Known::root(of)),
-            None => Self::Custom(resource.schema.as_ref().map_or(custom::Place::untyped(), |schema| schema.place())),
+            None => Self::Custom(resource.schema.as_ref().map_or(SchemaPlace::untyped(), |schema| schema.place())),
         }
     }
 }
@@ -31,7 +31,7 @@ impl Place<'static> {
     }
 }
 
-impl<'s> Schema<'s> for Place<'s> {
+impl<'s> FieldSchema<'s> for Place<'s> {
     fn shape(self) -> Shape {
         match self {
             Self::Known(place) => place.shape(),
@@ -167,9 +167,9 @@ impl Known {
     fn patch_rule(self) -> PatchRule<'static> {
         let Some(rule) = self.member.map(|member| member.patch) else { return PatchRule::default() };
         let strategy = match rule {
-            rule if rule.merge => Strategy::Merge,
-            rule if rule.replace => Strategy::Replace,
-            _ => Strategy::Undeclared,
+            rule if rule.merge => PatchStrategy::Merge,
+            rule if rule.replace => PatchStrategy::Replace,
+            _ => PatchStrategy::Undeclared,
         };
         PatchRule { strategy, merge_key: rule.key }
     }
@@ -178,11 +178,11 @@ impl Known {
 fn shape_of(scalar: Scalar) -> Shape {
     match scalar {
         Scalar::Text | Scalar::Bytes | Scalar::Time | Scalar::MicroTime | Scalar::Duration => {
-            Shape::Scalar(schema::Scalar::Text)
+            Shape::Scalar(field_manager::Scalar::Text)
         }
-        Scalar::Bool => Shape::Scalar(schema::Scalar::Boolean),
-        Scalar::Int32 | Scalar::Int64 | Scalar::Float => Shape::Scalar(schema::Scalar::Number),
-        Scalar::Quantity | Scalar::IntOrString => Shape::Scalar(schema::Scalar::Any),
+        Scalar::Bool => Shape::Scalar(field_manager::Scalar::Boolean),
+        Scalar::Int32 | Scalar::Int64 | Scalar::Float => Shape::Scalar(field_manager::Scalar::Number),
+        Scalar::Quantity | Scalar::IntOrString => Shape::Scalar(field_manager::Scalar::Any),
         Scalar::RawExtension
         | Scalar::FieldsV1
         | Scalar::Json

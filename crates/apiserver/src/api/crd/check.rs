@@ -1,9 +1,9 @@
 //! What a definition must say to be taken, and what of it may be changed later.
 
+use kube_structural_schema::{PrinterColumns, SchemaDefinition, StructuralSchema};
 use serde_json::Value;
 
 use super::has_condition;
-use super::schema::{Columns, Definition, Schema};
 use super::selectable;
 use crate::api::status::StatusCause;
 use crate::kinds::is_built_in;
@@ -123,7 +123,7 @@ fn check_versions(versions: &[Value], causes: &mut Vec<StatusCause>) {
         }
         if let Some(place) = place(columns_shared, index) {
             let columns = items(version, "additionalPrinterColumns");
-            let wrong = Columns::check(columns, &format!("{place}.additionalPrinterColumns"));
+            let wrong = PrinterColumns::check(columns, &format!("{place}.additionalPrinterColumns"));
             causes.extend(wrong.into_iter().map(StatusCause::from));
         }
         if let Some(place) = place(fields_shared, index) {
@@ -144,7 +144,7 @@ fn check_versions(versions: &[Value], causes: &mut Vec<StatusCause>) {
 
 fn check_schema(version: &Value, path: &str, status_subresource: bool, causes: &mut Vec<StatusCause>) {
     let Some(schema) = version.pointer("/schema/openAPIV3Schema").filter(|schema| !schema.is_null()) else { return };
-    if let Err(wrong) = Schema::parse(Definition { schema, path, status_subresource }) {
+    if let Err(wrong) = StructuralSchema::parse(SchemaDefinition { schema, path, status_subresource }) {
         causes.extend(wrong.into_iter().map(StatusCause::from));
     }
 }

@@ -1,12 +1,12 @@
 //! What a definition says, and the resource it means.
 
+use kube_structural_schema::{PrinterColumns, SchemaDefinition, StructuralSchema};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::check::check;
-use super::schema::{Columns, Definition, Schema};
 use super::status_of;
 use crate::api::status::Status;
 use crate::api::write::WriteOptions;
@@ -153,12 +153,13 @@ fn resource_of(spec: &Value, version: &Value) -> Option<Resource> {
     let schema = version.pointer("/schema/openAPIV3Schema").filter(|schema| !schema.is_null());
     let status_subresource = !version["subresources"]["status"].is_null();
     // A definition is only stored if its schemas are sound.
-    let parsed = schema.and_then(|schema| Schema::parse(Definition { schema, path: "", status_subresource }).ok());
+    let parsed = schema
+        .and_then(|schema| StructuralSchema::parse(SchemaDefinition { schema, path: "", status_subresource }).ok());
     resource.schema = parsed.map(Arc::new);
     let rules = &mut resource.rules;
     rules.status = status_subresource;
     rules.published = schema.cloned();
-    rules.columns = version["additionalPrinterColumns"].as_array().map(|columns| Columns::parse(columns));
+    rules.columns = version["additionalPrinterColumns"].as_array().map(|columns| PrinterColumns::parse(columns));
     rules.scale = scale(&version["subresources"]["scale"]);
     let paths = version["selectableFields"].as_array().into_iter().flatten();
     let paths = paths.filter_map(|field| field["jsonPath"].as_str());

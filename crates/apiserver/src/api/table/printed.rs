@@ -1,5 +1,6 @@
 //! Tables for a program that has objects and no server to print them.
 
+use kube_structural_schema::PrinterColumns;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
@@ -9,7 +10,6 @@ use super::column::Column;
 use super::columns::columns;
 use super::printer::{Printer, Shown};
 use super::{Form, Include};
-use crate::api::crd::schema::Columns;
 
 /// Prints objects the way an API server does when it is asked for a table: what kubectl shows.
 ///
@@ -43,15 +43,18 @@ impl TablePrinter {
     #[must_use]
     pub fn built_in(id: &str) -> Self {
         let plain = columns(id).last() == Some(&Column::CREATED_AT) && columns(id).len() == 2;
-        Self::of(if plain { Shown::Defined(Columns::of_age()) } else { Shown::BuiltIn(id.to_owned()) })
+        Self::of(if plain { Shown::Defined(PrinterColumns::of_age()) } else { Shown::BuiltIn(id.to_owned()) })
     }
 
     /// The printer of a custom resource, by the `additionalPrinterColumns` of the version of its definition. None of them
     /// is name and age.
     #[must_use]
     pub fn defined(additional_columns: &[Value]) -> Self {
-        let columns =
-            if additional_columns.is_empty() { Columns::of_age() } else { Columns::parse(additional_columns) };
+        let columns = if additional_columns.is_empty() {
+            PrinterColumns::of_age()
+        } else {
+            PrinterColumns::parse(additional_columns)
+        };
         Self::of(Shown::Defined(columns))
     }
 

@@ -1,12 +1,12 @@
 //! Which columns a resource has, and the tables of its objects.
 
 use jiff::Timestamp;
+use kube_structural_schema::{PrinterCell, PrinterColumns};
 use serde_json::{Value, json};
 
 use super::build::table;
 use super::column::Column;
 use super::{Form, ListMeta, Row, age, columns, rows, rows_of_list};
-use crate::api::crd::schema::{Cell, Columns};
 use crate::kinds::Resource;
 
 /// Makes tables of the objects of one resource.
@@ -23,7 +23,7 @@ pub(super) enum Shown {
     /// Those of a built-in resource with this id.
     BuiltIn(String),
     /// Those that a definition names.
-    Defined(Columns),
+    Defined(PrinterColumns),
 }
 
 impl Printer {
@@ -31,7 +31,7 @@ impl Printer {
         let columns = match &resource.rules.columns {
             None if part == Some("scale") && !resource.rules.custom => Shown::BuiltIn("scales.autoscaling".into()),
             Some(columns) => Shown::Defined(columns.clone()),
-            None if resource.rules.custom => Shown::Defined(Columns::of_age()),
+            None if resource.rules.custom => Shown::Defined(PrinterColumns::of_age()),
             None => Shown::BuiltIn(resource.id.clone()),
         };
         Self::new(columns, form)
@@ -87,14 +87,14 @@ impl Printer {
 }
 
 /// The row of a custom object.
-fn defined<'a>(columns: &Columns, object: &'a Value, now: Timestamp) -> Row<'a> {
-    let cell = |cell: Cell| match cell {
-        Cell::Empty => Value::Null,
-        Cell::Text(text) => text.into(),
-        Cell::Integer(number) => number.into(),
-        Cell::Number(number) => number.into(),
-        Cell::Boolean(switch) => switch.into(),
-        Cell::Date(text) => age::since_text(&text, now).into(),
+fn defined<'a>(columns: &PrinterColumns, object: &'a Value, now: Timestamp) -> Row<'a> {
+    let cell = |cell: PrinterCell| match cell {
+        PrinterCell::Empty => Value::Null,
+        PrinterCell::Text(text) => text.into(),
+        PrinterCell::Integer(number) => number.into(),
+        PrinterCell::Number(number) => number.into(),
+        PrinterCell::Boolean(switch) => switch.into(),
+        PrinterCell::Date(text) => age::since_text(&text, now).into(),
     };
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let cells = std::iter::once(name.into()).chain(columns.cells(object).into_iter().map(cell)).collect();

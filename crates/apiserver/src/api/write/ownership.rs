@@ -1,16 +1,13 @@
 //! Who owns which field of an object: what each kind of write means for it.
 
+use kube_field_manager::{
+    ApplyError, FieldFilter, FieldPattern, FieldSet, Force, PathElement, PatternStep, StrategicMergeError, Write,
+    apply, strategic_merge_patch, update,
+};
 use serde_json::{Value, json};
 
 use super::{Part, WriteOptions};
 use crate::api::status::{Status, StatusCause, StatusDetails};
-use crate::fields::apply::{self, ApplyError, Force};
-use crate::fields::filter::{Filter, Pattern, Step};
-use crate::fields::path::Element;
-use crate::fields::request::Request;
-use crate::fields::set::Set;
-use crate::fields::strategic::{self, StrategicError};
-use crate::fields::update;
 use crate::kinds::rules::strategy;
 use crate::kinds::schema::Place;
 use crate::kinds::{Resource, form};
@@ -31,7 +28,7 @@ pub(super) fn track(
     let empty = empty(resource);
     let (api_version, filter) = (resource.api_version(), filter(resource, part));
     let request = request(resource, &api_version, part, options, &filter, now);
-    update::update(&request, before.unwrap_or(&empty), after);
+    update(&request, before.unwrap_or(&empty), after);
 }
 
 /// Writes down who set the number of replicas by themselves, as the real server does: what belongs to whoever owned it moves to an
@@ -97,7 +94,7 @@ pub(super) fn applied(
     let (api_version, filter) = (resource.api_version(), filter(resource, part));
     let request = request(resource, &api_version, part, options, &filter, now);
     let force = if options.force { Force::Yes } else { Force::No };
-    apply::apply(&request, &empty, live.unwrap_or(&empty), patch, force).map_err(refused)
+    apply(&request, &empty, live.unwrap_or(&empty), patch, force).map_err(refused)
 }
 
 fn request<'r>(
@@ -105,10 +102,10 @@ fn request<'r>(
     api_version: &'r str,
     part: Part,
     options: &'r WriteOptions,
-    filter: &'r Filter,
+    filter: &'r FieldFilter,
     now: &'r str,
-) -> Request<'r, Place<'r>> {
-    Request {
+) -> Write<'r, Place<'r>> {
+    Write {
         schema: Place::root(resource),
         api_version,
         kind: &resource.kind,
@@ -121,32 +118,33 @@ fn request<'r>(
 
 /// What a strategic merge patch makes of an object.
 pub(super) fn merged(resource: &Resource, object: &Value, patch: &Value) -> Result<Value, Status> {
-    strategic::patch(object, patch, Place::root(resource)).map_err(|error| match error {
-        StrategicError::BadRequest(message) => Status::bad_request(message),
-        StrategicError::Unprocessable(message) => Status::failure(422, "Invalid", message),
-        StrategicError::Internal(message) => Status::failure(500, "", message),
+    strategic_merge_patch(object, patch, Place::root(resource)).map_err(|error| match error {
+        StrategicMergeError::BadRequest(message) => Status::bad_request(message),
+        StrategicMergeError::Unprocessable(message) => Status::failure(422, "Invalid", message),
+        StrategicMergeError::Internal(message) => Status::failure(500, "", message),
     })
 }
 
 /// Which fields a write to this part can change.
-fn filter(resource: &Resource, part: Part) -> Filter {
+fn filter(resource: &Resource, part: Part) -> FieldFilter {
     let except = |paths: &[&str]| match paths {
-        [] => Filter::Everything,
+        [] => FieldFilter::Everything,
         paths => {
             let paths: Vec<Vec<&str>> = paths.iter().map(|path| path.split('.').collect()).collect();
-            Filter::Except(Set::of_fields(paths.iter().map(Vec::as_slice)))
+            FieldFilter::Except(FieldSet::of_fields(paths.iter().map(Vec::as_slice)))
         }
     };
     let only = |path: &[&str]| {
-        let steps: Vec<Step> = path.iter().map(|name| Step::Exactly(Element::Field((*name).into()))).collect();
-        Filter::Only(Pattern::prefix(&steps))
+        let steps: Vec<PatternStep> =
+            path.iter().map(|name| PatternStep::Exactly(PathElement::Field((*name).into()))).collect();
+        FieldFilter::Only(FieldPattern::prefix(&steps))
     };
     match part {
         Part::Main | Part::Finalize if resource.rules.custom => {
             if resource.rules.status {
                 except(&["status"])
             } else {
-                Filter::Everything
+                FieldFilter::Everything
             }
         }
         Part::Main | Part::Finalize => except(strategy::reset_fields(&resource.id)),
@@ -154,7 +152,7 @@ fn filter(resource: &Resource, part: Part) -> Filter {
         Part::Status => except(strategy::reset_status_fields(&resource.id).unwrap_or_default()),
         Part::Scale => match &resource.rules.scale {
             Some(scale) => only(&scale.spec_replicas.trim_start_matches('/').split('/').collect::<Vec<_>>()),
-            None => Filter::Everything,
+            None => FieldFilter::Everything,
         },
     }
 }
@@ -172,7 +170,7 @@ pub(super) fn refused(error: ApplyError) -> Status {
         ApplyError::BadRequest(message) => Status::bad_request(message),
         ApplyError::Internal(message) => Status::failure(500, "", message),
         ApplyError::Conflict(conflicts) => {
-            let cause = |cause: &apply::Cause| {
+            let cause = |cause: &kube_field_manager::ConflictCause| {
                 StatusCause::new("FieldManagerConflict", cause.field.clone(), cause.message.clone())
             };
             let causes = conflicts.causes().iter().map(cause).collect();

@@ -1,6 +1,7 @@
 //! Changes parts of an object: by a patch of one of three kinds, or by saying what it should be.
 
 use json_patch::{AddOperation, PatchOperation};
+use kube_field_manager::golang;
 use serde_json::Value;
 
 use super::create::create_as;
@@ -13,7 +14,6 @@ use super::receive::{Received, complete, dedupe_owners, receive};
 use super::update::{Part, check_body, check_version, modify, modify_as};
 use super::{Outcome, Trust, WriteOptions};
 use crate::api::status::{Status, StatusCause, StatusDetails};
-use crate::fields::golang;
 use crate::host::hub::Hub;
 use crate::kinds::Resource;
 use crate::storage::object::Key;

@@ -1,6 +1,7 @@
 //! What the server does to an object between receiving and storing it: it fills in what it answers for, keeps what may not be
 //! changed, and refuses what may not be stored.
 
+use kube_field_manager::keep_times;
 use parking_lot::MutexGuard;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -12,9 +13,8 @@ use super::pool::Held;
 use super::receive::formed;
 use super::{Part, Trust, WriteOptions};
 use crate::api::admission::Admission;
-use crate::api::crd::{self, schema};
+use crate::api::crd;
 use crate::api::status::{Status, StatusCause};
-use crate::fields::manager::keep_times;
 use crate::host::hub::Hub;
 use crate::kinds::rules::immutable::{self, Cause};
 use crate::kinds::rules::strategy;
@@ -92,7 +92,7 @@ impl<'a> Write<'a> {
             causes.extend(told(immutable::validate_create(&resource.id, &as_judged(object))));
         }
         if let Some(schema) = &resource.schema {
-            causes.extend(schema::validate(schema, object, None).into_iter().map(StatusCause::from));
+            causes.extend(schema.validate(object, None).into_iter().map(StatusCause::from));
         }
         self.refuse(causes)?;
         self.check_size(object)?;
@@ -149,8 +149,8 @@ impl<'a> Write<'a> {
         }
         if let Some(schema) = &resource.schema {
             let wrong = match part {
-                Part::Status => schema::validate_status(schema, &after, before),
-                _ => schema::validate(schema, &after, Some(before)),
+                Part::Status => schema.validate_status(&after, before),
+                _ => schema.validate(&after, Some(before)),
             };
             causes.extend(wrong.into_iter().map(StatusCause::from));
         }

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 
 use super::metadata::{check_kind, unhandled};
 use super::options::{Validation, WriteOptions};
-use crate::api::crd::schema;
 use crate::api::status::Status;
 use crate::kinds::{Resource, form, types};
 use crate::wire::document::Document;
@@ -69,8 +68,8 @@ pub(super) fn formed(resource: &Resource, mut object: Value, flaws: &mut Vec<Str
         }
     }
     if let Some(schema) = &resource.schema {
-        flaws.extend(schema::prune(schema, &mut object).into_iter().map(|path| format!("unknown field {path:?}")));
-        schema::default(schema, &mut object).map_err(|error| Status::failure(500, "", error.to_string()))?;
+        flaws.extend(schema.prune(&mut object).into_iter().map(|path| format!("unknown field {path:?}")));
+        schema.apply_defaults(&mut object).map_err(|error| Status::failure(500, "", error.to_string()))?;
     }
     Ok(object)
 }
@@ -89,7 +88,7 @@ pub(super) fn judge(of: (&str, &str), flaws: Vec<String>, options: &WriteOptions
 /// Completes what an apply has made: its parts were checked against their type when they were merged.
 pub(super) fn complete(resource: &Resource, mut object: Value, options: &WriteOptions) -> Result<Value, Status> {
     if let Some(schema) = &resource.schema {
-        schema::default(schema, &mut object).map_err(|error| Status::failure(500, "", error.to_string()))?;
+        schema.apply_defaults(&mut object).map_err(|error| Status::failure(500, "", error.to_string()))?;
         return Ok(object);
     }
     receive(resource, Document { value: object, duplicates: Vec::new() }, options).map(|received| received.object)

@@ -1,13 +1,11 @@
 //! Apply on `/scale`: who owns the number of replicas, told in the terms of a `Scale` and of the object it is of.
 
+use kube_field_manager::{FieldFilter, Force, Write, apply};
 use serde_json::{Value, json};
 
 use super::WriteOptions;
 use super::ownership::{refused, take};
 use crate::api::status::Status;
-use crate::fields::apply::{Force, apply};
-use crate::fields::filter::Filter;
-use crate::fields::request::Request;
 use crate::kinds::schema::Place;
 use crate::kinds::{Resource, Scale, form, types};
 
@@ -32,13 +30,13 @@ pub(super) fn applied(
     let mut empty = form::zero_of(of);
     empty["apiVersion"] = API_VERSION.into();
     empty["kind"] = "Scale".into();
-    let request = Request {
+    let request = Write {
         schema: Place::of(of),
         api_version: API_VERSION,
         kind: "Scale",
         subresource: "scale",
         manager: &options.manager,
-        filter: &Filter::Everything,
+        filter: &FieldFilter::Everything,
         now,
     };
     let force = if options.force { Force::Yes } else { Force::No };

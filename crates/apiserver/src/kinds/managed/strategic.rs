@@ -1,0 +1,34 @@
+//! Compares strategic merge patches with the real ones, case by case.
+
+use kube_field_manager::strategic_merge_patch;
+use serde_json::Value;
+
+use super::built_in;
+use crate::kinds::schema::Place;
+use crate::truth::{Agreement, cases};
+
+fn check(kind: &str, case: &Value) -> Result<(), String> {
+    let resource = built_in(kind);
+    let ours = match strategic_merge_patch(&case["original"], &case["patch"], Place::root(&resource)) {
+        Ok(object) => object,
+        Err(error) => Value::from(error.to_string()),
+    };
+    let theirs = case.get("result").or(case.get("error")).unwrap();
+    if ours == *theirs {
+        return Ok(());
+    }
+    Err(format!(
+        "\n    original {}\n    patch    {}\n    ours     {ours}\n    theirs   {theirs}",
+        case["original"], case["patch"]
+    ))
+}
+
+#[test]
+fn strategic_merge_patches_are_as_the_real_ones() {
+    let mut agreement = Agreement::of("strategic merge patches");
+    for case in cases("fields/patches.jsonl") {
+        let kind = case["kind"].as_str().unwrap();
+        agreement.count(kind, check(kind, &case));
+    }
+    assert_eq!(agreement.conclude().len(), 4);
+}

@@ -1,0 +1,193 @@
+//! Server-side apply: a manager says what it wants, and owns exactly that.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::check::{Duplicates, check};
+use super::compare::compare;
+use super::conflict::Conflicts;
+use super::extract::fields;
+use super::last_applied;
+use super::manager::{Entry, Identity, Managed, Operation, list_of, set_list};
+use super::merge::merge;
+use super::order;
+use super::prune::{prune, take_last};
+use super::schema::FieldSchema;
+use super::update::{check_conversion, knows_other_versions, owned, reconciled, updated};
+use super::write::{Write, kind_text};
+
+/// The manager of what an object had before the first apply to it, where nobody was tracked.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+
+/// What to do about fields that another manager owns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Force {
+    /// Refuse, and say whose they are.
+    No,
+    /// Take them.
+    Yes,
+}
+
+/// Why an apply was refused.
+#[derive(Debug, Clone)]
+pub enum ApplyError {
+    /// The request makes no sense: 400.
+    BadRequest(String),
+    /// Others own what the manager wants to set: 409, with a cause for each field.
+    Conflict(Conflicts),
+    /// An object does not fit its type, or its entries cannot be read: 500, as on the real server.
+    Internal(String),
+}
+
+impl fmt::Display for ApplyError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadRequest(message) | Self::Internal(message) => out.write_str(message),
+            Self::Conflict(conflicts) => conflicts.fmt(out),
+        }
+    }
+}
+
+impl std::error::Error for ApplyError {}
+
+/// Applies `patch` to `live`, and gives the object back with its `metadata.managedFields`.
+///
+/// `empty` is the object that has nothing but its version and kind; it is also `live` where there is no object yet.
+/// An apply that changes nothing gives back what is equal to `live`.
+/// Where a map or list loses all that is in it, null may be left in its place; for a built-in kind, whose structs know
+/// no null, it is the caller's to drop.
+///
+/// # Errors
+///
+/// See [`ApplyError`].
+pub fn apply<'s, S: FieldSchema<'s>>(
+    request: &Write<'_, S>,
+    empty: &Value,
+    live: &Value,
+    patch: &Value,
+    force: Force,
+) -> Result<Value, ApplyError> {
+    let managed = Managed::decode(list_of(live))
+        .map_err(|bad| ApplyError::Internal(format!("failed to decode managed fields: {bad}")))?;
+    check_request(request, patch)?;
+    let managed = first_apply(request, empty, live, managed)?;
+    let (mut object, managed) = match request.manager {
+        last_applied::KUBECTL => applied_by_kubectl(request, live, patch, managed, force)?,
+        _ => applied(request, live, patch, managed, force)?,
+    };
+    set_list(&mut object, managed.encode());
+    Ok(object)
+}
+
+/// Applies for kubectl, which may take over what its own apply set, and keeps the annotation that says so.
+fn applied_by_kubectl<'s, S: FieldSchema<'s>>(
+    request: &Write<'_, S>,
+    live: &Value,
+    patch: &Value,
+    managed: Managed,
+    force: Force,
+) -> Result<(Value, Managed), ApplyError> {
+    let outcome = match applied(request, live, patch, managed.clone(), force) {
+        Err(ApplyError::Conflict(conflicts)) => {
+            let allowed = last_applied::fields_of(request.schema, request.api_version, live);
+            let left = conflicts.without(&allowed.unwrap_or_default());
+            if !left.is_empty() {
+                return Err(ApplyError::Conflict(left));
+            }
+            applied(request, live, patch, managed, Force::Yes)
+        }
+        outcome => outcome,
+    };
+    let (mut object, managed) = outcome?;
+    last_applied::renew(&mut object, patch);
+    Ok((object, managed))
+}
+
+fn check_request<S>(request: &Write<'_, S>, patch: &Value) -> Result<(), ApplyError> {
+    let text = |name: &str| patch.get(name).and_then(Value::as_str).unwrap_or_default();
+    let kind = kind_text(text("apiVersion"), text("kind"));
+    if kind != kind_text(request.api_version, request.kind) {
+        return Err(ApplyError::BadRequest(format!("invalid object type: {kind}")));
+    }
+    match list_of(patch) {
+        Some(_) => Err(ApplyError::BadRequest("metadata.managedFields must be nil".into())),
+        None => Ok(()),
+    }
+}
+
+/// The entries of an object that is applied to: what nobody is known to own belongs to those before.
+fn first_apply<'s, S: FieldSchema<'s>>(
+    request: &Write<'_, S>,
+    empty: &Value,
+    live: &Value,
+    managed: Managed,
+) -> Result<Managed, ApplyError> {
+    if !managed.entries.is_empty() {
+        return Ok(managed);
+    }
+    updated(request, empty, live, managed, BEFORE_FIRST_APPLY)
+        .map_err(|misfits| ApplyError::Internal(format!("failed to create manager for existing fields: {misfits}")))
+}
+
+fn applied<'s, S: FieldSchema<'s>>(
+    request: &Write<'_, S>,
+    live: &Value,
+    patch: &Value,
+    managed: Managed,
+    force: Force,
+) -> Result<(Value, Managed), ApplyError> {
+    for (object, which, duplicates) in [(patch, "patch", Duplicates::Refused), (live, "live", Duplicates::Allowed)] {
+        check(request.schema, object, duplicates).map_err(|misfits| {
+            let name = Write::<S>::name_of(object);
+            ApplyError::Internal(format!("failed to create typed {which} object ({name}): {misfits}"))
+        })?;
+    }
+    if knows_other_versions(request, &managed) {
+        check_conversion(request, live).map_err(ApplyError::Internal)?;
+    }
+    let schema = request.schema;
+    let mut managed = reconciled(schema, managed);
+    let own = request.entry(request.manager, Operation::Apply);
+    let identity = own.identity();
+    let last = take_last(&mut managed, &identity);
+    let time = managed.entries.get(&identity).and_then(|known| known.time);
+    let wanted = request.filter.apply(fields(schema, patch));
+    managed.entries.insert(identity.clone(), Entry { time, fields: wanted, ..own });
+    let object = prune(schema, merge(schema, live, patch), request.api_version, &managed, last)
+        .map_err(|reason| ApplyError::Internal(format!("failed to prune fields: {reason}")))?;
+    check(schema, &object, Duplicates::Allowed)
+        .map_err(|misfits| ApplyError::Internal(format!("failed to compare objects: {misfits}")))?;
+    take_from_others(request, live, &object, &mut managed, &identity, force)?;
+    let changed = !order::equal(live, &object);
+    if let Some(own) = managed.entries.get_mut(&identity) {
+        own.fields = owned(std::mem::take(&mut own.fields));
+        own.time = if changed { request.moment() } else { own.time };
+    }
+    managed.entries.retain(|_, entry| !entry.fields.is_empty());
+    Ok((if changed { object } else { live.clone() }, managed))
+}
+
+/// Takes what the apply changes from its owners, if that is allowed.
+fn take_from_others<'s, S: FieldSchema<'s>>(
+    request: &Write<'_, S>,
+    live: &Value,
+    object: &Value,
+    managed: &mut Managed,
+    own: &Identity,
+    force: Force,
+) -> Result<(), ApplyError> {
+    let comparison = compare(request.schema, live, object).filtered(request.filter);
+    let (set, removed) = comparison.into_set_and_removed();
+    let mut conflicts = Conflicts::default();
+    for (identity, entry) in managed.entries.iter().filter(|(identity, _)| *identity != own) {
+        conflicts.add(identity, entry, entry.fields.intersection(&set));
+    }
+    if force == Force::No && !conflicts.is_empty() {
+        return Err(ApplyError::Conflict(conflicts));
+    }
+    for (_, entry) in managed.entries.iter_mut().filter(|(identity, _)| *identity != own) {
+        entry.fields = std::mem::take(&mut entry.fields).difference(&set).difference(&removed);
+    }
+    Ok(())
+}

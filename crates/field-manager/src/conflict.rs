@@ -1,0 +1,80 @@
+//! Fields that an apply would set although another manager owns them with another value.
+
+use std::fmt;
+
+use super::manager::{Entry, Identity};
+use super::set::FieldSet;
+
+/// The fields that other managers own, manager by manager.
+#[derive(Debug, Clone, Default)]
+pub struct Conflicts {
+    managers: Vec<(Identity, Entry)>,
+}
+
+/// One field that another manager owns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConflictCause {
+    /// With whom the conflict is, such as `conflict with "kubectl" using apps/v1`.
+    pub message: String,
+    /// The path of the field, such as `.spec.replicas`.
+    pub field: String,
+}
+
+impl Conflicts {
+    /// Adds the fields that a manager owns; none is no conflict.
+    pub(super) fn add(&mut self, identity: &Identity, owner: &Entry, fields: FieldSet) {
+        if !fields.is_empty() {
+            self.managers.push((identity.clone(), Entry { fields, ..owner_without_fields(owner) }));
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.managers.is_empty()
+    }
+
+    /// What is left without these fields.
+    pub(super) fn without(&self, fields: &FieldSet) -> Self {
+        let mut left = Self::default();
+        for (identity, entry) in &self.managers {
+            left.add(identity, entry, entry.fields.clone().difference(fields));
+        }
+        left
+    }
+
+    /// One cause for each field, as the details of the answer list them.
+    pub fn causes(&self) -> Vec<ConflictCause> {
+        let of_manager = |(_, entry): &(Identity, Entry)| {
+            let message = format!("conflict with {}", entry.description());
+            let cause = move |field| ConflictCause { message: message.clone(), field };
+            entry.fields.texts().into_iter().map(cause).collect::<Vec<_>>()
+        };
+        self.managers.iter().flat_map(of_manager).collect()
+    }
+}
+
+fn owner_without_fields(owner: &Entry) -> Entry {
+    Entry {
+        manager: owner.manager.clone(),
+        operation: owner.operation,
+        api_version: owner.api_version.clone(),
+        subresource: owner.subresource.clone(),
+        time: owner.time,
+        fields: FieldSet::default(),
+    }
+}
+
+/// The message of the answer.
+impl fmt::Display for Conflicts {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let causes = self.causes();
+        if let [cause] = causes.as_slice() {
+            return write!(out, "Apply failed with 1 conflict: {}: {}", cause.message, cause.field);
+        }
+        let mut lines = Vec::new();
+        for (_, entry) in &self.managers {
+            lines.push(format!("conflicts with {}:", entry.description()));
+            lines.extend(entry.fields.texts().into_iter().map(|field| format!("- {field}")));
+        }
+        write!(out, "Apply failed with {} conflicts: {}", causes.len(), lines.join("\n"))
+    }
+}

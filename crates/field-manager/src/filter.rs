@@ -1,0 +1,87 @@
+//! Which fields a request can change at all: the others are reset, and so belong to nobody because of it.
+
+use super::path::PathElement;
+use super::set::{Branch, FieldSet, Node};
+
+/// Which fields a request can change.
+#[derive(Debug, Clone, Default)]
+pub enum FieldFilter {
+    /// All of them.
+    #[default]
+    Everything,
+    /// All but these and what is below them.
+    Except(FieldSet),
+    /// Only these and what is below them.
+    Only(FieldPattern),
+}
+
+impl FieldFilter {
+    /// What is left of a set of fields.
+    pub(crate) fn apply(&self, set: FieldSet) -> FieldSet {
+        match self {
+            Self::Everything => set,
+            Self::Except(reset) => set.recursive_difference(reset),
+            Self::Only(pattern) => pattern.apply(set),
+        }
+    }
+}
+
+/// Paths with wildcards: a tree whose leaves stand for everything below them.
+#[derive(Debug, Clone, Default)]
+pub struct FieldPattern {
+    /// Empty where everything matches.
+    steps: Vec<(PatternStep, FieldPattern)>,
+}
+
+/// A step of a [`FieldPattern`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PatternStep {
+    /// Any step.
+    Any,
+    /// This one.
+    Exactly(PathElement),
+}
+
+impl FieldPattern {
+    /// Everything that begins with these steps.
+    pub fn prefix(steps: &[PatternStep]) -> Self {
+        let wrap = |below, step: &PatternStep| Self { steps: vec![(step.clone(), below)] };
+        steps.iter().rev().fold(Self::default(), wrap)
+    }
+
+    /// Everything that one or the other matches.
+    pub fn or(mut self, other: Self) -> Self {
+        if self.steps.is_empty() || other.steps.is_empty() {
+            return Self::default();
+        }
+        for (step, below) in other.steps {
+            match self.steps.iter_mut().find(|(known, _)| *known == step) {
+                Some((_, known)) => *known = std::mem::take(known).or(below),
+                None => self.steps.push((step, below)),
+            }
+        }
+        // A wildcard is asked first, and the first that matches decides.
+        self.steps.sort_by_key(|(step, _)| *step != PatternStep::Any);
+        self
+    }
+
+    fn apply(&self, set: FieldSet) -> FieldSet {
+        if self.steps.is_empty() {
+            return set;
+        }
+        let matching = set.into_nodes().into_iter().filter_map(|node| {
+            let below = self.below(&node.element)?;
+            let branch = Branch { member: node.branch.member, below: below.apply(node.branch.below) };
+            Some(Node { element: node.element, branch })
+        });
+        FieldSet::from_nodes(matching.collect())
+    }
+
+    fn below(&self, element: &PathElement) -> Option<&Self> {
+        let matches = |step: &PatternStep| match step {
+            PatternStep::Any => true,
+            PatternStep::Exactly(exact) => exact == element,
+        };
+        self.steps.iter().find(|(step, _)| matches(step)).map(|(_, below)| below)
+    }
+}

@@ -1,0 +1,79 @@
+//! Moves an object from kubectl's own apply to the server's: what its annotation says was applied may be taken over.
+
+use serde_json::{Map, Value};
+
+use super::check::{Duplicates, check};
+use super::compare::compare;
+use super::extract::fields;
+use super::golang;
+use super::schema::FieldSchema;
+use super::set::FieldSet;
+
+/// The manager for which the annotation is read and kept.
+pub(super) const KUBECTL: &str = "kubectl";
+
+/// Where kubectl keeps what it applied.
+const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The most bytes that all annotations of an object may have together.
+const MOST_ANNOTATIONS: usize = 256 * 1024;
+
+/// The fields that kubectl applied and that are still as it applied them; `None` where it is not known.
+pub(super) fn fields_of<'s, S: FieldSchema<'s>>(schema: S, api_version: &str, live: &Value) -> Option<FieldSet> {
+    let text = annotations(live)?.get(ANNOTATION)?.as_str().filter(|text| !text.is_empty())?;
+    check(schema, live, Duplicates::Refused).ok()?;
+    let applied: Value = serde_json::from_str(text).ok()?;
+    applied.get("kind").and_then(Value::as_str).filter(|kind| !kind.is_empty())?;
+    applied.get("apiVersion").filter(|version| *version == api_version)?;
+    check(schema, &applied, Duplicates::Refused).ok()?;
+    let different = compare(schema, &applied, live);
+    let kept = fields(schema, &applied).difference(&different.modified);
+    Some(kept.difference(&different.added).difference(&different.removed))
+}
+
+/// Sets the annotation to what was applied, if the object has it.
+pub(super) fn renew(object: &mut Value, patch: &Value) {
+    let has_text = |text: &Value| text.as_str().is_some_and(|text| !text.is_empty());
+    if !annotations(object).and_then(|annotations| annotations.get(ANNOTATION)).is_some_and(has_text) {
+        return;
+    }
+    let text = format!("{}\n", golang::json(&without_annotation(patch)));
+    let annotations = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
+    let Some(annotations) = annotations.and_then(Value::as_object_mut) else { return };
+    annotations.insert(ANNOTATION.into(), Value::from(text));
+    nulls_to_texts(annotations);
+    if size(annotations) > MOST_ANNOTATIONS {
+        annotations.remove(ANNOTATION);
+    }
+}
+
+/// Where an annotation is null the real server writes an empty text.
+fn nulls_to_texts(annotations: &mut Map<String, Value>) {
+    annotations.values_mut().filter(|value| value.is_null()).for_each(|value| *value = Value::from(""));
+}
+
+fn size(annotations: &Map<String, Value>) -> usize {
+    annotations.iter().map(|(name, value)| name.len() + value.as_str().map_or(0, str::len)).sum()
+}
+
+/// The annotations of an object; none where one of them is not a text.
+fn annotations(object: &Value) -> Option<&Map<String, Value>> {
+    let annotations = object.get("metadata")?.get("annotations")?.as_object()?;
+    annotations.values().all(|value| value.is_string() || value.is_null()).then_some(annotations)
+}
+
+fn without_annotation(patch: &Value) -> Value {
+    let mut patch = patch.clone();
+    if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
+        match metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            Some(annotations) => {
+                annotations.remove(ANNOTATION);
+                nulls_to_texts(annotations);
+            }
+            None => {
+                metadata.remove("annotations");
+            }
+        }
+    }
+    patch
+}

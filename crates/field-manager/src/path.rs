@@ -1,0 +1,161 @@
+//! One step on the way to a field, and its two texts: `.spec` for people, `f:spec` inside `fieldsV1`.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde_json::Value;
+
+use super::golang;
+use super::order;
+
+/// One step on the way to a field.
+#[derive(Debug, Clone)]
+pub enum PathElement {
+    /// A member of a map or struct.
+    Field(String),
+    /// The item of a list whose keys have these values; sorted by the keys' names.
+    Key(Vec<(String, Value)>),
+    /// The item of a list that is this scalar.
+    Value(Value),
+    /// The item of a list at this place.
+    Index(i64),
+}
+
+impl PathElement {
+    /// A member of a map or struct.
+    pub fn field(name: impl Into<String>) -> Self {
+        Self::Field(name.into())
+    }
+
+    /// The item whose keys have these values, in any order.
+    pub(super) fn key(mut keys: Vec<(String, Value)>) -> Self {
+        keys.sort_by(|(name, _), (other, _)| name.cmp(other));
+        Self::Key(keys)
+    }
+
+    /// Reads one key of `fieldsV1`. `Ok(None)` is a kind of step that is not known here, which is left out.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a step at all.
+    pub(crate) fn parse(text: &str) -> Result<Option<Self>, BadPathElement> {
+        let bad = || BadPathElement(text.to_owned());
+        let mut bytes = text.bytes();
+        let (Some(kind), Some(b':')) = (bytes.next(), bytes.next()) else { return Err(bad()) };
+        let rest = text.get(2..).ok_or_else(bad)?;
+        match kind {
+            b'f' => Ok(Some(Self::Field(rest.to_owned()))),
+            b'k' => match serde_json::from_str(rest) {
+                Ok(Value::Object(keys)) => Ok(Some(Self::Key(keys.into_iter().collect()))),
+                _ => Err(bad()),
+            },
+            b'v' => serde_json::from_str(rest).map(|value| Some(Self::Value(value))).map_err(|_| bad()),
+            b'i' => rest.parse().map(|index| Some(Self::Index(index))).map_err(|_| bad()),
+            _ => Ok(None),
+        }
+    }
+
+    /// The step as a key of `fieldsV1`.
+    pub(crate) fn encode(&self) -> String {
+        match self {
+            Self::Field(name) => format!("f:{name}"),
+            Self::Key(keys) => encode_keys(keys),
+            Self::Value(value) => format!("v:{}", golang::json(value)),
+            Self::Index(index) => format!("i:{index}"),
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Field(_) => 0,
+            Self::Key(_) => 1,
+            Self::Value(_) => 2,
+            Self::Index(_) => 3,
+        }
+    }
+}
+
+fn encode_keys(keys: &[(String, Value)]) -> String {
+    let mut out = String::from("k:{");
+    for (index, (name, value)) in keys.iter().enumerate() {
+        golang::push_comma(&mut out, index);
+        golang::push_json_text(&mut out, name);
+        out.push(':');
+        out.push_str(&golang::json(value));
+    }
+    out.push('}');
+    out
+}
+
+/// A key of `fieldsV1` that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BadPathElement(pub String);
+
+impl fmt::Display for BadPathElement {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} is not a path element", golang::quote(&self.0))
+    }
+}
+
+impl std::error::Error for BadPathElement {}
+
+impl Ord for PathElement {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Field(name), Self::Field(other)) => name.cmp(other),
+            (Self::Key(keys), Self::Key(others)) => compare_keys(keys, others),
+            (Self::Value(value), Self::Value(other)) => order::compare(value, other),
+            (Self::Index(index), Self::Index(other)) => index.cmp(other),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+fn compare_keys(left: &[(String, Value)], right: &[(String, Value)]) -> Ordering {
+    for ((name, value), (other_name, other_value)) in left.iter().zip(right) {
+        let order = name.cmp(other_name).then_with(|| order::compare(value, other_value));
+        if order.is_ne() {
+            return order;
+        }
+    }
+    left.len().cmp(&right.len())
+}
+
+impl PartialOrd for PathElement {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for PathElement {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for PathElement {}
+
+/// The step as messages show it: `.spec`, `[name="a"]`, `[="v"]` or `[0]`.
+impl fmt::Display for PathElement {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(name) => write!(out, ".{name}"),
+            Self::Key(keys) => {
+                let keys: Vec<_> = keys.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect();
+                write!(out, "[{}]", keys.join(","))
+            }
+            Self::Value(value) => write!(out, "[={}]", shown(value)),
+            Self::Index(index) => write!(out, "[{index}]"),
+        }
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::String(text) => golang::quote(text),
+        Value::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(",")),
+        Value::Object(members) => members.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect(),
+        Value::Bool(_) | Value::Number(_) => golang::plain(value),
+    }
+}

@@ -1,0 +1,87 @@
+//! Removes what a manager applied before and does not apply any more, unless somebody else owns it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::check::{Duplicates, check};
+use super::extract::fields;
+use super::manager::{Identity, Managed};
+use super::remove::remove;
+use super::schema::FieldSchema;
+use super::set::FieldSet;
+
+/// What a manager applied the last time.
+pub(super) struct LastTime {
+    pub(super) api_version: String,
+    pub(super) fields: FieldSet,
+}
+
+/// The merged object, which is of version `version`, without what the manager no longer applies. `managed` already
+/// holds what it applies now.
+///
+/// # Errors
+///
+/// Between versions the real server converts what is left, and fails where an item lost its key; so does this.
+pub(super) fn prune<'s, S: FieldSchema<'s>>(
+    schema: S,
+    merged: Value,
+    version: &str,
+    managed: &Managed,
+    last: Option<LastTime>,
+) -> Result<Value, String> {
+    let Some(last) = last.filter(|last| !last.fields.is_empty()) else { return Ok(merged) };
+    let named = |set: FieldSet| set.with_named_fields(Some(schema));
+    let last_fields = named(last.fields);
+    let of_merged = named(fields(schema, &merged));
+    let mut pruned = Versioned { value: remove(schema, &merged, &last_fields), version: &last.api_version };
+    for (version, owned) in owned_by_version(managed, &last.api_version) {
+        pruned.convert(schema, version).map_err(|misfits| {
+            format!("failed add back owned items: failed to convert pruned object at version {version}: {misfits}")
+        })?;
+        let kept = named(fields(schema, &pruned.value)).union(named(owned));
+        pruned.value = remove(schema, &merged, &of_merged.clone().difference(&kept));
+    }
+    pruned.convert(schema, &last.api_version).map_err(|misfits| {
+        format!("failed add back dangling items: failed to convert pruned object to last applied version: {misfits}")
+    })?;
+    // Only what was applied before goes: what fell with it, but was never applied, comes back.
+    let of_pruned = named(fields(schema, &pruned.value));
+    let gone = of_merged.difference(&of_pruned).intersection(&last_fields);
+    pruned.value = remove(schema, &merged, &gone);
+    pruned.convert(schema, version)?;
+    Ok(pruned.value)
+}
+
+/// An object and the version that it is in.
+struct Versioned<'v> {
+    value: Value,
+    version: &'v str,
+}
+
+impl<'v> Versioned<'v> {
+    /// Only what fits its type can be converted; all versions have the same type here.
+    fn convert<'s, S: FieldSchema<'s>>(&mut self, schema: S, version: &'v str) -> Result<(), String> {
+        if self.version != version {
+            check(schema, &self.value, Duplicates::Refused)?;
+            self.version = version;
+        }
+        Ok(())
+    }
+}
+
+/// What all managers own, version by version, beginning with the one in which the manager applied last.
+fn owned_by_version<'m>(managed: &'m Managed, first: &str) -> Vec<(&'m str, FieldSet)> {
+    let mut versions: BTreeMap<(bool, &str), Vec<FieldSet>> = BTreeMap::new();
+    for entry in managed.entries.values() {
+        let version = (entry.api_version != first, entry.api_version.as_str());
+        versions.entry(version).or_default().push(entry.fields.clone());
+    }
+    versions.into_iter().map(|((_, version), sets)| (version, FieldSet::union_all(sets))).collect()
+}
+
+/// Takes what a manager applied the last time out of its entry.
+pub(super) fn take_last(managed: &mut Managed, identity: &Identity) -> Option<LastTime> {
+    let entry = managed.entries.get_mut(identity)?;
+    Some(LastTime { api_version: entry.api_version.clone(), fields: std::mem::take(&mut entry.fields) })
+}

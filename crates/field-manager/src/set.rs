@@ -1,0 +1,282 @@
+//! A set of field paths, as a tree of steps. Every operation takes time in proportion to the trees it is given.
+
+use std::cmp::Ordering;
+use std::iter::Peekable;
+use std::slice::Iter;
+
+use super::atom;
+use super::path::PathElement;
+use super::schema::{FieldSchema, Member, Shape};
+
+/// A set of field paths.
+///
+/// A path may be in the set without its parents, and without its children.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldSet {
+    /// Sorted by element, each element once; none is without a path in the set at it or below it.
+    nodes: Vec<Node>,
+}
+
+/// A step in a [`FieldSet`]: whether the path that ends here is in the set, and the paths that go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) element: PathElement,
+    pub(super) branch: Branch,
+}
+
+/// What a set holds at a place: the place itself or not, and what is below it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Branch {
+    pub(super) member: bool,
+    pub(super) below: FieldSet,
+}
+
+impl Branch {
+    pub(super) fn leaf() -> Self {
+        Self { member: true, below: FieldSet::default() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        !self.member && self.below.is_empty()
+    }
+
+    pub(super) fn union(self, other: Self) -> Self {
+        Self { member: self.member || other.member, below: self.below.union(other.below) }
+    }
+}
+
+impl FieldSet {
+    /// The set of these paths, each given by the names of its fields.
+    pub fn of_fields<'p>(paths: impl IntoIterator<Item = &'p [&'p str]>) -> Self {
+        let path = |names: &[&str]| names.iter().map(|name| PathElement::field(*name)).collect::<Vec<_>>();
+        Self::union_all(paths.into_iter().map(|names| Self::single(&path(names))).collect())
+    }
+
+    /// The set of one path; the empty path names the whole object, which is in no set.
+    pub(super) fn single(path: &[PathElement]) -> Self {
+        let Some((last, before)) = path.split_last() else { return Self::default() };
+        let mut set = Self { nodes: vec![Node { element: last.clone(), branch: Branch::leaf() }] };
+        for element in before.iter().rev() {
+            let branch = Branch { member: false, below: set };
+            set = Self { nodes: vec![Node { element: element.clone(), branch }] };
+        }
+        set
+    }
+
+    /// The set with these nodes, in any order; what is given twice is united.
+    pub(super) fn from_nodes(mut nodes: Vec<Node>) -> Self {
+        nodes.retain(|node| !node.branch.is_empty());
+        if !nodes.is_sorted_by(|node, next| node.element < next.element) {
+            nodes.sort_by(|node, next| node.element.cmp(&next.element));
+            nodes = unite_neighbours(nodes);
+        }
+        Self { nodes }
+    }
+
+    pub(super) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    pub(super) fn into_nodes(self) -> Vec<Node> {
+        self.nodes
+    }
+
+    /// Whether no path is in the set.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Whether the path is in the set.
+    #[cfg(test)]
+    pub(crate) fn has(&self, path: &[PathElement]) -> bool {
+        let Some((first, rest)) = path.split_first() else { return false };
+        let Some(branch) = self.at(first) else { return false };
+        if rest.is_empty() { branch.member } else { branch.below.has(rest) }
+    }
+
+    /// What the set holds at and below a first step.
+    pub(super) fn at(&self, element: &PathElement) -> Option<&Branch> {
+        let place = self.nodes.binary_search_by(|node| node.element.cmp(element)).ok()?;
+        self.nodes.get(place).map(|node| &node.branch)
+    }
+
+    /// What the set holds at and below a first step that is a field.
+    pub(super) fn at_field(&self, name: &str) -> Option<&Branch> {
+        // Fields come before all other steps.
+        let order = |node: &Node| match &node.element {
+            PathElement::Field(field) => field.as_str().cmp(name),
+            _ => Ordering::Greater,
+        };
+        let place = self.nodes.binary_search_by(order).ok()?;
+        self.nodes.get(place).map(|node| &node.branch)
+    }
+
+    /// The paths in either set.
+    pub(crate) fn union(self, other: Self) -> Self {
+        if self.is_empty() {
+            return other;
+        }
+        let mut nodes = Vec::with_capacity(self.nodes.len() + other.nodes.len());
+        let mut others = other.nodes.into_iter().peekable();
+        for node in self.nodes {
+            while let Some(earlier) = others.next_if(|other| other.element < node.element) {
+                nodes.push(earlier);
+            }
+            match others.next_if(|other| other.element == node.element) {
+                Some(same) => nodes.push(Node { element: node.element, branch: node.branch.union(same.branch) }),
+                None => nodes.push(node),
+            }
+        }
+        nodes.extend(others);
+        Self { nodes }
+    }
+
+    /// The paths in any of the sets, united two by two so that none is gone through often.
+    pub(super) fn union_all(mut sets: Vec<Self>) -> Self {
+        while sets.len() > 1 {
+            let mut rest = sets.into_iter();
+            let mut united = Vec::with_capacity(rest.len() / 2 + 1);
+            while let Some(set) = rest.next() {
+                united.push(set.union(rest.next().unwrap_or_default()));
+            }
+            sets = united;
+        }
+        sets.pop().unwrap_or_default()
+    }
+
+    /// The paths in both sets.
+    pub(crate) fn intersection(&self, other: &Self) -> Self {
+        let both = |node: &Node, same: &Branch| Branch {
+            member: node.branch.member && same.member,
+            below: node.branch.below.intersection(&same.below),
+        };
+        let mut others = Others::of(other, self.nodes.len());
+        let mut nodes = Vec::new();
+        for node in &self.nodes {
+            let branch = others.at(&node.element).map(|same| both(node, same)).filter(|branch| !branch.is_empty());
+            nodes.extend(branch.map(|branch| Node { element: node.element.clone(), branch }));
+        }
+        Self { nodes }
+    }
+
+    /// The paths of this set that are not in the other.
+    pub(crate) fn difference(self, other: &Self) -> Self {
+        self.without(other, |branch, same| Branch {
+            member: branch.member && !same.member,
+            below: branch.below.difference(&same.below),
+        })
+    }
+
+    /// The paths of this set that are neither in the other nor below one that is.
+    pub(crate) fn recursive_difference(self, other: &Self) -> Self {
+        self.without(other, |branch, same| match same.member {
+            true => Branch::default(),
+            false => Branch { member: branch.member, below: branch.below.recursive_difference(&same.below) },
+        })
+    }
+
+    fn without(self, other: &Self, reduce: impl Fn(Branch, &Branch) -> Branch) -> Self {
+        if other.is_empty() {
+            return self;
+        }
+        let mut others = Others::of(other, self.nodes.len());
+        let reduced = self.nodes.into_iter().filter_map(|node| {
+            let Some(same) = others.at(&node.element) else { return Some(node) };
+            let branch = reduce(node.branch, same);
+            (!branch.is_empty()).then_some(Node { element: node.element, branch })
+        });
+        Self { nodes: reduced.collect() }
+    }
+
+    /// The set without the paths that have others below them.
+    #[cfg(test)]
+    pub(crate) fn leaves(self) -> Self {
+        let leaf = |node: Node| {
+            let member = node.branch.member && node.branch.below.is_empty();
+            Node { element: node.element, branch: Branch { member, below: node.branch.below.leaves() } }
+        };
+        Self { nodes: self.nodes.into_iter().map(leaf).collect() }
+    }
+
+    /// The set with every declared field that has a path below it: owning a part of a struct is then owning it.
+    pub(super) fn with_named_fields<'s, S: FieldSchema<'s>>(self, schema: Option<S>) -> Self {
+        let name = |node: Node| {
+            let (named, schema) = schema.map_or((false, None), |schema| step(schema, &node.element));
+            let member = node.branch.member || (named && !node.branch.below.is_empty());
+            let below = node.branch.below.with_named_fields(schema);
+            Node { element: node.element, branch: Branch { member, below } }
+        };
+        Self { nodes: self.nodes.into_iter().map(name).collect() }
+    }
+
+    /// Every path in the set as messages show it: at each level those that end there come first.
+    pub(super) fn texts(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        self.push_texts("", &mut texts);
+        texts
+    }
+
+    fn push_texts(&self, prefix: &str, texts: &mut Vec<String>) {
+        let members = self.nodes.iter().filter(|node| node.branch.member);
+        texts.extend(members.map(|node| format!("{prefix}{}", node.element)));
+        for node in self.nodes.iter().filter(|node| !node.branch.below.is_empty()) {
+            node.branch.below.push_texts(&format!("{prefix}{}", node.element), texts);
+        }
+    }
+}
+
+/// Whether a step leads to a declared field, and the type it leads to.
+fn step<'s, S: FieldSchema<'s>>(schema: S, element: &PathElement) -> (bool, Option<S>) {
+    match (element, schema.shape()) {
+        (PathElement::Field(name), Shape::Map | Shape::AtomicMap | Shape::Deduced | Shape::Opaque) => {
+            match atom::member(schema, name) {
+                Some(Member::Field(schema)) => (true, Some(schema)),
+                Some(Member::Entry(schema)) => (false, Some(schema)),
+                None => (false, None),
+            }
+        }
+        (PathElement::Key(_), Shape::MapList | Shape::SetList | Shape::AtomicList) => (false, Some(schema.items())),
+        _ => (false, None),
+    }
+}
+
+fn unite_neighbours(nodes: Vec<Node>) -> Vec<Node> {
+    let mut united: Vec<Node> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        match united.last_mut() {
+            Some(last) if last.element == node.element => {
+                last.branch = std::mem::take(&mut last.branch).union(node.branch);
+            }
+            _ => united.push(node),
+        }
+    }
+    united
+}
+
+/// Goes through the steps of a set by the side of another, in order.
+enum Others<'a> {
+    /// Step by step.
+    Beside(Peekable<Iter<'a, Node>>),
+    /// By search, where the other set is far smaller: many small sets may be compared with one large one.
+    Searched(&'a FieldSet),
+}
+
+impl<'a> Others<'a> {
+    fn of(set: &'a FieldSet, steps: usize) -> Self {
+        match set.nodes.len() / 16 > steps {
+            true => Self::Searched(set),
+            false => Self::Beside(set.nodes.iter().peekable()),
+        }
+    }
+
+    /// What the set holds at a step that comes after those asked for before.
+    fn at(&mut self, element: &PathElement) -> Option<&'a Branch> {
+        match self {
+            Self::Searched(set) => set.at(element),
+            Self::Beside(nodes) => {
+                while nodes.next_if(|node| node.element < *element).is_some() {}
+                nodes.next_if(|node| node.element == *element).map(|node| &node.branch)
+            }
+        }
+    }
+}

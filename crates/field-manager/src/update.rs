@@ -1,0 +1,134 @@
+//! What a create, an update, a patch or a write of a subresource does to the owners of fields.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::cap::cap;
+use super::check::{Duplicates, check};
+use super::compare::compare;
+use super::manager::{Entry, Managed, Operation, is_reset, list_of, set_list};
+use super::reconcile::reconcile;
+use super::schema::FieldSchema;
+use super::set::FieldSet;
+use super::write::Write;
+
+/// What no manager owns: that which names an object, and that which only the server sets.
+static NEVER_OWNED: LazyLock<FieldSet> = LazyLock::new(|| {
+    let metadata = [
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "clusterName",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    ];
+    let top: [&[&str]; 3] = [&["apiVersion"], &["kind"], &["metadata"]];
+    let below = metadata.map(|name| ["metadata", name]);
+    FieldSet::of_fields(top.into_iter().chain(below.iter().map(<[&str; 2]>::as_slice)))
+});
+
+/// The fields without those that no manager owns.
+pub(super) fn owned(fields: FieldSet) -> FieldSet {
+    fields.difference(&NEVER_OWNED)
+}
+
+/// Sets `new.metadata.managedFields` for a write that turns `live` into `new`. For a create, `live` is the object
+/// that has nothing but its version and kind.
+///
+/// What the manager sets is its own from now on, and no longer another's. Where the objects do not fit their type the
+/// entries of `live` are kept.
+pub fn update<'s, S: FieldSchema<'s>>(request: &Write<'_, S>, live: &Value, new: &mut Value) {
+    let managed = known_entries(request, live, new);
+    set_list(new, None);
+    let list = match updated(request, live, new, managed, request.manager) {
+        Ok(managed) => managed.encode(),
+        Err(_) => list_of(live).cloned(),
+    };
+    set_list(new, list);
+}
+
+/// The entries from which an update starts: those that the client sent, if it did and they can be read.
+fn known_entries<S>(request: &Write<'_, S>, live: &Value, new: &Value) -> Managed {
+    let of_live = || Managed::decode(list_of(live)).unwrap_or_default();
+    let sent = list_of(new);
+    if !request.subresource.is_empty() {
+        return of_live();
+    }
+    if is_reset(sent) {
+        return Managed::default();
+    }
+    Managed::decode(sent).ok().filter(|managed| !managed.entries.is_empty()).unwrap_or_else(of_live)
+}
+
+/// The entries after a write by `manager`; an error says which object does not fit its type.
+pub(super) fn updated<'s, S: FieldSchema<'s>>(
+    request: &Write<'_, S>,
+    live: &Value,
+    new: &Value,
+    managed: Managed,
+    manager: &str,
+) -> Result<Managed, String> {
+    let uid = live.get("metadata").and_then(|metadata| metadata.get("uid")).and_then(Value::as_str);
+    if managed.entries.is_empty() && uid.is_some_and(|uid| !uid.is_empty()) {
+        // Who owned what was forgotten on request, so it stays unknown until somebody applies.
+        return Ok(managed);
+    }
+    let mut managed = track(request, live, new, managed, manager)?;
+    cap(&mut managed);
+    Ok(managed)
+}
+
+fn track<'s, S: FieldSchema<'s>>(
+    request: &Write<'_, S>,
+    live: &Value,
+    new: &Value,
+    managed: Managed,
+    manager: &str,
+) -> Result<Managed, String> {
+    for (object, which) in [(new, "new"), (live, "live")] {
+        check(request.schema, object, Duplicates::Allowed).map_err(|misfits| {
+            format!("failed to convert {which} object ({}) to smd typed: {misfits}", Write::<S>::name_of(object))
+        })?;
+    }
+    if knows_other_versions(request, &managed) {
+        check_conversion(request, live)?;
+        check_conversion(request, new)?;
+    }
+    let mut managed = reconciled(request.schema, managed);
+    let (set, removed) = compare(request.schema, live, new).filtered(request.filter).into_set_and_removed();
+    for entry in managed.entries.values_mut() {
+        let fields = std::mem::take(&mut entry.fields);
+        entry.fields = fields.difference(&set).difference(&removed);
+    }
+    managed.entries.retain(|_, entry| !entry.fields.is_empty());
+    let fields = owned(set);
+    if fields.is_empty() {
+        return Ok(managed);
+    }
+    let own = Entry { time: request.moment(), ..request.entry(manager, Operation::Update) };
+    let known = managed.entries.remove(&own.identity()).map(|known| known.fields).unwrap_or_default();
+    managed.entries.insert(own.identity(), Entry { fields: fields.union(known), ..own });
+    Ok(managed)
+}
+
+/// Whether an entry is of another version, for which the real server converts the object.
+pub(super) fn knows_other_versions<S>(request: &Write<'_, S>, managed: &Managed) -> bool {
+    managed.entries.values().any(|entry| entry.api_version != request.api_version)
+}
+
+/// Whether the object can be converted: one that has the same item twice cannot.
+pub(super) fn check_conversion<'s, S: FieldSchema<'s>>(request: &Write<'_, S>, object: &Value) -> Result<(), String> {
+    check(request.schema, object, Duplicates::Refused)
+}
+
+/// The entries as the type of today would have them.
+pub(super) fn reconciled<'s, S: FieldSchema<'s>>(schema: S, mut managed: Managed) -> Managed {
+    for entry in managed.entries.values_mut() {
+        entry.fields = reconcile(schema, std::mem::take(&mut entry.fields));
+    }
+    managed
+}

@@ -1,0 +1,171 @@
+//! Additional columns of a table: read from a definition, filled from an object.
+
+use serde_json::Value;
+
+use super::cause::FieldError;
+use super::cel::duration::Timestamp;
+use super::golang::{self, Num};
+use super::jsonpath::{self, Step};
+use super::path::Path;
+use super::steps;
+
+/// What a column shows of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PrinterCell {
+    /// Nothing, which is `null` in a table.
+    Empty,
+    /// Text as it is.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// Any number.
+    Number(f64),
+    /// Yes or no.
+    Boolean(bool),
+    /// A time, of which the table shows how long ago it was.
+    Date(String),
+}
+
+/// One column of a definition.
+#[derive(Debug, Clone)]
+pub struct PrinterColumn {
+    /// Its head.
+    pub name: String,
+    /// `string`, `integer`, `number`, `boolean` or `date`.
+    pub kind: String,
+    /// A hint for clients.
+    pub format: String,
+    /// What it shows.
+    pub description: String,
+    /// Columns above zero are shown only in wide tables.
+    pub priority: i64,
+    steps: Vec<Step>,
+}
+
+/// All additional columns of a version.
+#[derive(Debug, Clone, Default)]
+pub struct PrinterColumns {
+    /// The columns, in order.
+    pub columns: Vec<PrinterColumn>,
+}
+
+fn text<'v>(column: &'v Value, name: &str) -> &'v str {
+    column.get(name).and_then(Value::as_str).unwrap_or("")
+}
+
+impl PrinterColumns {
+    /// Everything that is wrong with `additionalPrinterColumns`, which stands at `path`.
+    pub fn check(columns: &[Value], path: &str) -> Vec<FieldError> {
+        let all = Path::Text(path);
+        let mut causes = Vec::new();
+        for (index, column) in columns.iter().enumerate() {
+            check_one(column, &all.index(index), &mut causes);
+        }
+        causes
+    }
+
+    /// Reads `additionalPrinterColumns`; from the first path on that is none, columns are left out.
+    pub fn parse(columns: &[Value]) -> Self {
+        let mut parsed = Vec::new();
+        for column in columns {
+            let path = text(column, "jsonPath");
+            let Some(steps) = jsonpath::parse(path) else {
+                break;
+            };
+            let description = match text(column, "description") {
+                "" => format!("Custom resource definition column (in JSONPath format): {path}"),
+                description => description.to_owned(),
+            };
+            parsed.push(PrinterColumn {
+                name: text(column, "name").to_owned(),
+                kind: text(column, "type").to_owned(),
+                format: text(column, "format").to_owned(),
+                description,
+                priority: column.get("priority").and_then(Value::as_i64).unwrap_or(0),
+                steps,
+            });
+        }
+        Self { columns: parsed }
+    }
+
+    /// The column that a version has which names none.
+    pub fn of_age() -> Self {
+        let age = serde_json::json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"});
+        Self::parse(&[age])
+    }
+
+    /// What each column shows of an object.
+    pub fn cells(&self, object: &Value) -> Vec<PrinterCell> {
+        self.columns.iter().map(|column| column.cell(object)).collect()
+    }
+}
+
+fn check_one(column: &Value, path: &Path<'_>, causes: &mut Vec<FieldError>) {
+    if text(column, "name").is_empty() {
+        causes.push(FieldError::required(&path.child("name"), ""));
+    }
+    let kinds = ["boolean", "date", "integer", "number", "string"];
+    let kind = text(column, "type");
+    let detail = format!("must be one of {}", kinds.join(","));
+    if kind.is_empty() {
+        causes.push(FieldError::required(&path.child("type"), &detail));
+    } else if !kinds.contains(&kind) {
+        causes.push(FieldError::invalid(&path.child("type"), &golang::quote(kind), &detail));
+    }
+    let formats = ["binary", "bool", "byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+    let format = text(column, "format");
+    if !format.is_empty() && !formats.contains(&format) {
+        let detail = format!("must be one of {}", formats.join(","));
+        causes.push(FieldError::invalid(&path.child("format"), &golang::quote(format), &detail));
+    }
+    let at = path.child("JSONPath");
+    match text(column, "jsonPath") {
+        "" => causes.push(FieldError::required(&at, "")),
+        path if !path.starts_with('.') => {
+            let detail = "must be a simple json path starting with .";
+            causes.push(FieldError::invalid(&at, &golang::quote(path), detail));
+        }
+        _ => {}
+    }
+}
+
+impl PrinterColumn {
+    fn cell(&self, object: &Value) -> PrinterCell {
+        let found = steps::find(&self.steps, object);
+        let Some(value) = found.as_ref().and_then(|found| found.first()) else {
+            return PrinterCell::Empty;
+        };
+        let number = match value.as_ref() {
+            Value::Number(number) => Some(golang::number(number)),
+            _ => None,
+        };
+        match (self.kind.as_str(), value.as_ref()) {
+            ("string", value) => PrinterCell::Text(printed(value)),
+            ("boolean", Value::Bool(bool)) => PrinterCell::Boolean(*bool),
+            ("integer", _) => match number {
+                Some(Num::Int(int)) => PrinterCell::Integer(int),
+                Some(Num::Float(float)) => PrinterCell::Integer(float as i64),
+                None => PrinterCell::Empty,
+            },
+            ("number", _) => number.map_or(PrinterCell::Empty, |number| PrinterCell::Number(number.as_float())),
+            ("date", Value::String(text)) if text.is_empty() || text == "null" => {
+                PrinterCell::Text("<unknown>".to_owned())
+            }
+            ("date", Value::String(text)) if Timestamp::parse(text).is_some() => PrinterCell::Date(text.clone()),
+            ("date", Value::String(_)) => PrinterCell::Text("<invalid>".to_owned()),
+            _ => PrinterCell::Empty,
+        }
+    }
+}
+
+fn printed(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "<no value>".to_owned(),
+        Value::Number(number) => match golang::number(number) {
+            Num::Int(int) => int.to_string(),
+            Num::Float(float) => golang::float(float),
+        },
+        other => golang::json(other),
+    }
+}

@@ -1,0 +1,132 @@
+//! How values are printed by the servers that clients know.
+
+use serde_json::{Number, Value};
+
+pub(crate) use kube_field_manager::golang::quote;
+
+/// A number as those servers hold it: what is no 64-bit integer is a float.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Num {
+    Int(i64),
+    Float(f64),
+}
+
+pub(crate) fn number(number: &Number) -> Num {
+    match number.as_i64() {
+        Some(int) => Num::Int(int),
+        None => Num::Float(number.as_f64().unwrap_or(0.0)),
+    }
+}
+
+impl Num {
+    pub(crate) fn as_float(self) -> f64 {
+        match self {
+            Self::Int(int) => int as f64,
+            Self::Float(float) => float,
+        }
+    }
+}
+
+/// A value as compact JSON, with the escapes of HTML.
+pub(crate) fn json(value: &Value) -> String {
+    let mut out = String::new();
+    write_json(value, &mut out);
+    out
+}
+
+fn write_json(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(bool) => out.push_str(if *bool { "true" } else { "false" }),
+        Value::Number(held) => match number(held) {
+            Num::Int(int) => out.push_str(&int.to_string()),
+            Num::Float(float) => out.push_str(&json_float(float)),
+        },
+        Value::String(text) => write_json_text(text, out),
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_json(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(members) => {
+            out.push('{');
+            for (index, (name, member)) in members.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_json_text(name, out);
+                out.push(':');
+                write_json(member, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+fn write_json_text(text: &str, out: &mut String) {
+    out.push('"');
+    for char in text.chars() {
+        match char {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '<' | '>' | '&' | '\0'..='\u{1f}' | '\u{2028}' | '\u{2029}' => {
+                out.push_str(&format!("\\u{:04x}", char as u32));
+            }
+            _ => out.push(char),
+        }
+    }
+    out.push('"');
+}
+
+/// A float as `%v` prints it: with an exponent from a million on.
+pub(crate) fn float(float: f64) -> String {
+    let exponent = exponent(float);
+    if float != 0.0 && float.is_finite() && !(-4..=5).contains(&exponent) { scientific(float, 2) } else { plain(float) }
+}
+
+fn json_float(float: f64) -> String {
+    let size = float.abs();
+    if size != 0.0 && !(1e-6..1e21).contains(&size) { scientific(float, 1) } else { plain(float) }
+}
+
+/// All digits and no exponent.
+pub(crate) fn plain(float: f64) -> String {
+    if float.is_nan() {
+        "NaN".to_owned()
+    } else if float.is_infinite() {
+        (if float > 0.0 { "+Inf" } else { "-Inf" }).to_owned()
+    } else {
+        format!("{float}")
+    }
+}
+
+fn exponent(float: f64) -> i32 {
+    let text = format!("{float:e}");
+    text.rsplit('e').next().and_then(|exponent| exponent.parse().ok()).unwrap_or(0)
+}
+
+fn scientific(float: f64, least_digits: usize) -> String {
+    with_exponent_digits(&format!("{float:e}"), least_digits)
+}
+
+/// `1.5e7` as `1.5e+07`.
+pub(crate) fn with_exponent_digits(text: &str, least_digits: usize) -> String {
+    let Some((digits, exponent)) = text.split_once('e') else {
+        return text.to_owned();
+    };
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ('-', exponent),
+        None => ('+', exponent),
+    };
+    format!("{digits}e{sign}{exponent:0>least_digits$}")
+}

@@ -1,0 +1,208 @@
+//! A schema as it is held: one node for each place that an object can have.
+
+use regex::Regex;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use super::cel::Program;
+
+/// The type of a value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum Kind {
+    #[default]
+    Unset,
+    Object,
+    Array,
+    String,
+    Integer,
+    Number,
+    Boolean,
+    /// No type that a schema may have: such a schema is refused.
+    Other(String),
+}
+
+impl Kind {
+    pub(crate) fn of(name: &str) -> Self {
+        match name {
+            "" => Self::Unset,
+            "object" => Self::Object,
+            "array" => Self::Array,
+            "string" => Self::String,
+            "integer" => Self::Integer,
+            "number" => Self::Number,
+            "boolean" => Self::Boolean,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Unset => "",
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+/// What `additionalProperties` says.
+#[derive(Debug, Default)]
+pub(crate) enum Additional {
+    #[default]
+    Unset,
+    Allowed(bool),
+    Schema(Box<Node>),
+}
+
+impl Additional {
+    pub(crate) fn is_set(&self) -> bool {
+        !matches!(self, Self::Unset)
+    }
+
+    pub(crate) fn schema(&self) -> Option<&Node> {
+        match self {
+            Self::Schema(node) => Some(node),
+            _ => None,
+        }
+    }
+}
+
+/// One place of a schema.
+#[derive(Debug, Default)]
+pub(crate) struct Node {
+    pub(crate) kind: Kind,
+    pub(crate) properties: BTreeMap<String, Node>,
+    pub(crate) additional: Additional,
+    pub(crate) items: Option<Box<Node>>,
+    pub(crate) nullable: bool,
+    pub(crate) default: Option<Value>,
+    /// What a copy of the default takes.
+    pub(crate) default_size: usize,
+    pub(crate) preserves: bool,
+    pub(crate) embedded: bool,
+    pub(crate) int_or_string: bool,
+    pub(crate) list_type: Option<String>,
+    pub(crate) list_keys: Vec<String>,
+    pub(crate) map_type: Option<String>,
+    pub(crate) rules: Vec<Rule>,
+    /// Whether this place or one within it has rules.
+    pub(crate) has_rules: bool,
+    pub(crate) checks: Checks,
+    pub(crate) read: AsRead,
+}
+
+/// What is held against a value beyond its type.
+#[derive(Debug, Default)]
+pub(crate) struct Checks {
+    pub(crate) format: String,
+    pub(crate) maximum: Option<f64>,
+    pub(crate) exclusive_maximum: bool,
+    pub(crate) minimum: Option<f64>,
+    pub(crate) exclusive_minimum: bool,
+    pub(crate) multiple_of: Option<f64>,
+    pub(crate) max_length: Option<i64>,
+    pub(crate) min_length: Option<i64>,
+    pub(crate) pattern: String,
+    pub(crate) regex: Option<Regex>,
+    pub(crate) max_items: Option<i64>,
+    pub(crate) min_items: Option<i64>,
+    pub(crate) unique_items: bool,
+    pub(crate) max_properties: Option<i64>,
+    pub(crate) min_properties: Option<i64>,
+    pub(crate) options: Vec<Value>,
+    pub(crate) required: Vec<String>,
+    pub(crate) all_of: Vec<Node>,
+    pub(crate) any_of: Vec<Node>,
+    pub(crate) one_of: Vec<Node>,
+    pub(crate) not: Option<Box<Node>>,
+}
+
+/// What matters only while a definition is checked.
+#[derive(Debug, Default)]
+pub(crate) struct AsRead {
+    pub(crate) has_title: bool,
+    pub(crate) has_description: bool,
+    pub(crate) has_properties: bool,
+    pub(crate) preserve_is_false: bool,
+    pub(crate) items_is_list: bool,
+    /// Fields that no schema of a custom resource may have, in the order in which they are reported.
+    pub(crate) unsupported: Vec<&'static str>,
+}
+
+/// A rule as it is given, and as it is run.
+#[derive(Debug, Default)]
+pub(crate) struct Rule {
+    pub(crate) rule: String,
+    pub(crate) message: String,
+    pub(crate) message_expression: String,
+    pub(crate) reason: Option<String>,
+    pub(crate) field_path: String,
+    pub(crate) optional_old_self: Option<bool>,
+    /// Set once when the definition is checked.
+    pub(crate) compiled: OnceLock<Compiled>,
+}
+
+/// A rule that can be run.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) program: Program,
+    pub(crate) message: Option<Program>,
+    /// `fieldPath` as it is added to the path of the value.
+    pub(crate) field_path: Option<String>,
+    pub(crate) uses_old_self: bool,
+}
+
+impl Node {
+    /// All schemas directly inside, of the object's shape and of the checks alike.
+    pub(crate) fn inner_mut(&mut self) -> impl Iterator<Item = &mut Node> {
+        let additional = match &mut self.additional {
+            Additional::Schema(node) => Some(&mut **node),
+            _ => None,
+        };
+        let checks = &mut self.checks;
+        self.properties
+            .values_mut()
+            .chain(additional)
+            .chain(self.items.as_deref_mut())
+            .chain(&mut checks.all_of)
+            .chain(&mut checks.any_of)
+            .chain(&mut checks.one_of)
+            .chain(checks.not.as_deref_mut())
+    }
+
+    /// All schemas directly inside.
+    pub(crate) fn inner(&self) -> impl Iterator<Item = &Node> {
+        let checks = &self.checks;
+        self.properties
+            .values()
+            .chain(self.additional.schema())
+            .chain(self.items.as_deref())
+            .chain(&checks.all_of)
+            .chain(&checks.any_of)
+            .chain(&checks.one_of)
+            .chain(checks.not.as_deref())
+    }
+
+    /// Whether something is inside that has no place in the tree, so that the tree is not all there is.
+    pub(crate) fn has_unreadable(&self) -> bool {
+        self.read.items_is_list
+            || self.read.preserve_is_false
+            || !self.read.unsupported.is_empty()
+            || self.inner().any(Self::has_unreadable)
+    }
+
+    /// Lists that are maps know their elements by keys.
+    pub(crate) fn is_map_list(&self) -> bool {
+        self.list_type.as_deref() == Some("map")
+    }
+
+    /// The schema of a member, by name or for any name.
+    pub(crate) fn member(&self, name: &str) -> Option<&Node> {
+        self.properties.get(name).or_else(|| self.additional.schema())
+    }
+}

@@ -1,0 +1,149 @@
+//! Rules of a schema: checked and compiled with the definition.
+
+use serde_json::Value;
+
+use super::cause::FieldError;
+use super::cel::{self, Program, Scope, Type};
+use super::golang;
+use super::limits;
+use super::node::{Compiled, Node, Rule};
+use super::path::Path;
+
+const RULES: &str = "x-kubernetes-validations";
+
+fn has_newline(text: &str) -> bool {
+    text.contains(['\n', '\r'])
+}
+
+/// What can be said of rules without reading their expressions.
+pub(crate) fn check(node: &Node, path: &Path<'_>, causes: &mut Vec<FieldError>) {
+    let path = path.child(RULES);
+    for (index, rule) in node.rules.iter().enumerate() {
+        if causes.len() < limits::PROBLEMS {
+            check_one(node, rule, &path.index(index), causes);
+        }
+    }
+}
+
+fn check_one(node: &Node, rule: &Rule, path: &Path<'_>, causes: &mut Vec<FieldError>) {
+    let message = rule.message.trim();
+    let text = rule.rule.trim();
+    let printed = golang::quote(&rule.message);
+    if text.is_empty() {
+        causes.push(FieldError::required(&path.child("rule"), "rule is not specified"));
+    } else if !rule.message.is_empty() && message.is_empty() {
+        causes.push(FieldError::invalid(&path.child("message"), &printed, "must be non-empty if specified"));
+    } else if has_newline(message) {
+        causes.push(FieldError::invalid(&path.child("message"), &printed, "must not contain line breaks"));
+    } else if has_newline(text) && message.is_empty() {
+        let detail = "message must be specified if rule contains line breaks";
+        causes.push(FieldError::required(&path.child("message"), detail));
+    }
+    if !rule.message_expression.is_empty() && rule.message_expression.trim().is_empty() {
+        let detail = "messageExpression must be non-empty if specified";
+        causes.push(FieldError::required(&path.child("messageExpression"), detail));
+    }
+    let reasons = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
+    if let Some(reason) = rule.reason.as_deref().filter(|reason| !reasons.contains(reason)) {
+        causes.push(FieldError::not_supported(&path.child("reason"), &golang::quote(reason), reasons));
+    }
+    if rule.field_path.is_empty() {
+        return;
+    }
+    let at = path.child("fieldPath");
+    let printed = golang::quote(&rule.field_path);
+    if rule.field_path.trim().is_empty() {
+        causes.push(FieldError::invalid(&at, &printed, "must be non-empty if specified"));
+    }
+    if has_newline(&rule.field_path) {
+        causes.push(FieldError::invalid(&at, &printed, "must not contain line breaks"));
+    }
+    if super::fieldpath::normal(node, &rule.field_path).is_none() {
+        causes.push(FieldError::invalid(&at, &printed, "must be a valid path"));
+    }
+}
+
+/// Compiles the rules of one place and keeps them there.
+pub(crate) fn compile(
+    node: &Node,
+    is_resource: bool,
+    path: &Path<'_>,
+    uncorrelated: Option<&Path<'_>>,
+    causes: &mut Vec<FieldError>,
+) {
+    let path = path.child(RULES);
+    let Some(this) = Type::of(node, is_resource) else {
+        let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable \
+                      to convert structural schema to CEL declarations";
+        return causes.push(FieldError::internal(&path, detail));
+    };
+    for (index, rule) in node.rules.iter().enumerate() {
+        if causes.len() > limits::PROBLEMS {
+            return;
+        }
+        let scope = Scope { this: this.clone(), old_is_optional: rule.optional_old_self == Some(true) };
+        compile_one(node, rule, &scope, &path.index(index), uncorrelated, causes);
+    }
+}
+
+fn compile_one(
+    node: &Node,
+    rule: &Rule,
+    scope: &Scope<'_>,
+    path: &Path<'_>,
+    uncorrelated: Option<&Path<'_>>,
+    causes: &mut Vec<FieldError>,
+) {
+    let at = path.child("rule");
+    let compiled = match cel::compile(&rule.rule, scope) {
+        Ok(compiled) if matches!(compiled.result, Type::Bool) => compiled,
+        Ok(_) => {
+            return causes.push(FieldError::invalid(&at, &printed(rule), "cel expression must evaluate to a bool"));
+        }
+        Err(why) => {
+            return causes.push(FieldError::invalid(&at, &printed(rule), &format!("compilation failed: {why}")));
+        }
+    };
+    let message = message_program(rule, scope, path, causes);
+    if compiled.uses_old_self {
+        if let Some(outer) = uncorrelated {
+            let detail = format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {outer}");
+            causes.push(FieldError::invalid(&at, &golang::quote(&rule.rule), &detail));
+        }
+    } else if let Some(optional) = rule.optional_old_self {
+        let detail = "may not be set if oldSelf is not used in rule";
+        causes.push(FieldError::invalid(&path.child("optionalOldSelf"), &optional.to_string(), detail));
+    }
+    let field_path = Some(&rule.field_path).filter(|path| !path.is_empty());
+    let field_path = field_path.and_then(|path| super::fieldpath::normal(node, path));
+    let uses_old_self = compiled.uses_old_self;
+    // A rule is compiled once; a second time would only find the same.
+    let _ = rule.compiled.set(Compiled { program: compiled.program, message, field_path, uses_old_self });
+}
+
+fn message_program(rule: &Rule, scope: &Scope<'_>, path: &Path<'_>, causes: &mut Vec<FieldError>) -> Option<Program> {
+    if rule.message_expression.is_empty() {
+        return None;
+    }
+    let wrong = match cel::compile(&rule.message_expression, scope) {
+        Ok(compiled) if matches!(compiled.result, Type::String) => return Some(compiled.program),
+        Ok(_) => "messageExpression must evaluate to a string".to_owned(),
+        Err(why) => format!("messageExpression compilation failed: {why}"),
+    };
+    causes.push(FieldError::invalid(&path.child("messageExpression"), &printed(rule), &wrong));
+    None
+}
+
+/// A rule as it is printed in a message.
+fn printed(rule: &Rule) -> String {
+    let text = |text: &str| golang::json(&Value::from(text));
+    format!(
+        "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{},\"FieldPath\":{},\"OptionalOldSelf\":{}}}",
+        text(&rule.rule),
+        text(&rule.message),
+        text(&rule.message_expression),
+        rule.reason.as_deref().map_or("null".to_owned(), text),
+        text(&rule.field_path),
+        rule.optional_old_self.map_or("null".to_owned(), |optional| optional.to_string()),
+    )
+}

@@ -1,0 +1,52 @@
+//! Length, pattern and format of texts.
+
+use super::cause::FieldError;
+use super::formats;
+use super::golang;
+use super::node::Node;
+use super::path::Path;
+use super::validate::{Run, name};
+
+/// Holds a text against its bounds: only the first that it breaks is reported.
+pub(crate) fn check(run: &mut Run<'_>, node: &Node, text: &str, path: &Path<'_>) {
+    let checks = &node.checks;
+    if checks.max_length.is_none() && checks.min_length.is_none() && checks.pattern.is_empty() {
+        return;
+    }
+    let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+    if let Some(most) = checks.max_length.filter(|most| length > *most) {
+        let sentence = format!("{} in body should be at most {most} chars long", name(path));
+        return run.fault(path, sentence, |path, _| FieldError::too_long(path, most));
+    }
+    if let Some(least) = checks.min_length.filter(|least| length < *least) {
+        let sentence = format!("{} in body should be at least {least} chars long", name(path));
+        return run.fault(path, sentence, |path, sentence| FieldError::invalid(path, &golang::quote(text), sentence));
+    }
+    if let Some(regex) = &checks.regex
+        && !regex.is_match(text)
+    {
+        let sentence = format!("{} in body should match '{}'", name(path), checks.pattern);
+        run.fault(path, sentence, |path, sentence| FieldError::invalid(path, &golang::quote(text), sentence));
+    }
+}
+
+pub(crate) fn check_format(run: &mut Run<'_>, format: &str, text: &str, path: &Path<'_>) {
+    if !formats::fits(&normal(format), text) {
+        run.wrong_type(path, format, text);
+    }
+}
+
+/// Dashes in the names of formats do not count.
+fn normal(format: &str) -> String {
+    format.replace('-', "")
+}
+
+/// Whether a format of texts is one that the server knows.
+pub(crate) fn is_known(format: &str) -> bool {
+    !format.is_empty() && formats::KNOWN.contains(&normal(format).as_str())
+}
+
+/// Whether a format that was found to be known is one of texts.
+pub(crate) fn is_checked(format: &str) -> bool {
+    is_known(format)
+}

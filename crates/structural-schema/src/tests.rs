@@ -1,0 +1,34 @@
+//! What schemas promise: in examples, and compared with the Go libraries.
+
+use serde_json::{Value, json};
+
+use super::{FieldError, SchemaDefinition, StructuralSchema};
+
+mod columns;
+mod definition;
+mod hostile;
+mod objects;
+mod rules;
+mod truth;
+
+fn parse(schema: &Value) -> Result<StructuralSchema, Vec<FieldError>> {
+    StructuralSchema::parse(SchemaDefinition { schema, path: "schema", status_subresource: false })
+}
+
+/// The schema of an object whose `spec` is this.
+fn with_spec(spec: Value) -> StructuralSchema {
+    match parse(&json!({"type": "object", "properties": {"spec": spec}})) {
+        Ok(schema) => schema,
+        Err(causes) => panic!("{causes:#?}"),
+    }
+}
+
+fn said(causes: &[FieldError]) -> Vec<String> {
+    causes.iter().map(ToString::to_string).collect()
+}
+
+/// What is said of an object with this `spec`.
+fn check(schema: Value, spec: Value, expected: &[&str]) {
+    let causes = with_spec(schema).validate(&json!({"spec": spec}), None);
+    assert_eq!(said(&causes), expected);
+}

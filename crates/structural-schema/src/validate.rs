@@ -1,0 +1,299 @@
+//! Holds an object against its schema.
+
+use serde_json::Value;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::cause::{FieldError, shown};
+use super::correlate::Correlation;
+use super::golang::{self, Num};
+use super::node::{Kind, Node};
+use super::path::Path;
+use super::{limits, lists, meta, numbers, runner, strings};
+
+/// Everything that is wrong with an object: on an update, what is wrong and has not changed is let through.
+pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let mut causes = values(root, new, old, &Path::Whole, Types::AsRead);
+    meta::check_inside(new, root, &Path::Whole, false, &mut causes);
+    lists_and_rules(root, new, old, causes)
+}
+
+/// Everything that is wrong with an object whose status alone is updated.
+pub(crate) fn validate_status(root: &Node, new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut causes = Vec::new();
+    if let (Some(node), Some(status)) = (root.properties.get("status"), new.get("status")) {
+        causes =
+            values(node, status, Some(old.get("status").unwrap_or(&Value::Null)), &Path::Text("status"), Types::AsRead);
+    }
+    lists_and_rules(root, new, Some(old), causes)
+}
+
+fn lists_and_rules(root: &Node, new: &Value, old: Option<&Value>, mut causes: Vec<FieldError>) -> Vec<FieldError> {
+    let mut before = Vec::new();
+    if let Some(old) = old {
+        lists::check(old, root, &Path::Whole, &mut before);
+    }
+    if before.is_empty() {
+        lists::check(new, root, &Path::Whole, &mut causes);
+    }
+    if root.has_rules {
+        if causes.iter().any(|cause| cause.reason.blocks_rules()) {
+            let detail = "some validation rules were not checked because the object was invalid; correct the existing \
+                          errors to complete validation";
+            causes.push(FieldError::invalid(&Path::Whole, "null", detail));
+        } else {
+            runner::run(root, new, old, &Path::Whole, &mut causes);
+        }
+    }
+    causes
+}
+
+/// How types are understood: defaults are checked without `x-kubernetes-int-or-string`, and with every format.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Types {
+    AsRead,
+    AsInDefaults,
+}
+
+/// Holds a value against types and checks; rules are not run.
+pub(crate) fn values(
+    node: &Node,
+    new: &Value,
+    old: Option<&Value>,
+    prefix: &Path<'_>,
+    types: Types,
+) -> Vec<FieldError> {
+    let mut run = Run { faults: Vec::new(), prefix, types, steps: 0 };
+    let correlation = old.map(|old| Correlation { new, old, node });
+    run.value(node, new, &Path::Whole, correlation);
+    let mut seen = HashSet::new();
+    run.faults.retain(|fault| seen.insert(fault.text.clone()));
+    run.faults.into_iter().map(|fault| fault.cause).collect()
+}
+
+/// Something wrong, and the sentence by which the same thing is told only once.
+pub(crate) struct Fault {
+    pub(crate) text: String,
+    pub(crate) cause: FieldError,
+}
+
+pub(crate) struct Run<'r> {
+    pub(crate) faults: Vec<Fault>,
+    prefix: &'r Path<'r>,
+    types: Types,
+    steps: u64,
+}
+
+/// What each check that was made counts for, when alternatives are compared.
+pub(crate) type Matches = usize;
+
+/// A path as it stands in sentences: empty for the whole value.
+pub(crate) fn name(path: &Path<'_>) -> String {
+    match path {
+        Path::Whole => String::new(),
+        _ => path.to_string(),
+    }
+}
+
+impl Run<'_> {
+    /// Adds a fault of the value at `path`.
+    pub(crate) fn fault(&mut self, path: &Path<'_>, text: String, cause: impl FnOnce(&Path<'_>, &str) -> FieldError) {
+        let named = name(path);
+        let cause = match named.as_str() {
+            "" => cause(self.prefix, &text),
+            named => cause(&self.prefix.child(named.trim_start_matches('.')), &text),
+        };
+        self.faults.push(Fault { text, cause });
+    }
+
+    /// Adds a fault that names no field.
+    pub(crate) fn general_fault(&mut self, text: String) {
+        let cause = FieldError::invalid(self.prefix, "\"\"", &text);
+        self.faults.push(Fault { text, cause });
+    }
+
+    /// Nothing more is looked at: the object is refused for that, if for nothing else.
+    fn give_up(&mut self) {
+        let text = "too much is wrong with the object, or too much is to be checked: validation was stopped";
+        if self.faults.last().is_none_or(|last| last.text != text) {
+            self.general_fault(text.to_owned());
+        }
+    }
+
+    /// A value, whose faults are let through if it is the same as before.
+    pub(crate) fn value(
+        &mut self,
+        node: &Node,
+        value: &Value,
+        path: &Path<'_>,
+        correlation: Option<Correlation<'_>>,
+    ) -> Matches {
+        let before = self.faults.len();
+        let matches = self.checked(node, value, path, correlation);
+        if self.faults.len() > before && correlation.is_some_and(Correlation::is_unchanged) {
+            self.faults.truncate(before);
+        }
+        matches
+    }
+
+    fn checked(
+        &mut self,
+        node: &Node,
+        value: &Value,
+        path: &Path<'_>,
+        correlation: Option<Correlation<'_>>,
+    ) -> Matches {
+        self.steps += 1;
+        if self.steps > limits::STEPS || self.faults.len() > limits::PROBLEMS {
+            self.give_up();
+            return 0;
+        }
+        if value.is_null() {
+            let matches = self.kind(node, value, path);
+            self.options(node, value, path);
+            return matches;
+        }
+        let mut matches = 1;
+        let format = self.format(node);
+        if node.kind != Kind::Unset || !format.is_empty() || self.is_int_or_string(node) {
+            matches += self.kind(node, value, path) + 1;
+        }
+        matches += self.nested(node, value, path) + 1;
+        match value {
+            Value::String(text) => {
+                matches += 1;
+                strings::check(self, node, text, path);
+                if strings::is_checked(format) {
+                    matches += 1;
+                    strings::check_format(self, format, text, path);
+                }
+            }
+            Value::Number(number) => {
+                matches += 2;
+                let single = if self.is_int_or_string(node) { &Kind::Unset } else { &node.kind };
+                numbers::check(self, node, single, golang::number(number), path);
+            }
+            Value::Array(items) => matches += self.items(node, items, path, correlation) + 1,
+            _ => {}
+        }
+        self.options(node, value, path);
+        matches += 1;
+        if let Value::Object(members) = value {
+            matches += self.members(node, members, path, correlation) + 1;
+        }
+        matches
+    }
+
+    pub(crate) fn is_int_or_string(&self, node: &Node) -> bool {
+        node.int_or_string && self.types == Types::AsRead
+    }
+
+    /// The format, if it is one that is checked; others say nothing.
+    fn format<'n>(&self, node: &'n Node) -> &'n str {
+        let format = node.checks.format.as_str();
+        if self.types == Types::AsInDefaults {
+            return format;
+        }
+        let known = match node.kind {
+            _ if node.int_or_string => strings::is_known(format),
+            Kind::Unset | Kind::String => strings::is_known(format),
+            Kind::Integer => matches!(format, "int32" | "int64"),
+            Kind::Number => matches!(format, "float" | "double"),
+            _ => false,
+        };
+        if known { format } else { "" }
+    }
+
+    fn kind(&mut self, node: &Node, value: &Value, path: &Path<'_>) -> Matches {
+        let both = self.is_int_or_string(node);
+        let wanted = if both { "integer,string" } else { node.kind.name() };
+        if value.is_null() {
+            if wanted.is_empty() || node.nullable {
+                return 1;
+            }
+            self.wrong_type(path, wanted, "null");
+            return 0;
+        }
+        let contains = |kind: &Kind| match kind {
+            Kind::Integer | Kind::String if both => true,
+            kind => !both && node.kind == *kind,
+        };
+        let (found, found_format) = match value {
+            Value::Bool(_) => (Kind::Boolean, ""),
+            Value::String(_) => (Kind::String, ""),
+            Value::Array(_) => (Kind::Array, ""),
+            Value::Object(_) | Value::Null => (Kind::Object, ""),
+            Value::Number(number) => match golang::number(number) {
+                Num::Int(_) => (Kind::Integer, "int64"),
+                Num::Float(_) => (Kind::Number, "float64"),
+            },
+        };
+        let whole = matches!(value, Value::Number(number) if numbers::is_whole(golang::number(number).as_float()));
+        let fits = contains(&found)
+            || (found == Kind::Number && whole && contains(&Kind::Integer))
+            || (found == Kind::Integer && contains(&Kind::Number));
+        let format = self.format(node);
+        let is_text_or_list = matches!(found, Kind::String | Kind::Array);
+        if !is_text_or_list && !format.is_empty() && !fits && found_format != format {
+            self.wrong_type(path, format, found_format);
+            return 0;
+        }
+        // A format stands for a type of its own: a list passes as text with a format.
+        if is_text_or_list && !format.is_empty() && !contains(&Kind::Number) && !contains(&Kind::Integer) {
+            return 1;
+        }
+        if !fits {
+            self.wrong_type(path, wanted, found.name());
+            return 0;
+        }
+        1
+    }
+
+    pub(crate) fn wrong_type(&mut self, path: &Path<'_>, wanted: &str, found: &str) {
+        let found = golang::quote(found);
+        let text = format!("{} in body must be of type {wanted}: {found}", name(path));
+        self.fault(path, text, |path, text| FieldError::type_invalid(path, &found, text));
+    }
+
+    fn options(&mut self, node: &Node, value: &Value, path: &Path<'_>) {
+        let options = &node.checks.options;
+        if options.is_empty() || options.iter().any(|option| is_option(value, option)) {
+            return;
+        }
+        let printed: Vec<String> = options
+            .iter()
+            .map(|option| match option {
+                Value::String(text) => text.clone(),
+                other => golang::json(other),
+            })
+            .collect();
+        // The list can be long, and only its identity is needed.
+        let mut hasher = DefaultHasher::new();
+        printed.hash(&mut hasher);
+        let text = format!("{} in body should be one of {:x}", name(path), hasher.finish());
+        self.fault(path, text, |path, _| {
+            FieldError::not_supported(path, &shown(value), printed.iter().map(String::as_str))
+        });
+    }
+}
+
+/// Whether a value is the option: numbers are compared as the option's kind of number.
+fn is_option(value: &Value, option: &Value) -> bool {
+    match (value, option) {
+        (Value::Null, _) => false,
+        (Value::Number(value), Value::Number(option)) => match (golang::number(value), golang::number(option)) {
+            (Num::Int(value), Num::Int(option)) => value == option,
+            (value, Num::Float(option)) => value.as_float() == option,
+            (Num::Float(value), Num::Int(option)) => value.trunc() as i64 == option,
+        },
+        // A number can stand for the character of that code.
+        (Value::Number(value), Value::String(option)) => match golang::number(value) {
+            Num::Int(code) => {
+                let char = u32::try_from(code).ok().and_then(char::from_u32).unwrap_or('\u{fffd}');
+                option.chars().eq([char])
+            }
+            Num::Float(_) => false,
+        },
+        (value, option) => value == option,
+    }
+}
