@@ -15,6 +15,7 @@ mod e2e;
 mod faults;
 mod fuzz;
 mod instructions;
+mod modules;
 mod mutants;
 mod package;
 mod prose;
@@ -79,6 +80,8 @@ enum Habit {
     },
     /// Makes the packages that are published, and checks that they are fit for it.
     Package(package::Options),
+    /// Checks that no module uses a module that stands after it in `lib.rs`.
+    Modules,
     /// Finds phrases that have to be read twice, so that they do not come back.
     Prose,
     /// Runs the first command of README as it stands there, and checks that the habits that pages name are there.
@@ -120,6 +123,7 @@ fn main() -> ExitCode {
         Habit::Browser(options) => browser::run(&options),
         Habit::Instructions { write } => instructions::run(write),
         Habit::Package(options) => package::run(&options),
+        Habit::Modules => modules::run(),
         Habit::Prose => prose::run(),
         Habit::Readme => readme::run(),
         Habit::Book => book::run(),
