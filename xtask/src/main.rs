@@ -104,10 +104,7 @@ enum Habit {
         target: Option<String>,
     },
     /// Plants one small bug after the other, and checks that the tests find it. What is not committed is not looked at.
-    Mutants {
-        /// Only those whose name contains this.
-        name: Option<String>,
-    },
+    Mutants(mutants::Options),
 }
 
 fn main() -> ExitCode {
@@ -129,7 +126,7 @@ fn main() -> ExitCode {
         Habit::Book => book::run(),
         Habit::Soak { duration } => soak(duration),
         Habit::Fuzz { duration, target } => fuzz::run(duration, target.as_deref()),
-        Habit::Mutants { name } => mutants::run(name.as_deref()),
+        Habit::Mutants(options) => mutants::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

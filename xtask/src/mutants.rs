@@ -8,52 +8,53 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The groups of tests, quickest first. The first red group ends the search, so that the rest is not built.
 const TESTS: [&[&str]; 3] = [&["--lib"], &["--test", "it"], &["--test", "sim"]];
 /// How many simulated clusters run if the other tests are green.
 const SEEDS: &str = "400";
-/// A bug may make a test hang, which counts as found. A test hangs if it takes this many times its time without a bug, and a minute.
-const HANGS: u32 = 4;
 const MINUTE: Duration = Duration::from_secs(60);
 /// A build takes no longer than this.
 const BUILD: Duration = Duration::from_secs(1200);
 /// Compiling takes most of the time, so what changes with each bug is compiled without optimisation and without debug information.
 const QUICK_TO_BUILD: [&str; 2] = ["profile.dev.package.kube-informer.opt-level=0", "profile.dev.debug=false"];
 
-/// Tests the mutants whose name contains `only`, or all from a number on (`42..`), or all.
-pub(crate) fn run(only: Option<&str>) -> Result<(), String> {
-    let mut copy = Copy::new()?;
-    let (mut missed, mut tested) = (Vec::new(), 0);
-    let patches = patches(only)?;
-    for patch in &patches {
-        let start = Instant::now();
-        let name = patch.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let text = std::fs::read_to_string(patch).map_err(|error| format!("{name}: {error}"))?;
-        let package = if text.contains("+++ b/crates/controller/") { "kube-controller" } else { "kube-informer" };
-        if copy.git(&["apply", &patch.to_string_lossy()]).is_err() {
-            println!("{name}: DOES NOT APPLY");
-            missed.push(name);
-            continue;
-        }
-        let found = copy.find(package, &name);
-        copy.git(&["checkout", "--quiet", "."])?;
-        tested += 1;
-        let seconds = start.elapsed().as_secs();
-        match found {
-            Ok(Some(found)) => println!("{name}: found by {found} ({seconds} s)"),
-            Ok(None) => {
-                println!("{name}: NOT FOUND ({seconds} s)");
-                missed.push(name);
-            }
-            Err(error) => {
-                println!("{name}: {error}");
-                missed.push(name);
+/// Which mutants are tested, and how.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Only those whose name contains this, or all from a number on (`42..`).
+    name: Option<String>,
+    /// How many are tested at the same time, each in a copy of its own. A test that hangs keeps only its own copy waiting.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
+    jobs: u8,
+    /// A test hangs if it takes this many times its time without a bug, and a minute. A bug that makes a test hang is found.
+    /// Raise this on a busy machine.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
+    patience: u32,
+}
+
+/// Tests each mutant, and fails if the tests do not find one of them.
+pub(crate) fn run(options: &Options) -> Result<(), String> {
+    let patches = patches(options.name.as_deref())?;
+    let (next, missed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = |job: u8| -> Result<(), String> {
+        let mut copy = Copy::new(job, options.patience)?;
+        while let Some(patch) = patches.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Some(name) = copy.test(patch)? {
+                missed.lock().map_err(|error| error.to_string())?.push(name);
             }
         }
-    }
-    println!("mutants: {tested} of {} tested, {} not found", patches.len(), missed.len());
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let jobs: Vec<_> = (0..options.jobs).map(|job| scope.spawn(move || work(job))).collect();
+        jobs.into_iter().try_for_each(|job| job.join().map_err(|_| "a job panicked".to_owned())?)
+    })?;
+    let missed = missed.into_inner().map_err(|error| error.to_string())?;
+    println!("mutants: {} tested, {} not found", patches.len(), missed.len());
     if missed.is_empty() { Ok(()) } else { Err(format!("not found: {}", missed.join(", "))) }
 }
 
@@ -80,6 +81,7 @@ fn number(name: &str) -> u32 {
 /// A copy of what is committed, in the target folder.
 struct Copy {
     folder: PathBuf,
+    patience: u32,
     /// How long each group of tests of each package takes without a bug.
     times: HashMap<(&'static str, usize), Duration>,
 }
@@ -93,15 +95,40 @@ enum Outcome {
 }
 
 impl Copy {
-    fn new() -> Result<Self, String> {
+    fn new(job: u8, patience: u32) -> Result<Self, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let copy = Self { folder: root.join("target").join("mutants"), times: HashMap::new() };
-        // One may be left from a run that was interrupted.
+        let folder = root.join("target").join(format!("mutants-{job}"));
+        let copy = Self { folder, patience, times: HashMap::new() };
+        // One may be left from a run that was interrupted. What was built beside it stays.
         let _ = std::fs::remove_dir_all(&copy.folder);
         let mut clone = Command::new("git");
         clone.args(["clone", "--quiet", "--shared"]).arg(&root).arg(&copy.folder);
         succeeds(&mut clone)?;
         Ok(copy)
+    }
+
+    /// Tests one mutant. Returns its name if the tests do not find it, or if it cannot be tested.
+    fn test(&mut self, patch: &Path) -> Result<Option<String>, String> {
+        let start = Instant::now();
+        let name = patch.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let text = std::fs::read_to_string(patch).map_err(|error| format!("{name}: {error}"))?;
+        let package = if text.contains("+++ b/crates/controller/") { "kube-controller" } else { "kube-informer" };
+        if self.git(&["apply", &patch.to_string_lossy()]).is_err() {
+            println!("{name}: DOES NOT APPLY");
+            return Ok(Some(name));
+        }
+        let found = self.find(package, &name);
+        self.git(&["checkout", "--quiet", "."])?;
+        let seconds = start.elapsed().as_secs();
+        match found {
+            Ok(Some(found)) => {
+                println!("{name}: found by {found} ({seconds} s)");
+                return Ok(None);
+            }
+            Ok(None) => println!("{name}: NOT FOUND ({seconds} s)"),
+            Err(error) => println!("{name}: {error}"),
+        }
+        Ok(Some(name))
     }
 
     fn git(&self, arguments: &[&str]) -> Result<(), String> {
@@ -111,7 +138,7 @@ impl Copy {
     /// Returns the first group of tests that turns red; `None` if all are green.
     fn find(&mut self, package: &'static str, name: &str) -> Result<Option<String>, String> {
         for (group, tests) in TESTS.into_iter().enumerate() {
-            let limit = self.time(package, group)? * HANGS + MINUTE;
+            let limit = self.time(package, group)? * self.patience + MINUTE;
             if self.cargo(BUILD, package, &[tests, &["--no-run"]].concat()) != Outcome::Succeeded {
                 return Err(format!("{name} does not build"));
             }
@@ -152,7 +179,7 @@ impl Copy {
         command.arg(limit.as_secs().to_string()).args(["cargo", "test", "--quiet", "-p", package]).args(tests);
         command.args(QUICK_TO_BUILD.iter().flat_map(|setting| ["--config", setting]));
         command.current_dir(&self.folder).env("SIM_SEEDS", SEEDS).env("RUST_BACKTRACE", "0");
-        command.env("CARGO_TARGET_DIR", self.folder.with_file_name("mutants-build")).env("PROPTEST_CASES", "64");
+        command.env("CARGO_TARGET_DIR", self.folder.with_extension("build")).env("PROPTEST_CASES", "64");
         command.stdout(Stdio::null()).stderr(Stdio::null());
         match command.status() {
             Ok(status) if status.success() => Outcome::Succeeded,
