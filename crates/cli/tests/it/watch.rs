@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use crate::command::{DEADLINE, Running, put, run, serve, text};
 
 #[tokio::test]
-async fn watch_prints_each_change_as_the_api_writes_it() {
+async fn watch_prints_each_change_as_an_event_of_the_api() {
     let (server, _http, kubeconfig) = serve("changes").await;
     put(&server, "a", "1");
     let mut watch = Running::start(&["watch", "configmaps", "--kubeconfig", &kubeconfig, "-o", "json"]);
@@ -17,7 +17,7 @@ async fn watch_prints_each_change_as_the_api_writes_it() {
         "{first}"
     );
     let mut stored = server.get("configmaps", Some("default"), "a").unwrap();
-    // Who owns which field is not kept.
+    // The informer drops the managed fields.
     stored["metadata"].as_object_mut().unwrap().remove("managedFields");
     assert_eq!(serde_json::from_str::<Value>(&first).unwrap()["object"], stored);
 
@@ -25,7 +25,7 @@ async fn watch_prints_each_change_as_the_api_writes_it() {
     let (kind, _, object) = watch.event().await;
     assert_eq!((kind.as_str(), &object["data"]["value"]), ("MODIFIED", &json!("2")));
     put(&server, "b", "1");
-    assert_eq!(watch.told().await, "ADDED b");
+    assert_eq!(watch.next_event().await, "ADDED b");
     server.delete("configmaps", Some("default"), "a").unwrap();
     let (kind, name, object) = watch.event().await;
     assert_eq!((kind.as_str(), name.as_str(), &object["kind"]), ("DELETED", "a", &json!("ConfigMap")));
@@ -34,18 +34,18 @@ async fn watch_prints_each_change_as_the_api_writes_it() {
 }
 
 #[tokio::test]
-async fn watch_prints_a_delete_that_nobody_saw() {
+async fn watch_prints_a_delete_that_the_watch_missed() {
     let (server, _http, kubeconfig) = serve("missed").await;
     put(&server, "a", "1");
     put(&server, "b", "1");
     let mut watch = Running::start(&["watch", "cm", "--kubeconfig", &kubeconfig]);
-    let mut initial = [watch.told().await, watch.told().await];
+    let mut initial = [watch.next_event().await, watch.next_event().await];
     initial.sort();
     assert_eq!(initial, ["ADDED a", "ADDED b"]);
 
     server.disconnect_watches();
     put(&server, "b", "2");
-    assert_eq!(watch.told().await, "MODIFIED b");
+    assert_eq!(watch.next_event().await, "MODIFIED b");
 
     server.faults().add(Fault::status(503).verb(Verb::Watch).times(1));
     server.disconnect_watches();
@@ -60,25 +60,25 @@ async fn watch_prints_a_delete_that_nobody_saw() {
 }
 
 #[tokio::test]
-async fn watch_goes_on_when_the_server_comes_back() {
+async fn watch_continues_after_a_restart_of_the_server() {
     let (server, http, kubeconfig) = serve("restart").await;
     put(&server, "a", "1");
     let mut watch = Running::start(&["watch", "configmaps", "--kubeconfig", &kubeconfig]);
-    assert_eq!(watch.told().await, "ADDED a");
+    assert_eq!(watch.next_event().await, "ADDED a");
 
     let address = http.addr();
     http.stop().await;
     put(&server, "b", "1");
-    // It has noticed that nobody is there.
+    // The warning shows that the command has noticed the stopped server.
     let warning = timeout(DEADLINE, watch.stderr.next_line()).await.expect("a warning").unwrap().unwrap();
     assert!(warning.starts_with("warning: configmaps: "), "{warning}");
     let _http = server.serve(address).await.unwrap();
-    assert_eq!(watch.told().await, "ADDED b");
+    assert_eq!(watch.next_event().await, "ADDED b");
     assert_eq!(watch.terminate().await.0, Some(0));
 }
 
 #[tokio::test]
-async fn watch_follows_what_was_selected() {
+async fn watch_prints_only_selected_objects() {
     let (server, _http, kubeconfig) = serve("selected").await;
     server.create("namespaces", None, json!({"metadata": {"name": "web"}})).unwrap();
     server.create("configmaps", Some("web"), json!({"metadata": {"name": "elsewhere"}})).unwrap();
