@@ -114,11 +114,11 @@ async fn watch_ends_when_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn watch_ends_when_nobody_reads() {
+async fn watch_ends_when_stdout_is_closed() {
     let (server, _http, kubeconfig) = serve("pipe").await;
     put(&server, "a", "1");
     let mut watch = Running::start(&["watch", "configmaps", "--kubeconfig", &kubeconfig]);
-    assert_eq!(watch.told().await, "ADDED a");
+    assert_eq!(watch.next_event().await, "ADDED a");
     let Running { mut child, stdout, .. } = watch;
     drop(stdout);
     put(&server, "b", "1");
@@ -127,7 +127,7 @@ async fn watch_ends_when_nobody_reads() {
 }
 
 #[tokio::test]
-async fn watch_shows_what_an_update_changed() {
+async fn diff_prints_the_fields_that_an_update_changed() {
     let (server, _http, kubeconfig) = serve("diff").await;
     put(&server, "a", "1");
     let mut watch = Running::start(&["watch", "configmaps", "--diff", "--kubeconfig", &kubeconfig]);
@@ -145,7 +145,7 @@ async fn watch_shows_what_an_update_changed() {
 }
 
 #[tokio::test]
-async fn watch_shows_nothing_of_a_secret_but_where_it_was_asked_for() {
+async fn watch_prints_secrets_only_as_json_or_yaml() {
     let (server, _http, kubeconfig) = serve("secret").await;
     let secret = |value: &str| json!({"metadata": {"name": "s"}, "data": {"password": value}});
     server.create("secrets", Some("default"), secret("b2xk")).unwrap();
@@ -175,7 +175,7 @@ async fn watch_writes_names_and_yaml() {
     server.delete("configmaps", Some("default"), "a").unwrap();
     assert_eq!(names.line().await, "ADDED configmap/b");
     assert_eq!(names.line().await, "DELETED configmap/a");
-    // Of the one name alone.
+    // Only the object of this name is printed.
     let mut seen = Vec::new();
     while !seen.contains(&"type: DELETED".to_owned()) {
         seen.push(yaml.line().await);
@@ -186,7 +186,7 @@ async fn watch_writes_names_and_yaml() {
 }
 
 #[tokio::test]
-async fn watch_with_an_index_tells_of_what_comes_into_view_and_leaves_it() {
+async fn watch_with_an_index_adds_and_deletes_objects_that_start_or_stop_to_match() {
     let (server, _http, kubeconfig) = serve("index").await;
     put(&server, "a", "1");
     put(&server, "b", "2");
@@ -204,11 +204,11 @@ async fn watch_with_an_index_tells_of_what_comes_into_view_and_leaves_it() {
 }
 
 #[tokio::test]
-async fn stats_are_lines_where_stderr_is_no_terminal() {
+async fn stats_are_lines_if_stderr_is_not_a_terminal() {
     let (server, _http, kubeconfig) = serve("stats").await;
     put(&server, "a", "1");
     let mut watch = Running::start(&["watch", "cm", "--stats", "--kubeconfig", &kubeconfig]);
-    assert_eq!(watch.told().await, "ADDED a");
+    assert_eq!(watch.next_event().await, "ADDED a");
     // The first line may be written while the watch is still being opened.
     let mut line = watch.remark().await;
     while !line.contains("stats: watching") {
@@ -218,7 +218,7 @@ async fn stats_are_lines_where_stderr_is_no_terminal() {
     for words in expected {
         assert!(line.contains(words), "{words:?} is missing from {line}");
     }
-    // A relist is told with its reason.
+    // The line shows a relist with its reason.
     server.faults().add(Fault::status(503).verb(Verb::Watch).times(1));
     server.disconnect_watches();
     put(&server, "b", "1");
