@@ -33,8 +33,7 @@ pub(super) fn reset_peak() -> Result<(), Error> {
 
 fn status(name: &str) -> Result<f64, Error> {
     let text = std::fs::read_to_string("/proc/self/status")?;
-    let line =
-        text.lines().find_map(|line| line.strip_prefix(name)).ok_or("/proc/self/status has no such line")?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).ok_or("/proc/self/status has no such line")?;
     let kilobytes: f64 = line.trim_end_matches("kB").trim().parse()?;
     Ok(kilobytes * 1024.0)
 }

@@ -206,7 +206,8 @@ impl<C: Cache> Synced<C> {
 
     /// Measures a relist without changes.
     async fn relist(&self, options: &Options) -> Result<(), Error> {
-        let (received, lists) = (self.received.iter().map(|received| received.events()).sum::<u64>(), self.cache.lists());
+        let (received, lists) =
+            (self.received.iter().map(|received| received.events()).sum::<u64>(), self.cache.lists());
         reset_peak()?;
         let start = cpu();
         self.connection.expire().await?;

@@ -160,7 +160,8 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::usage(format!("--scale takes 1 to {MOST_PODS} pods")));
     }
     if let Some(address) = arguments.listen.filter(|address| !address.ip().is_loopback()) {
-        let failure = Failure::usage(format!("the live page needs a loopback address, and {address} is open to other machines"));
+        let failure =
+            Failure::usage(format!("the live page needs a loopback address, and {address} is open to other machines"));
         return Err(failure.hint("use an address such as 127.0.0.1:8080"));
     }
     Ok(())

@@ -40,9 +40,8 @@ fn cannot_ask(cluster: &Cluster, error: kube_client::Error) -> Failure {
         kube_client::Error::Auth(error) => {
             Failure::new(what, error).hint("getting credentials in the way that the kubeconfig names failed")
         }
-        error => Failure::new(what, error).hint(
-            "no API server answers at this address; check it in the kubeconfig, or choose another --context",
-        ),
+        error => Failure::new(what, error)
+            .hint("no API server answers at this address; check it in the kubeconfig, or choose another --context"),
     }
 }
 

@@ -70,7 +70,11 @@ pub(crate) struct Arguments {
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().map_err(|error| error.to_string())?;
     let sensible = 0.0..=1e6;
-    if sensible.contains(&rate) { Ok(rate) } else { Err("a rate is between 0 and 1000000 writes per second".to_owned()) }
+    if sensible.contains(&rate) {
+        Ok(rate)
+    } else {
+        Err("a rate is between 0 and 1000000 writes per second".to_owned())
+    }
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {

@@ -76,7 +76,11 @@ fn attributes(fence: &str) -> Result<Option<bool>, String> {
     for part in parts {
         match part {
             "no_run" => runs = false,
-            other => return Err(format!("`{other}` is unknown; the only attribute is `no_run`, and every block is compiled")),
+            other => {
+                return Err(format!(
+                    "`{other}` is unknown; the only attribute is `no_run`, and every block is compiled"
+                ));
+            }
         }
     }
     Ok(Some(runs))

@@ -17,9 +17,13 @@ pub(super) fn rows() -> Vec<Row> {
             .steps(lasting(8.0, reopened([Step::Fault(Fault::too_many_requests(Some(1)))]))),
         everything("F15", "429 without Retry-After", code(429)),
         everything("F35", "JSON responses have the media type of HTML", Action::ContentType(Some("text/html"))),
-        Row::new("F35b", "JSON lists have the media type of HTML", "Server without streaming lists; every response, for 8 s.")
-            .on(lists())
-            .steps(lasting(8.0, relisted([fault(Action::ContentType(Some("text/html")))]))),
+        Row::new(
+            "F35b",
+            "JSON lists have the media type of HTML",
+            "Server without streaming lists; every response, for 8 s.",
+        )
+        .on(lists())
+        .steps(lasting(8.0, relisted([fault(Action::ContentType(Some("text/html")))]))),
         Row::new("F36", "responses have no media type", "Server without streaming lists; every response, for 8 s.")
             .on(lists())
             .steps(lasting(8.0, relisted([fault(Action::ContentType(None))]))),

@@ -32,13 +32,9 @@ pub(super) fn rows() -> Vec<Row> {
         Row::new("F16b", "lists fail with 503", "Server without streaming lists; for 8 s.")
             .on(lists())
             .steps(lasting(8.0, relisted([of_lists(code(503))]))),
-        Row::new(
-            "F34",
-            "the first list is huge and slow",
-            "From the start: 400 objects of 300 KB, ten every 0.1 s.",
-        )
-        .on(Setup { objects: 400, bytes: 300_000, pace: Some(10), ..lists() })
-        .heavy(),
+        Row::new("F34", "the first list is huge and slow", "From the start: 400 objects of 300 KB, ten every 0.1 s.")
+            .on(Setup { objects: 400, bytes: 300_000, pace: Some(10), ..lists() })
+            .heavy(),
         Row::new(
             "F40",
             "the items of an empty list are null",

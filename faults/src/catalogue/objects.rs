@@ -15,15 +15,14 @@ pub(super) fn rows() -> Vec<Row> {
     vec![
         Row::new("F33", "an object is large", "An event with an object of 12 MiB.").steps([Step::Do(large)]).heavy(),
         Row::new("F33b", "an object is huge", "An event with an object of 17 MiB.").steps([Step::Do(huge)]).heavy(),
-        Row::new("F49", "the server's clock is wrong", "Two hours behind, to the end; watches are reopened.")
-            .steps([
-                Step::Do(|stage| {
-                    stage.server.set_clock_skew(-7200);
-                    Ok(())
-                }),
-                Step::Disconnect,
-                Step::Burst(20),
-            ]),
+        Row::new("F49", "the server's clock is wrong", "Two hours behind, to the end; watches are reopened.").steps([
+            Step::Do(|stage| {
+                stage.server.set_clock_skew(-7200);
+                Ok(())
+            }),
+            Step::Disconnect,
+            Step::Burst(20),
+        ]),
         Row::new(
             "F51",
             "a CRD is deleted and created again",

@@ -130,7 +130,8 @@ impl Faults {
                 next(Fault::status(503));
                 let pods = self.server.list("pods").map(|(_, pods)| pods).unwrap_or_default();
                 let victim = pods.iter().find_map(settled);
-                let who = victim.map_or_else(String::new, |(namespace, name)| format!("{namespace}/{name} is deleted and "));
+                let who =
+                    victim.map_or_else(String::new, |(namespace, name)| format!("{namespace}/{name} is deleted and "));
                 let text = format!("the server answers one request with 503; meanwhile {who}history is lost");
                 self.teller.tell(Mark::Note, text);
                 self.server.disconnect_watches();

@@ -46,7 +46,8 @@ impl There {
             return Err(wrong("it needs a host and a port").hint(hint));
         }
         let token = token.map(|token| HeaderValue::from_str(&format!("Bearer {token}"))).transpose();
-        let mut token = token.map_err(|_| Failure::usage("the token has characters that an HTTP header cannot have"))?;
+        let mut token =
+            token.map_err(|_| Failure::usage("the token has characters that an HTTP header cannot have"))?;
         if let Some(token) = &mut token {
             token.set_sensitive(true);
         }

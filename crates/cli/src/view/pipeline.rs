@@ -70,7 +70,8 @@ fn parts(row: &Row, queues: &[Work], palette: Palette) -> Vec<Part> {
             lines: [
                 plural(now.handlers.len() as u64, "handler"),
                 format!("lag {}", span(lag)),
-                slowest.map_or_else(|| "none behind".to_owned(), |slow| format!("{} {}", count(slow.backlog), slow.name)),
+                slowest
+                    .map_or_else(|| "none behind".to_owned(), |slow| format!("{} {}", count(slow.backlog), slow.name)),
             ],
             style: calm,
         },

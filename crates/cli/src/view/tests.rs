@@ -152,7 +152,10 @@ fn a_program_that_does_not_answer_is_reported_in_the_title() {
         (picture.tail, picture.address) = (None, None);
         picture.trouble = Some("no answer for 3.0 s, trying again: cannot ask 127.0.0.1:8080");
     });
-    assert!(screen.starts_with("informer demo  no answer for 3.0 s, trying again: cannot ask 127.0.0.1:8080"), "{screen}");
+    assert!(
+        screen.starts_with("informer demo  no answer for 3.0 s, trying again: cannot ask 127.0.0.1:8080"),
+        "{screen}"
+    );
 }
 
 #[test]

@@ -66,14 +66,9 @@ async fn the_demo_injects_faults_of_every_kind_and_recovers() {
     let mut demo = Running::start(&["demo", "--faults", "--no-page"]);
     let enough = |told: &str| told.matches("all informers watch again").count() >= 5;
     let told = told_until(&mut demo, enough).await;
-    for shown in [
-        "connection breaks",
-        "history is lost",
-        "answers 503",
-        "answers 429",
-        "falls silent",
-        "a relist found it",
-    ] {
+    for shown in
+        ["connection breaks", "history is lost", "answers 503", "answers 429", "falls silent", "a relist found it"]
+    {
         assert!(told.contains(shown), "{shown:?} is missing from:\n{told}");
     }
     assert!(!told.contains("live page"));

@@ -44,7 +44,8 @@ async fn changes_are_streamed_in_order_without_the_initial_objects() {
         assert_eq!(changes.dropped, 0);
         all.extend(changes.changes);
     }
-    let received: Vec<_> = all.iter().map(|change| (change.informer.as_str(), change.key.as_str(), change.kind)).collect();
+    let received: Vec<_> =
+        all.iter().map(|change| (change.informer.as_str(), change.key.as_str(), change.kind)).collect();
     let expected = [ChangeKind::Added, ChangeKind::Updated, ChangeKind::Deleted].map(|kind| ("pods", "web/d", kind));
     assert_eq!(received, expected);
     assert_eq!(all[1].fields, ["metadata.generation", "spec.containers[0].image"]);
