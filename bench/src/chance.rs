@@ -1,10 +1,10 @@
-//! Chance that a seed repeats, whatever the version of whichever library.
+//! Random numbers from a seed that do not depend on the version of a library.
 
-/// The generator called SplitMix64: tiny, and good enough for names and digests.
+/// The generator SplitMix64: small, and good enough for names and digests.
 pub(crate) struct Chance(u64);
 
 impl Chance {
-    /// What comes for a seed, apart from what comes for another part of the same whole.
+    /// Creates a generator from a seed, for one part of the data and one number in it.
     pub(crate) fn new(seed: u64, part: &str, number: usize) -> Self {
         let mixed = part.bytes().fold(seed, |mixed, byte| Self(mixed ^ u64::from(byte)).next());
         Self(Self(mixed ^ number as u64).next())
@@ -17,12 +17,12 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below this one.
+    /// Returns a number below `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    /// As many hexadecimal digits.
+    /// Returns this many hexadecimal digits.
     pub(crate) fn hex(&mut self, digits: usize) -> String {
         let mut text = String::with_capacity(digits + 16);
         while text.len() < digits {
@@ -32,7 +32,7 @@ impl Chance {
         text
     }
 
-    /// All of them, in another order.
+    /// Shuffles a slice.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_repeats_and_its_parts_differ() {
+    fn a_seed_gives_the_same_numbers_and_its_parts_differ() {
         let hex = |seed, part, number| Chance::new(seed, part, number).hex(20);
         assert_eq!(hex(1, "pod", 7), hex(1, "pod", 7));
         assert_eq!(hex(1, "pod", 7).len(), 20);
@@ -53,16 +53,16 @@ mod tests {
         assert!(others.iter().all(|other| *other != hex(1, "pod", 7)));
     }
 
-    // bench/go/informer shuffles in the same way, and has the same test.
+    // bench/go/informer shuffles in the same way and has the same test.
     #[test]
-    fn keys_are_shuffled_as_in_the_other_program() {
+    fn keys_are_shuffled_as_in_the_go_program() {
         let mut numbers: Vec<_> = (0..10).collect();
         Chance::new(7, "keys", 0).shuffle(&mut numbers);
         assert_eq!(numbers, [8, 9, 3, 6, 5, 2, 1, 0, 7, 4]);
     }
 
     #[test]
-    fn shuffling_loses_nothing() {
+    fn shuffling_keeps_all_items() {
         let mut numbers: Vec<_> = (0..100).collect();
         Chance::new(1, "order", 0).shuffle(&mut numbers);
         assert_ne!(numbers, (0..100).collect::<Vec<_>>());

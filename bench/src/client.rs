@@ -1,4 +1,4 @@
-//! The clients that are measured, each in a process of its own.
+//! The measured clients, each in its own process.
 
 mod cache;
 mod connection;
@@ -7,7 +7,7 @@ mod kube_rs;
 mod measure;
 mod ours;
 mod scenario;
-mod told;
+mod received;
 mod view;
 
 use std::time::Duration;
@@ -22,31 +22,31 @@ use self::ours::Ours;
 use self::view::PodView;
 use crate::objects::Kind;
 
-/// Whatever went wrong, nobody can do more than read it.
+/// An error of the benchmark, which is only printed.
 pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Nothing that is measured takes longer; what does has lost something.
+/// The time limit. A client that takes longer has lost something.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// Who is measured.
+/// The measured client.
 #[derive(Subcommand)]
 pub(crate) enum Client {
-    /// Our informer of whole objects.
+    /// kube-informer with whole objects.
     Typed(Options),
-    /// Our informer of what a controller reads of a pod.
+    /// kube-informer with the fields of a pod that a controller reads.
     View(Options),
-    /// Our informer of compressed objects.
+    /// kube-informer with compressed objects.
     Compact(Options),
-    /// kube-rs's reflector of whole objects.
+    /// kube-rs's reflector with whole objects.
     KubeRs(Options),
-    /// Nobody: bytes are read and dropped. What is left of the others' figures is their own.
+    /// No client: bytes are read and dropped. The difference from this floor is a client's own cost.
     Floor(Options),
 }
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scenario {
-    /// The first sync by a stream, events, reads, a relist, and rest.
+    /// The first sync by a streaming list, events, reads, a relist, and an idle period.
     Streamed,
     /// The first sync by pages.
     Listed,
@@ -54,34 +54,34 @@ pub(crate) enum Scenario {
     Ten,
     /// Events while one of two handlers never returns.
     Stuck,
-    /// How long after it was sent an event is told.
+    /// The time from sending an event until the handler receives it.
     Latency,
-    /// Reads by key alone, of as many objects as there are.
+    /// Only reads by key, for any number of objects.
     Reads,
 }
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Where the server is, such as http://127.0.0.1:8080.
+    /// The URL of the server, such as http://127.0.0.1:8080.
     #[arg(long)]
     server: String,
-    /// How many objects it has.
+    /// The number of objects that the server has.
     #[arg(long)]
     objects: usize,
     #[arg(long, value_enum, default_value_t = Scenario::Streamed)]
     scenario: Scenario,
     #[arg(long, value_enum, default_value_t = Kind::Pods)]
     kind: Kind,
-    /// How many events: 50,000, or 20,000 for ten handlers.
+    /// The number of events: 50,000, or 20,000 for ten handlers.
     #[arg(long)]
     events: Option<usize>,
-    /// How many events while a handler is stuck.
+    /// The number of events while a handler is stuck.
     #[arg(long, default_value_t = 100_000)]
     stuck_events: usize,
-    /// How many objects are read by their keys: all of them.
+    /// How many objects are read by key [default: all].
     #[arg(long)]
     keys: Option<usize>,
-    /// How long to rest (5), or to measure latency (10).
+    /// The seconds of the idle period (default 5), or of the latency measurement (default 10).
     #[arg(long)]
     duration_secs: Option<u64>,
 }

@@ -1,5 +1,6 @@
-//! What informers cost. A server replays bytes, and each client is measured in a process of its own, so that memory and time are
-//! its own too: `cargo xtask bench` runs them beside each other, with client-go.
+//! Measures the costs of informers. A server replays bytes, and each client runs in its own process, so that its memory
+//! and
+//! processor time are separate. `cargo xtask bench` runs them next to each other, and client-go too.
 
 #![allow(
     clippy::print_stdout,
@@ -25,17 +26,18 @@ use self::objects::{Kind, Objects};
 struct Arguments {
     #[command(subcommand)]
     role: Role,
-    /// How many threads a client reads and decodes on. With one, all objects lie in one heap of the allocator, and the place of
-    /// those that go is taken by those that come; with more, memory grows by the half while events pass.
+    /// The number of threads on which a client reads and decodes. With one thread, all objects are in one heap of the
+    /// allocator,
+    /// and new objects reuse the memory of old ones; with more threads, memory grows by half during the events.
     #[arg(long, global = true, default_value_t = 1)]
     workers: usize,
 }
 
 #[derive(Subcommand)]
 enum Role {
-    /// Serves objects until the standard input ends.
+    /// Serve objects until stdin ends.
     Serve(server::Options),
-    /// Prints the pods that a server of this seed has, one a line.
+    /// Print the pods of a server with this seed, one per line.
     Pods {
         #[arg(long)]
         objects: usize,

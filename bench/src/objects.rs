@@ -1,4 +1,4 @@
-//! Objects as a server has them, each with names, digests, addresses and times of its own, all from one seed.
+//! Objects like those of a real cluster, with unique names, digests, addresses and times, all from one seed.
 
 use clap::ValueEnum;
 
@@ -10,32 +10,32 @@ const PODS_OF_A_SERVICE: usize = 20;
 const PODS_OF_A_NODE: usize = 30;
 const TEAMS: usize = 50;
 const TIERS: [&str; 3] = ["frontend", "backend", "data"];
-/// Objects were made within this many seconds from the middle of 2025 on.
+/// Objects were created within `SPAN` seconds after this time, in the middle of 2025.
 const EPOCH: i64 = 1_750_000_000;
 const SPAN: usize = 20_000_000;
 
-/// The version of the first object; the others follow. Ten digits, as all versions.
+/// The version of the first object; the others follow. All versions have ten digits.
 pub(crate) const FIRST_VERSION: u64 = 1_000_000_000;
-/// What stands for the time at which an event was sent: nanoseconds in twenty digits.
+/// The placeholder for the time at which an event was sent: nanoseconds in twenty digits.
 pub(crate) const NEVER_SENT: &str = "00000000000000000000";
-/// What an event changes in the status: ten digits after this text.
+/// An event changes the ten digits after this text in the status.
 pub(crate) const CHECK: &str = "check ";
 pub(crate) const NEVER_CHECKED: &str = "0000000000";
 
-/// Which kind of objects.
+/// The kind of the objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     Pods,
     Nodes,
-    /// Small objects, of which many come in a second.
+    /// Small objects, of which many arrive per second.
     #[value(name = "configmaps")]
     ConfigMaps,
-    /// A custom resource, whose lists end with their metadata.
+    /// A custom resource; its lists have their metadata at the end.
     Widgets,
 }
 
 impl Kind {
-    /// Where its collection is.
+    /// Returns the path of the collection.
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::Pods => "/api/v1/pods",
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// Group and version, and kind.
+    /// Returns the API version and the kind.
     pub(crate) fn type_meta(self) -> (&'static str, &'static str) {
         match self {
             Self::Pods => ("v1", "Pod"),
@@ -65,7 +65,7 @@ impl Kind {
     }
 }
 
-/// Makes objects of one kind.
+/// Generates objects of one kind.
 pub(crate) struct Objects {
     template: Template,
     kind: Kind,
@@ -78,7 +78,7 @@ impl Objects {
         Self { template: kind.template(), kind, seed, count }
     }
 
-    /// All of them, as JSON.
+    /// Returns all objects as JSON.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Vec<u8>> {
         (0..self.count).map(|number| self.make(number))
     }
@@ -100,7 +100,7 @@ impl Objects {
         let host: [usize; 2] = [host.below(250), host.below(250)];
         let made = EPOCH + own.below(SPAN) as i64;
         self.template.fill(|hole| match hole {
-            // The last two digits make it the only one of its name.
+            // The last two digits make the name unique.
             "name" => format!("{replicas}-{}{:02}", &suffix[..3], number % PODS_OF_A_SERVICE),
             "replicas" => replicas.clone(),
             "namespace" | "team" => team.clone(),
@@ -112,7 +112,7 @@ impl Objects {
             "release" => release.clone(),
             "access" => access.clone(),
             "ip" => ip.clone(),
-            // The number makes it the only one of its name.
+            // The number makes the name unique.
             "node" => format!("ip-10-{}-{}-{node}.eu-central-1.compute.internal", host[0], host[1]),
             "host" => format!("10.{}.{}.{}", host[0], host[1], node % 250),
             "version" => format!("{:010}", FIRST_VERSION + number as u64),
@@ -124,7 +124,7 @@ impl Objects {
                 Some(("time", seconds)) => {
                     jiff::Timestamp::from_second(made + seconds as i64).expect("a time of our century").to_string()
                 }
-                _ => panic!("nothing is known to fill in for {hole}"),
+                _ => panic!("unknown hole {hole}"),
             },
         })
     }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn each_object_is_another_one_and_a_seed_repeats_them() {
+    fn objects_have_unique_names_and_a_seed_gives_the_same_objects() {
         for kind in [Kind::Pods, Kind::Nodes, Kind::ConfigMaps, Kind::Widgets] {
             let objects = all(kind);
             let names: HashSet<_> = objects.iter().map(|object| object["metadata"]["name"].to_string()).collect();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_has_the_size_of_a_real_one() {
+    fn a_pod_is_as_large_as_a_typical_one() {
         let pods = all(Kind::Pods);
         let mean = |part: fn(&Value) -> &Value| pods.iter().map(|pod| part(pod).to_string().len()).sum::<usize>() / 400;
         let (whole, managed) = (mean(|pod| pod), mean(|pod| &pod["metadata"]["managedFields"]));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_looked_for_is_there() {
+    fn the_selected_service_has_pods() {
         let selected = |pod: &&Value| {
             pod["metadata"]["labels"]["app"] == "service-7" && pod["metadata"]["labels"]["tier"] == "backend"
         };

@@ -1,6 +1,7 @@
-//! Replays lists, watches and events from bytes made beforehand, so that what is measured is who reads them.
+//! Replays lists, watches and events from bytes that were encoded before, so that mostly the client is measured.
 //!
-//! It serves one client at a time well: a list that is read while events are made may hold newer states than its version says.
+//! It is meant for one client at a time: a list that is read during changes may contain newer states than its version
+//! says.
 
 mod collection;
 mod encoding;
@@ -25,7 +26,7 @@ use tokio::task::JoinSet;
 
 use self::collection::Collection;
 use self::requests::Server;
-use self::watches::{Watches, tell};
+use self::watches::{Watches, send};
 use crate::objects::Kind;
 
 /// Bodies are written in pieces of about this size.
@@ -33,7 +34,7 @@ const PIECE: usize = 256 * 1024;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// How many objects there are.
+    /// The number of objects.
     #[arg(long)]
     objects: usize,
     #[arg(long, value_enum, default_value_t = Kind::Pods)]
@@ -45,13 +46,13 @@ pub(crate) struct Options {
     protobuf: Option<PathBuf>,
 }
 
-/// Serves until the standard input ends.
+/// Serves until stdin ends.
 pub(crate) async fn run(options: Options) -> io::Result<()> {
     let Options { objects, kind, seed, protobuf } = options;
     let collection = Arc::new(Mutex::new(Collection::new(kind, seed, objects, protobuf.as_deref())?));
     let (watches, (batches, received)) = (Arc::new(Watches::default()), mpsc::unbounded_channel());
     let mut tasks = JoinSet::new();
-    tasks.spawn(tell(collection.clone(), watches.clone(), received));
+    tasks.spawn(send(collection.clone(), watches.clone(), received));
     let server = Arc::new(Server { collection, watches, batches });
 
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -70,7 +71,7 @@ pub(crate) async fn run(options: Options) -> io::Result<()> {
                         let server = server.clone();
                         async move { Ok::<_, Infallible>(server.answer(&request).await) }
                     });
-                    // However a connection ends, the next one is served.
+                    // An error of a connection does not affect others.
                     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
                 });
             }

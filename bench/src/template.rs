@@ -1,13 +1,14 @@
-//! JSON with holes: how an object looks stands in a file, what is its own is filled in.
+//! JSON with holes: a file has the shape of an object, and its values are filled in.
 
-/// A text in pieces, each followed by the name of what is filled in after it.
+/// A text in pieces, each with the name of the hole after it.
 pub(crate) struct Template {
     pieces: Vec<(String, String)>,
     end: String,
 }
 
 impl Template {
-    /// Reads JSON with holes such as `<name>` in its strings. Blanks outside of strings are left out, as a server does.
+    /// Parses JSON with holes such as `<name>` in its strings. Whitespace outside of strings is removed, as by
+    /// kube-apiserver.
     pub(crate) fn new(json: &str) -> Self {
         let (mut pieces, mut rest) = (Vec::new(), without_blanks(json));
         while let Some((before, after)) = rest.split_once('<') {
@@ -18,7 +19,7 @@ impl Template {
         Self { pieces, end: rest }
     }
 
-    /// The text with all holes filled, in the order in which they stand there.
+    /// Returns the text with all holes filled, in their order.
     pub(crate) fn fill(&self, mut value: impl FnMut(&str) -> String) -> Vec<u8> {
         let mut filled = Vec::with_capacity(16 * 1024);
         for (before, name) in &self.pieces {
@@ -47,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holes_are_filled_in_order_and_blanks_are_left_out() {
+    fn holes_are_filled_in_order_and_whitespace_is_removed() {
         let template = Template::new("{ \"a\": \"x <one>\",\n \"k:{\\\"b c\\\"}\": [\"<two>\", \"<one>\"] }");
         let mut order = Vec::new();
         let filled = template.fill(|name| {

@@ -1,8 +1,8 @@
-//! Writes the blocks of README and guides as modules, one for each.
+//! Writes each block of Rust in README and guides as a module.
 
-#![allow(clippy::print_stdout, reason = "it is how cargo is told")]
+#![allow(clippy::print_stdout, reason = "a build script talks to cargo on stdout")]
 
-#[allow(dead_code, unreachable_pub, reason = "the library shows it, and tests it")]
+#[allow(dead_code, unreachable_pub, reason = "the library exports and tests it")]
 #[path = "src/blocks.rs"]
 mod blocks;
 
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             modules.push_str(&blocks::module(&block));
         }
     }
-    // A guide that comes or goes changes the folder.
+    // A new or removed guide changes the folder.
     println!("cargo::rerun-if-changed={}", root.join("docs").display());
     fs::write(PathBuf::from(env::var("OUT_DIR")?).join("blocks.rs"), modules)?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Everything that can go wrong, one row each: what it is, and how it is played.
+//! The catalogue of faults: a row for each, with its texts and its steps.
 
 mod answers;
 mod connection;
@@ -13,30 +13,31 @@ use kube_embedded_apiserver::{Action, Fault, Verb};
 
 use crate::step::{Setup, Step};
 
-/// How long a client may take, in seconds since all is well again.
+/// Seconds that a client may take to recover.
 const BOUND: f64 = 60.0;
-/// For what takes minutes by nature.
+/// Seconds for faults after which recovery takes minutes.
 const LONG: f64 = 330.0;
 
-/// One fault, in one form.
+/// One form of a fault.
 pub(crate) struct Row {
-    /// Its number, with a letter if there are several forms.
+    /// The number of the fault, with a letter if there are several forms.
     pub(crate) id: &'static str,
-    /// What goes wrong.
+    /// What goes wrong, for the table.
     pub(crate) title: &'static str,
-    /// How that is done.
+    /// How the fault is injected, for the table.
     pub(crate) played: &'static str,
     pub(crate) setup: Setup,
-    /// What is done before there is a client. If there is anything, or nothing else is done, the fault begins with the client.
+    /// Steps before the client starts. If there are any, or if there are no later steps, the fault begins when the
+    /// client starts.
     pub(crate) before: Vec<Step>,
-    /// What is done once the client is synced, or has been started. When it is done, all is well again.
+    /// Steps after the client is synced, or has started. After the last one the fault is over.
     pub(crate) steps: Vec<Step>,
     pub(crate) bound: f64,
-    /// Whether it keeps a processor busy, so that others would wait for it.
+    /// True if the row keeps a processor busy, so that it would slow down others.
     pub(crate) heavy: bool,
 }
 
-/// What a row is called, and how long it takes at most.
+/// The texts and limits of a row, as JSON for `xtask`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Text {
     id: &'static str,
@@ -77,13 +78,13 @@ impl Row {
         self
     }
 
-    /// Whether the fault begins with the client, and not once it is synced.
+    /// Returns true if the fault begins when the client starts, and false if it begins after the first sync.
     pub(crate) fn begins_with_client(&self) -> bool {
         !self.before.is_empty() || self.steps.is_empty()
     }
 }
 
-/// All rows, in order.
+/// Returns all rows, in order.
 pub(crate) fn rows() -> Vec<Row> {
     let parts =
         [connection::rows(), watches::rows(), answers::rows(), versions::rows(), lists::rows(), objects::rows()];
@@ -97,19 +98,19 @@ pub(crate) fn texts() -> Vec<Text> {
     rows().into_iter().map(text).collect()
 }
 
-/// The number and the letter of a row.
+/// Returns the number and the letter of a row.
 fn place(id: &str) -> (u32, &str) {
     let number = id.trim_start_matches('F');
     let digits = number.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(number.len());
     (number[..digits].parse().unwrap_or(0), &number[digits..])
 }
 
-/// A server from before there were streams of the whole state, so that everybody lists.
+/// A server without streaming lists (before Kubernetes 1.34), so that all clients list.
 fn lists() -> Setup {
     Setup { streaming: false, ..Setup::default() }
 }
 
-/// The same, with more than a page of objects.
+/// The same, with more objects than fit on a page.
 fn pages() -> Setup {
     Setup { objects: 1200, ..lists() }
 }
@@ -118,23 +119,23 @@ fn encrypted() -> Setup {
     Setup { tls: true, ..Setup::default() }
 }
 
-/// Watches are opened anew, with something to tell.
+/// Closes all watches after some steps, and makes changes for the new watches.
 fn reopened(before: impl IntoIterator<Item = Step>) -> Vec<Step> {
     let mut steps: Vec<Step> = before.into_iter().collect();
     steps.extend([Step::Disconnect, Step::Burst(20)]);
     steps
 }
 
-/// Everything must be asked for again.
+/// Makes all clients relist.
 fn relisted(before: impl IntoIterator<Item = Step>) -> Vec<Step> {
-    // Who is back before history is forgotten would not notice.
+    // The next watch is delayed: a watch that opens before the compaction would not expire.
     let mut steps = vec![Step::Hold];
     steps.extend(reopened(before));
     steps.push(Step::Compact);
     steps
 }
 
-/// For so many seconds, and then no more.
+/// Adds a wait to some steps, and then ends all faults.
 fn lasting(seconds: f64, mut steps: Vec<Step>) -> Vec<Step> {
     steps.extend([Step::Wait(seconds), Step::Clear]);
     steps
@@ -152,7 +153,7 @@ fn of_lists(action: Action) -> Step {
     Step::Fault(Fault::new(action).verb(Verb::List))
 }
 
-/// An answer with this code, and nothing else.
+/// A response with this status code.
 fn code(code: u16) -> Action {
     Action::Status { code, retry_after: None }
 }
@@ -162,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_fault_has_a_row_and_a_name_of_its_own() {
+    fn every_fault_number_has_a_row_and_ids_are_unique() {
         let rows = rows();
         let mut numbers: Vec<u32> = rows.iter().map(|row| place(row.id).0).collect();
         let mut ids: Vec<&str> = rows.iter().map(|row| row.id).collect();
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_can_hold_the_texts() {
+    fn texts_fit_into_a_markdown_table() {
         for row in rows() {
             assert!(!row.title.contains(['|', '\n']) && !row.played.contains(['|', '\n']), "{}", row.id);
             assert!(row.played.ends_with('.'), "{}", row.id);

@@ -1,4 +1,4 @@
-//! The clients in Rust, each as its documentation says to use it.
+//! The clients in Rust, each used as its documentation recommends.
 
 mod kube_rs;
 mod ours;
@@ -16,34 +16,34 @@ use tokio::io::AsyncReadExt as _;
 use crate::Error;
 use crate::line::Line;
 
-/// How often a client looks at itself.
+/// How often a client prints its state, if it has changed.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Who follows.
+/// The client.
 #[derive(Subcommand)]
 pub(crate) enum Client {
-    /// Our informer.
+    /// kube-informer.
     Ours(Options),
     /// kube-rs's reflector.
     KubeRs(Options),
 }
 
-/// What is followed.
+/// The collection to watch.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// How to reach the server.
+    /// The kubeconfig for the server.
     #[arg(long)]
     kubeconfig: PathBuf,
-    /// Widgets, which the server has a definition of, instead of config maps.
+    /// Watch widgets, a custom resource, instead of config maps.
     #[arg(long)]
     widgets: bool,
-    /// One namespace instead of all.
+    /// Watch one namespace instead of all.
     #[arg(long)]
     namespace: Option<String>,
-    /// Only objects with these labels.
+    /// Watch only objects with these labels.
     #[arg(long)]
     selector: Option<String>,
-    /// Has kube-rs ask for the first state by a stream, which it does not by itself.
+    /// Let kube-rs use a streaming list, which is not its default.
     #[arg(long)]
     streaming: bool,
 }
@@ -74,12 +74,12 @@ fn widgets() -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("demo.example.com", "v1", "Widget"), "widgets")
 }
 
-/// What a config map holds.
+/// Returns the content of a config map.
 fn content(map: &ConfigMap) -> &str {
     map.data.as_ref().and_then(|data| data.get("writes")).map_or("", String::as_str)
 }
 
-/// Prints what is found whenever it has changed.
+/// Prints the state whenever it has changed.
 async fn report(mut look: impl FnMut() -> Line) -> Result<(), Error> {
     let mut ticks = tokio::time::interval(TICK);
     let mut last = None;

@@ -1,8 +1,8 @@
-//! A short text that stands for everything a cache holds.
+//! A short string for the content of a cache.
 
 use std::fmt;
 
-/// How many objects, and the sum of a number for each: the same whatever their order.
+/// The number of objects, and the sum of a hash for each, which does not depend on the order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Digest {
     count: usize,
@@ -10,13 +10,13 @@ pub(crate) struct Digest {
 }
 
 impl Digest {
-    /// Counts an object in.
+    /// Adds the hash of an object.
     pub(crate) fn add(&mut self, number: u64) {
         self.count += 1;
         self.sum = self.sum.wrapping_add(number);
     }
 
-    /// Counts an object out that was counted in.
+    /// Removes the hash of an object that was added.
     pub(crate) fn remove(&mut self, number: u64) {
         self.count = self.count.saturating_sub(1);
         self.sum = self.sum.wrapping_sub(number);
@@ -37,8 +37,9 @@ impl fmt::Display for Digest {
     }
 }
 
-/// The number of one state of one object: FNV-1a, which every language has. What it holds is part of it, lest an object that came
-/// without its contents look like the whole one.
+/// Returns a hash of an object's state: FNV-1a, which Go's library has too. The content is included, so that an object
+/// without
+/// its content is different.
 pub(crate) fn number(key: &str, uid: &str, version: &str, content: &str) -> u64 {
     let bytes = [key, "\n", uid, "\n", version, "\n", content].into_iter().flat_map(str::bytes);
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
@@ -53,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn order_does_not_matter_and_everything_else_does() {
+    fn a_digest_depends_on_the_content_and_not_on_the_order() {
         let whole = digest(&[("a/x", "1", "10"), ("a/y", "2", "11")]);
         assert_eq!(whole, digest(&[("a/y", "2", "11"), ("a/x", "1", "10")]));
         for other in [("a/y", "2", "12"), ("a/y", "3", "11"), ("b/y", "2", "11")] {
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_out_was_never_there() {
+    fn removing_an_object_restores_the_digest() {
         let mut changed = digest(&[("a/x", "1", "10"), ("a/y", "2", "11")]);
         changed.remove(number("a/y", "2", "11", "7"));
         assert_eq!(changed, digest(&[("a/x", "1", "10")]));
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_is_the_one_that_go_has() {
+    fn the_hash_equals_that_of_go() {
         // hash/fnv, New64a, of "a/x\n1\n10\n7".
         assert_eq!(number("a/x", "1", "10", "7"), 0x5870_2e6d_b332_ae3e);
     }

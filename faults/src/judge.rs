@@ -20,32 +20,32 @@ use crate::stage::Stage;
 use crate::step::{Followed, SELECTED};
 use crate::verdict::{Account, Verdict};
 
-/// How long a client may take to be synced before anything goes wrong.
+/// Seconds that the first sync may take before the fault begins.
 const FIRST_SYNC: f64 = 30.0;
-/// How long all is well before something goes wrong.
+/// The pause between the first sync and the fault.
 const CALM: Duration = Duration::from_secs(2);
-/// How long life goes on afterwards.
+/// How long objects change after the fault.
 const AFTERWARDS: Duration = Duration::from_secs(8);
-/// How long a client must stay right once nothing changes any more.
+/// How long a client must stay right after the last change.
 const STAYS: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Which row, such as F12 or F5b.
+    /// The row, such as F12 or F5b.
     #[arg(long)]
     fault: String,
     #[arg(long, value_enum)]
     client: Name,
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The program of client-go's informer.
+    /// The path of client-go's program.
     #[arg(long)]
     client_go: Option<PathBuf>,
-    /// Where what is only needed meanwhile goes.
+    /// A directory for temporary files.
     #[arg(long)]
     scratch: PathBuf,
-    /// Shows what the client itself writes to its standard error.
+    /// Show the client's stderr.
     #[arg(long)]
     verbose: bool,
 }
@@ -58,17 +58,17 @@ enum Name {
     ClientGo,
 }
 
-/// What became of a client.
+/// The result of a row for a client.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     fault: String,
     client: Name,
     seed: u64,
-    /// Whether an answer to this client was spoilt; where the server as a whole fails, it always meets that.
+    /// True if a response to this client was faulty, or if the fault affects the server as a whole.
     met: bool,
-    /// How often what went wrong.
+    /// How often each kind of fault was injected.
     fired: BTreeMap<&'static str, usize>,
-    /// How the client's process ended, if it did.
+    /// The exit status of the client's process, if it has ended.
     ended: Option<String>,
     #[serde(flatten)]
     verdict: Verdict,
@@ -112,14 +112,14 @@ async fn wait_for_sync(stage: &mut Stage, follower: &Follower) -> Result<(), Err
     let deadline = stage.truth.now() + FIRST_SYNC;
     while !follower.last().is_some_and(|line| line.synced) {
         if stage.truth.now() > deadline {
-            return Err("the client is not synced, and nothing has gone wrong yet".into());
+            return Err("the client did not sync before the fault".into());
         }
         stage.pass(TICK).await?;
     }
     Ok(())
 }
 
-/// Waits until the client stays right, or has taken too long.
+/// Waits until the client stays right, or the time is over.
 async fn settle(stage: &mut Stage, follower: &Follower, deadline: f64) -> Result<(), Error> {
     let mut right_since = None;
     while stage.truth.now() < deadline {
@@ -137,7 +137,7 @@ async fn settle(stage: &mut Stage, follower: &Follower, deadline: f64) -> Result
     Ok(())
 }
 
-/// The client, in a process of its own that ends with its input.
+/// The client in its own process, which ends when its stdin ends.
 struct Follower {
     child: Child,
     lines: Arc<Mutex<Vec<(f64, Line)>>>,
@@ -153,7 +153,7 @@ impl Follower {
     ) -> Result<Self, Error> {
         let mut command = match (options.client, &options.client_go) {
             (Name::ClientGo, Some(program)) => Command::new(program),
-            (Name::ClientGo, None) => return Err("client-go's program is not given".into()),
+            (Name::ClientGo, None) => return Err("the path of client-go's program is missing".into()),
             (Name::Ours, _) => own("ours")?,
             (Name::KubeRs, _) => own("kube-rs")?,
         };
@@ -200,7 +200,7 @@ impl Follower {
     }
 }
 
-/// This program, in the role of a client.
+/// Returns a command that runs this program as a client.
 fn own(role: &str) -> Result<Command, Error> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(role);

@@ -1,16 +1,16 @@
-//! What a client says of itself.
+//! The state that a client prints.
 
 use serde::{Deserialize, Serialize};
 
-/// One line of a client's output: printed whenever it differs from the last.
+/// A line of a client's output, printed whenever it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Line {
-    /// Whether the client says that it holds everything.
+    /// True if the client reports that it is synced.
     pub(crate) synced: bool,
-    /// Whether the last that the program heard of it is that something is wrong.
+    /// True if the last report of the client was an error.
     pub(crate) unwell: bool,
-    /// What the cache holds.
+    /// The digest of the cache.
     pub(crate) store: String,
-    /// What a handler was told of, put together.
+    /// The digest of the objects that a handler derives from its events.
     pub(crate) told: String,
 }

@@ -1,7 +1,8 @@
-//! What each client does when its API server does wrong. One process plays one fault to one client, which runs in a process of its
-//! own, and prints what became of it: `cargo xtask faults` runs them all and writes the table.
+//! Measures how clients behave when their API server is faulty. A process plays one fault to one client, which runs in
+//! its own
+//! process, and prints the result. `cargo xtask faults` runs all of them and writes the table.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints what it finds")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the program prints results")]
 
 mod catalogue;
 mod client;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Whatever went wrong, nobody can do more than read it.
+/// An error of the program, which is only printed.
 pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Parser)]
@@ -29,11 +30,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Role {
-    /// Prints what there is to play, as JSON.
+    /// Print the catalogue as JSON.
     List,
-    /// Plays one fault to one client, and prints what became of it, as JSON.
+    /// Play one fault to one client, and print the result as JSON.
     Play(judge::Options),
-    /// Follows a collection until the standard input ends, and prints what it holds.
+    /// Watch a collection until stdin ends, and print the state of the cache.
     #[command(flatten)]
     Client(client::Client),
 }
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
     let outcome = match runtime.worker_threads(2).enable_all().build() {
         Ok(runtime) => {
             let outcome = runtime.block_on(run(role));
-            // Nothing is owed to what still waits, such as a read of the standard input.
+            // A blocked read of stdin need not end.
             runtime.shutdown_background();
             outcome
         }

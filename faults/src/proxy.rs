@@ -1,4 +1,4 @@
-//! A wire between client and server that can go dead.
+//! A proxy that can stop passing bytes.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,8 +8,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Passes connections on. Those that are open when the wire goes dead stay open, and nothing passes any more in either direction; new
-/// ones are fine, as when something in between has forgotten the old ones.
+/// Passes bytes between client and server. After `go_dead`, connections that are open stay open without passing bytes,
+/// and new
+/// ones work, as if a router had forgotten the old ones.
 pub(crate) struct Proxy {
     address: SocketAddr,
     dead: watch::Sender<()>,
@@ -36,7 +37,7 @@ impl Proxy {
         self.address
     }
 
-    /// Nothing passes any more on the connections that are open now.
+    /// Stops passing bytes on all open connections.
     pub(crate) fn go_dead(&self) {
         self.dead.send_replace(());
     }

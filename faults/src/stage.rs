@@ -1,4 +1,4 @@
-//! The server, and what is done to it.
+//! The server of a row, and the steps of a fault.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,34 +12,34 @@ use crate::proxy::Proxy;
 use crate::step::{Certificate, Setup, Step};
 use crate::truth::Truth;
 
-/// How often things are looked at.
+/// How often the server's requests and changes are recorded.
 const TICK: Duration = Duration::from_millis(20);
-/// How long a watch is held back.
+/// How long a watch is delayed by `Step::Hold`.
 const HELD: Duration = Duration::from_millis(500);
-/// How often something changes.
+/// The time between two changes.
 const CHANGE: Duration = Duration::from_millis(100);
-/// How long to wait for something to happen that may not.
+/// How long to wait for a fault that may not be injected.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server with a life, and the wires to it.
+/// A server with changing objects, and the connection to it.
 pub(crate) struct Stage {
     pub(crate) server: ApiServer,
     pub(crate) truth: Truth,
-    /// How many requests there were, from when on.
+    /// The number of requests over time.
     pub(crate) requests: Vec<(f64, u64)>,
     saved: Option<Saved>,
     http: Option<HttpServer>,
     address: SocketAddr,
     tls: Option<Tls>,
     proxy: Option<Proxy>,
-    lives: bool,
-    /// Whether answers are to be spoilt.
+    changes: bool,
+    /// True if a step has injected a fault into responses.
     spoils: bool,
-    /// What holds the next watch back, which is no fault that is played.
+    /// The delay of the next watch, which is not a fault of the row.
     held: Option<FaultId>,
     last_change: Instant,
     kubeconfig: PathBuf,
-    /// The revision when all was looked at last.
+    /// The server's revision at the last look.
     revision: u64,
 }
 
@@ -49,7 +49,7 @@ impl Stage {
             .seed(seed)
             .streaming_lists(setup.streaming)
             .bookmark_interval(Duration::from_secs(setup.bookmarks))
-            // What happened stays known until it is forgotten on purpose.
+            // The server keeps all events until a step compacts them.
             .history(100_000)
             .history_bytes(1 << 30);
         if let Some(events) = setup.max_lag {
@@ -79,7 +79,7 @@ impl Stage {
             address,
             tls,
             proxy,
-            lives: true,
+            changes: true,
             spoils: false,
             held: None,
             last_change: Instant::now(),
@@ -87,7 +87,7 @@ impl Stage {
         })
     }
 
-    /// Does what there is to do, one after the other.
+    /// Runs steps one after the other.
     pub(crate) async fn perform(&mut self, steps: &[Step]) -> Result<(), Error> {
         for step in steps {
             self.step(step).await?;
@@ -127,13 +127,13 @@ impl Stage {
             }
             Step::Save => self.saved = Some(self.server.save()),
             Step::Restore => {
-                let saved = self.saved.as_ref().ok_or("nothing was kept")?;
+                let saved = self.saved.as_ref().ok_or("no state was saved")?;
                 self.server.restore(saved);
                 self.truth.reload()?;
             }
             Step::GoDead => self.proxy.iter().for_each(Proxy::go_dead),
-            Step::Pause => self.lives = false,
-            Step::Resume => self.lives = true,
+            Step::Pause => self.changes = false,
+            Step::Resume => self.changes = true,
             Step::Do(work) => work(self)?,
         }
         Ok(())
@@ -147,11 +147,11 @@ impl Stage {
         })
     }
 
-    /// Lets time pass, and life go on.
+    /// Waits, and changes objects meanwhile.
     pub(crate) async fn pass(&mut self, duration: Duration) -> Result<(), Error> {
         let end = Instant::now() + duration;
         loop {
-            if self.lives && self.last_change.elapsed() >= CHANGE {
+            if self.changes && self.last_change.elapsed() >= CHANGE {
                 self.last_change = Instant::now();
                 self.truth.live()?;
             }
@@ -164,33 +164,33 @@ impl Stage {
         }
     }
 
-    /// Spoils answers from now on.
+    /// Injects a fault into responses.
     pub(crate) fn spoil(&mut self, fault: Fault) {
         self.spoils = true;
         self.server.faults().add(fault);
     }
 
-    /// Whether an answer was spoilt, or the server has done wrong as a whole.
+    /// Returns true if a response was faulty, or if the fault affects the server as a whole.
     pub(crate) fn met(&self) -> bool {
         let fired = self.server.faults().fired();
         !self.spoils || fired.iter().any(|firing| firing.request != 0 && Some(firing.fault) != self.held)
     }
 
-    /// Stops all change, and takes in what the server still did by itself.
+    /// Stops changing objects. Later changes are the server's own, and are still recorded.
     pub(crate) fn quieten(&mut self) {
-        self.lives = false;
+        self.changes = false;
     }
 
-    /// Notes what clients asked for, and what the server did by itself.
+    /// Records requests and the server's own changes.
     fn look(&mut self) -> Result<(), Error> {
-        // What is noted is forgotten, so that a client in a hurry does not make looking slow. Numbers go on.
+        // Recorded requests are cleared, so that many requests do not slow this down. Their ids continue.
         if let Some(last) = self.server.requests().last() {
             self.requests.push((self.truth.now(), last.id));
             self.server.clear_requests();
         }
         if self.server.revision() != self.revision {
             self.revision = self.server.revision();
-            if !self.lives {
+            if !self.changes {
                 self.truth.reload()?;
             }
         }
@@ -200,7 +200,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // It is of no use to anybody any more; where it cannot be removed it stays.
+        // Ignored: a temporary file that cannot be removed does no harm.
         let _ = std::fs::remove_file(&self.kubeconfig);
     }
 }

@@ -1,25 +1,25 @@
-//! What a fault is made of.
+//! The parts of a fault.
 
 use kube_embedded_apiserver::{Fault, History};
 
 use crate::Error;
 use crate::stage::Stage;
 
-/// Where life goes on.
+/// The namespaces of the objects.
 pub(crate) const NAMESPACES: [&str; 2] = ["a", "b"];
-/// The value of label `t` that a selector asks for.
+/// The value of the label `t` that the selector matches.
 pub(crate) const SELECTED: &str = "1";
 
-/// What a client follows.
+/// The collection that a client watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Followed {
     /// Config maps of all namespaces.
     Everything,
-    /// Config maps of one.
+    /// Config maps of one namespace.
     Namespace(&'static str),
     /// Config maps whose label `t` is [`SELECTED`].
     Selected,
-    /// Widgets, which somebody defined.
+    /// Widgets, a custom resource.
     Widgets,
 }
 
@@ -29,35 +29,35 @@ impl Followed {
     }
 }
 
-/// Which certificate a server shows.
+/// The certificate of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Certificate {
-    /// The one that clients trust.
+    /// A certificate that clients trust.
     Good,
-    /// One of the past, by an authority that nobody knows.
+    /// An expired certificate of an unknown authority.
     Expired,
 }
 
-/// The server as it is before anything goes wrong.
+/// The server before the fault.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) followed: Followed,
     pub(crate) objects: usize,
-    /// How large each of them is, about.
+    /// The size of each object, about.
     pub(crate) bytes: usize,
-    /// Whether watches can begin with the whole state, as since Kubernetes 1.34.
+    /// True if the server supports streaming lists, like Kubernetes 1.34.
     pub(crate) streaming: bool,
-    /// Whether kube-rs is told to ask for that.
+    /// True if kube-rs should use streaming lists.
     pub(crate) kube_rs_streams: bool,
-    /// HTTPS, and so HTTP/2 for who speaks it.
+    /// Use HTTPS, and so HTTP/2 for clients that support it.
     pub(crate) tls: bool,
-    /// A wire in between that can go dead.
+    /// Use a proxy that can stop passing bytes.
     pub(crate) wire: bool,
     /// Seconds between bookmarks.
     pub(crate) bookmarks: u64,
-    /// A watch that is so many events behind is closed.
+    /// The server closes a watch that is this many events behind.
     pub(crate) max_lag: Option<usize>,
-    /// The whole state is sent so many objects at a time, ten times a second.
+    /// The number of initial objects that the server sends every 0.1 s.
     pub(crate) pace: Option<usize>,
 }
 
@@ -78,41 +78,41 @@ impl Default for Setup {
     }
 }
 
-/// One thing that is done. Life goes on meanwhile.
+/// A step of a fault. Objects change meanwhile.
 #[expect(clippy::large_enum_variant, reason = "there are a few hundred, and rows read better without boxes")]
 pub(crate) enum Step {
-    /// A fault of answers from now on.
+    /// Injects a fault into responses.
     Fault(Fault),
-    /// No more faults of answers; those under way keep theirs.
+    /// Ends all faults; open responses keep theirs.
     Clear,
-    /// Open watches are cut.
+    /// Closes all watches.
     Disconnect,
-    /// So many changes at once.
+    /// Makes this many changes at once.
     Burst(usize),
-    /// The next watch is answered half a second later: what is done at once is done before it.
+    /// Delays the next watch by 0.5 s, so that the following steps are done before it opens.
     Hold,
-    /// History is forgotten.
+    /// Forgets the history.
     Compact,
-    /// The server forgets its connections, and its history or not.
+    /// Restarts the server, with or without its history.
     Restart(History),
-    /// Nobody listens any more; all connections are gone.
+    /// Stops listening, and closes all connections.
     Stop,
-    /// Somebody listens again.
+    /// Listens again.
     Serve(Certificate),
-    /// So many seconds pass.
+    /// Waits for some seconds.
     Wait(f64),
-    /// Until a fault of this kind has happened so often, or twenty seconds have passed.
+    /// Waits until a fault of this kind was injected this many times, or for 20 s.
     Happens(&'static str, usize),
-    /// The state is kept.
+    /// Saves the state.
     Save,
-    /// The state is again what it was when it was kept, and so is the counter of versions.
+    /// Restores the saved state, with its resource version.
     Restore,
-    /// Nothing passes any more on open connections.
+    /// Stops passing bytes on open connections.
     GoDead,
-    /// No changes from now on.
+    /// Stops changing objects.
     Pause,
-    /// Changes again.
+    /// Changes objects again.
     Resume,
-    /// Something of its own.
+    /// Calls a function.
     Do(fn(&mut Stage) -> Result<(), Error>),
 }

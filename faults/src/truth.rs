@@ -1,4 +1,4 @@
-//! What there really is, at each moment, and a life that changes it.
+//! The true state of the server over time, and random changes.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +12,29 @@ use crate::Error;
 use crate::digest::{Digest, number};
 use crate::step::{Followed, NAMESPACES, SELECTED};
 
-/// Objects that life leaves alone, for what is done on purpose.
+/// Objects that random changes leave alone, for use by faults.
 pub(crate) const FIXED: usize = 10;
-/// How many names life draws from, even where nothing is there yet.
+/// The smallest number of names for random objects.
 const LEAST_NAMES: usize = 40;
 
-/// The server's objects, and what they were before.
+/// The server's objects, and their history.
 pub(crate) struct Truth {
     server: ApiServer,
     followed: Followed,
     random: StdRng,
-    /// How many names life draws from.
+    /// The number of names for random objects.
     names: usize,
     writes: u64,
     started: Instant,
-    /// Of what is followed, by key.
+    /// The hashes of the watched objects, by key.
     objects: BTreeMap<String, u64>,
     digest: Digest,
-    /// What was true from when on, in seconds.
+    /// The digests of the state, with the seconds at which each began.
     pub(crate) history: Vec<(f64, String)>,
 }
 
 impl Truth {
-    /// Fills a server with so many objects of a size.
+    /// Creates objects of a size in a server.
     pub(crate) fn new(
         server: &ApiServer,
         followed: Followed,
@@ -61,7 +61,7 @@ impl Truth {
         Ok(truth)
     }
 
-    /// Makes the objects that life leaves alone, and so many others. What is there already stays.
+    /// Creates the fixed objects and some others, unless they exist.
     pub(crate) fn fill(&mut self, objects: usize, bytes: usize) -> Result<(), Error> {
         let fixed = (0..FIXED.min(objects)).map(|number| (NAMESPACES[0], format!("fixed-{number}")));
         let others = (0..objects.saturating_sub(FIXED)).map(|number| (NAMESPACES[number % 2], name(number)));
@@ -78,12 +78,12 @@ impl Truth {
         Ok(())
     }
 
-    /// The beginning.
+    /// Returns the start time.
     pub(crate) fn started(&self) -> Instant {
         self.started
     }
 
-    /// Seconds since the beginning.
+    /// Returns the seconds since the start.
     pub(crate) fn now(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
     }
@@ -92,13 +92,13 @@ impl Truth {
         self.digest.to_string()
     }
 
-    /// One change, drawn from the seed.
+    /// Makes a random change.
     pub(crate) fn live(&mut self) -> Result<(), Error> {
         let number = self.random.random_range(0..self.names.max(1));
         let (namespace, name) = (NAMESPACES[number % 2], name(number));
         let label = if self.random.random_bool(0.8) { "1" } else { "2" };
         let delete = self.random.random_bool(0.25);
-        // Whatever is refused, such as a write to a namespace that goes, is no change.
+        // A refused write, such as one to a namespace that is being deleted, changes nothing.
         if self.server.get(self.followed.resource(), Some(namespace), &name).is_err() {
             self.create(namespace, &name, label).or_else(|_| self.reload())
         } else if delete {
@@ -135,11 +135,11 @@ impl Truth {
         Ok(())
     }
 
-    /// Looks at the whole server, after something other than a write of ours.
+    /// Reads the whole state, after a change that did not go through this type.
     pub(crate) fn reload(&mut self) -> Result<(), Error> {
         self.objects.clear();
         self.digest = Digest::default();
-        // A resource that is not there has no objects.
+        // A resource whose CRD is deleted has no objects.
         let items = self.server.list(self.followed.resource()).map(|(_, items)| items).unwrap_or_default();
         items.iter().for_each(|item| self.keep(item));
         self.write_down();

@@ -1,4 +1,4 @@
-//! What became of a client: the truth beside what it said of itself.
+//! Compares the true state with the reports of a client.
 
 use std::collections::HashMap;
 
@@ -6,40 +6,40 @@ use serde::Serialize;
 
 use crate::line::Line;
 
-/// Seconds by which a cache may be behind: the way there, and how often it is looked at.
+/// Seconds by which a cache may lag, because of the transport and of the sampling.
 const LAG: f64 = 1.0;
-/// Seconds by which what a client prints may be ahead of what was written down here.
+/// Seconds by which a client's report may be ahead of the recorded state.
 const LEAD: f64 = 0.2;
-/// Seconds between two looks.
+/// Seconds between two samples.
 const STEP: f64 = 0.05;
 
-/// What happened, each with the second from which on it was so.
+/// Everything that was recorded, with the seconds at which it began.
 pub(crate) struct Account<'a> {
     pub(crate) truth: &'a [(f64, String)],
     pub(crate) lines: &'a [(f64, Line)],
-    /// How many requests the server has seen.
+    /// The number of requests over time.
     pub(crate) requests: &'a [(f64, u64)],
-    /// When it began to go wrong.
+    /// The start of the fault.
     pub(crate) begun: f64,
-    /// Since when nothing goes wrong any more.
+    /// The end of the fault.
     pub(crate) over: f64,
     pub(crate) end: f64,
 }
 
-/// What is said of a client.
+/// The figures of a client.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Verdict {
-    /// Seconds since all was well until it was right for good; `None` if it was not right in the end.
+    /// Seconds from the end of the fault until the cache was right for good; `None` if it was not right at the end.
     pub(crate) right_after: Option<f64>,
-    /// Requests from when it began until then, or until the end.
+    /// The number of requests from the start of the fault until then, or until the end.
     pub(crate) requests: u64,
-    /// Seconds for which it was wrong and said that it was synced.
+    /// Seconds for which the cache was wrong and the client was synced.
     pub(crate) wrong: f64,
-    /// The seconds of these for which nothing told the program.
+    /// The part of these seconds for which the client reported no error.
     pub(crate) unsaid: f64,
-    /// Whether it ever said that it was synced.
+    /// True if the client was synced at the end.
     pub(crate) synced: bool,
-    /// Whether the handlers had been told of exactly what there is, in the end.
+    /// True if the handlers' events lead to the true state at the end.
     pub(crate) told: bool,
 }
 
@@ -65,7 +65,7 @@ impl Account<'_> {
         let last = self.lines.last().map(|(_, line)| line);
         Verdict {
             right_after: right.then(|| rounded((right_at - self.over).max(0.0))),
-            // Who comes back within the second that a cache may be behind has asked for something too.
+            // Requests within the following second, in which a cache may lag, count too.
             requests: self.asked(if right { right_at.max(self.over) + LAG } else { self.end }) - self.asked(self.begun),
             wrong: rounded(wrong),
             unsaid: rounded(unsaid),
@@ -74,7 +74,7 @@ impl Account<'_> {
         }
     }
 
-    /// What was true from when until when.
+    /// Returns the intervals in which each state was true.
     fn times(&self) -> HashMap<&str, Vec<(f64, f64)>> {
         let ends = self.truth.iter().skip(1).map(|(end, _)| *end).chain([f64::INFINITY]);
         let mut times = HashMap::<&str, Vec<(f64, f64)>>::new();
@@ -95,7 +95,7 @@ impl Account<'_> {
     }
 }
 
-/// Whether this was true a moment ago.
+/// Returns true if this state was true within the allowed lag.
 fn is_right(times: &HashMap<&str, Vec<(f64, f64)>>, digest: &str, now: f64) -> bool {
     let times = times.get(digest).map(Vec::as_slice).unwrap_or_default();
     times.iter().any(|(start, end)| start - LEAD <= now && now <= end + LAG)
@@ -117,7 +117,7 @@ mod tests {
         Line { unwell: true, ..line(store) }
     }
 
-    /// The truth is a, b from second 10 on, and c from second 20 on; it goes wrong from second 10 to second 15.
+    /// Returns the verdict for states a, b from second 10, and c from second 20; the fault lasts from second 10 to 15.
     fn verdict(lines: &[(f64, Line)]) -> Verdict {
         let truth = [(0.0, "a".to_owned()), (10.0, "b".to_owned()), (20.0, "c".to_owned())];
         let requests = [(1.0, 2), (12.0, 5), (18.0, 9), (22.0, 10)];
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn who_follows_closely_is_never_wrong() {
+    fn a_client_within_the_allowed_lag_is_never_wrong() {
         let found = verdict(&[(1.0, line("a")), (10.5, line("b")), (20.5, line("c"))]);
         let expected =
             Verdict { right_after: Some(0.0), requests: 3, wrong: 0.0, unsaid: 0.0, synced: true, told: true };
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_is_wrong_until_then() {
+    fn a_late_client_is_wrong_until_it_recovers() {
         let found = verdict(&[(1.0, line("a")), (17.5, line("b")), (20.5, line("c"))]);
         assert!(found.right_after.is_some_and(|after| near(after, 2.5)), "{found:?}");
         assert!(near(found.wrong, 6.5) && near(found.unsaid, 6.5), "{found:?}");
@@ -145,16 +145,16 @@ mod tests {
     }
 
     #[test]
-    fn who_tells_of_an_error_has_said_so() {
+    fn time_with_a_reported_error_is_not_unreported() {
         let told = verdict(&[(1.0, line("a")), (13.0, unwell("a")), (17.5, line("b")), (20.5, line("c"))]);
         assert!(near(told.wrong, 6.5) && near(told.unsaid, 2.0), "{told:?}");
-        // What is well again before it is right has not said so to the end.
+        // After the error is over, the rest of the wrong time is unreported.
         let early = verdict(&[(1.0, unwell("a")), (13.0, line("a")), (17.5, line("b")), (20.5, line("c"))]);
         assert!(near(early.wrong, 6.5) && near(early.unsaid, 4.5), "{early:?}");
     }
 
     #[test]
-    fn who_stays_wrong_is_dead() {
+    fn a_client_that_stays_wrong_never_recovers() {
         for state in ["a", "b", "never"] {
             let found = verdict(&[(1.0, line("a")), (10.5, line(state))]);
             assert_eq!((found.right_after, found.told, found.requests), (None, false, 8), "{state}");
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_claim_to_be_synced_is_not_wrong() {
+    fn a_client_that_is_not_synced_is_not_wrong() {
         let waiting = Line { synced: false, ..line("") };
         let found = verdict(&[(1.0, waiting), (18.0, line("b")), (20.1, line("c"))]);
         assert_eq!((found.wrong, found.unsaid), (0.0, 0.0));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn handlers_are_looked_at_by_themselves() {
+    fn handlers_are_judged_separately_from_the_cache() {
         let forgotten = Line { told: "b".to_owned(), ..line("c") };
         let found = verdict(&[(1.0, line("a")), (10.1, line("b")), (20.1, forgotten)]);
         assert_eq!((found.right_after, found.told), (Some(0.0), false));

@@ -1,46 +1,46 @@
-//! What is asked of a cache to measure it.
+//! The operations of a cache that are measured.
 
 use std::sync::Arc;
 
 use super::Error;
 use super::connection::Connection;
-use super::told::{Latency, Told};
+use super::received::{Latency, Received};
 use crate::objects::Kind;
 
-/// What all objects of one service have, and no others.
+/// A selector for all objects of one service.
 pub(super) const SELECTED: &str = "app=service-7,tier=backend";
-/// Says when an event was sent.
+/// The annotation with the time at which an event was sent.
 pub(super) const SENT: &str = "bench.example.com/sent";
 
-/// The status that ends a watch from a version that is too old.
+/// The status code that ends a watch from a version that is too old.
 pub(super) const GONE: u16 = 410;
 
-/// How the first state is asked for.
+/// How the initial state is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Listing {
     Streamed,
     Paged,
 }
 
-/// How many objects a page has.
+/// The number of objects on a page.
 pub(super) const PAGE: usize = 500;
 
-/// What a handler does when it is called.
+/// What a handler does with an event.
 #[derive(Clone)]
 pub(super) enum Handler {
-    Counts(Arc<Told>),
-    /// It counts, and notes how long the event was under way.
-    Times(Arc<Told>, Arc<Latency>),
-    /// It never returns once it is told of a change.
+    Counts(Arc<Received>),
+    /// Counts, and measures how long the event took.
+    Times(Arc<Received>, Arc<Latency>),
+    /// Never returns after it has received an update.
     Stuck,
 }
 
-/// A cache of one collection, which is followed as long as this value lives.
+/// The cache of a collection; it is kept up to date until it is dropped.
 pub(super) trait Cache: Sized {
-    /// What an object is asked for by.
+    /// The key of an object.
     type Key;
 
-    /// Starts to follow a collection. What the handlers are told says how far it is.
+    /// Starts to watch a collection. The handlers' counts show the progress.
     fn start(
         connection: &Connection,
         kind: Kind,
@@ -50,27 +50,27 @@ pub(super) trait Cache: Sized {
 
     fn len(&self) -> usize;
 
-    /// How often everything was listed and taken in.
+    /// Returns how often the collection was listed and applied.
     fn lists(&self) -> u64;
 
-    /// The keys of all objects, sorted by `namespace/name`, none of them the very bytes that the cache holds.
+    /// Returns the keys of all objects, sorted by `namespace/name`. They do not share memory with the cache.
     fn keys(&self) -> Vec<Self::Key>;
 
-    /// Gets as many objects, one by one, and counts those that are there.
+    /// Gets objects one by one, and returns how many were found.
     fn get(&self, keys: &[Self::Key]) -> usize;
 
-    /// The same from a snapshot, for a cache that has them.
+    /// Gets objects from a snapshot, if the cache has snapshots.
     fn get_from_snapshot(&self, keys: &[Self::Key]) -> Option<usize>;
 
-    /// From now on objects are found by the node they run on; false if there are no indexes here.
+    /// Adds an index by node; returns false if the client has no indexes.
     fn index_by_node(&mut self) -> Result<bool, Error>;
 
-    /// The names of all nodes.
+    /// Returns the names of all nodes.
     fn nodes(&self) -> Vec<String>;
 
-    /// Finds what runs on each of these nodes, and counts it.
+    /// Finds the objects on each of these nodes, and returns their number.
     fn on_nodes(&self, nodes: &[String]) -> usize;
 
-    /// Finds what is selected by [`SELECTED`], and counts it.
+    /// Finds the objects that [`SELECTED`] matches, and returns their number.
     fn selected(&self) -> Result<usize, Error>;
 }

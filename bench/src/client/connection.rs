@@ -1,4 +1,4 @@
-//! The server, and what it is told to do.
+//! The connection to the server, and its control.
 
 use http::Request;
 use kube::client::Body;
@@ -7,13 +7,13 @@ use serde::Deserialize;
 
 use super::Error;
 
-/// The clients of this process, and a word with the server beside.
+/// Clients for the measured process, and a client that controls the server.
 pub(super) struct Connection {
     config: Config,
     control: Client,
 }
 
-/// Which versions events will have, and how many bytes they take as JSON.
+/// The last version of the events to come, and their size as JSON.
 #[derive(Debug, Deserialize)]
 pub(super) struct Batch {
     pub(super) last: u64,
@@ -26,23 +26,23 @@ impl Connection {
         Ok(Self { control: Client::try_from(config.clone())?, config })
     }
 
-    /// A client as our library makes it.
+    /// Returns a client that kube-informer configures.
     pub(super) fn ours(&self) -> Result<Client, Error> {
         Ok(kube_informer::client_from(self.config.clone())?)
     }
 
-    /// A client as kube-rs makes it.
+    /// Returns a client that kube-rs configures.
     pub(super) fn kube_rs(&self) -> Result<Client, Error> {
         Ok(Client::try_from(self.config.clone())?)
     }
 
-    /// Has events sent, as fast as they are read if no rate is given.
+    /// Lets the server send events, at this rate or, if it is zero, as fast as they are read.
     pub(super) async fn events(&self, count: usize, rate: usize) -> Result<Batch, Error> {
         let answer = self.post(&format!("/bench/events?count={count}&rate={rate}")).await?;
         Ok(serde_json::from_str(&answer)?)
     }
 
-    /// Has all watches ended, so that everything is listed again.
+    /// Lets the server end all watches with 410, so that clients relist.
     pub(super) async fn expire(&self) -> Result<(), Error> {
         self.post("/bench/expire").await?;
         Ok(())
@@ -50,7 +50,7 @@ impl Connection {
 
     async fn post(&self, path: &str) -> Result<String, Error> {
         let request = Request::post(path).body(Body::empty())?;
-        // kube's own methods take bytes that are there already.
+        // kube's methods need a body of bytes.
         let request = request.map(|_| Vec::new());
         Ok(self.control.request_text(request).await?)
     }

@@ -1,4 +1,4 @@
-//! Reads what the others read, through the same client, and drops it: what no informer can do without.
+//! The floor: reads the same bytes as the other clients, with the same HTTP client, and drops them.
 
 use http::{Request, header};
 use http_body_util::BodyExt as _;
@@ -10,7 +10,7 @@ use super::connection::Connection;
 use super::measure::{cpu, micros, print};
 use super::{Error, Options, Scenario};
 
-/// How the mark at the end of the initial events ends, and no object.
+/// The end of the bookmark after the initial events, which no object has.
 const MARK: &[u8] = br#""k8s.io/initial-events-end":"true"}},"spec":{"containers":null},"status":{}}}
 "#;
 const EVENTS: usize = 50_000;
@@ -26,7 +26,7 @@ pub(super) async fn run(options: &Options) -> Result<(), Error> {
             let mut last = Vec::new();
             while !last.ends_with(MARK) {
                 let piece = next(&mut body).await?.ok_or("the initial events ended early")?;
-                // The mark may come in two pieces.
+                // The bookmark may arrive in two pieces.
                 last.extend_from_slice(&piece[piece.len().saturating_sub(MARK.len())..]);
                 last.drain(..last.len().saturating_sub(MARK.len()));
             }
@@ -47,8 +47,8 @@ pub(super) async fn run(options: &Options) -> Result<(), Error> {
             print("sync_cpu", micros(cpu() - start) / options.objects as f64, "us/object");
             Ok(())
         }
-        Scenario::Ten | Scenario::Stuck | Scenario::Latency => Err("nobody is told of anything here".into()),
-        Scenario::Reads => Err("there is nothing to read here".into()),
+        Scenario::Ten | Scenario::Stuck | Scenario::Latency => Err("the floor has no handlers".into()),
+        Scenario::Reads => Err("the floor has no cache".into()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! kube-rs's reflector, as its documentation says to use it.
+//! kube-rs's reflector, used as its documentation recommends.
 
 use std::hash::Hash;
 use std::hint::black_box;
@@ -22,18 +22,18 @@ use super::cache::{Cache, GONE, Handler, Listing, PAGE, SELECTED, SENT};
 use super::connection::Connection;
 use crate::objects::Kind;
 
-/// It has no indexes: each node costs a look at everything, so that only a few are asked for.
+/// kube-rs has no indexes: each lookup by node visits all objects, so that only a few nodes are looked up.
 const NODES: usize = 5;
 
 pub(super) struct KubeRs<K: Followed> {
     store: Store<K>,
     resource: K::DynamicType,
     lists: Arc<AtomicU64>,
-    /// The stream, which somebody has to read.
+    /// The task that polls the stream.
     _reader: JoinSet<()>,
 }
 
-/// What kube-rs can follow.
+/// A kind of object that kube-rs can watch.
 pub(super) trait Followed:
     Resource<DynamicType: Eq + Hash + Clone + Send + Sync + Unpin>
     + Clone
@@ -158,21 +158,21 @@ async fn read<K: Followed>(
             Ok(Event::InitDone) => {
                 lists.fetch_add(1, Relaxed);
             }
-            Ok(Event::InitApply(object) | Event::Apply(object) | Event::Delete(object)) => tell(&handler, &object),
-            // A watch is ended on purpose, and it begins again by itself.
+            Ok(Event::InitApply(object) | Event::Apply(object) | Event::Delete(object)) => call(&handler, &object),
+            // The server ends watches on purpose; the watcher starts again by itself.
             Err(watcher::Error::WatchError(status)) if status.code == GONE => {}
             Err(error) => eprintln!("error: {error}"),
         }
     }
 }
 
-fn tell<K: Followed>(handler: &Handler, object: &K) {
+fn call<K: Followed>(handler: &Handler, object: &K) {
     let version = object.meta().resource_version.as_deref().unwrap_or_default();
     match handler {
-        Handler::Counts(told) => told.tell(version),
-        Handler::Times(told, latency) => {
-            latency.told(object.annotations().get(SENT).map_or("", String::as_str));
-            told.tell(version);
+        Handler::Counts(received) => received.record(version),
+        Handler::Times(received, latency) => {
+            latency.record(object.annotations().get(SENT).map_or("", String::as_str));
+            received.record(version);
         }
         Handler::Stuck => {}
     }

@@ -1,4 +1,4 @@
-//! What this process has used and holds, as the system counts it.
+//! Processor time and memory of this process, from the operating system.
 
 use std::time::{Duration, Instant};
 
@@ -6,23 +6,23 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::Error;
 
-/// Reads are timed as often, and the least time counts.
+/// How often reads are timed; the shortest time counts.
 const ROUNDS: usize = 5;
-/// A process that used no more than this of half a second is at rest.
+/// A process is idle if it uses less processor time than this in half a second.
 const REST: Duration = Duration::from_millis(5);
 
-/// The processor time of all threads so far, in the program and in the system for it.
+/// Returns the processor time of all threads so far, in user and system mode.
 pub(super) fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// How many bytes are resident.
+/// Returns the resident bytes.
 pub(super) fn resident() -> Result<f64, Error> {
     status("VmRSS:")
 }
 
-/// How many bytes were resident at most since the last [`reset_peak`].
+/// Returns the highest number of resident bytes since the last [`reset_peak`].
 pub(super) fn peak() -> Result<f64, Error> {
     status("VmHWM:")
 }
@@ -33,13 +33,12 @@ pub(super) fn reset_peak() -> Result<(), Error> {
 
 fn status(name: &str) -> Result<f64, Error> {
     let text = std::fs::read_to_string("/proc/self/status")?;
-    let line =
-        text.lines().find_map(|line| line.strip_prefix(name)).ok_or("the system does not say how much is resident")?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).ok_or("/proc/self/status has no such line")?;
     let kilobytes: f64 = line.trim_end_matches("kB").trim().parse()?;
     Ok(kilobytes * 1024.0)
 }
 
-/// Waits until the process is at rest.
+/// Waits until the process is idle.
 pub(super) async fn quiet() {
     loop {
         let before = cpu();
@@ -50,7 +49,7 @@ pub(super) async fn quiet() {
     }
 }
 
-/// The least time that something takes.
+/// Returns the shortest time of several rounds.
 pub(super) fn least(mut round: impl FnMut()) -> Duration {
     let timed = |_| {
         let start = Instant::now();
@@ -68,7 +67,7 @@ pub(super) fn nanos(time: Duration) -> f64 {
     time.as_secs_f64() * 1e9
 }
 
-/// Prints one figure, as the program of client-go does too.
+/// Prints a figure, in the format of bench/go/informer.
 pub(super) fn print(figure: &str, value: f64, unit: &str) {
     println!("{}", serde_json::json!({"figure": figure, "value": value, "unit": unit}));
 }

@@ -1,4 +1,4 @@
-//! Our informer, in any representation.
+//! kube-informer, with any representation.
 
 use std::hint::black_box;
 
@@ -18,16 +18,16 @@ use super::view::PodView;
 use crate::objects::Kind;
 
 pub(super) struct Ours<T: OnNode> {
-    /// It runs as long as somebody has it.
+    /// Keeps the informer running.
     _factory: SharedInformerFactory,
     informer: SharedInformer<T>,
     store: Store<T>,
     by_node: Option<Index<T>>,
 }
 
-/// An object that runs somewhere.
+/// An object that has a node.
 pub(super) trait OnNode: Decode {
-    /// Hands over the name of its node.
+    /// Passes the name of the node to `add`.
     fn node(&self, add: &mut dyn FnMut(&str));
 }
 
@@ -84,7 +84,7 @@ impl<T: OnNode> Cache for Ours<T> {
         let factory = SharedInformerFactory::builder(connection.ours()?).options(options).build();
         let informer = factory.dynamic_with::<T>(resource(kind), InformerRequest::new())?;
         informer.on_error(|error| {
-            // A watch is ended on purpose.
+            // The server ends watches on purpose.
             if error.status().is_none_or(|status| status.code != GONE) {
                 eprintln!("error: {error}");
             }
@@ -101,7 +101,7 @@ impl<T: OnNode> Cache for Ours<T> {
     fn lists(&self) -> u64 {
         let health = self.informer.health();
         let lists = health.counts.lists.values().sum::<u64>();
-        // One that was asked for and is not taken in yet does not count.
+        // A list that is requested but not applied yet does not count.
         if health.is_watching() && health.queued == 0 { lists } else { lists.saturating_sub(1) }
     }
 
@@ -142,13 +142,13 @@ impl<T: OnNode> Cache for Ours<T> {
 
 fn register<T: OnNode>(informer: &SharedInformer<T>, handler: Handler) {
     match handler {
-        Handler::Counts(told) => {
-            informer.on_event(move |event| told.tell(event.object().id().version));
+        Handler::Counts(received) => {
+            informer.on_event(move |event| received.record(event.object().id().version));
         }
-        Handler::Times(told, latency) => {
+        Handler::Times(received, latency) => {
             informer.on_event(move |event| {
-                latency.told(event.object().annotation(SENT).unwrap_or_default());
-                told.tell(event.object().id().version);
+                latency.record(event.object().annotation(SENT).unwrap_or_default());
+                received.record(event.object().id().version);
             });
         }
         Handler::Stuck => {

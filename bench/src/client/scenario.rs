@@ -1,4 +1,4 @@
-//! What is measured of a cache, one phase after the other.
+//! What is measured: the phases of each scenario.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,39 +6,39 @@ use std::time::Duration;
 use super::cache::{Cache, Handler, Listing};
 use super::connection::Connection;
 use super::measure::{cpu, least, micros, nanos, peak, print, quiet, reset_peak, resident};
-use super::told::{Latency, Told};
+use super::received::{Latency, Received};
 use super::{Error, Options, Scenario};
 use crate::chance::Chance;
 
 const EVENTS: usize = 50_000;
 const EVENTS_FOR_TEN: usize = 20_000;
-/// Events a second, where it is measured how long they take.
+/// Events per second in the latency measurement.
 const RATE: usize = 1000;
 
-/// A cache that holds everything, and what it took.
+/// A synced cache, with its memory.
 struct Synced<C> {
     cache: C,
     connection: Connection,
-    told: Vec<Arc<Told>>,
-    /// Resident before the first request, and at rest after the first sync.
+    received: Vec<Arc<Received>>,
+    /// Resident bytes before the first request, and after the first sync.
     base: f64,
     settled: f64,
 }
 
 pub(super) async fn run<C: Cache>(options: &Options) -> Result<(), Error> {
-    let counting = || Arc::new(Told::default());
+    let counting = || Arc::new(Received::default());
     match options.scenario {
         Scenario::Streamed => streamed::<C>(options).await,
         Scenario::Listed => sync::<C>(options, Listing::Paged, vec![counting()], &[], Figures::Printed).await.map(drop),
         Scenario::Ten => {
-            let told = (0..10).map(|_| counting()).collect();
-            let synced = sync::<C>(options, Listing::Streamed, told, &[], Figures::Kept).await?;
+            let received = (0..10).map(|_| counting()).collect();
+            let synced = sync::<C>(options, Listing::Streamed, received, &[], Figures::Kept).await?;
             synced.events(options.events.unwrap_or(EVENTS_FOR_TEN)).await
         }
         Scenario::Stuck => {
             let stuck = [Handler::Stuck];
             let synced = sync::<C>(options, Listing::Streamed, vec![counting()], &stuck, Figures::Kept).await?;
-            synced.tell(options.stuck_events, 0).await?;
+            synced.deliver(options.stuck_events, 0).await?;
             quiet().await;
             print("stuck_rss", synced.ratio(resident()?), "ratio");
             Ok(())
@@ -52,8 +52,8 @@ pub(super) async fn run<C: Cache>(options: &Options) -> Result<(), Error> {
 }
 
 async fn streamed<C: Cache>(options: &Options) -> Result<(), Error> {
-    let told = vec![Arc::new(Told::default())];
-    let mut synced = sync::<C>(options, Listing::Streamed, told, &[], Figures::Printed).await?;
+    let received = vec![Arc::new(Received::default())];
+    let mut synced = sync::<C>(options, Listing::Streamed, received, &[], Figures::Printed).await?;
     reset_peak()?;
     synced.events(options.events.unwrap_or(EVENTS)).await?;
     quiet().await;
@@ -69,15 +69,15 @@ async fn streamed<C: Cache>(options: &Options) -> Result<(), Error> {
 }
 
 async fn latency<C: Cache>(options: &Options) -> Result<(), Error> {
-    let (told, latency) = (Arc::new(Told::default()), Arc::new(Latency::default()));
-    let times = [Handler::Times(told.clone(), latency.clone())];
+    let (received, latency) = (Arc::new(Received::default()), Arc::new(Latency::default()));
+    let times = [Handler::Times(received.clone(), latency.clone())];
     let mut synced = sync::<C>(options, Listing::Streamed, Vec::new(), &times, Figures::Kept).await?;
-    // Its events are counted like those of the others.
-    synced.told.push(told);
+    // The events of this handler are counted too.
+    synced.received.push(received);
     let count = RATE * options.duration_secs.unwrap_or(10) as usize;
-    // Objects may say when they were sent to somebody else.
+    // Forgets events before the measurement, which have another client's time stamps.
     latency.clear();
-    synced.tell(count, RATE).await?;
+    synced.deliver(count, RATE).await?;
     if latency.count() != count as u64 {
         return Err("some events do not say when they were sent".into());
     }
@@ -86,31 +86,31 @@ async fn latency<C: Cache>(options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-/// What becomes of the figures of a first sync.
+/// Whether the figures of a first sync are printed.
 #[derive(PartialEq, Eq)]
 enum Figures {
     Printed,
     Kept,
 }
 
-/// Starts a cache, and waits until it holds everything and all who count were told of it.
+/// Starts a cache, and waits until it is synced and all counting handlers have received all objects.
 async fn sync<C: Cache>(
     options: &Options,
     listing: Listing,
-    told: Vec<Arc<Told>>,
+    received: Vec<Arc<Received>>,
     others: &[Handler],
     figures: Figures,
 ) -> Result<Synced<C>, Error> {
     let connection = Connection::new(&options.server)?;
-    let mut handlers: Vec<_> = told.iter().cloned().map(Handler::Counts).collect();
+    let mut handlers: Vec<_> = received.iter().cloned().map(Handler::Counts).collect();
     handlers.extend_from_slice(others);
     let waited_for = handlers.clone();
     let (base, start, clock) = (resident()?, cpu(), tokio::time::Instant::now());
     reset_peak()?;
     let cache = C::start(&connection, options.kind, listing, handlers).await?;
     for handler in &waited_for {
-        if let Handler::Counts(told) | Handler::Times(told, _) = handler {
-            told.until_events(options.objects as u64).await;
+        if let Handler::Counts(received) | Handler::Times(received, _) = handler {
+            received.until_events(options.objects as u64).await;
         }
     }
     while cache.lists() == 0 {
@@ -119,7 +119,7 @@ async fn sync<C: Cache>(
     let (used, taken) = (cpu() - start, clock.elapsed());
     quiet().await;
     let (settled, most, objects) = (resident()?, peak()?, options.objects as f64);
-    let synced = Synced { cache, connection, told, base, settled };
+    let synced = Synced { cache, connection, received, base, settled };
     synced.check(options)?;
     if figures == Figures::Printed {
         print("sync_cpu", micros(used) / objects, "us/object");
@@ -132,7 +132,7 @@ async fn sync<C: Cache>(
 }
 
 impl<C: Cache> Synced<C> {
-    /// A size in terms of what the cache took once it had settled.
+    /// Returns a number of bytes as a multiple of the synced cache's memory.
     fn ratio(&self, size: f64) -> f64 {
         (size - self.base) / (self.settled - self.base)
     }
@@ -142,31 +142,31 @@ impl<C: Cache> Synced<C> {
         if held == objects { Ok(()) } else { Err(format!("{held} objects in the cache instead of {objects}").into()) }
     }
 
-    /// Has events sent, waits until everybody was told, and prints what that took.
+    /// Lets the server send events, waits until all handlers have received them, and prints the processor time.
     async fn events(&self, count: usize) -> Result<(), Error> {
-        let used = self.tell(count, 0).await?;
+        let used = self.deliver(count, 0).await?;
         print("event_cpu", micros(used) / count as f64, "us/event");
         Ok(())
     }
 
-    async fn tell(&self, count: usize, rate: usize) -> Result<Duration, Error> {
-        let before: Vec<_> = self.told.iter().map(|told| told.events()).collect();
+    async fn deliver(&self, count: usize, rate: usize) -> Result<Duration, Error> {
+        let before: Vec<_> = self.received.iter().map(|received| received.events()).collect();
         let start = cpu();
         let batch = self.connection.events(count, rate).await?;
-        for told in &self.told {
-            told.until_version(batch.last).await;
+        for received in &self.received {
+            received.until_version(batch.last).await;
         }
         let used = cpu() - start;
-        for (told, before) in self.told.iter().zip(before) {
-            let told = told.events() - before;
-            if told != count as u64 {
-                return Err(format!("a handler was told {told} events instead of {count}").into());
+        for (received, before) in self.received.iter().zip(before) {
+            let received = received.events() - before;
+            if received != count as u64 {
+                return Err(format!("a handler received {received} events instead of {count}").into());
             }
         }
         Ok(used)
     }
 
-    /// Reads by key, in an order that is the same for all programs: bench/go/informer makes it the same way.
+    /// Measures reads by key. The order of keys is the same for all clients; bench/go/informer uses the same shuffle.
     fn gets(&self, options: &Options) -> Result<(), Error> {
         let mut keys = self.cache.keys();
         Chance::new(7, "keys", 0).shuffle(&mut keys);
@@ -204,9 +204,10 @@ impl<C: Cache> Synced<C> {
         Ok(())
     }
 
-    /// Has everything listed again, though nothing has changed.
+    /// Measures a relist without changes.
     async fn relist(&self, options: &Options) -> Result<(), Error> {
-        let (told, lists) = (self.told.iter().map(|told| told.events()).sum::<u64>(), self.cache.lists());
+        let (received, lists) =
+            (self.received.iter().map(|received| received.events()).sum::<u64>(), self.cache.lists());
         reset_peak()?;
         let start = cpu();
         self.connection.expire().await?;
@@ -215,7 +216,7 @@ impl<C: Cache> Synced<C> {
         }
         let used = cpu() - start;
         quiet().await;
-        let announced = self.told.iter().map(|told| told.events()).sum::<u64>() - told;
+        let announced = self.received.iter().map(|received| received.events()).sum::<u64>() - received;
         print("relist_cpu", micros(used) / options.objects as f64, "us/object");
         print("relist_announcements", announced as f64, "calls");
         print("relist_peak", self.ratio(peak()?), "ratio");

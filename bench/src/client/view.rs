@@ -1,11 +1,11 @@
-//! What a controller reads of a pod: where it runs, what runs in it, and how it does.
+//! The fields of a pod that a typical controller reads: node, containers and status.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::representation::Projection;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-#[allow(dead_code, reason = "what nobody reads here is kept, as by a controller that reads it")]
+#[allow(dead_code, reason = "the fields are kept as by a controller, although nothing reads them here")]
 pub(super) struct PodView {
     pub(super) spec: Spec,
     #[serde(default)]

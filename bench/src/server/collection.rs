@@ -1,4 +1,4 @@
-//! All objects of one kind, encoded once. An event writes its version and little else over the bytes that are there.
+//! All objects of one kind, encoded once. An event overwrites the version and a few other digits in place.
 
 use std::io::{self, Read, Write as _};
 use std::path::Path;
@@ -9,13 +9,13 @@ use super::encoding::Encoding;
 use crate::chance::Chance;
 use crate::objects::{CHECK, FIRST_VERSION, Kind, NEVER_CHECKED, NEVER_SENT, Objects};
 
-/// The objects as they are now.
+/// The current objects.
 pub(super) struct Collection {
     pub(super) kind: Kind,
     objects: Vec<Stored>,
-    /// That of the newest object.
+    /// The version of the newest object.
     version: u64,
-    /// The order in which objects change, and whose turn it is.
+    /// The order in which objects change, and the position in it.
     order: Vec<usize>,
     turn: usize,
 }
@@ -25,7 +25,7 @@ struct Stored {
     protobuf: Option<Encoded>,
 }
 
-/// The bytes of one object, and where in them stands what an event changes.
+/// The bytes of an object, and the positions that an event overwrites.
 pub(super) struct Encoded {
     bytes: Vec<u8>,
     version: usize,
@@ -34,7 +34,7 @@ pub(super) struct Encoded {
 }
 
 impl Collection {
-    /// Makes all objects, and reads the same ones as protobuf messages if there is a file of them.
+    /// Generates all objects, and reads them as protobuf messages too if there is a file.
     pub(super) fn new(kind: Kind, seed: u64, count: usize, protobuf: Option<&Path>) -> io::Result<Self> {
         let mut messages = protobuf.map(std::fs::File::open).transpose()?.map(io::BufReader::new);
         let mut objects = Vec::with_capacity(count);
@@ -61,7 +61,7 @@ impl Collection {
         encoding == Encoding::Json || self.objects.first().is_some_and(|object| object.protobuf.is_some())
     }
 
-    /// The bytes of one object.
+    /// Returns the bytes of an object.
     pub(super) fn bytes(&self, number: usize, encoding: Encoding) -> &[u8] {
         let Stored { json, protobuf } = &self.objects[number];
         match (encoding, protobuf) {
@@ -70,7 +70,7 @@ impl Collection {
         }
     }
 
-    /// Changes the object whose turn it is, and says which that was. `sent` is when that is told, if anybody measures it.
+    /// Changes the next object, and returns its number. `sent` is the time of sending, if latency is measured.
     pub(super) fn change(&mut self, sent: Option<u64>) -> usize {
         let number = self.order[self.turn % self.order.len()];
         self.turn += 1;
@@ -82,7 +82,7 @@ impl Collection {
         number
     }
 
-    /// How many bytes the next events will have as JSON, of which each is as much longer than its object.
+    /// Returns the size of the next events as JSON; each is `longer` bytes longer than its object.
     pub(super) fn bytes_of_next(&self, count: usize, longer: usize) -> usize {
         let all = |count: usize| {
             let turns = self.turn..self.turn + count;
@@ -94,9 +94,9 @@ impl Collection {
 }
 
 impl Encoded {
-    /// Finds what an event changes, by the digits that stand there at first.
+    /// Finds the positions that an event overwrites, by their initial digits.
     fn new(bytes: Vec<u8>, version: u64) -> Option<Self> {
-        // The same digits may stand within a digest. Before a whole text there is a quote in JSON, and its length in a message.
+        // A digest may contain the same digits. A whole string follows a quote in JSON, and its length in protobuf.
         let digits = format!("{version:010}");
         let whole = |at: &usize| at.checked_sub(1).is_some_and(|before| [b'"', 10].contains(&bytes[before]));
         let version = memmem::find_iter(&bytes, digits.as_bytes()).find(whole)?;
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_changes_version_time_and_check_and_nothing_else() {
+    fn an_event_changes_only_version_time_and_check() {
         let mut collection = Collection::new(Kind::Pods, 1, 40, None).unwrap();
         let before: Vec<_> = (0..40).map(|number| object(&collection, number)).collect();
         let number = collection.change(Some(1_760_000_000_123_456_789));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn every_object_has_its_turn_and_versions_rise() {
+    fn objects_change_in_turn_and_versions_increase() {
         let mut collection = Collection::new(Kind::Widgets, 1, 40, None).unwrap();
         let (first, expected) = (collection.version(), collection.bytes_of_next(100, 10));
         let turns: Vec<_> = (0..100).map(|_| collection.change(None)).collect();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_read_one_after_the_other_and_changed_where_their_digits_stand() {
+    fn protobuf_messages_are_read_and_changed_in_place() {
         let (count, mut file) = (3, Vec::new());
         for version in FIRST_VERSION..FIRST_VERSION + count {
             // The tag of the next field may look like a digit.

@@ -1,24 +1,24 @@
-//! Lists and events around objects that are encoded already.
+//! Encodes lists and events around encoded objects.
 
 use super::protobuf::{envelope_head, field, field_head, number_field};
 use crate::objects::Kind;
 
-/// What a client asks for, and gets if the server has it.
+/// The encoding that a client prefers, and gets if the server has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Json,
     Protobuf,
 }
 
-/// What a list says of itself.
+/// The metadata of a list.
 pub(super) struct ListMeta {
     pub(super) version: u64,
-    /// Where the next page begins, and how many objects are left.
+    /// The start of the next page, and the number of remaining objects.
     pub(super) next: Option<(usize, usize)>,
 }
 
 impl Encoding {
-    /// What the header `Accept` asks for first.
+    /// Returns the first encoding in the header `Accept`.
     pub(super) fn asked_for(accept: &str) -> Self {
         let first = accept.split(',').next().unwrap_or_default();
         if first.contains("application/vnd.kubernetes.protobuf") { Self::Protobuf } else { Self::Json }
@@ -41,7 +41,7 @@ impl Encoding {
         }
     }
 
-    /// Appends the mark at the end of the initial events.
+    /// Appends the bookmark after the initial events.
     pub(super) fn initial_events_end(self, to: &mut Vec<u8>, kind: Kind, version: u64) {
         const MARK: &str = "k8s.io/initial-events-end";
         let (api_version, name) = kind.type_meta();
@@ -66,7 +66,7 @@ impl Encoding {
         }
     }
 
-    /// Appends the event that says that a version is too old.
+    /// Appends the error event for a version that is too old.
     pub(super) fn expired(self, to: &mut Vec<u8>) {
         const MESSAGE: &str = "too old resource version";
         match self {
@@ -88,7 +88,7 @@ impl Encoding {
         }
     }
 
-    /// Appends an object as it stands in a list.
+    /// Appends an object in the form that it has in a list.
     pub(super) fn item(self, to: &mut Vec<u8>, kind: Kind, first: bool, object: &[u8]) {
         match self {
             Self::Json => {
@@ -101,7 +101,7 @@ impl Encoding {
         }
     }
 
-    /// What goes before the items of a list and what goes after them.
+    /// Returns the bytes before and after the items of a list.
     pub(super) fn around_items<'o>(
         self,
         kind: Kind,
@@ -135,14 +135,14 @@ impl Encoding {
     }
 }
 
-/// How much longer than its object an event is.
+/// Returns how many bytes an event is longer than its object.
 pub(super) fn json_event_overhead(name: &str) -> usize {
     let mut event = Vec::new();
     json_event(&mut event, name, b"");
     event.len()
 }
 
-/// The objects of a list have no type of their own, unless they are of a custom kind.
+/// Removes `kind` and `apiVersion`, which objects in a list of a built-in kind do not have.
 fn without_type(kind: Kind, object: &[u8]) -> &[u8] {
     let skipped = match (kind, kind.type_meta()) {
         (Kind::Widgets, _) => 1,
@@ -175,7 +175,7 @@ fn json_list(name: &str, api_version: &str, metadata_last: bool, meta: &ListMeta
     (head.into_bytes(), (tail + "\n").into_bytes())
 }
 
-/// A frame: its length, then the event by itself, with no envelope but that of its object.
+/// Appends a frame: its length, then the event. Only the object has an envelope.
 fn protobuf_event(to: &mut Vec<u8>, name: &str, (api_version, kind): (&str, &str), object: &[u8]) {
     let [mut envelope, mut raw, mut event] = [const { Vec::new() }; 3];
     envelope_head(&mut envelope, api_version, kind, object.len());
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_gets_what_it_asks_for_first() {
+    fn the_first_accepted_encoding_is_used() {
         let check = |accept, expected| assert_eq!(Encoding::asked_for(accept), expected, "{accept}");
         check("application/vnd.kubernetes.protobuf,application/json", Encoding::Protobuf);
         check("application/json, application/vnd.kubernetes.protobuf", Encoding::Json);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_says_where_the_next_begins() {
+    fn a_page_names_the_start_of_the_next() {
         let pod = br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}"#;
         let widget = br#"{"apiVersion":"bench.example.com/v1","kind":"Widget","metadata":{"name":"a"}}"#;
         let list = |kind, object: &[u8]| -> Value {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_as_long_as_they_say() {
+    fn a_frame_has_the_length_in_its_prefix() {
         let mut frame = Vec::new();
         Encoding::Protobuf.event(&mut frame, "ADDED", Kind::Pods, &[7; 300]);
         let length = u32::from_be_bytes(frame[..4].try_into().unwrap());
@@ -246,14 +246,14 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_a_list_is_as_long_as_its_envelope_says() {
+    fn a_protobuf_list_has_the_length_in_its_envelope() {
         let object = [7; 300];
         let meta = ListMeta { version: 12, next: None };
         let (mut list, tail) = Encoding::Protobuf.around_items(Kind::Pods, &meta, [&object[..]; 2].into_iter());
         let head = list.len();
         Encoding::Protobuf.item(&mut list, Kind::Pods, true, &object);
         Encoding::Protobuf.item(&mut list, Kind::Pods, false, &object);
-        // The metadata of the list are 14 bytes: a field with a version of ten digits in it.
+        // The metadata of the list take 14 bytes: a field with a version of ten digits.
         let expected = 14 + 2 * 303;
         let mut envelope = Vec::new();
         envelope_head(&mut envelope, "v1", "PodList", expected);

@@ -1,28 +1,28 @@
-//! As much of the protobuf format as a list and a watch need around objects that are encoded already.
+//! The parts of protobuf that a list and a watch need around encoded objects.
 
-/// What every Kubernetes message that stands alone begins with.
+/// The first bytes of every Kubernetes protobuf message.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// Appends a field of bytes, or of a message or a text, which look the same.
+/// Appends a field of bytes, a message or a string, which have the same encoding.
 pub(super) fn field(to: &mut Vec<u8>, number: u8, bytes: &[u8]) {
     field_head(to, number, bytes.len());
     to.extend_from_slice(bytes);
 }
 
-/// Appends what goes before that many bytes of a field.
+/// Appends the head of a field with this many bytes.
 pub(super) fn field_head(to: &mut Vec<u8>, number: u8, length: usize) {
     const LENGTH_DELIMITED: u8 = 2;
     to.push((number << 3) | LENGTH_DELIMITED);
     varint(to, length);
 }
 
-/// Appends a field that is a number.
+/// Appends a field with a number.
 pub(super) fn number_field(to: &mut Vec<u8>, number: u8, value: usize) {
     to.push(number << 3);
     varint(to, value);
 }
 
-/// Appends what goes before the bytes of an object that stands alone: magic, type, and how long it is.
+/// Appends the head of a Kubernetes message: magic bytes, type, and length of the object.
 pub(super) fn envelope_head(to: &mut Vec<u8>, api_version: &str, kind: &str, length: usize) {
     let mut type_meta = Vec::new();
     field(&mut type_meta, 1, api_version.as_bytes());
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn an_envelope_says_what_is_in_it() {
+    fn an_envelope_has_type_and_length() {
         let mut bytes = Vec::new();
         envelope_head(&mut bytes, "v1", "Pod", 300);
         assert_eq!(bytes, b"k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod\x12\xac\x02");

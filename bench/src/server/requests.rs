@@ -1,4 +1,4 @@
-//! What is asked for, and the bodies of the answers.
+//! The requests, and the bodies of responses.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -19,12 +19,12 @@ use super::collection::Collection;
 use super::encoding::{Encoding, ListMeta, json_event_overhead};
 use super::watches::{Batch, Watches};
 
-/// How long a watch lasts if nothing is said.
+/// The duration of a watch without `timeoutSeconds`.
 const WATCH: Duration = Duration::from_secs(1800);
 
 type Pieces = stream::BoxStream<'static, Result<Frame<Bytes>, Infallible>>;
 
-/// What all connections share.
+/// The state that all connections share.
 pub(super) struct Server {
     pub(super) collection: Arc<Mutex<Collection>>,
     pub(super) watches: Arc<Watches>,
@@ -64,7 +64,7 @@ impl Server {
         let encoding = Some(Encoding::asked_for(accept)).filter(|encoding| self.collection.lock().speaks(*encoding));
         let (encoding, watch) = (encoding.unwrap_or(Encoding::Json), query.is_true("watch"));
         if !watch && accept.contains("as=PartialObjectMetadataList") {
-            // Who asks like this wants to know the version.
+            // Such a request asks only for the version.
             let version = self.collection.lock().version();
             return json(format!(
                 r#"{{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{{"resourceVersion":"{version:010}"}},"items":[]}}"#
@@ -74,7 +74,7 @@ impl Server {
         response(StatusCode::OK, encoding.content_type(watch), body)
     }
 
-    /// One page, or everything.
+    /// Returns a page, or the whole list.
     fn list(&self, query: &Query, encoding: Encoding) -> Pieces {
         let collection = self.collection.lock();
         let first = query.number("continue").unwrap_or(0).min(collection.len());
@@ -91,14 +91,14 @@ impl Server {
         objects.chain(whole(tail.into())).boxed()
     }
 
-    /// All objects if they are asked for, then what is new.
+    /// Returns all objects if they are requested, then new events.
     fn watch(&self, query: &Query, encoding: Encoding) -> Pieces {
         let collection = self.collection.lock();
         let (version, kind) = (collection.version(), collection.kind);
         let initial = query.is_true("sendInitialEvents");
         let known = query.number("resourceVersion").filter(|version: &u64| *version > 0);
         if !initial && known.is_some_and(|known| known < version) {
-            // What happened since then is not kept.
+            // The server keeps no history.
             let mut event = Vec::new();
             encoding.expired(&mut event);
             return whole(event.into());
@@ -120,21 +120,21 @@ impl Server {
         objects.chain(whole(mark.into())).chain(live).boxed()
     }
 
-    /// Has changes made, and says at once which versions they will have.
+    /// Requests changes, and returns their versions at once.
     fn events(&self, query: &Query) -> Response<StreamBody<Pieces>> {
         let count = query.number("count").unwrap_or(0);
         let rate = query.number("rate").filter(|rate: &f64| *rate > 0.0).unwrap_or(0.0);
         let collection = self.collection.lock();
-        // Nobody asks for more while some are being made, so that the next versions are known.
+        // The benchmark requests no events during others, so that the next versions are known.
         let version = collection.version();
         let bytes = collection.bytes_of_next(count, json_event_overhead("MODIFIED"));
-        // The other end lives as long as the server.
+        // Cannot fail: the receiver lives as long as the server.
         let _ = self.batches.send(Batch { count, rate });
         json(format!(r#"{{"first":{},"last":{},"bytes":{bytes}}}"#, version + 1, version + count as u64))
     }
 }
 
-/// Pieces of a body with some of the objects in it, each made when it is wanted.
+/// Returns the objects as pieces of a body. Each piece is encoded when it is read.
 fn pieces(
     collection: Arc<Mutex<Collection>>,
     numbers: std::ops::Range<usize>,

@@ -1,4 +1,4 @@
-//! Open watches, and the events they are sent.
+//! Open watches, and the events for them.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,10 +12,10 @@ use super::PIECE;
 use super::collection::Collection;
 use super::encoding::Encoding;
 
-/// How many pieces wait for a watch: whoever does not read holds the events up.
+/// How many pieces wait for a watch: a client that does not read delays all events.
 const WAITING: usize = 4;
 
-/// Who follows the collection.
+/// The open watches.
 #[derive(Default)]
 pub(super) struct Watches(Mutex<Vec<Watch>>);
 
@@ -25,28 +25,28 @@ struct Watch {
     sender: mpsc::Sender<Bytes>,
 }
 
-/// Changes to make, one after the other.
+/// A request for changes.
 pub(super) struct Batch {
     pub(super) count: usize,
-    /// How many a second; zero is as many as are taken.
+    /// Changes per second; zero means as fast as they are read.
     pub(super) rate: f64,
 }
 
 impl Watches {
-    /// Opens one. What comes out of it are pieces of a body; it ends with the watch.
+    /// Opens a watch, and returns the receiver of its body. The watch ends when the receiver is dropped.
     pub(super) fn open(&self, encoding: Encoding) -> mpsc::Receiver<Bytes> {
         let (sender, receiver) = mpsc::channel(WAITING);
         self.0.lock().push(Watch { encoding, sender });
         receiver
     }
 
-    /// Says to each that its version is too old, and ends it.
+    /// Sends each watch the error for a version that is too old, and ends it.
     pub(super) async fn expire(&self) {
         let watches = std::mem::take(&mut *self.0.lock());
         for Watch { encoding, sender } in watches {
             let mut event = Vec::new();
             encoding.expired(&mut event);
-            // Who has gone needs no telling.
+            // Ignored: the client may have closed the watch.
             let _ = sender.send(event.into()).await;
         }
     }
@@ -58,8 +58,8 @@ impl Watches {
     }
 }
 
-/// Makes the changes of all batches, and tells the watches of them.
-pub(super) async fn tell(
+/// Makes the changes of all batches, and sends them to the watches.
+pub(super) async fn send(
     collection: Arc<Mutex<Collection>>,
     watches: Arc<Watches>,
     mut batches: mpsc::UnboundedReceiver<Batch>,
@@ -72,7 +72,7 @@ pub(super) async fn tell(
             let (pieces, more) = piece(&collection, &open, due.min(count) - made, rate > 0.0);
             made += more;
             for (Watch { sender, .. }, piece) in open.iter().zip(pieces) {
-                // Who has gone is forgotten before the next piece.
+                // Ignored: a closed watch is removed before the next piece.
                 let _ = sender.send(piece).await;
             }
             if rate > 0.0 {
@@ -82,7 +82,7 @@ pub(super) async fn tell(
     }
 }
 
-/// Makes up to as many changes, and gives each watch its piece of them.
+/// Makes up to `most` changes, and returns the piece of each watch.
 fn piece(collection: &Mutex<Collection>, open: &[Watch], most: usize, timed: bool) -> (Vec<Bytes>, usize) {
     let mut collection = collection.lock();
     let mut pieces = vec![Vec::new(); open.len()];

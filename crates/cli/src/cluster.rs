@@ -1,4 +1,4 @@
-//! Which cluster to talk to.
+//! The cluster that a command talks to, and its credentials.
 
 use std::env;
 use std::path::PathBuf;
@@ -21,20 +21,20 @@ pub(crate) struct Choice {
     in_cluster: bool,
 }
 
-/// A cluster that can be asked.
+/// A client for a cluster.
 pub(crate) struct Cluster {
     pub(crate) client: Client,
-    /// Its address, for messages.
+    /// The URL of the API server, for messages.
     pub(crate) url: String,
 }
 
 impl Choice {
-    /// True if a cluster was named: a command that needs none takes one only then.
+    /// Returns true if the arguments name a cluster. `demo` and `top` use a real cluster only in this case.
     pub(crate) fn is_given(&self) -> bool {
         self.kubeconfig.is_some() || self.context.is_some() || self.in_cluster
     }
 
-    /// A client that leaves retrying to the informer.
+    /// Returns a client that does not retry; the informer retries.
     pub(crate) async fn connect(self) -> Result<Cluster, Failure> {
         let config = self.config().await?;
         let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
@@ -70,7 +70,9 @@ impl Choice {
         Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(cannot)
     }
 
-    /// The kubeconfig that is meant; `None` if none was named and there is none where one usually is.
+    /// Reads the kubeconfig that the arguments or `$KUBECONFIG` name, or the default one.
+    ///
+    /// Returns `None` if nothing names a kubeconfig and `~/.kube/config` does not exist.
     fn read(&self) -> Result<Option<Kubeconfig>, KubeconfigError> {
         if let Some(file) = &self.kubeconfig {
             return Kubeconfig::read_from(file).map(Some);
@@ -81,7 +83,7 @@ impl Choice {
     }
 }
 
-/// Whether there is a context of this name, or a current one.
+/// Checks that the kubeconfig has the wanted context, or a current context if none is wanted.
 fn check_context(title: &str, kubeconfig: &Kubeconfig, wanted: Option<&str>) -> Result<(), Failure> {
     let current = kubeconfig.current_context.as_deref().filter(|name| !name.is_empty());
     let known: Vec<&str> = kubeconfig.contexts.iter().map(|context| context.name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! `informer demo`: a whole program at work, with no cluster: informers, handlers, an index and a controller.
+//! `informer demo`: a complete program that needs no cluster: informers, handlers, an index and a controller.
 
 mod faults;
 mod lines;
@@ -27,43 +27,47 @@ use self::world::World;
 use crate::failure::Failure;
 use crate::{cluster, ending, view};
 
-/// How many pods there are unless it is said.
+/// The default number of pods.
 const PODS: usize = 40;
-/// More than this would take longer to make than anybody waits.
+/// The largest `--scale`: creating more pods would take too long.
 const MOST_PODS: usize = 200_000;
-/// How long what is under way may take at the end.
+/// How long the controller, the page and the handlers may take to finish at the end.
 const LAST_WORK: Duration = Duration::from_secs(1);
 
-/// Shows the library at work. With no cluster and no configuration an API server runs in this process, with a small cluster that
-/// lives; informers follow it, handlers are told, an index is read, and a controller writes. In a terminal all of it is drawn live;
-/// in a pipe it is told in lines.
+/// Show the library at work.
+///
+/// Without a cluster and a configuration, an API server runs in this process, with a small cluster whose objects
+/// change.
+/// Informers follow it, handlers receive events, the demo reads an index, and a controller writes. In a terminal the
+/// demo
+/// draws this live; in a pipe it prints lines.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  informer demo                        until q or Ctrl-C
-  informer demo --for 10s --faults     with trouble on purpose, and a summary at the end
-  informer demo --scale 20000          many pods
-  informer demo --for 5s | cat         in lines
-  informer demo --context staging      a real cluster, read only")]
+  informer demo                        runs until q or Ctrl-C
+  informer demo --for 10s --faults     injects faults, and prints a summary at the end
+  informer demo --scale 20000          starts with many pods
+  informer demo --for 5s | cat         prints lines
+  informer demo --context staging      follows a real cluster, read-only")]
 pub(crate) struct Arguments {
-    /// How long to go on, such as 5s or 2m; otherwise until q or Ctrl-C.
+    /// How long to run, such as 5s or 2m [default: until q or Ctrl-C].
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     duration: Option<Duration>,
-    /// Let connections break and fall silent, and the server be away, busy and forgetful, again and again.
+    /// Inject faults in turn: broken and silent connections, 503, 429, and lost history.
     #[arg(long)]
     faults: bool,
-    /// How many pods there are: 40 unless given.
+    /// The number of pods [default: 40].
     #[arg(long, value_name = "PODS")]
     scale: Option<usize>,
-    /// Where chance comes from: 7 unless given.
+    /// The seed of the random numbers [default: 7].
     #[arg(long)]
     seed: Option<u64>,
-    /// Tell in lines, also in a terminal.
+    /// Print lines, also in a terminal.
     #[arg(long)]
     plain: bool,
-    /// Where the live page is, on this machine only; a free port unless given.
+    /// The loopback address of the live page [default: a free port].
     #[arg(long, value_name = "ADDRESS", conflicts_with = "no_page")]
     listen: Option<SocketAddr>,
-    /// Do without the live page.
+    /// Do not serve the live page.
     #[arg(long)]
     no_page: bool,
     #[command(flatten)]
@@ -125,7 +129,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             () = trouble => {}
             () = life => {}
         }
-        // The controller is told to end, and finishes what it has begun.
+        // Cancelling the token ends the controller, after the reconciliations that have begun.
         term.cancel();
         let _ = timeout(LAST_WORK, control).await;
     }
@@ -134,7 +138,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(page) = page {
         let _ = timeout(LAST_WORK, page.stop()).await;
     }
-    // The slow handler may have much before it.
+    // The slow handler may have many events left.
     let _ = program.factory.stop_within(LAST_WORK).await;
     Ok(())
 }
@@ -148,7 +152,7 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
         ];
         if let Some((option, _)) = made.iter().find(|(_, given)| *given) {
             let failure =
-                Failure::usage(format!("{option} is for the embedded server, and a real cluster is only read"));
+                Failure::usage(format!("{option} needs the embedded server; on a real cluster the demo only reads"));
             return Err(failure.hint(format!("leave out {option}, or the cluster")));
         }
     }
@@ -156,7 +160,8 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::usage(format!("--scale takes 1 to {MOST_PODS} pods")));
     }
     if let Some(address) = arguments.listen.filter(|address| !address.ip().is_loopback()) {
-        let failure = Failure::usage(format!("the live page is for this machine, and {address} is open to others"));
+        let failure =
+            Failure::usage(format!("the live page needs a loopback address, and {address} is open to other machines"));
         return Err(failure.hint("use an address such as 127.0.0.1:8080"));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! From what people call a resource to where the server keeps it.
+//! Finds a resource by its name, through discovery.
 
 use kube_client::Client;
 use kube_client::core::Status;
@@ -7,7 +7,7 @@ use kube_informer::object::ResourceType;
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 
-/// One collection that a server offers, and what it is called.
+/// A resource that a server serves, with its names.
 #[derive(Debug, Clone)]
 pub(crate) struct Offered {
     pub(crate) resource: ResourceType,
@@ -22,27 +22,26 @@ pub(crate) async fn find(cluster: &Cluster, name: &str) -> Result<Offered, Failu
     choose(&offered, name).cloned()
 }
 
-/// What to do when the server does not know the user.
+/// The hint for 401.
 pub(crate) const CREDENTIALS: &str = "the server does not accept these credentials; check the user of the kubeconfig";
 
 fn cannot_ask(cluster: &Cluster, error: kube_client::Error) -> Failure {
-    let what = format!("cannot ask {} which resources it has", cluster.url);
+    let what = format!("cannot discover the resources of {}", cluster.url);
     match error {
         kube_client::Error::Api(status) => {
             let Status { code, reason, message, .. } = *status;
             let failure = Failure::new(what, format!("server answered {code} {reason}: {message}"));
             match code {
                 401 => failure.hint(CREDENTIALS),
-                403 => failure.hint("this user may not even ask which resources there are; is it the right one?"),
+                403 => failure.hint("this user may not use discovery; check that it is the right user"),
                 _ => failure,
             }
         }
         kube_client::Error::Auth(error) => {
-            Failure::new(what, error).hint("the kubeconfig says how to get credentials, and that failed")
+            Failure::new(what, error).hint("getting credentials in the way that the kubeconfig names failed")
         }
-        error => Failure::new(what, error).hint(
-            "nobody answers there as a server would; check the address in the kubeconfig, or choose another --context",
-        ),
+        error => Failure::new(what, error)
+            .hint("no API server answers at this address; check it in the kubeconfig, or choose another --context"),
     }
 }
 
@@ -50,7 +49,7 @@ fn choose<'o>(offered: &'o [Offered], name: &str) -> Result<&'o Offered, Failure
     let (short, group) = name.split_once('.').map_or((name, None), |(short, group)| (short, Some(group)));
     let short = short.to_lowercase();
     let named = offered.iter().filter(|resource| group.is_none_or(|group| resource.is_of(group)));
-    // The best name wins; among equals what the server offers first.
+    // The lowest rank wins; among equal ranks, the first in the order of discovery.
     let best = named.filter_map(|resource| Some((resource.rank(&short)?, resource))).min_by_key(|(rank, _)| *rank);
     match best {
         None => Err(unknown(offered, name, &short)),
@@ -69,13 +68,13 @@ fn unknown(offered: &[Offered], name: &str, short: &str) -> Failure {
     let failure = Failure::plain(format!("the server has no resource {name:?}"));
     let near = nearest(offered, short);
     match near.as_slice() {
-        [] => failure.hint("say a plural, singular, kind or short name, such as pods, po or deployments.apps"),
+        [] => failure.hint("use a plural, singular, kind or short name, such as pods, po or deployments.apps"),
         [one] => failure.hint(format!("did you mean {one}?")),
         [first @ .., last] => failure.hint(format!("did you mean {} or {last}?", first.join(", "))),
     }
 }
 
-/// Up to three names like this one, the most alike first.
+/// Returns up to three names like this one, the most similar first.
 fn nearest(offered: &[Offered], name: &str) -> Vec<String> {
     let far = (name.chars().count() / 3).max(1);
     let distance_to = |resource: &Offered| {
@@ -93,7 +92,7 @@ fn nearest(offered: &[Offered], name: &str) -> Vec<String> {
     near.into_iter().map(|(_, title)| title).take(3).collect()
 }
 
-/// How many letters to add, drop, change or swap to get from one word to the other.
+/// Returns the number of letters to add, drop, change or swap to get from one word to the other.
 fn distance(from: &str, to: &str) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
@@ -113,18 +112,18 @@ fn distance(from: &str, to: &str) -> usize {
 }
 
 impl Offered {
-    /// One of them, in small letters: `pod`.
+    /// Returns the singular name in lower case: `pod`.
     pub(crate) fn singular(&self) -> String {
         if self.singular.is_empty() { self.resource.kind.to_lowercase() } else { self.singular.clone() }
     }
 
-    /// True for the group, and for the group with this version before it.
+    /// Returns true for the group (`apps`), and for the version with the group (`v1.apps`).
     fn is_of(&self, group: &str) -> bool {
         let ResourceType { group: own, version, .. } = &self.resource;
         group == own || group.strip_prefix(&**version).and_then(|rest| rest.strip_prefix('.')) == Some(own)
     }
 
-    /// How well a name fits, the lower the better; `None` if it is no name of this resource.
+    /// Returns the rank of a name, the lower the better; `None` if this resource does not have the name.
     fn rank(&self, name: &str) -> Option<usize> {
         let names = [&self.resource.plural, &self.singular, &self.resource.kind.to_lowercase()];
         let position = names.iter().position(|known| **known == name);
@@ -132,7 +131,7 @@ impl Offered {
     }
 }
 
-/// Everything a server offers, core group first, preferred versions first.
+/// Returns all resources of a server: the core group first, preferred versions first.
 async fn offered(client: &Client) -> Result<Vec<Offered>, kube_client::Error> {
     let mut offered = Vec::new();
     for list in [client.list_core_api_versions_aggregated().await?, client.list_api_groups_aggregated().await?] {
@@ -155,11 +154,11 @@ async fn offered(client: &Client) -> Result<Vec<Offered>, kube_client::Error> {
             }
         }
     }
-    // Servers before 1.26 answer with a list that has none of these members.
+    // Servers before 1.26 do not know aggregated discovery; their answer then has none of these fields.
     if offered.is_empty() { offered_one_by_one(client).await } else { Ok(offered) }
 }
 
-/// The same with one request for each group.
+/// Returns all resources of a server, with one request for each group version.
 async fn offered_one_by_one(client: &Client) -> Result<Vec<Offered>, kube_client::Error> {
     let mut lists = Vec::new();
     for version in client.list_core_api_versions().await?.versions {
@@ -167,7 +166,7 @@ async fn offered_one_by_one(client: &Client) -> Result<Vec<Offered>, kube_client
     }
     for group in client.list_api_groups().await?.groups {
         for version in group.versions {
-            // A group that some other server answers for may be out of order; the rest is of use nevertheless.
+            // The server of an aggregated API may be down; the other groups are useful anyway.
             lists.extend(client.list_api_group_resources(&version.group_version).await.ok());
         }
     }
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn every_usual_name_finds_its_resource() {
+    fn plural_singular_kind_and_short_name_find_a_resource() {
         for name in ["pods", "pod", "Pod", "po", "PODS"] {
             check(name, "v1 pods");
         }
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_met_with_the_nearest_ones() {
+    fn an_unknown_name_suggests_similar_names() {
         check("pdos", "error: the server has no resource \"pdos\"\n\nhint: did you mean pods?");
         check("deploymnts", "error: the server has no resource \"deploymnts\"\n\nhint: did you mean deployments.apps?");
         check(
@@ -260,12 +259,12 @@ mod tests {
         check(
             "xyzzy",
             "error: the server has no resource \"xyzzy\"\n\n\
-             hint: say a plural, singular, kind or short name, such as pods, po or deployments.apps",
+             hint: use a plural, singular, kind or short name, such as pods, po or deployments.apps",
         );
     }
 
     #[test]
-    fn what_cannot_be_watched_is_refused() {
+    fn a_resource_without_list_and_watch_is_refused() {
         check("reviews", "error: reviews.authorization.k8s.io cannot be watched: the server only offers to create");
     }
 }

@@ -1,9 +1,11 @@
-//! When a command ends: when it was told to.
+//! When a command ends: at a signal, or when its time is over.
 
 use std::time::Duration;
 
-/// Waits for Ctrl-C, a request to terminate, or until the time is over: all of them from when this is called, so that who announces
-/// something afterwards can be told to end at once.
+/// Waits for Ctrl-C, SIGTERM, or the end of `duration`.
+///
+/// Signals count from this call on, not from the first poll: the user may send one as soon as the command prints
+/// something.
 pub(crate) fn after(duration: Option<Duration>) -> impl Future<Output = ()> {
     let (interrupted, terminated) = (interrupt(), terminate());
     let time = duration.map(tokio::time::sleep);
@@ -22,7 +24,7 @@ pub(crate) fn after(duration: Option<Duration>) -> impl Future<Output = ()> {
     }
 }
 
-/// Waits until Ctrl-C was pressed twice: whoever does so does not want to wait for a graceful end.
+/// Waits for the second Ctrl-C: the user does not want to wait for a graceful end.
 #[cfg(unix)]
 pub(crate) async fn twice() {
     use tokio::signal::unix::{SignalKind, signal};
@@ -31,12 +33,12 @@ pub(crate) async fn twice() {
             signals.recv().await;
             signals.recv().await;
         }
-        // The first one then ends the process by itself.
+        // Without a handler, the first Ctrl-C ends the process.
         Err(_) => std::future::pending().await,
     }
 }
 
-/// Waits until Ctrl-C was pressed twice: whoever does so does not want to wait for a graceful end.
+/// Waits for the second Ctrl-C: the user does not want to wait for a graceful end.
 #[cfg(not(unix))]
 pub(crate) async fn twice() {
     for _ in 0..2 {
@@ -48,23 +50,23 @@ pub(crate) async fn twice() {
 
 #[cfg(unix)]
 fn interrupt() -> impl Future<Output = ()> {
-    told(tokio::signal::unix::SignalKind::interrupt())
+    signal(tokio::signal::unix::SignalKind::interrupt())
 }
 
 #[cfg(unix)]
 fn terminate() -> impl Future<Output = ()> {
-    told(tokio::signal::unix::SignalKind::terminate())
+    signal(tokio::signal::unix::SignalKind::terminate())
 }
 
 #[cfg(unix)]
-fn told(kind: tokio::signal::unix::SignalKind) -> impl Future<Output = ()> {
+fn signal(kind: tokio::signal::unix::SignalKind) -> impl Future<Output = ()> {
     let signals = tokio::signal::unix::signal(kind);
     async {
         match signals {
             Ok(mut signals) => {
                 signals.recv().await;
             }
-            // It then ends the process by itself, as it does with any other program.
+            // Without a handler, the signal ends the process.
             Err(_) => std::future::pending().await,
         }
     }

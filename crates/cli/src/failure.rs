@@ -1,4 +1,4 @@
-//! What a command says when it fails: what it tried, why that failed, and what to do.
+//! The message of a command that fails: what it tried, why that failed, and what to do.
 
 use std::error::Error;
 use std::fmt;
@@ -16,33 +16,33 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Something was tried, and failed.
+    /// Creates a failure with a cause.
     pub(crate) fn new(what: impl Into<String>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { what: what.into(), cause: Some(cause.into()), hint: None, exit_code: 1 }
     }
 
-    /// Something is wrong that nothing else caused.
+    /// Creates a failure without a cause.
     pub(crate) fn plain(what: impl Into<String>) -> Self {
         Self { what: what.into(), cause: None, hint: None, exit_code: 1 }
     }
 
-    /// The arguments make no sense.
+    /// Creates a failure because of wrong arguments.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self { what: what.into(), cause: None, hint: None, exit_code: 2 }
     }
 
-    /// The user did not wait for an answer.
+    /// Creates a failure because the user interrupted the command.
     pub(crate) fn interrupted(what: impl Into<String>) -> Self {
         Self { what: what.into(), cause: None, hint: None, exit_code: INTERRUPTED }
     }
 
-    /// Says what to do about it.
+    /// Adds a hint: what the user can do.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// 2 for wrong arguments, 130 if the user did not wait, 1 for all else.
+    /// Returns 2 for wrong arguments, 130 for an interrupted command, and otherwise 1.
     pub(crate) fn exit_code(&self) -> u8 {
         self.exit_code
     }
@@ -56,7 +56,7 @@ impl fmt::Display for Failure {
         let mut cause = self.cause.as_deref().map(|cause| cause as &dyn Error);
         while let Some(error) = cause {
             let text = error.to_string();
-            // Many errors repeat in their own words what their source says.
+            // Many errors end with the message of their source, which is not repeated.
             if !last.ends_with(&text) {
                 write!(f, "\n  caused by: {text}")?;
             }

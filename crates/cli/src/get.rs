@@ -1,4 +1,4 @@
-//! `informer get`: what there is, once the cache holds all of it.
+//! `informer get`: prints the objects of a resource once the cache is synced.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -15,25 +15,25 @@ use crate::which::{Followed, Which};
 
 const EXAMPLES: &str = "\
 Examples:
-  informer get pods                                     those of the current namespace
-  informer get deploy web -o yaml                       one of them, whole
-  informer get pods -A --index spec.nodeName=worker-7   what an index finds
-  informer get widgets.demo.example.com -o name         custom resources too
+  informer get pods                                     pods of the current namespace
+  informer get deploy web -o yaml                       one object as YAML
+  informer get pods -A --index spec.nodeName=worker-7   pods that an index finds
+  informer get widgets.demo.example.com -o name         custom resources
   informer get secrets -l app=shop -o json | jq '.items[].metadata.name'";
 
 /// Print the objects of a resource.
 ///
-/// They are listed through an informer; the command ends as soon as its cache is synced. Tables have kubectl's columns, and
-/// those of the definition for custom resources; they show nothing of the data of Secrets.
+/// An informer lists them; the command ends as soon as its cache is synced. Tables have kubectl's columns; for custom
+/// resources they have the columns of the CRD. They show no data of Secrets.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     which: Which,
-    /// How objects are written.
+    /// The output format.
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t = Output::Table)]
     output: Output,
-    /// How long to wait for the server, such as 5s or 2m; otherwise until Ctrl-C.
+    /// How long to wait for the server, such as 5s or 2m [default: until Ctrl-C].
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     timeout: Option<Duration>,
 }
@@ -43,17 +43,17 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let line = Line::new();
     let outcome = tokio::select! {
         biased;
-        () = ending::after(None) => return Err(Failure::interrupted("interrupted before the server had answered")),
+        () = ending::after(None) => return Err(Failure::interrupted("interrupted before the server answered")),
         outcome = answer(which, output, timeout, &line) => outcome,
     };
     line.clear();
     say::write(outcome?.as_bytes())
 }
 
-/// Everything that is to be printed.
+/// Returns the whole output.
 async fn answer(which: Which, output: Output, timeout: Option<Duration>, line: &Line) -> Result<String, Failure> {
     let start = Instant::now();
-    // In whole milliseconds, as it may be said.
+    // Rounded to milliseconds, because a message may show it.
     let left = || timeout.map(|whole| Duration::from_millis(millis(whole.saturating_sub(start.elapsed()))));
     let late = |what: &str| {
         let whole = timeout.unwrap_or_default();
@@ -72,7 +72,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What comes of something, or a failure if that takes too long.
+/// Returns the result of `work`, or a failure if it takes longer than `limit`.
 async fn limited<T>(
     limit: Option<Duration>,
     work: impl Future<Output = Result<T, Failure>>,
@@ -94,7 +94,7 @@ async fn synced(followed: &mut Followed, timeout: Option<Duration>, line: &Line)
     };
     let waited = {
         let bar = progress::Bar::of(followed, line);
-        // It may see the end before the wait does, and must not have the last word.
+        // The bar may end before `wait` does, and must not decide the outcome.
         let drawn = async {
             bar.draw().await;
             std::future::pending().await
@@ -147,7 +147,7 @@ fn not_found(followed: &Followed) -> Failure {
     let what = format!("{resource} {name:?} not found{rest}");
     let failure = Failure::plain(what);
     match resource.namespaced {
-        false => failure.hint(format!("`informer get {resource}` lists those there are")),
-        true => failure.hint(format!("`informer get {resource} -A` lists those of all namespaces")),
+        false => failure.hint(format!("`informer get {resource}` lists all")),
+        true => failure.hint(format!("`informer get {resource} -A` lists all namespaces")),
     }
 }

@@ -1,4 +1,4 @@
-//! One line on a terminal that is drawn over again, and what is written around it.
+//! A status line on a terminal, and output beside it.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::say;
 
-/// The last line of the terminal behind stderr. Where stderr is no terminal there is none, and nothing is drawn.
+/// The last line of the terminal of stderr. If stderr is not a terminal, nothing is drawn.
 #[derive(Clone)]
 pub(crate) struct Line {
-    /// What is drawn now. Whoever holds it may write to the terminal, also for long.
+    /// The bar that is shown. Its lock may be held during a slow write to the terminal.
     bar: Arc<Mutex<Option<ProgressBar>>>,
     terminal: bool,
-    /// Whether stdout is a terminal too, most likely the same one.
+    /// True if stdout is a terminal too: most likely the same one.
     shared: bool,
 }
 
@@ -24,12 +24,12 @@ impl Line {
         Self { bar: Arc::default(), terminal, shared }
     }
 
-    /// Whether there is anything to draw on.
+    /// Returns true if stderr is a terminal.
     pub(crate) fn is_drawn(&self) -> bool {
         self.terminal
     }
 
-    /// Shows how much of something has come. If it is not known how much there is, it is only counted.
+    /// Shows a progress bar, or a counter if the total is unknown.
     pub(crate) fn progress(&self, title: &str, received: u64, total: Option<u64>) {
         self.draw(|bar| {
             match total {
@@ -44,7 +44,7 @@ impl Line {
         });
     }
 
-    /// Shows these words.
+    /// Shows this text.
     pub(crate) fn text(&self, text: &str) {
         self.draw(|bar| {
             bar.set_style(style("{wide_msg}"));
@@ -54,14 +54,14 @@ impl Line {
     }
 
     fn draw(&self, draw: impl FnOnce(&ProgressBar)) {
-        // While somebody writes, what would be drawn is missed; the next time is soon.
+        // While another thread writes to the terminal, this frame is skipped; the next one comes soon.
         let Ok(mut bar) = self.bar.try_lock() else { return };
         if self.terminal {
             draw(bar.get_or_insert_with(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())));
         }
     }
 
-    /// Takes it away.
+    /// Removes the line.
     pub(crate) fn clear(&self) {
         if let Ok(mut bar) = self.bar.try_lock()
             && let Some(bar) = bar.take()
@@ -70,7 +70,7 @@ impl Line {
         }
     }
 
-    /// Writes to stdout without writing into the line.
+    /// Calls a function that writes to stdout, with the status line hidden.
     pub(crate) fn around<R>(&self, write: impl FnOnce() -> R) -> R {
         if !self.terminal || !self.shared {
             return write();
@@ -82,7 +82,7 @@ impl Line {
         }
     }
 
-    /// Writes a line of its own to stderr.
+    /// Writes a line to stderr, above the status line.
     pub(crate) fn remark(&self, text: &str) {
         match self.bar.try_lock().as_deref() {
             Ok(Some(bar)) => bar.suspend(|| say::remark(text)),

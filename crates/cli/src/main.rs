@@ -1,4 +1,4 @@
-//! The command `informer`: read and follow the objects of a cluster from a shell, or see the library at work with no cluster.
+//! The `informer` command: reads and follows the objects of a cluster, or shows the library at work without a cluster.
 
 #![allow(clippy::print_stderr, reason = "a command prints")]
 
@@ -32,22 +32,22 @@ use tracing_subscriber::filter::LevelFilter;
 
 const AFTER: &str = "\
 Examples:
-  informer demo --for 10s                       see it at work, with no cluster
-  informer get pods -A                          what there is
-  informer watch pods --diff                    what changes
+  informer demo --for 10s                       the library at work, without a cluster
+  informer get pods -A                          all pods
+  informer watch pods --diff                    changes of pods, with differences
   informer top --connect 127.0.0.1:8080         the informers of a program
-  informer serve --kubeconfig-out k8s.yaml      an API server with no cluster behind it
+  informer serve --kubeconfig-out k8s.yaml      an API server in memory
 
 Exit codes:
-  0     all is well: also after Ctrl-C, or when nobody reads on
-  1     it failed: what, why and what to do is on stderr
-  2     the arguments make no sense
+  0     success; also after Ctrl-C, or when the reader closes the pipe
+  1     failure; stderr says what failed, why, and what to do
+  2     wrong arguments
   130   Ctrl-C twice, or before `get` had an answer
 
 Environment:
-  KUBECONFIG   the kubeconfig to use, if --kubeconfig names none
-  NO_COLOR     no colours, unless it is empty
-  RUST_LOG     what to log to stderr, such as kube_informer=debug; otherwise nothing";
+  KUBECONFIG   the kubeconfig, unless --kubeconfig names one
+  NO_COLOR     no colours, unless empty
+  RUST_LOG     the log on stderr, such as kube_informer=debug [default: off]";
 
 /// Read and follow the objects of a Kubernetes cluster.
 #[derive(Parser)]
@@ -59,11 +59,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show the library at work, with no cluster.
+    /// Show the library at work, without a cluster.
     Demo(demo::Arguments),
     Get(get::Arguments),
     Watch(watch::Arguments),
-    /// Show informers as a live table: those of a program, or of the resources named.
+    /// Show informers as a live table: those of a program, or of the given resources.
     Top(top::Arguments),
     Serve(serve::Arguments),
     Completions(manual::Completions),
@@ -72,16 +72,16 @@ enum Command {
 
 fn main() -> ExitCode {
     let command = Arguments::parse().command;
-    // Logs go to stderr, and only if asked for, whosever they are: RUST_LOG=kube_informer=debug.
+    // All logs go to stderr, and are off by default. RUST_LOG=kube_informer=debug turns some on.
     let filter = EnvFilter::builder().with_default_directive(LevelFilter::OFF.into()).from_env_lossy();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // Where nobody hears the log, nobody hears of that either.
+    // A log that cannot be written has no place to report this either.
     log.log_internal_errors(false).init();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&failure::Failure::new("cannot start", error)),
     };
-    // On a thread of its own: it must work when all others are stuck.
+    // On a thread of its own: it must work even if all threads of the runtime are blocked.
     let handle = runtime.handle().clone();
     std::thread::spawn(move || {
         handle.block_on(ending::twice());
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
             Command::Man(arguments) => manual::man(arguments),
         }
     });
-    // A thread that is stuck in a write must not keep the command from ending.
+    // A thread that is blocked in a write must not keep the command from ending.
     runtime.shutdown_background();
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

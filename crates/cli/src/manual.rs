@@ -1,4 +1,4 @@
-//! `informer completions` and `informer man`: what a shell and its manual can be told.
+//! `informer completions` and `informer man`: shell completions and manual pages.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ Examples:
   informer completions zsh > \"${fpath[1]}/_informer\"
   informer completions fish > ~/.config/fish/completions/informer.fish")]
 pub(crate) struct Completions {
-    /// The shell that is to complete arguments.
+    /// The shell to complete arguments in.
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Man {
 }
 
 pub(crate) fn completions(arguments: Completions) -> Result<(), Failure> {
-    // Into memory first: whoever reads it may not read all of it.
+    // Rendered into memory first: the reader may close the pipe early.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "informer", &mut script);
     say::write(&script)

@@ -1,11 +1,11 @@
-//! Objects of any kind, as the server wrote them.
+//! Objects of any kind, as JSON.
 
 use kube_informer::Object;
 use kube_informer::object::{Id, KeyRef, ResourceType};
 use kube_informer::representation::{Decode, DecodeError, Raw};
 use serde_json::{Map, Value};
 
-/// An object as the server wrote it, whatever its kind.
+/// An object of any kind, as the server sent it.
 pub(crate) struct Wire(pub(crate) Value);
 
 impl Wire {
@@ -17,7 +17,7 @@ impl Wire {
         self.text("name")
     }
 
-    /// Empty for what lives in no namespace.
+    /// Returns the namespace; empty in cluster scope.
     pub(crate) fn namespace(&self) -> &str {
         self.text("namespace")
     }

@@ -1,4 +1,4 @@
-//! How objects are written: for people, for scripts, and as they are.
+//! Output formats: tables, names, JSON and YAML.
 
 mod change;
 mod paint;
@@ -16,22 +16,22 @@ pub(crate) use self::table::Table;
 use crate::discover::Offered;
 use crate::object::Wire;
 
-/// How objects are written.
+/// The output format of objects.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Output {
-    /// Columns for people.
+    /// A table.
     Table,
-    /// More columns.
+    /// A table with more columns.
     Wide,
     /// JSON.
     Json,
     /// YAML.
     Yaml,
-    /// Only names, such as pod/web-1.
+    /// Names, such as pod/web-1.
     Name,
 }
 
-/// `pod/web-1`, `deployment.apps/web`: what other commands take as a name.
+/// Returns `pod/web-1` or `deployment.apps/web`, which kubectl accepts as a name.
 pub(crate) fn full_name(offered: &Offered, object: &Wire) -> String {
     let singular = offered.singular();
     match offered.resource.group.as_str() {
@@ -40,7 +40,7 @@ pub(crate) fn full_name(offered: &Offered, object: &Wire) -> String {
     }
 }
 
-/// One object, or a list of any number of them.
+/// Returns one object if `single`, otherwise a list.
 pub(crate) fn document(objects: &[Arc<Wire>], single: bool) -> Value {
     match objects {
         [one] if single => one.0.clone(),
@@ -51,14 +51,14 @@ pub(crate) fn document(objects: &[Arc<Wire>], single: bool) -> Value {
     }
 }
 
-/// JSON with four spaces a step, as kubectl writes it.
+/// Writes JSON with an indentation of four spaces, like kubectl.
 pub(crate) fn pretty_json(value: &Value) -> serde_json::Result<String> {
     let mut text = Vec::new();
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, PrettyFormatter::with_indent(b"    ")))?;
     Ok(String::from_utf8_lossy(&text).into_owned() + "\n")
 }
 
-/// YAML with lists at the level of their name, as kubectl writes it.
+/// Writes YAML with lists at the indentation of their key, like kubectl.
 pub(crate) fn yaml(value: &Value) -> Result<String, serde_saphyr::ser_error::Error> {
     let options = serde_saphyr::ser_options! { compact_list_indent: true };
     let mut text = serde_saphyr::to_string_with_options(value, options)?;
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn yaml_reads_back_as_what_it_was() {
+    fn yaml_round_trips() {
         let odd = json!({
             "strings": ["yes", "no", "on", "null", "~", "", "1", "1.0", "0x1f", "1e3", "0o17", "2001-01-01", "true", "a: b", "- a",
                 "#x", "it's", "\"q\"", "tab\there", "two\nlines\n", "trailing ", " leading", "ä", "\u{7}", "&a", "*a", "!t", "%x", "@", "`"],
@@ -85,14 +85,14 @@ mod tests {
         let text = yaml(&odd).unwrap();
         let options = serde_saphyr::options! { strict_booleans: true };
         assert_eq!(serde_saphyr::from_str_with_options::<Value>(&text, options).unwrap(), odd, "{text}");
-        // Readers of YAML 1.1, as most tools are, must not take texts for switches.
+        // Readers of YAML 1.1, which most tools are, must not take these strings for booleans.
         for word in ["yes", "no", "on"] {
             assert!(text.contains(&format!("- \"{word}\"")) || text.contains(&format!("- '{word}'")), "{text}");
         }
     }
 
     #[test]
-    fn one_object_that_was_asked_for_by_name_is_no_list() {
+    fn an_object_requested_by_name_is_not_wrapped_in_a_list() {
         let object = Arc::new(Wire(json!({"metadata": {"name": "a"}})));
         assert_eq!(document(std::slice::from_ref(&object), true), object.0);
         assert_eq!(document(std::slice::from_ref(&object), false)["items"], json!([object.0]));

@@ -1,20 +1,20 @@
-//! Where a value is within an object: `spec.nodeName`, `spec.containers.image`, `/metadata/labels/app`.
+//! Paths to values in an object: `spec.nodeName`, `spec.containers.image`, `/metadata/labels/app`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde_json::Value;
 
-/// The way to some values of an object. Where a list stands in the way, all its elements are meant.
+/// A path to values of an object. A list on the way stands for all its elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Path(Vec<String>);
 
-/// Why a text is no path.
+/// Why a string is not a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathError {
-    /// There is nothing in it.
+    /// The path is empty.
     Empty,
-    /// A name between two dots is missing; where, counted in letters from 1.
+    /// A name between two dots is missing at this letter, counted from 1.
     NoName(usize),
 }
 
@@ -32,7 +32,7 @@ impl std::error::Error for PathError {}
 impl FromStr for Path {
     type Err = PathError;
 
-    /// Reads a JSON pointer, which begins with a slash, or names with dots between them. `\.` is a dot within a name.
+    /// Parses a JSON pointer, which begins with a slash, or names with dots between them. `\.` is a dot within a name.
     fn from_str(text: &str) -> Result<Self, PathError> {
         if let Some(pointer) = text.strip_prefix('/') {
             let name = |part: &str| part.replace("~1", "/").replace("~0", "~");
@@ -68,7 +68,7 @@ impl FromStr for Path {
 }
 
 impl Path {
-    /// The texts, numbers and switches at the end of this path, as texts.
+    /// Returns the strings, numbers and booleans at the end of this path, as strings.
     pub(crate) fn values(&self, object: &Value) -> Vec<String> {
         let mut found = Vec::new();
         collect(object, &self.0, &mut found);
@@ -96,7 +96,7 @@ fn collect(value: &Value, path: &[String], found: &mut Vec<String>) {
     }
 }
 
-/// A path and the value that is looked for at its end: `spec.nodeName=worker-7`.
+/// A path and a value that is searched for: `spec.nodeName=worker-7`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lookup {
     pub(crate) path: Path,
@@ -115,7 +115,7 @@ impl FromStr for Lookup {
 }
 
 impl Lookup {
-    /// Whether an object has this value there.
+    /// Returns true if the object has this value at the path.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.path.values(object).contains(&self.value)
     }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_of_writing_find_the_same() {
+    fn dotted_path_and_json_pointer_find_the_same_values() {
         for path in ["spec.nodeName", ".spec.nodeName", "/spec/nodeName"] {
             check(path, &["worker-7"]);
         }
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_mean_all_their_elements_or_the_one_that_is_named() {
+    fn a_list_stands_for_all_its_elements_unless_an_index_is_given() {
         check("spec.containers.image", &["a", "b"]);
         check("spec.containers.1.image", &["b"]);
         check("spec.containers.ports.containerPort", &["80"]);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_or_no_single_value_is_nothing() {
+    fn missing_fields_and_objects_give_no_values() {
         check("spec.hostNetwork", &["true"]);
         for path in ["spec", "spec.containers.9.image", "spec.nodeName.more", "status.phase"] {
             check(path, &[]);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_told_why() {
+    fn an_invalid_path_is_refused_with_its_reason() {
         for (text, expected) in [
             ("", PathError::Empty),
             ("/", PathError::Empty),

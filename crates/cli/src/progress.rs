@@ -1,4 +1,4 @@
-//! How the first list of a large collection comes along.
+//! A progress bar for the first list of a large collection.
 
 use std::time::Duration;
 
@@ -13,24 +13,24 @@ use crate::line::Line;
 use crate::object::Wire;
 use crate::which::Followed;
 
-/// What is there sooner needs no bar.
+/// A list that is complete within this time needs no bar.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Names are enough to count by.
+/// A request for metadata only, to count objects.
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
-/// How often it is drawn.
+/// How often the bar is drawn.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// A bar on stderr, for as long as the first list takes.
+/// A progress bar on stderr for the first list.
 pub(crate) struct Bar {
     informer: SharedInformer<Wire>,
     client: Client,
     line: Line,
     title: String,
-    /// The collections that are listed.
+    /// The paths of the collections that the informer lists.
     collections: Vec<String>,
-    /// True if only some of their objects were asked for.
+    /// True if the informer selects objects.
     selected: bool,
 }
 
@@ -52,7 +52,7 @@ impl Bar {
         }
     }
 
-    /// Draws it until everything has come, or the informer is stopped.
+    /// Draws the bar until the informer is synced or stopped.
     pub(crate) async fn draw(&self) {
         let mut ticks = interval_at(Instant::now() + PATIENCE, EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -73,8 +73,9 @@ impl Bar {
         self.line.clear();
     }
 
-    /// How many objects there are: a stream does not say how many will come, but a list that asks for one does, unless only
-    /// some were selected.
+    /// Returns the number of objects in the collections. A streamed list does not say how many objects follow, but the
+    /// answer
+    /// to a list with `limit=1` does. With a selection the server does not count, so this returns `None`.
     async fn expected(&self) -> Option<u64> {
         if self.selected || !self.line.is_drawn() {
             return None;
@@ -90,7 +91,7 @@ impl Bar {
     }
 }
 
-/// How many objects have come, and how many there are if the server says so.
+/// Returns the number of objects received so far, and the total if the server says so.
 fn received(health: &Health) -> (u64, Option<u64>) {
     let (mut received, mut to_come) = (health.objects as u64, Some(0));
     for part in &health.parts {
@@ -110,7 +111,7 @@ fn received(health: &Health) -> (u64, Option<u64>) {
     (received, to_come.map(|to_come| received + to_come))
 }
 
-/// Where a collection is on the server.
+/// Returns the path of a collection on the server.
 fn collection(resource: &ResourceType, namespace: Option<&str>) -> String {
     let ResourceType { group, plural, .. } = resource;
     let root = if group.is_empty() { "api" } else { "apis" };

@@ -1,4 +1,4 @@
-//! `informer serve`: an API server with no cluster behind it.
+//! `informer serve`: an API server in memory, without a cluster.
 
 mod documents;
 mod faults;
@@ -29,40 +29,40 @@ A file of faults, in YAML or JSON:
   - {action: status, code: 503, verb: list, resource: pods, nth: 2}
   - {action: reset_after_events, events: 20, verb: watch, probability: 0.1}";
 
-/// Serve a Kubernetes API from memory, with no cluster.
+/// Serve the Kubernetes API from memory, without a cluster.
 ///
-/// It is empty, or has what is loaded. kubectl, informers, kube-rs and client-go can talk to it; nothing runs in it.
+/// The server starts empty, or with loaded objects. kubectl, informers, kube-rs and client-go can use it; no pods run.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on; port 0 takes a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Write a kubeconfig for this server here, before the first request is answered.
+    /// Write a kubeconfig for this server to this file, before the first request is answered.
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
-    /// Answer only who knows this token.
+    /// Refuse requests without this token.
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     token: Option<String>,
     /// Listen here for requests that control the server: faults, compaction, restarts. They need a token.
     #[arg(long, value_name = "ADDRESS")]
     admin: Option<SocketAddr>,
-    /// The token for --admin; otherwise one is made up. Both are printed.
+    /// The token for --admin [default: a random one]. The command prints both.
     #[arg(long, value_name = "TOKEN", requires = "admin", value_parser = NonEmptyStringValueParser::new())]
     admin_token: Option<String>,
-    /// Give it a life: so many writes a second to nodes, deployments and pods.
+    /// Write to nodes, deployments and pods, at this number of writes per second.
     #[arg(long, value_name = "RATE", value_parser = rate)]
     workload: Option<f64>,
-    /// Objects to begin with: a file of YAML or JSON, or a directory of them.
+    /// Objects to start with: a file of YAML or JSON, or a directory of such files.
     #[arg(long, value_name = "FILE|DIRECTORY")]
     load: Option<PathBuf>,
-    /// What is to go wrong: a file of faults in YAML or JSON, as POST /faults of --admin takes them.
+    /// Inject faults: a file in YAML or JSON, with the same content as POST /faults of --admin.
     #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
-    /// Encrypt connections, with a certificate made on the spot; the kubeconfig holds its authority.
+    /// Encrypt connections, with a generated certificate; the kubeconfig has its authority.
     #[arg(long)]
     tls: bool,
-    /// How long to go on, such as 5s or 2m; otherwise until Ctrl-C.
+    /// How long to run, such as 5s or 2m [default: until Ctrl-C].
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     duration: Option<Duration>,
 }
@@ -70,13 +70,17 @@ pub(crate) struct Arguments {
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().map_err(|error| error.to_string())?;
     let sensible = 0.0..=1e6;
-    if sensible.contains(&rate) { Ok(rate) } else { Err("a rate is between 0 and 1000000 writes a second".to_owned()) }
+    if sensible.contains(&rate) {
+        Ok(rate)
+    } else {
+        Err("a rate is between 0 and 1000000 writes per second".to_owned())
+    }
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { listen, token, .. } = &arguments;
     if !listen.ip().is_loopback() && token.is_none() {
-        let what = format!("without --token anybody who reaches {listen} could change everything");
+        let what = format!("without --token, every client that reaches {listen} can change all objects");
         return Err(Failure::usage(what).hint("listen on 127.0.0.1, or set a token"));
     }
     let end = ending::after(arguments.duration);
@@ -104,15 +108,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         remark(format!("loaded {count} objects"));
     }
     if let Some(count) = planted {
-        remark(format!("planted {count} faults"));
+        remark(format!("added {count} faults"));
     }
     if let Some(admin) = &admin {
-        remark(format!("controlled on {} with the token {}", admin.url(), admin.token().unwrap_or_default()));
+        remark(format!("admin requests on {} with the token {}", admin.url(), admin.token().unwrap_or_default()));
     }
 
     let life = async {
         match arguments.workload {
-            // Nobody cancels it: it ends by being dropped.
+            // It ends when it is dropped, so the token is never cancelled.
             Some(rate) => Workload::new(7).run(server.clone(), rate, CancellationToken::new()).await,
             None => std::future::pending().await,
         }
@@ -141,10 +145,11 @@ async fn open(server: &ApiServer, listen: SocketAddr, tls: bool) -> Result<HttpS
 fn cannot_listen(address: SocketAddr, error: io::Error) -> Failure {
     let in_use = error.kind() == io::ErrorKind::AddrInUse;
     let failure = Failure::new(format!("cannot listen on {address}"), error);
-    if in_use { failure.hint("another program listens there; port 0 takes a free one") } else { failure }
+    if in_use { failure.hint("another program uses this address; port 0 takes a free port") } else { failure }
 }
 
-/// Writes a file that nobody else can read, also if it was there already: it may hold a token.
+/// Writes a file that only its owner can read, because it may hold a token. An existing file gets these permissions
+/// too.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);

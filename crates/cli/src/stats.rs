@@ -1,4 +1,4 @@
-//! `informer watch --stats`: how the informer does, in one line.
+//! `informer watch --stats`: the state of the informer, in one line.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::object::Wire;
 /// How often the line is drawn on a terminal.
 const DRAWN: Duration = Duration::from_millis(250);
 
-/// How often it is written where there is no terminal.
+/// How often the line is written if stderr is not a terminal.
 const WRITTEN: Duration = Duration::from_secs(5);
 
-/// Over how long events are counted.
+/// The time over which events are counted.
 const WINDOW: Duration = Duration::from_secs(5);
 
-/// Keeps the line up to date, for as long as it is polled.
+/// Updates the line for as long as the future is polled.
 pub(crate) async fn show(informer: &SharedInformer<Wire>, line: &Line) {
     let mut ticks = interval(if line.is_drawn() { DRAWN } else { WRITTEN });
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -36,10 +36,10 @@ pub(crate) async fn show(informer: &SharedInformer<Wire>, line: &Line) {
     }
 }
 
-/// How many events come in a second, over the last few.
+/// The number of events per second, over the last seconds.
 #[derive(Default)]
 struct Rate {
-    /// At most one for each time the line is drawn within the window.
+    /// Earlier counts: at most one for each time that the line was drawn within the window.
     seen: VecDeque<(Instant, u64)>,
 }
 
@@ -68,7 +68,7 @@ fn describe(health: &Health, rate: f64) -> String {
     )
 }
 
-/// What the part does that does worst.
+/// Returns the phase of the part in the worst state.
 fn state(health: &Health) -> String {
     let phases = health.parts.iter().map(|part| &part.phase);
     let badness = |phase: &&Phase| match phase {
@@ -93,14 +93,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_that_of_the_last_seconds() {
+    fn a_rate_counts_only_the_last_seconds() {
         let mut rate = Rate::default();
         let start = Instant::now();
         let mut at = |seconds: u64, events| rate.of(events, start + Duration::from_secs(seconds));
         assert_eq!(at(0, 100), 0.0);
         assert_eq!(at(1, 110), 10.0);
         assert_eq!(at(5, 150), 10.0);
-        // What came before the window no longer counts.
+        // Events before the window do not count.
         assert_eq!(at(10, 150), 0.0);
         assert_eq!(at(11, 156), 1.0);
     }

@@ -1,4 +1,4 @@
-//! What pages and help say can be typed is understood.
+//! The commands in pages and in help texts are valid.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use crate::Arguments;
 
-/// The command of a line, if it is one of ours, up to a comment, a pipe or a file.
+/// Returns the words of a line that calls `informer`, up to a comment, a pipe or a file.
 fn command(line: &str) -> Option<Vec<&str>> {
     let line =
         ["  ", " #", " | ", " > "].into_iter().fold(line, |line, end| line.split(end).next().unwrap_or_default());
@@ -25,9 +25,9 @@ fn check(place: &str, text: &str) -> usize {
 }
 
 #[test]
-fn what_is_shown_to_be_typed_is_understood() {
+fn commands_in_pages_and_help_can_be_parsed() {
     let mut count = 0;
-    // Packages have no pages beside them.
+    // A published package does not contain these pages.
     for page in ["../../README.md", "README.md", "../../docs/production.md", "../../docs/testing.md"] {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
         let text = std::fs::read_to_string(file).unwrap_or_default();

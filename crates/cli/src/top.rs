@@ -1,4 +1,4 @@
-//! `informer top`: all informers of a program, or of the resources named, as a live table.
+//! `informer top`: all informers of a program, or of the given resources, as a live table.
 
 mod here;
 mod lines;
@@ -16,46 +16,46 @@ use crate::failure::Failure;
 use crate::view::{self, Board, Reading, Work};
 use crate::{cluster, ending};
 
-/// Shows informers as a table that is kept up to date: what each is doing, how much it holds, how much comes, how far behind its
-/// slowest handler is, and how often it had to begin anew.
+/// Show informers as a live table: state, objects, events per second, lag of the slowest handler, and relists.
 ///
-/// The informers are those of a program that has mounted the inspection router (`--connect`), or informers of the resources
-/// named, which are then followed by this command itself.
+/// The informers are those of a program with the inspection router (`--connect`), or informers that this command starts
+/// for
+/// the given resources.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   informer top --connect 127.0.0.1:8080        the informers of a program
-  informer top pods deployments.apps nodes     those of this command
+  informer top pods deployments.apps nodes     informers of this command
   informer top pods --once                     one table, for a script")]
 pub(crate) struct Arguments {
     /// Plural, singular, kind or short names, with or without a group: pods, deploy, widgets.demo.example.com.
     #[arg(required_unless_present = "connect", value_name = "RESOURCE")]
     resources: Vec<String>,
-    /// Where a program shows its informers, such as 127.0.0.1:8080 or http://localhost:8080/inspect.
+    /// The address of a program's inspection router, such as 127.0.0.1:8080 or http://localhost:8080/inspect.
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["resources", "namespaces", "kubeconfig", "context", "in_cluster"])]
     connect: Option<String>,
-    /// The token that the program asks for.
+    /// The token that the program requires.
     #[arg(long)]
     token: Option<String>,
-    /// The namespace to follow; can be given more than once. Otherwise all.
+    /// The namespace to watch; can be repeated [default: all].
     #[arg(long = "namespace", short, value_name = "NAMESPACE")]
     namespaces: Vec<String>,
-    /// How often the table is brought up to date.
+    /// How often the table is updated.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = period)]
     interval: Duration,
-    /// Print one table and end.
+    /// Print one table and exit.
     #[arg(long)]
     once: bool,
     /// Print tables one after the other, also in a terminal.
     #[arg(long)]
     plain: bool,
-    /// How long to go on, such as 5s or 2m; otherwise until q or Ctrl-C.
+    /// How long to run, such as 5s or 2m [default: until q or Ctrl-C].
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     duration: Option<Duration>,
     #[command(flatten)]
     cluster: cluster::Choice,
 }
 
-/// A time that is long enough to wait for.
+/// Parses a duration of at least 50 ms.
 fn period(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(time) if time >= Duration::from_millis(50) => Ok(time),
@@ -64,18 +64,18 @@ fn period(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// What is known of a program at one moment.
+/// The state of a program.
 pub(crate) struct Seen {
-    /// What the program is, in a few words.
+    /// A short description of the program.
     title: String,
     informers: Vec<Reading>,
     queues: Vec<Work>,
 }
 
-/// What is known now, or why nothing is.
+/// The state of a program, or why it is not available.
 type Answer = Result<Seen, Failure>;
 
-/// Where informers are.
+/// Where the informers run.
 enum Source {
     Here(Here),
     There(Box<There>),
@@ -92,7 +92,7 @@ impl Source {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     if arguments.token.is_some() && arguments.connect.is_none() {
-        let failure = Failure::usage("--token is for a program, and none is named");
+        let failure = Failure::usage("--token needs a program");
         return Err(failure.hint("name it with --connect ADDRESS"));
     }
     let end = ending::after(arguments.duration);
@@ -138,20 +138,20 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     outcome
 }
 
-/// Asks again and again, and hands on what it hears.
+/// Reads the state once per period, and sends it.
 async fn ask(source: &Source, period: Duration, answers: mpsc::Sender<Answer>) {
     let mut ticks = interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        // Whoever shows it has ended, and so does this.
+        // The screen or the lines have ended.
         if answers.send(source.read().await).await.is_err() {
             return;
         }
     }
 }
 
-/// One table: two readings, so that there are rates.
+/// Prints one table. Rates need two readings.
 async fn once(source: &Source, period: Duration) -> Result<(), Failure> {
     if let Source::Here(here) = source {
         here.settled().await;
@@ -166,7 +166,7 @@ async fn once(source: &Source, period: Duration) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A failure in a line, without its hint.
+/// Returns a failure in one line, without its hint.
 fn in_a_line(failure: &Failure) -> String {
     let text = failure.to_string();
     let text = text.split("\n\nhint: ").next().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! What a screen shows of informers: the same drawing for a program in this process and for one elsewhere.
+//! The screen: the same for informers of this process and of another program.
 //!
-//! [`Reading`] is what is known of one informer at one moment, wherever it comes from; [`Board`] remembers readings and knows
-//! rates; [`Picture`] is one whole screen, drawn from plain values; [`Screen`] is the terminal, which is always given back as it
-//! was.
+//! [`Reading`] is the state of one informer at one time; [`Board`] remembers readings and computes rates; [`Picture`]
+//! draws a
+//! whole screen from plain values; [`Screen`] is the terminal, and restores it at the end.
 
 mod board;
 mod charts;

@@ -1,4 +1,4 @@
-//! `informer watch`: every change, as it happens.
+//! `informer watch`: prints every change as it happens.
 
 mod printer;
 
@@ -15,36 +15,37 @@ use crate::output::Output;
 use crate::which::Which;
 use crate::{ending, progress, say, stats};
 
-/// How long what has come may take to be written at the end.
+/// How long the last lines may take to be written at the end.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
-  informer watch deployments.apps -A -l tier=front        one JSON object a line: {\"type\":\"ADDED\",\"object\":{…}}
+  informer watch deployments.apps -A -l tier=front        one JSON object per line: {\"type\":\"ADDED\",\"object\":{…}}
   informer watch pods -n web | jq -r '.type + \" \" + .object.metadata.name'
-  informer watch pods --diff                              what each update changed
-  informer watch nodes -o wide --stats                    a table that goes on, and how the informer does
-  informer watch pods -A --index spec.nodeName=worker-7   those of one node";
+  informer watch pods --diff                              the fields that each update changed
+  informer watch nodes -o wide --stats                    a growing table, and the state of the informer
+  informer watch pods -A --index spec.nodeName=worker-7   pods of one node";
 
 /// Print every change of a resource.
 ///
-/// It is followed also through broken connections and restarts of the server. Each change goes to stdout, deletions that nobody
-/// saw happen among them; all else goes to stderr.
+/// The watch survives broken connections and restarts of the server. Every change goes to stdout, also a delete that
+/// happened
+/// while the connection was broken. Everything else goes to stderr.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     which: Which,
-    /// How events are written; otherwise as JSON, one object a line, or as a table with --diff.
+    /// The output format [default: one JSON object per line; with --diff a table].
     #[arg(long, short, value_enum, value_name = "FORMAT")]
     output: Option<Output>,
-    /// Show what each update changed.
+    /// Show the fields that each update changed.
     #[arg(long)]
     diff: bool,
-    /// Keep a line on stderr that says how the informer does.
+    /// Keep a line with the state of the informer on stderr.
     #[arg(long)]
     stats: bool,
-    /// How long to go on, such as 5s or 2m; otherwise until Ctrl-C.
+    /// How long to run, such as 5s or 2m [default: until Ctrl-C].
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     duration: Option<Duration>,
 }
@@ -55,8 +56,8 @@ impl Arguments {
             None if self.diff => Ok(Output::Table),
             None => Ok(Output::Json),
             Some(Output::Json | Output::Yaml) if self.diff => {
-                let failure = Failure::usage("--diff is for people, and cannot be written as JSON or YAML");
-                Err(failure.hint("say -o table, wide or name, or leave --diff out"))
+                let failure = Failure::usage("--diff cannot be combined with JSON or YAML");
+                Err(failure.hint("use -o table, wide or name, or leave out --diff"))
             }
             Some(output) => Ok(output),
         }
@@ -80,8 +81,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 
     let line = Line::new();
     let (closed, mut write_errors) = mpsc::unbounded_channel();
-    // On a thread of its own: whoever reads stdout may take any time.
-    let told = followed.informer.register().name("printer").on_event_blocking({
+    // On a thread of its own: stdout may block for any time.
+    let registration = followed.informer.register().name("printer").on_event_blocking({
         let line = line.clone();
         move |event| {
             if let Err(error) = line.around(|| printer.print(&event)) {
@@ -108,8 +109,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         () = shown => Ok(()),
     };
     line.clear();
-    // Both wait for a write that may be stuck for good.
-    let _ = timeout(LAST_LINES, told.remove(Removal::Drain)).await;
+    // Both wait for the current write, which may block for ever.
+    let _ = timeout(LAST_LINES, registration.remove(Removal::Drain)).await;
     let _ = followed.factory.stop_within(LAST_LINES).await;
     outcome
 }

@@ -1,4 +1,4 @@
-//! What is asked for: the arguments that `get` and `watch` share, and the informer they mean.
+//! The arguments that `get` and `watch` share, and the informer for them.
 
 use std::sync::Arc;
 
@@ -24,48 +24,48 @@ pub(crate) struct Which {
     pub(crate) resource: String,
     /// Only the object of this name. RESOURCE/NAME means the same.
     name: Option<String>,
-    /// The namespace to look in; can be given more than once. Otherwise that of the context.
+    /// The namespace; can be repeated [default: that of the context].
     #[arg(long = "namespace", short, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
     namespaces: Vec<String>,
-    /// Look in all namespaces.
+    /// Use all namespaces.
     #[arg(long, short = 'A')]
     all_namespaces: bool,
     /// Only objects with these labels, such as app=web,tier!=back.
     #[arg(long = "selector", short = 'l', value_name = "SELECTOR")]
     labels: Option<Selector>,
-    /// Only objects with these fields, such as status.phase=Running; the server decides which fields it knows.
+    /// Only objects with these fields, such as status.phase=Running; the server decides which fields it supports.
     #[arg(long = "field-selector", value_name = "SELECTOR")]
     fields: Option<String>,
-    /// Only objects that an index by this path finds under this value, such as spec.nodeName=worker-7 or
-    /// /metadata/labels/app=web; any path will do.
+    /// Only objects that an index by this path has under this value, such as spec.nodeName=worker-7 or
+    /// /metadata/labels/app=web; any path works.
     #[arg(long, value_name = "PATH=VALUE")]
     index: Option<Lookup>,
     #[command(flatten)]
     cluster: cluster::Choice,
 }
 
-/// An informer of what was asked for, and what is needed to show it.
+/// An informer for the arguments, and everything that is needed to show its objects.
 pub(crate) struct Followed {
     pub(crate) cluster: Cluster,
     pub(crate) offered: Offered,
     pub(crate) informer: SharedInformer<Wire>,
     pub(crate) factory: SharedInformerFactory,
-    /// The namespaces it is about; empty for all, and for what lives in none.
+    /// The selected namespaces; empty for all, and in cluster scope.
     pub(crate) namespaces: Vec<String>,
-    /// The one name it is about.
+    /// The selected name.
     pub(crate) name: Option<String>,
-    /// True if only some of the collection was asked for.
+    /// True if a name or selector was given.
     pub(crate) selected: bool,
     pub(crate) index: Option<(Lookup, Index<Wire>)>,
     /// For messages: `pods in namespace "web"`.
     pub(crate) title: String,
     verb: &'static str,
-    /// What goes wrong: the informer pauses after each, so that few wait.
+    /// Errors of the informer. It backs off after each, so that the channel stays short.
     failures: mpsc::UnboundedReceiver<InformerError>,
 }
 
 impl Which {
-    /// What was asked for by name.
+    /// Returns the selection of namespaces, labels, name and fields.
     fn selection(&self) -> Result<Selection, Failure> {
         let select = || {
             let mut selection = Selection::new();
@@ -85,7 +85,7 @@ impl Which {
         select().map_err(|error| cannot_select(&error))
     }
 
-    /// Finds the resource, and makes an informer of it that is not started yet.
+    /// Finds the resource, and creates an informer that is not started yet.
     pub(crate) async fn open(mut self, verb: &'static str) -> Result<Followed, Failure> {
         self.split_name()?;
         let mut selection = self.selection()?;
@@ -124,12 +124,12 @@ impl Which {
         Ok(Followed { cluster, offered, informer, factory, namespaces, name, selected, index, title, verb, failures })
     }
 
-    /// `pod/a` is `pod a`.
+    /// Splits `pod/a` into `pod` and `a`.
     fn split_name(&mut self) -> Result<(), Failure> {
         if let Some((resource, name)) = self.resource.split_once('/') {
             if self.name.is_some() {
-                let what = format!("{:?} names an object already", self.resource);
-                return Err(Failure::usage(what).hint("say RESOURCE NAME or RESOURCE/NAME"));
+                let what = format!("{:?} already has a name", self.resource);
+                return Err(Failure::usage(what).hint("use RESOURCE NAME or RESOURCE/NAME"));
             }
             (self.resource, self.name) = (resource.to_owned(), Some(name.to_owned()));
         }
@@ -146,7 +146,7 @@ impl Followed {
         &self.offered.resource
     }
 
-    /// True if objects of several namespaces may be shown side by side.
+    /// Returns true if objects of several namespaces may be shown together.
     pub(crate) fn many_namespaces(&self) -> bool {
         self.resource().namespaced && self.namespaces.len() != 1
     }
@@ -159,7 +159,7 @@ impl Followed {
         Failure::new(format!("cannot {} {}", self.verb, self.title), error)
     }
 
-    /// What the cache holds of it now, in order.
+    /// Returns the objects in the cache that match the index, sorted by namespace and name.
     pub(crate) fn objects(&self) -> Vec<Arc<Wire>> {
         let mut objects = match &self.index {
             Some((lookup, index)) => index.get(&lookup.value),
@@ -169,8 +169,9 @@ impl Followed {
         objects
     }
 
-    /// Waits until the server refuses what was asked for before it ever gave it. All else that goes wrong is told as a warning,
-    /// as the informer goes on.
+    /// Waits until the server refuses the first list for good. All other errors are printed as warnings, because the
+    /// informer
+    /// retries.
     pub(crate) async fn refused(&mut self, line: &Line) -> Failure {
         while let Some(error) = self.failures.recv().await {
             match refusal(&error).filter(|_| !self.informer.health().is_ready()) {
@@ -187,9 +188,9 @@ impl Followed {
     fn refusal(&self, refusal: &SourceError) -> Failure {
         let failure = self.cannot(refusal.clone());
         match refusal.status().map(|status| status.code) {
-            Some(400) => failure.hint("the server does not know one of the fields or labels that were asked for"),
+            Some(400) => failure.hint("the server does not support one of the selected fields or labels"),
             Some(403) => failure.hint(format!(
-                "this user needs the verbs `list` and `watch` on {}; whoever looks after the cluster grants them with a role",
+                "this user needs the verbs `list` and `watch` on {}; a cluster administrator can grant them with a role",
                 self.resource()
             )),
             Some(401) => failure.hint(discover::CREDENTIALS),
@@ -209,19 +210,19 @@ fn title(resource: &ResourceType, namespaces: &[String]) -> String {
 fn cannot_select(error: &SelectionError) -> Failure {
     let failure = Failure::usage(error.to_string());
     match error {
-        SelectionError::Namespace(_) => failure.hint("`informer get namespaces` lists those there are"),
+        SelectionError::Namespace(_) => failure.hint("`informer get namespaces` lists all"),
         SelectionError::Fields(_) => {
             failure.hint("write it as `--field-selector status.phase=Running,spec.nodeName!=worker-7`")
         }
-        _ => failure.hint("`informer get --help` says what can be selected"),
+        _ => failure.hint("`informer get --help` describes the selectors"),
     }
 }
 
-/// The server's answer, if asking again will not change it.
+/// Returns the server's error, if a retry will not change it.
 fn refusal(error: &InformerError) -> Option<&SourceError> {
     let InformerError::Reflector { error, .. } = error else { return None };
     let (error, final_codes): (_, &[u16]) = match error {
-        // A watch may be refused with 400 for what a list then gets.
+        // A watch may be refused with 400, and a list of the same objects succeed.
         ReflectorError::List(error) => (error, &[400, 401, 403, 404, 405]),
         ReflectorError::Watch(error) => (error, &[401, 403, 404, 405]),
         _ => return None,

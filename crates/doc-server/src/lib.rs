@@ -1,7 +1,8 @@
-//! What the examples in the docs run on: an API server in this process, with a few objects in it.
+//! The API server that examples in the docs use: in this process, with three objects.
 //!
-//! In the namespace `web` there is a pod, a config map and a secret, each called `a`. The pod runs on the node `worker-7`; all
-//! of them have the label `app=shop`.
+//! The namespace `web` has a pod, a config map and a secret, each with the name `a` and the label `app=shop`. The pod
+//! runs on
+//! the node `worker-7`.
 
 use std::error::Error;
 
@@ -12,13 +13,13 @@ use serde_json::json;
 ///
 /// # Panics
 ///
-/// If the example fails: it is a test.
+/// If the example fails.
 pub fn with<F>(example: F)
 where
     F: AsyncFnOnce(ApiServer) -> Result<(), Box<dyn Error>>,
 {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let outcome = runtime.expect("threads can be had").block_on(async {
+    let outcome = runtime.expect("the runtime starts").block_on(async {
         let (server, metadata) = (ApiServer::new(), json!({"name": "a", "labels": {"app": "shop"}}));
         let spec = json!({"nodeName": "worker-7", "containers": [{"name": "main", "image": "shop"}]});
         server.create("pods", Some("web"), json!({"metadata": metadata, "spec": spec}))?;

@@ -5,24 +5,25 @@ use std::fmt::Write as _;
 /// A block of Rust.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// The file, from the root of the repository.
+    /// The path of the file in the repository.
     pub file: String,
-    /// The line on which its code begins.
+    /// The first line of the code.
     pub line: usize,
-    /// What stands in the comment before it.
+    /// The code in the comment before the block.
     pub set_up: String,
-    /// What a reader sees.
+    /// The code in the block.
     pub code: String,
-    /// True if it is run, and not compiled alone.
+    /// True if the block is run, and not only compiled.
     pub runs: bool,
 }
 
-/// All blocks of Rust in a text.
+/// Returns all blocks of Rust in a page.
 ///
 /// # Errors
 ///
-/// What cannot be compiled as it stands, with the place: an attribute that is not known, a set-up with no block behind it, a
-/// block with no end.
+/// Returns the position of a block that would not be compiled: an unknown attribute, a set-up without a block, or a
+/// block
+/// without an end.
 pub fn find(file: &str, text: &str) -> Result<Vec<Block>, String> {
     let mut lines = (1..).zip(text.lines());
     let (mut blocks, mut set_up) = (Vec::new(), None);
@@ -35,7 +36,7 @@ pub fn find(file: &str, text: &str) -> Result<Vec<Block>, String> {
         } else if let Some(fence) = content.strip_prefix("```") {
             let Some(code) = until(&mut lines, "```") else { return at("the block has no end") };
             match attributes(fence) {
-                Ok(None) if set_up.is_some() => return at("behind a set-up comes a block of Rust"),
+                Ok(None) if set_up.is_some() => return at("a set-up needs a block of Rust after it"),
                 Ok(None) => {}
                 Ok(Some(runs)) => {
                     let set_up = set_up.take().unwrap_or_default();
@@ -44,13 +45,13 @@ pub fn find(file: &str, text: &str) -> Result<Vec<Block>, String> {
                 Err(problem) => return at(&problem),
             }
         } else if set_up.is_some() && !content.is_empty() {
-            return at("between a set-up and its block there is nothing");
+            return at("there must be no text between a set-up and its block");
         }
     }
     if set_up.is_some() { Err(format!("{file}: the last set-up has no block")) } else { Ok(blocks) }
 }
 
-/// The lines up to one that is this, which is left out; `None` if there is none.
+/// Returns the lines before the line `end`; `None` if there is no such line.
 fn until<'t>(lines: &mut impl Iterator<Item = (usize, &'t str)>, end: &str) -> Option<String> {
     let mut code = String::new();
     for (_, line) in lines {
@@ -63,25 +64,29 @@ fn until<'t>(lines: &mut impl Iterator<Item = (usize, &'t str)>, end: &str) -> O
     None
 }
 
-/// Whether a block of Rust is run; `None` for any other.
+/// Returns whether a block of Rust is run; `None` for other languages.
 fn attributes(fence: &str) -> Result<Option<bool>, String> {
     let mut parts = fence.trim_start_matches('`').split(',').map(str::trim);
     match parts.next() {
         Some("rust") => {}
-        Some("rs" | "Rust") => return Err("write `rust`, or it is not compiled".to_owned()),
+        Some("rs" | "Rust") => return Err("write `rust`; a block with another name is not compiled".to_owned()),
         _ => return Ok(None),
     }
     let mut runs = true;
     for part in parts {
         match part {
             "no_run" => runs = false,
-            other => return Err(format!("`{other}` is not known; there is `no_run`, and every block is compiled")),
+            other => {
+                return Err(format!(
+                    "`{other}` is unknown; the only attribute is `no_run`, and every block is compiled"
+                ));
+            }
         }
     }
     Ok(Some(runs))
 }
 
-/// A block as a module.
+/// Returns the code of a module with the block.
 pub fn module(block: &Block) -> String {
     let Block { file, line, set_up, code, runs } = block;
     let name: String =
@@ -106,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_is_found_with_its_place_and_its_set_up() {
+    fn a_block_is_found_with_its_position_and_set_up() {
         let text = "# Title\n<!-- rust\nlet a = 1;\n-->\n\n```rust,no_run\nuse_it(a);\n```\n```sh\nls\n```\n";
         let expected = Block {
             file: "docs/x.md".to_owned(),
@@ -119,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_not_be_compiled_is_refused() {
+    fn a_block_that_would_not_be_compiled_is_refused() {
         for text in [
             "```rust,ignore\n```",
             "```rs\n```",
@@ -133,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_file_gets_no_names_but_its_own() {
+    fn a_block_with_main_gets_no_prelude() {
         let block = |code: &str| find("x.md", &format!("```rust\n{code}\n```")).map(|blocks| module(&blocks[0]));
         let (whole, part) = (block("fn main() {}").unwrap_or_default(), block("let a = 1;").unwrap_or_default());
         assert!(!whole.contains("prelude") && whole.contains("check(main())"), "{whole}");

@@ -1,15 +1,20 @@
-//! Every code block in README.md, the READMEs of the crates and the guides in `docs` compiles, and runs where it can.
+//! Compiles every block of Rust in README.md, the READMEs of the crates and the guides in `docs`, and runs those that
+//! end.
 //!
-//! `build.rs` finds the blocks ([`blocks`]) and writes each into a module of its own; `tests/blocks.rs` is all of them. What a
-//! block says decides how it is treated:
+//! `build.rs` finds the blocks ([`blocks`]) and writes each one as a module; `tests/blocks.rs` includes them. The kind
+//! of
+//! block decides what happens to it:
 //!
-//! | block | what becomes of it |
+//! | block | treatment |
 //! |---|---|
-//! | ```` ```rust ```` | the body of an async function that may use `?`. It has `server`, an embedded API server with a few objects in it (see `doc_server`), `client`, a client of it, and the names in [`prelude`]; it is run |
-//! | ```` ```rust,no_run ```` | the same, and is compiled only: it needs a cluster, or does not end |
-//! | one with a `fn main` or a `#[test]` in it | a whole file: it gets no names but those it imports, as if it were pasted. `main` is run unless `no_run`, tests always |
+//! | ```` ```rust ```` | The block is the body of an async function and may use `?`. It can use `server`, an embedded
+//! API server with three objects (see `doc_server`), `client`, a client for it, and the names in [`prelude`]. The block
+//! is run. |
+//! | ```` ```rust,no_run ```` | The same, but the block is only compiled: it needs a cluster, or does not end. |
+//! | a block with `fn main` or `#[test]` | The block is a whole file, and uses only names that it imports. Its `main`
+//! is run unless the block has `no_run`; its tests are always run. |
 //!
-//! What a reader need not see stands in a comment of its own right before the block, and is compiled in front of it:
+//! Code that the reader does not need stands in a comment directly before the block. It is compiled before the block:
 //!
 //! ```text
 //! <!-- rust
@@ -25,13 +30,13 @@ use std::time::Duration;
 use kube_client::Client;
 use kube_embedded_apiserver::ApiServer;
 
-/// What a block gives in the end.
+/// The result of a block.
 pub type Outcome = Result<(), Box<dyn Error>>;
 
-/// No block takes that long, unless it hangs.
+/// The time limit for a block.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What every block that is no whole file may name.
+/// Names that a block can use unless it is a whole file.
 pub mod prelude {
     pub use std::error::Error;
     pub use std::sync::Arc;
@@ -58,11 +63,11 @@ pub mod prelude {
     pub use crate::Outcome;
 }
 
-/// Runs a block, with a server of its own.
+/// Runs a block with an API server.
 ///
 /// # Panics
 ///
-/// If the block fails, or does not end: it is a test.
+/// If the block fails, or takes longer than a minute.
 pub fn run<F, R>(block: F)
 where
     F: FnOnce(ApiServer, Client) -> R,
@@ -74,9 +79,9 @@ where
     });
 }
 
-/// What a `main` gives.
+/// The result of a `main` function.
 pub trait Ended {
-    /// Fails if it failed.
+    /// Panics if the result is an error.
     fn check(self);
 }
 
@@ -86,6 +91,6 @@ impl Ended for () {
 
 impl<E: std::fmt::Debug> Ended for Result<(), E> {
     fn check(self) {
-        self.expect("main ends well");
+        self.expect("main succeeds");
     }
 }

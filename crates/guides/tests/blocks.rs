@@ -1,4 +1,4 @@
-//! Every block of Rust in README and guides: a module each, named for its file and line.
+//! The blocks of Rust in README and guides: a module for each, named after its file and line.
 
 #![allow(
     unused,
@@ -7,7 +7,7 @@
     missing_docs,
     clippy::all,
     clippy::restriction,
-    reason = "it is read in Markdown"
+    reason = "the code is written for readers of Markdown"
 )]
 
 include!(concat!(env!("OUT_DIR"), "/blocks.rs"));

@@ -1,22 +1,22 @@
-//! What the guides say of files, of each other and of metrics is so.
+//! The guides agree with the code: files, links, metrics, and names of client-go.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// Where metrics are emitted.
+/// The files that emit metrics.
 const SOURCES: [&str; 2] = ["crates/informer/src/health/metrics.rs", "crates/controller/src/metrics.rs"];
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the crate is in the repository")
 }
 
 fn read(file: &str) -> String {
     std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// Every page that people read.
+/// Returns every page for users.
 fn pages() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md")];
     let docs = std::fs::read_dir(root().join("docs")).expect("there are guides");
@@ -30,7 +30,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// What the links of a page lead to.
+/// Returns the targets of the links of a page.
 fn links(text: &str) -> Vec<String> {
     let prose = text.split("```").step_by(2);
     prose
@@ -39,7 +39,7 @@ fn links(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The anchors of a page, as they are made of its headings.
+/// Returns the anchors of a page, which are made from its headings.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = text.split("```").step_by(2).flat_map(str::lines).filter(|line| line.starts_with('#'));
     let anchor = |heading: &str| {
@@ -53,7 +53,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_has_a_target() {
     let mut broken = Vec::new();
     for page in pages() {
         let text = std::fs::read_to_string(&page).expect("it was listed");
@@ -72,7 +72,7 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
-fn there_are_as_many_kinds_of_fault_as_is_said() {
+fn docs_state_the_number_of_fault_kinds_in_the_simulation() {
     let simulation = read("crates/informer/tests/sim/faults.rs");
     let kinds = simulation.split("KINDS: [&str; ").nth(1).and_then(|rest| rest.split(']').next());
     let said = format!("{} kinds of fault", kinds.expect("the simulation names its faults"));
@@ -82,7 +82,7 @@ fn there_are_as_many_kinds_of_fault_as_is_said() {
 }
 
 #[test]
-fn the_book_has_every_guide() {
+fn the_summary_lists_every_guide() {
     let listed: BTreeSet<String> = links(&read("docs/SUMMARY.md")).into_iter().collect();
     let guides = pages().into_iter().filter(|page| page.parent() == Some(&root().join("docs")));
     let names = guides.filter_map(|page| Some(page.file_name()?.to_str()?.to_owned()));
@@ -90,7 +90,7 @@ fn the_book_has_every_guide() {
     assert_eq!(listed, there);
 }
 
-/// Every metric that the code emits, by its name: in the macros of the facade, or a constant that is given to one.
+/// Returns the name of every metric in the code: in a macro of the facade, or in a constant that a macro uses.
 fn emitted() -> BTreeSet<String> {
     let sources = SOURCES.map(read).concat();
     let begins = ["gauge!(\"", "counter!(\"", "histogram!(\"", ": &str = \""];
@@ -98,7 +98,7 @@ fn emitted() -> BTreeSet<String> {
     names.filter_map(|rest| rest.split('"').next()).map(str::to_owned).collect()
 }
 
-/// Texts that look like the name of a metric of ours.
+/// Returns the words that look like a name of our metrics.
 fn named(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let ours = ["informer_", "workqueue_", "controller_runtime_", "kube_controller_", "leader_election_"];
@@ -106,7 +106,7 @@ fn named(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_guide_has_every_metric_and_no_other() {
+fn the_guide_lists_exactly_the_emitted_metrics() {
     let guide = read("docs/production.md");
     let rows = guide.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let listed: BTreeSet<String> = rows.filter(|name| !named(name).is_empty()).map(str::to_owned).collect();
@@ -114,10 +114,10 @@ fn the_guide_has_every_metric_and_no_other() {
     assert_eq!(listed, emitted());
     let alerts: String = guide.split("```yaml").skip(1).filter_map(|block| block.split("```").next()).collect();
     let unknown: Vec<String> = named(&alerts).difference(&emitted()).cloned().collect();
-    assert!(unknown.is_empty(), "alerts about metrics that nobody emits: {unknown:?}");
+    assert!(unknown.is_empty(), "alerts use metrics that do not exist: {unknown:?}");
 }
 
-/// All texts under a key, wherever it is.
+/// Collects all strings with this key, at any depth.
 fn texts<'v>(value: &'v Value, key: &str, found: &mut Vec<&'v str>) {
     match value {
         Value::Array(values) => values.iter().for_each(|value| texts(value, key, found)),
@@ -130,7 +130,7 @@ fn texts<'v>(value: &'v Value, key: &str, found: &mut Vec<&'v str>) {
 }
 
 #[test]
-fn the_dashboard_asks_for_metrics_and_labels_that_there_are() {
+fn the_dashboard_uses_exactly_the_emitted_metrics_and_labels() {
     let dashboard: Value = serde_json::from_str(&read("docs/grafana.json")).expect("it is JSON");
     let mut queries = Vec::new();
     texts(&dashboard["panels"], "expr", &mut queries);
@@ -142,7 +142,7 @@ fn the_dashboard_asks_for_metrics_and_labels_that_there_are() {
         for name in named(query) {
             let base = ["_bucket", "_sum", "_count"].iter().find_map(|part| name.strip_suffix(part));
             let base = base.filter(|base| emitted.contains(*base)).unwrap_or(&name);
-            assert!(emitted.contains(base), "nobody emits {name}: {query}");
+            assert!(emitted.contains(base), "the metric {name} does not exist: {query}");
             asked.insert(base.to_owned());
         }
         let by = query.split("by (").skip(1).filter_map(|rest| rest.split(')').next());
@@ -158,7 +158,7 @@ fn the_dashboard_asks_for_metrics_and_labels_that_there_are() {
 }
 
 #[test]
-fn every_name_of_client_go_has_its_row() {
+fn every_name_of_client_go_has_a_row() {
     let guide = read("docs/from-client-go.md");
     let rows: String = guide.lines().filter(|line| line.starts_with("| ")).collect::<Vec<_>>().join("\n");
     let known: BTreeSet<&str> = rows.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();

@@ -1,7 +1,8 @@
-//! A program whose informers can be looked at: open the address that it prints.
+//! A program with a live page: open the address that it prints.
 //!
-//! `cargo run -p kube-informer-inspect --example inspected -- --for 5m`. Lines on its standard input make things happen:
-//! `fail` has the server refuse everything that is asked about pods, `heal` ends that, and `touch NAMESPACE/NAME` changes a pod.
+//! `cargo run -p kube-informer-inspect --example inspected -- --for 5m`. It reads commands from stdin: `fail` lets the
+//! server
+//! refuse all requests for pods, `heal` ends that, and `touch NAMESPACE/NAME` changes a pod.
 
 #![allow(
     missing_docs,
@@ -26,22 +27,22 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// Runs informers on a small cluster in this process, and shows them.
+/// Run informers on a small cluster in this process, and serve a live page.
 #[derive(Parser)]
 struct Arguments {
-    /// Where the page is served.
+    /// The address of the page.
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: String,
-    /// Asks everybody for this token.
+    /// Require this token.
     #[arg(long)]
     token: Option<String>,
-    /// About how many pods there are.
+    /// The number of pods, about.
     #[arg(long, default_value_t = 120)]
     pods: usize,
-    /// How many changes happen in a second.
+    /// The number of changes per second.
     #[arg(long, default_value_t = 8.0)]
     rate: f64,
-    /// How long to go on, such as 5s or 2m; otherwise until Ctrl-C.
+    /// How long to run, such as 5s or 2m [default: until Ctrl-C].
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     duration: Option<Duration>,
 }
@@ -53,11 +54,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let factory = SharedInformerFactory::new(server.client());
     let pods = factory.informer::<Pod>()?;
-    pods.on_error(|_| {}); // The page shows it.
+    pods.on_error(|_| {}); // The page shows errors.
     pods.add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())?;
     pods.add_index("phase", |pod: &Pod| pod.status.as_ref()?.phase.clone())?;
     pods.register().name("audit").on_event(|_| {});
-    // Slow enough that something waits for it now and then.
+    // Slow enough that events sometimes wait.
     pods.register().name("reporter").on_event_async(|_| tokio::time::sleep(Duration::from_millis(25)));
     let deployments = factory.informer::<Deployment>()?;
     deployments.register().name("rollouts").on_event(|_| {});
@@ -76,7 +77,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     });
     factory.start()?;
 
-    // This is all that a program has to do.
+    // A program needs only these lines.
     let mut inspection = Inspection::of(factory.roster()).queue(queue).title("inspected").metrics(render(&factory));
     if let Some(token) = arguments.token {
         inspection = inspection.token(token);
@@ -95,14 +96,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A server with some life in it.
+/// Creates a server whose objects change.
 fn cluster(arguments: &Arguments) -> Result<(ApiServer, JoinSet<()>), Box<dyn Error>> {
     let server = ApiServer::new();
     let mut workload = Workload::new(7).nodes(6).pods(arguments.pods).namespaces(["default", "shop", "web"]);
     for _ in 0..arguments.pods * 8 {
         workload.step(&server);
     }
-    // Not one of those that come and go.
+    // The workload does not change or delete this pod.
     let spec = json!({"nodeName": "node-1", "containers": [{"name": "main", "image": "keeper:1"}]});
     server.create("pods", Some("shop"), json!({"metadata": {"name": "keeper"}, "spec": spec}))?;
     let secret = json!({"metadata": {"name": "database"}, "data": {"password": "aHVudGVyMg=="}});
@@ -113,13 +114,13 @@ fn cluster(arguments: &Arguments) -> Result<(ApiServer, JoinSet<()>), Box<dyn Er
 }
 
 async fn reconcile(request: Request<Pod>, _: Arc<()>) -> Result<Next, Infallible> {
-    // As if something were looked up elsewhere.
+    // Stands for a request to another service.
     tokio::time::sleep(Duration::from_millis(20)).await;
     let placed = request.object().is_none_or(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some()));
     Ok(if placed { Next::Done } else { Next::After(Duration::from_secs(2)) })
 }
 
-/// What a recorder of metrics would render.
+/// Renders text like a recorder of metrics.
 fn render(factory: &SharedInformerFactory) -> impl Fn() -> String + Send + Sync + 'static {
     let roster = factory.roster();
     move || {
@@ -128,9 +129,9 @@ fn render(factory: &SharedInformerFactory) -> impl Fn() -> String + Send + Sync 
     }
 }
 
-/// Does what is said on the standard input; if there is none, or it ends, nothing.
+/// Runs the commands from stdin. At the end of stdin it waits for ever.
 async fn obey(server: &ApiServer) {
-    // On a thread of its own, which ends with the program: a runtime would wait for the next line.
+    // On a detached thread: the runtime would wait for a blocked read at the end of the program.
     let (sender, mut lines) = mpsc::unbounded_channel();
     std::thread::spawn(move || std::io::stdin().lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
     let mut times = 0;
@@ -149,7 +150,7 @@ async fn obey(server: &ApiServer) {
                     eprintln!("{key}: {error}");
                 }
             }
-            _ => eprintln!("say fail, heal, or touch NAMESPACE/NAME"),
+            _ => eprintln!("unknown command: use fail, heal, or touch NAMESPACE/NAME"),
         }
     }
     std::future::pending::<()>().await;

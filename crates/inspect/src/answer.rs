@@ -1,4 +1,4 @@
-//! Answers: JSON, or why not.
+//! Responses: JSON, or an error.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::model::Failure;
 
-/// A value as JSON.
+/// A value that becomes a JSON response.
 pub(crate) struct Json<T>(pub(crate) StatusCode, pub(crate) T);
 
 impl<T: Serialize> Json<T> {
@@ -21,13 +21,13 @@ impl<T: Serialize> IntoResponse for Json<T> {
         let Self(status, value) = self;
         match serde_json::to_vec(&value) {
             Ok(text) => plain(status, "application/json", text),
-            // No type of ours fails to be written; if one did, the program that is looked at must not suffer.
+            // Does not happen with our types. If it did, the inspected program must not panic.
             Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "application/json", "{}"),
         }
     }
 }
 
-/// Why a request was not answered.
+/// Why a request was refused.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     status: StatusCode,
@@ -60,7 +60,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// A body of one piece.
+/// Returns a response with a whole body.
 pub(crate) fn plain(status: StatusCode, content_type: &'static str, body: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;

@@ -1,11 +1,12 @@
-//! What is different between two states of an object.
+//! The differences between two states of an object.
 
 use serde_json::Value;
 
 use crate::model::FieldChange;
 
-/// The differences in the order of the fields' names, at most so many, and how many more there are. What changes with each
-/// write, the version, is left out.
+/// Returns up to `most` differences, sorted by the fields' names, and the number of further ones. The resource version
+/// is
+/// left out, because it changes with every write.
 pub(crate) fn differences(old: &Value, new: &Value, most: usize) -> (Vec<FieldChange>, u64) {
     let mut found = Found { changes: Vec::new(), more: 0, most };
     found.compare(&mut String::new(), Some(old), Some(new));
@@ -52,7 +53,7 @@ impl Found {
     }
 }
 
-/// Names that could be read as more than one are quoted.
+/// Appends a name to a path. A name with special characters is quoted.
 fn push_name(path: &mut String, name: &str) {
     let simple =
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_name_the_smallest_fields_that_differ() {
+    fn differences_are_reported_for_the_innermost_fields() {
         let old = json!({"metadata": {"resourceVersion": "1", "labels": {"a.b/c": "x"}}, "spec": {"of": [{"image": "1"}, {}]}});
         let new = json!({"metadata": {"resourceVersion": "2", "labels": {"a.b/c": "y"}}, "spec": {"of": [{"image": "2"}], "n": 1}});
         let expected = ["metadata.labels[\"a.b/c\"]", "spec.n", "spec.of[0].image", "spec.of[1]"];
@@ -86,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn what_came_and_went_has_no_other_side() {
+    fn added_and_removed_fields_have_one_value() {
         let (changes, _) = differences(&json!({"a": 1}), &json!({"b": null}), 10);
         assert_eq!((changes[0].old.clone(), changes[0].new.clone()), (Some(json!(1)), None));
         assert_eq!((changes[1].old.clone(), changes[1].new.clone()), (None, Some(Value::Null)));
     }
 
     #[test]
-    fn more_than_are_wanted_are_counted() {
+    fn differences_beyond_the_limit_are_counted() {
         let (changes, more) = differences(&json!([1, 2, 3]), &json!([4, 5, 6]), 2);
         assert_eq!((changes.len(), more), (2, 1));
     }

@@ -1,22 +1,22 @@
-//! Who may look.
+//! Access checks: token, host name, and site of origin.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::IpAddr;
 
 use axum::http::{HeaderMap, Uri, header};
 
-/// How a request shows that it may look.
+/// The credentials of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shows {
-    /// It has the token, or none is asked for.
+    /// The request has the token, or none is required.
     Token,
-    /// It has the token in its address: a browser is to keep it as a cookie.
+    /// The request has the token in its URL; the browser should keep it as a cookie.
     TokenInAddress,
-    /// It has none, or another one.
+    /// The request has no token, or a wrong one.
     Nothing,
 }
 
-/// What a request has to show for the token.
+/// Checks the token of a request: in the header, in the URL, or in a cookie.
 pub(crate) fn shows(token: &str, headers: &HeaderMap, uri: &Uri) -> Shows {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = bearer.and_then(|value| value.split_once(' '));
@@ -37,15 +37,16 @@ pub(crate) fn shows(token: &str, headers: &HeaderMap, uri: &Uri) -> Shows {
     Shows::Nothing
 }
 
-/// The cookie that a browser is to keep, for this path and those below.
+/// Returns the cookie with the token, for this path and the paths below it.
 pub(crate) fn cookie(token: &str, path: &str) -> String {
     let (name, value) = (cookie_name(token), encoded(token));
-    // `;` would begin another attribute.
+    // A `;` would begin another attribute.
     let path = if path.contains(';') { "/" } else { path };
     format!("{name}={value}; Path={path}; HttpOnly; SameSite=Lax")
 }
 
-/// Browsers tell servers on one machine apart by name alone, not by port: each token has a cookie of its own.
+/// Returns a cookie name for a token. Browsers share cookies between all ports of a host, so that each token needs a
+/// name.
 fn cookie_name(token: &str) -> String {
     let mut hasher = DefaultHasher::new();
     token.hash(&mut hasher);
@@ -56,14 +57,15 @@ fn encoded(token: &str) -> String {
     form_urlencoded::byte_serialize(token.as_bytes()).collect()
 }
 
-/// Takes as long for any text of the same length, however much of it is right. Nobody has the empty token.
+/// Compares a token in constant time. An empty token never matches.
 fn equal(token: &str, given: &str) -> bool {
     let different = token.bytes().zip(given.bytes()).fold(0, |different, (left, right)| different | (left ^ right));
     token.len() == given.len() && std::hint::black_box(different) == 0 && !token.is_empty()
 }
 
-/// True if a request calls this machine by a name of its own: a page elsewhere can give its own name this machine's address, but
-/// not this machine's name.
+/// Returns true if the request uses a loopback address or `localhost` as its host. Another site's page can point its
+/// own host
+/// name to this machine (DNS rebinding), but cannot send a loopback name.
 pub(crate) fn calls_this_machine(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
@@ -77,7 +79,7 @@ pub(crate) fn calls_this_machine(headers: &HeaderMap) -> bool {
     })
 }
 
-/// True if a browser says that another site's page asks in the background.
+/// Returns true if the browser reports a background request from another site's page.
 pub(crate) fn comes_from_another_site(headers: &HeaderMap) -> bool {
     let says = |name: &str, value: &str| headers.get(name).is_some_and(|given| given.as_bytes() == value.as_bytes());
     says("sec-fetch-site", "cross-site") && !says("sec-fetch-mode", "navigate")
@@ -94,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_this_machine_are_its_own() {
+    fn only_loopback_host_names_are_accepted() {
         for own in ["localhost", "LOCALHOST:80", "127.0.0.1:8080", "127.8.9.1", "[::1]:80", "[::1]"] {
             assert!(host(own), "{own}");
         }
@@ -107,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_shown_as_header_address_or_cookie_and_the_empty_one_never() {
+    fn a_token_is_accepted_as_header_parameter_or_cookie_unless_it_is_empty() {
         let (none, uri) = (HeaderMap::new(), Uri::from_static("/"));
         let with = |name: header::HeaderName, value: &str| {
             HeaderMap::from_iter([(name, HeaderValue::from_str(value).unwrap())])

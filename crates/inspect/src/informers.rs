@@ -1,4 +1,4 @@
-//! How informers and queues do, as JSON.
+//! The state of informers and queues as JSON.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::model::{Counts, Handler, Informer, Overview, Part, Phase, Queue, Reso
 use crate::parameters::Parameters;
 use crate::recorder::now_ms;
 
-/// So many objects that could not be read are named.
+/// The largest number of undecodable objects in a response.
 const UNDECODABLE: usize = 100;
 
 pub(crate) async fn all(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Json<Overview>, Refusal> {
@@ -42,8 +42,8 @@ pub(crate) fn find(shown: &Shown, id: &str) -> Result<AnyInformer, Refusal> {
     shown.informer(id).ok_or_else(|| {
         let known: Vec<String> = shown.informers().into_iter().map(|(id, _)| id).collect();
         let hint = match known.as_slice() {
-            [] => "there are none at the moment".to_owned(),
-            known => format!("there are: {}", known.join(", ")),
+            [] => "there are no informers at the moment".to_owned(),
+            known => format!("the informers are: {}", known.join(", ")),
         };
         Refusal::missing(format!("there is no informer {id:?}"), hint)
     })
@@ -86,7 +86,7 @@ fn informer_of(id: String, informer: &AnyInformer, fresh_within: Duration) -> In
     let handlers = health.handlers.iter().map(|handler| Handler {
         name: handler.name.clone(),
         backlog: number(handler.backlog),
-        // To the microsecond: most handlers are quicker than a millisecond.
+        // In microseconds: most handlers take less than a millisecond.
         lag_ms: (handler.lag.as_secs_f64() * 1e6).round() / 1e3,
         folds: handler.folds,
         synced: handler.synced,
@@ -123,7 +123,7 @@ fn informer_of(id: String, informer: &AnyInformer, fresh_within: Duration) -> In
         handlers: handlers.collect(),
         indexes: crate::objects::indexes(informer),
         figures: figures.map(|(name, figure)| ((*name).to_owned(), *figure)).collect(),
-        // A phase is over as soon as the informer is, whatever it was.
+        // If the informer has stopped, the last phase of a part no longer matters.
         parts: health.parts.iter().map(|part| part_of(part, health.stopped)).collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! What is to be shown, and to whom.
+//! What is shown, and who may see it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,16 +17,16 @@ use crate::recorder::Recorder;
 use crate::router::{Guarded, router};
 use crate::serve::{ServeError, Serving, serve};
 
-/// Bookmarks come about every minute, and silence is noticed within two and a half: who was not heard of for longer is not fresh.
+/// Bookmarks arrive about every minute, and the reflector notices silence within 150 s. A longer silence is not fresh.
 const FRESH: Duration = Duration::from_secs(180);
 
-/// Gives the informers there are now.
+/// Returns the current informers.
 pub(crate) type Informers = Arc<dyn Fn() -> Vec<AnyInformer> + Send + Sync>;
-/// Gives the queues of work there are now.
+/// Returns the current work queues.
 pub(crate) type Queues = Arc<dyn Fn() -> Vec<Arc<dyn AnyQueue>> + Send + Sync>;
 
-/// What is to be shown, and to whom. See the [crate's page](crate) for an example.
-#[must_use = "it shows nothing until it is served or mounted"]
+/// What is shown, and who may see it. See the [crate's page](crate) for an example.
+#[must_use = "call `serve` or `router`"]
 pub struct Inspection {
     pub(crate) informers: Informers,
     pub(crate) queues: Vec<Queues>,
@@ -38,21 +38,21 @@ pub struct Inspection {
     open: bool,
 }
 
-/// What the routes know.
+/// The state that all routes share.
 pub(crate) struct Shown {
     pub(crate) inspection: Inspection,
     named: Arc<Named>,
     pub(crate) recorder: Recorder,
-    /// Ends the streams.
+    /// Ends the streams when it is cancelled.
     pub(crate) closing: CancellationToken,
     pub(crate) streams: Arc<Semaphore>,
 }
 
 impl Inspection {
-    /// Shows the informers that a function gives, whenever somebody asks.
+    /// Creates an inspection of the informers that a function returns. The function is called for each request.
     ///
-    /// `factory.roster()` gives such a function. One that holds a clone of the factory, as `move || factory.informers()` does,
-    /// keeps the factory's informers running as long as the router or the server lives.
+    /// `factory.roster()` returns such a function. A function that holds a clone of the factory, such as
+    /// `move || factory.informers()`, keeps the factory's informers running as long as the router or the server lives.
     pub fn of(informers: impl Fn() -> Vec<AnyInformer> + Send + Sync + 'static) -> Self {
         Self {
             informers: Arc::new(informers),
@@ -66,60 +66,64 @@ impl Inspection {
         }
     }
 
-    /// Shows a queue of work too. May be called for each there is.
+    /// Adds a work queue. Can be called several times.
     pub fn queue(self, queue: Arc<dyn AnyQueue>) -> Self {
         self.queues(move || vec![queue.clone()])
     }
 
-    /// Shows the queues of work that a function gives, whenever somebody asks.
+    /// Adds the work queues that a function returns. The function is called for each request.
     pub fn queues(mut self, queues: impl Fn() -> Vec<Arc<dyn AnyQueue>> + Send + Sync + 'static) -> Self {
         self.queues.push(Arc::new(queues));
         self
     }
 
-    /// Lets `/livez` and `/readyz` ask a probe too, such as the one of a `kube_controller::Manager`. May be called for each there is.
+    /// Adds a probe to `/livez` and `/readyz`, such as a `kube_controller::Manager`. Can be called several times.
     pub fn probe(mut self, probe: impl AnyProbe) -> Self {
         self.probes.push(Arc::new(probe));
         self
     }
 
-    /// What `/metrics` answers: the text that a recorder of metrics renders.
+    /// Sets the function that renders the answer of `/metrics`.
     pub fn metrics(mut self, render: impl Fn() -> String + Send + Sync + 'static) -> Self {
         self.metrics = Some(Arc::new(render));
         self
     }
 
-    /// Within how long a server has to be heard of to be called fresh; three minutes unless given.
+    /// Sets how long ago the last message of the server may be for an informer to count as fresh [default: three
+    /// minutes].
     pub fn fresh_within(mut self, bound: Duration) -> Self {
         self.fresh_within = bound;
         self
     }
 
-    /// What the program is called on the page.
+    /// Sets the name of the program on the page.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// Asks everybody for this token: as `Authorization: Bearer …`, or once as `?token=…` in a browser, which then keeps it as a
-    /// cookie. Nobody has the empty token.
+    /// Requires this token: as `Authorization: Bearer …`, or once as `?token=…` in a browser, which then keeps it as a
+    /// cookie. An
+    /// empty token never matches.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
-    /// Lets everybody look who reaches the [router](Self::router), for a program that asks by itself who may. A token is asked for all the
-    /// same.
+    /// Allows access without a token, for a program that checks access before the [router](Self::router). If a token is
+    /// set, it is
+    /// required all the same.
     pub fn open(mut self) -> Self {
         self.open = true;
         self
     }
 
-    /// The routes, to be mounted where the program likes: at the root, or nested below any path.
+    /// Returns the routes, to be mounted at the root or nested below any path.
     ///
-    /// Without a [token](Self::token) only `/livez` and `/readyz` are answered, unless it is said to be [open](Self::open).
+    /// Without a [token](Self::token), only `/livez` and `/readyz` are answered, unless [`open`](Self::open) was
+    /// called.
     ///
-    /// axum's `nest("/inspect", …)` has the page at `/inspect` alone, `nest_service` at `/inspect/` too.
+    /// axum's `nest("/inspect", …)` serves the page at `/inspect` only, `nest_service` also at `/inspect/`.
     pub fn router(self) -> Router {
         let guarded = match (&self.token, self.open) {
             (Some(_), _) => Guarded::ByToken,
@@ -129,27 +133,29 @@ impl Inspection {
         router(self.shown(CancellationToken::new()), guarded)
     }
 
-    /// Serves the routes by themselves, at an address of this machine such as `127.0.0.1:0`; any other needs a token.
+    /// Serves the routes on an address. A loopback address such as `127.0.0.1:0` needs no token, any other does.
     ///
     /// # Errors
     ///
-    /// [`ServeError`] if the address is open to others and there is no token, the token is empty, or the address cannot be had.
+    /// [`ServeError`] if the address is not a loopback address and there is no token, if the token is empty, or if the
+    /// address
+    /// cannot be bound.
     pub async fn serve(self, address: impl ToSocketAddrs) -> Result<Serving, ServeError> {
         serve(self, address).await
     }
 
-    /// What the routes know, with what ends their streams.
+    /// Returns the state of the routes; `closing` ends their streams.
     pub(crate) fn shown(self, closing: CancellationToken) -> Arc<Shown> {
         let named = Arc::new(Named { informers: self.informers.clone(), given: Mutex::default() });
         let recorder = Recorder::new(named.clone());
-        // More than anybody looks at, and few enough that nobody can keep a program busy by opening them.
+        // More than users need, and few enough that open streams cannot keep the program busy.
         let streams = Arc::new(Semaphore::new(32));
         Arc::new(Shown { inspection: self, named, recorder, closing, streams })
     }
 }
 
 impl Shown {
-    /// The informers there are now, with what each is asked for by.
+    /// Returns the current informers with their ids.
     pub(crate) fn informers(&self) -> Vec<(String, AnyInformer)> {
         self.named.all()
     }
@@ -159,16 +165,17 @@ impl Shown {
     }
 }
 
-/// The informers, and what each is asked for by.
+/// The informers with their ids.
 pub(crate) struct Named {
     informers: Informers,
-    /// The ids of those that were there when it was last looked, by the numbers of the informers.
+    /// The ids from the last call, by informer number.
     given: Mutex<BTreeMap<u64, String>>,
 }
 
 impl Named {
-    /// The informers there are now, each with its id: its name, or its name with a number. As long as it is there it keeps it, also
-    /// when others come and go.
+    /// Returns the current informers, each with its id: its name, or its name with a number. An informer keeps its id
+    /// while others
+    /// are added and removed.
     pub(crate) fn all(&self) -> Vec<(String, AnyInformer)> {
         let (mut informers, mut numbers) = ((self.informers)(), BTreeSet::new());
         informers.retain(|informer| numbers.insert(informer.number()));
@@ -187,7 +194,7 @@ impl Named {
     }
 }
 
-/// The first id of a name that nobody has.
+/// Returns the first unused id for a name.
 fn free(name: &str, given: &BTreeMap<u64, String>) -> String {
     let (mut id, mut next) = (name.to_owned(), 2);
     while given.values().any(|known| *known == id) {

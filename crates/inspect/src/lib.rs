@@ -1,5 +1,6 @@
-//! Shows what the informers of a program are doing, and what they hold: a read-only [`axum`] router that any program can mount,
-//! with one live page on it.
+//! Shows the state and the objects of a program's informers: a read-only [`axum`] router that any program can mount,
+//! with a
+//! live page.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::Pod;
@@ -12,11 +13,11 @@
 //! pods.add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())?;
 //! factory.start()?;
 //!
-//! // By itself, on a port of this machine that is free:
+//! // A server on a free loopback port:
 //! let serving = Inspection::of(factory.roster()).title("shop").serve("127.0.0.1:0").await?;
 //! println!("open {}", serving.url());
 //!
-//! // Or among the routes that the program has anyway:
+//! // Or a part of the program's own routes:
 //! let inspection = Inspection::of(factory.roster()).token("open sesame");
 //! let app: axum::Router = axum::Router::new().nest("/inspect", inspection.router());
 //! # drop(app);
@@ -24,42 +25,49 @@
 //! # Ok(()) });
 //! ```
 //!
-//! # What can be asked
+//! # Paths
 //!
-//! All of it by `GET`; anything else is answered with 405. Answers are JSON, as the types in [`model`] say. Parameters that
-//! nobody knows, or that make no sense, are answered with 400 and a [`model::Failure`] that says what to do.
+//! All paths are read by `GET`; other methods are answered with 405. Responses are JSON, with the types in [`model`].
+//! Unknown or
+//! invalid parameters are answered with 400 and a [`model::Failure`] with a hint.
 //!
-//! | path | answer |
+//! | path | response |
 //! |---|---|
 //! | `/` | the live page |
-//! | `/api/informers` | [`model::Overview`]: every informer, and every queue of work |
+//! | `/api/informers` | [`model::Overview`]: all informers and work queues |
 //! | `/api/informers/{id}` | [`model::Informer`] |
-//! | `/api/informers/{id}/keys?prefix=&after=&limit=` | [`model::Keys`]: what the cache holds, a page at a time; with `index=` and `value=` what has that value in an index |
+//! | `/api/informers/{id}/keys?prefix=&after=&limit=` | [`model::Keys`]: the keys in the cache, in pages; with `index=`
+//! and `value=` those with this value of an index |
 //! | `/api/informers/{id}/values?index=&prefix=&after=&limit=` | [`model::Values`]: the values of an index |
 //! | `/api/informers/{id}/object?key=` | [`model::Object`] |
-//! | `/api/informers/{id}/history?key=` | [`model::History`]: its last changes, field by field |
+//! | `/api/informers/{id}/history?key=` | [`model::History`]: the last changes of an object, field by field |
 //! | `/api/queues` | a list of [`model::Queue`] |
-//! | `/api/stream?changes=false&informer=` | server-sent events: `health` with a [`model::Overview`] once a second, and at once when an informer does something else; `changes` with [`model::Changes`] |
-//! | `/livez` | [`model::Probe`]: 200 unless an informer has stopped, else 503 |
-//! | `/readyz?fresh=30s` | [`model::Probe`]: 200 if every informer has synced, and has heard of its server within that time if it is given; else 503 with what is missing, and why |
-//! | `/metrics` | what the function given to [`Inspection::metrics`] renders |
+//! | `/api/stream?changes=false&informer=` | server-sent events: `health` with a [`model::Overview`] every second, and
+//! at once when the phase of an informer changes; `changes` with [`model::Changes`] |
+//! | `/livez` | [`model::Probe`]: 503 if an informer has stopped, otherwise 200 |
+//! | `/readyz?fresh=30s` | [`model::Probe`]: 200 if every informer is synced, and with `fresh` has received a message
+//! of its server within that time; otherwise 503 with the reasons |
+//! | `/metrics` | the text of the function that was passed to [`Inspection::metrics`] |
 //!
-//! # What it costs
+//! # Costs
 //!
-//! Nothing while nobody looks. Changes are recorded from the first request for `api/stream` or `api/informers/{id}/history` until
-//! half a minute after the last: each event is then written as JSON once or twice, which is too much for a program that nobody
-//! watches. What is recorded is bounded: the last ten states of at most 500 objects, 8 MiB in all. What comes too fast for a
-//! page is left out, counted, and said.
+//! Without a reader there are no costs. Changes are recorded from the first request for `api/stream` or
+//! `api/informers/{id}/history` until 30 s after the last one. During that time each event is encoded as JSON once or
+//! twice.
+//! The memory is bounded: the last ten states of at most 500 objects, 8 MiB in all. Events that arrive faster than a
+//! page can
+//! show them are dropped and counted.
+//! # Access
 //!
-//! # Who may look
+//! [`Inspection::serve`] listens on loopback, and accepts only requests with a loopback host name, so that another
+//! site's page
+//! cannot read it by DNS rebinding. Any other address needs a [token](Inspection::token). A mounted router requires the
+//! token;
+//! without a token it answers only probes, unless the program calls [`Inspection::open`] and checks access itself.
 //!
-//! [`Inspection::serve`] listens on loopback only, and answers only those who call it by a name of this machine, so that a web
-//! page elsewhere cannot read it by giving its own name this address. Any other address needs a [token](Inspection::token). A
-//! router that a program mounts by itself asks for the token; without one it answers probes alone, unless the program says that it
-//! is [open](Inspection::open) and sees to the rest by itself.
-//!
-//! Of Secrets neither data nor the last applied configuration is ever shown, and they can be looked up by no index but that of
-//! their namespace, since an index may be made of what they hold.
+//! The data and the last-applied annotation of Secrets are never shown. Secrets can be found only by the index of
+//! namespaces,
+//! because other indexes may contain their data.
 
 mod answer;
 mod difference;
@@ -79,7 +87,7 @@ mod stream;
 pub use inspection::Inspection;
 pub use serve::{ServeError, Serving};
 
-/// What the README shows compiles.
+/// Compiles the README's example.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,70 +1,71 @@
-//! What the router answers, as types that can be written and read: a program that asks uses these too.
+//! The types of responses. They can be serialised and deserialised, so that a client can use them too.
 //!
-//! Names of fields say their unit where there is one: `age_ms` is in milliseconds. What is not known is `null`. Fields may be
-//! added; who reads should not mind those it does not know.
+//! Field names contain the unit: `age_ms` is in milliseconds. Unknown values are `null`. Fields may be added; a client
+//! should
+//! ignore those it does not know.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Everything that runs: the answer of `api/informers`, and the data of each `health` event of `api/stream`.
+/// All informers and queues: the response of `api/informers`, and the data of each `health` event of `api/stream`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Overview {
-    /// What the program calls itself.
+    /// The title that the program has set.
     pub title: String,
-    /// Within how long a server has to be heard of to be called fresh.
+    /// How long ago the last message of the server may be for an informer to count as fresh.
     pub fresh_within_ms: u64,
-    /// When this was, in milliseconds since 1970, by the program's clock.
+    /// The time of this overview, in milliseconds since 1970, by the program's clock.
     pub at_ms: u64,
-    /// The informers, by name.
+    /// The informers.
     pub informers: Vec<Informer>,
-    /// The queues of work.
+    /// The work queues.
     pub queues: Vec<Queue>,
 }
 
-/// How one informer does.
+/// The state of an informer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Informer {
-    /// What it is asked for by in paths: its name, with `~2` and so on where several have the same.
+    /// The id in paths: the name, with `~2` and so on if several informers have the same name.
     pub id: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Which collection it follows, if that is known.
+    /// The collection that the informer watches, if it is known.
     pub resource: Option<Resource>,
-    /// One for each namespace of a set, or one for all.
+    /// A part for each selected namespace, or one part for all namespaces.
     pub parts: Vec<Part>,
-    /// The version up to which the cache reflects every change.
+    /// The resource version of the cache: it contains all changes up to this version.
     pub version: Option<String>,
-    /// True as long as it runs.
+    /// True while the informer runs.
     pub live: bool,
     /// True once the first list is in the cache.
     pub synced: bool,
-    /// True if it holds everything and follows every part.
+    /// True if the informer is synced and every part has an open watch.
     pub watching: bool,
-    /// True if the server was heard of within [`Overview::fresh_within_ms`].
+    /// True if the last message of the server is not older than [`Overview::fresh_within_ms`].
     pub fresh: bool,
-    /// How long ago the server was heard of, by the part that has waited longest.
+    /// The time since the last message of the server, for the part with the longest silence.
     pub age_ms: Option<u64>,
-    /// How many objects the cache holds.
+    /// The number of objects in the cache.
     pub objects: u64,
-    /// How many changes came and wait to be applied.
+    /// The number of changes that wait to be applied.
     pub queued: u64,
-    /// What happened so far.
+    /// Counters since the start.
     pub counts: Counts,
-    /// Objects that came but could not be read; the first hundred of them.
+    /// Objects that could not be decoded; at most a hundred.
     pub undecodable: Vec<Undecodable>,
-    /// Who is told of changes.
+    /// The handlers.
     pub handlers: Vec<Handler>,
-    /// By what objects can be found.
+    /// The names of the indexes.
     pub indexes: Vec<String>,
-    /// What the representation has to say.
+    /// Figures of the representation.
     pub figures: BTreeMap<String, f64>,
 }
 
-/// The collection that an informer follows.
+/// The collection that an informer watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Resource {
@@ -74,153 +75,153 @@ pub struct Resource {
     pub version: String,
     /// The kind of the objects.
     pub kind: String,
-    /// The name in paths.
+    /// The plural name in paths.
     pub plural: String,
-    /// False for objects in cluster scope.
+    /// False in cluster scope.
     pub namespaced: bool,
 }
 
-/// How the part of a collection does that one reflector follows.
+/// The state of one reflector, which watches a part of the collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Part {
-    /// Which namespace; `None` for everything.
+    /// The namespace; `None` for all namespaces.
     pub namespace: Option<String>,
-    /// What its reflector is doing.
+    /// The phase of the reflector.
     pub phase: Phase,
-    /// How long ago the server was heard of.
+    /// The time since the last message of the server.
     pub age_ms: Option<u64>,
-    /// What went wrong last, until it works again.
+    /// The last error; `None` after the next success.
     pub last_error: Option<String>,
-    /// How often something went wrong.
+    /// The number of failures.
     pub failures: u64,
-    /// True if the last list held something that nobody could read, so that deletions may be missing.
+    /// True if an object in the last list could not be identified, so that deletes may be missing.
     pub inconclusive: bool,
 }
 
-/// What a reflector is doing.
+/// The phase of a reflector.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Phase {
-    /// Nothing yet.
+    /// Not started.
     New,
-    /// Asks for everything by a list.
+    /// Lists the collection.
     Listing {
-        /// How many objects came so far.
+        /// The number of objects received so far.
         received: u64,
-        /// How many are to come, if the server says so.
+        /// The number of remaining objects, if the server reports it.
         remaining: Option<u64>,
     },
-    /// Asks for everything by a watch that begins with it.
+    /// Receives the initial state through a watch (streaming list).
     Streaming {
-        /// How many objects came so far.
+        /// The number of objects received so far.
         received: u64,
     },
-    /// Follows the changes.
+    /// Watches.
     Watching,
-    /// Waits before it asks again.
+    /// Waits before the next attempt.
     BackingOff {
-        /// For how long yet.
+        /// The remaining time.
         left_ms: u64,
-        /// What went wrong.
+        /// The error.
         why: String,
     },
-    /// There is no such resource on the server; it is asked once in a while whether there is.
+    /// The server does not have the resource. The reflector checks again from time to time.
     Parked {
-        /// When it is asked next.
+        /// The time until the next check.
         left_ms: u64,
-        /// What the server said.
+        /// The error of the server.
         why: String,
     },
-    /// It is over.
+    /// Stopped.
     Stopped,
-    /// Something that whoever reads this does not know yet.
+    /// A phase that this version of the crate does not know.
     #[serde(other)]
     Unknown,
 }
 
-/// What happened to an informer so far.
+/// Counters of an informer since its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Counts {
-    /// How often everything was asked for, by reason: `first`, `expired`, `failed`, `requested`, `restored`.
+    /// The number of lists by reason: `first`, `expired`, `failed`, `requested`, `restored`.
     pub lists: BTreeMap<String, u64>,
-    /// How many watches were opened.
+    /// The number of watches that were opened.
     pub watches: u64,
-    /// How many events and pieces of lists came.
+    /// The number of events and pages of lists.
     pub events: u64,
-    /// How much went wrong, objects that could not be read apart.
+    /// The number of failures, without undecodable objects.
     pub failures: u64,
-    /// How many objects could not be read.
+    /// The number of objects that could not be decoded.
     pub undecodable: u64,
-    /// How many bytes came.
+    /// The number of bytes received.
     pub wire_bytes: u64,
 }
 
-/// An object that came but could not be read.
+/// An object that could not be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Undecodable {
-    /// Which one.
+    /// The key.
     pub key: String,
-    /// What was wrong with it.
+    /// The error.
     pub why: String,
 }
 
-/// How a handler does.
+/// The state of a handler.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Handler {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How many events wait to be delivered.
+    /// The number of events that wait for the handler.
     pub backlog: u64,
     /// How long the oldest of them has waited.
     pub lag_ms: f64,
-    /// How often it was so slow that only the latest of each object was kept for it.
+    /// How often the handler was so slow that only the latest event of each object was kept.
     pub folds: u64,
-    /// True once everything that was there at the start has been delivered.
+    /// True once the handler has received the first list.
     pub synced: bool,
 }
 
-/// How a queue of work does.
+/// The state of a work queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Queue {
-    /// Its name, or that of who works on it.
+    /// The name of the queue or of its controller.
     pub name: String,
-    /// How many items can be taken.
+    /// The number of items that a worker can take.
     pub waiting: u64,
-    /// How many items workers have.
+    /// The number of items in progress.
     pub processing: u64,
-    /// How many items are to come later.
+    /// The number of items with a delay.
     pub delayed: u64,
-    /// How many items wait until a cache has seen what was written for them.
+    /// The number of items that wait until the cache contains the controller's last write.
     pub parked: u64,
-    /// How long a worker has had the item that it has had for longest.
+    /// The longest time that an item has been in progress.
     pub longest_running_ms: u64,
-    /// How many items were worked on.
+    /// The number of processed items.
     pub worked: u64,
-    /// How many of them failed.
+    /// The number of failed items.
     pub failures: u64,
-    /// What went wrong last, until it goes well.
+    /// The last error; `None` after the next success.
     pub last_error: Option<String>,
 }
 
-/// Keys of objects, sorted: the answer of `api/informers/{id}/keys`.
+/// Sorted keys of objects: the response of `api/informers/{id}/keys`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Keys {
     /// The keys of this page.
     pub keys: Vec<String>,
-    /// How many there are on all pages.
+    /// The number of keys on all pages.
     pub total: u64,
-    /// What to ask for as `after` to get the next page; `None` on the last.
+    /// The parameter `after` for the next page; `None` on the last page.
     pub next: Option<String>,
 }
 
-/// Values of an index, sorted: the answer of `api/informers/{id}/values`.
+/// Sorted values of an index: the response of `api/informers/{id}/values`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Values {
@@ -228,144 +229,144 @@ pub struct Values {
     pub index: String,
     /// The values of this page.
     pub values: Vec<String>,
-    /// How many there are on all pages.
+    /// The number of values on all pages.
     pub total: u64,
-    /// What to ask for as `after` to get the next page; `None` on the last.
+    /// The parameter `after` for the next page; `None` on the last page.
     pub next: Option<String>,
 }
 
-/// One object: the answer of `api/informers/{id}/object`.
+/// An object: the response of `api/informers/{id}/object`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Object {
-    /// Its key.
+    /// The key.
     pub key: String,
-    /// The object, as the cache has it; of Secrets without data.
+    /// The object in the cache; Secrets are without data.
     pub object: Value,
 }
 
-/// The last changes of one object: the answer of `api/informers/{id}/history`.
+/// The last changes of an object: the response of `api/informers/{id}/history`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct History {
-    /// Its key.
+    /// The key.
     pub key: String,
-    /// For how long changes have been recorded: what happened before is not known.
+    /// How long changes have been recorded; earlier ones are unknown.
     pub recorded_ms: u64,
-    /// Its states, oldest first.
+    /// The states, oldest first.
     pub states: Vec<State>,
-    /// How many older states were recorded and had to be forgotten.
+    /// The number of older states that were dropped.
     pub forgotten: u64,
 }
 
-/// What an object was like for a while.
+/// A state of an object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct State {
-    /// What happened to it.
+    /// The change that led to this state.
     pub kind: ChangeKind,
-    /// When this was told, in milliseconds since 1970; of a state that was there before, when it ended.
+    /// The time of the event, in milliseconds since 1970. For a `Known` state, the time when it ended.
     pub at_ms: u64,
-    /// Its version.
+    /// The resource version.
     pub version: String,
-    /// What is different from the state before.
+    /// The differences from the previous state.
     pub changes: Vec<FieldChange>,
-    /// How many differences there are beside those in `changes`.
+    /// The number of further differences.
     pub more: u64,
-    /// False if nobody can tell what is different: one of the two states is not kept, has no JSON, or is too large.
+    /// False if the states cannot be compared: one of them is not kept, has no JSON, or is too large.
     pub compared: bool,
 }
 
-/// What happened to an object.
+/// A kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ChangeKind {
-    /// It was there before anybody looked.
+    /// The object existed before the recording.
     Known,
-    /// It appeared.
+    /// The object was added.
     Added,
-    /// It changed.
+    /// The object was updated.
     Updated,
-    /// It was shown again.
+    /// The object was resynced.
     Resynced,
-    /// It is gone.
+    /// The object was deleted.
     Deleted,
-    /// Something that whoever reads this does not know yet.
+    /// A kind that this version of the crate does not know.
     #[serde(other)]
     Unknown,
 }
 
-/// A field that is different.
+/// A field that has changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FieldChange {
-    /// Where it is, such as `spec.containers[0].image` or `metadata.labels["app.kubernetes.io/name"]`.
+    /// The path, such as `spec.containers[0].image` or `metadata.labels["app.kubernetes.io/name"]`.
     pub path: String,
-    /// What was there; `None` if nothing was.
+    /// The old value; `None` if the field was added.
     pub old: Option<Value>,
-    /// What is there; `None` if nothing is.
+    /// The new value; `None` if the field was removed.
     pub new: Option<Value>,
 }
 
-/// What happened lately: the data of each `changes` event of `api/stream`.
+/// The latest changes: the data of each `changes` event of `api/stream`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Changes {
-    /// What happened, in order.
+    /// The changes, in order.
     pub changes: Vec<Change>,
-    /// How many changes came too fast to be sent, and are left out before these.
+    /// The number of changes before these that were dropped because they arrived too fast.
     pub dropped: u64,
 }
 
-/// Something that happened to an object.
+/// A change of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Change {
-    /// The id of the informer that told of it.
+    /// The id of the informer that reported the change.
     pub informer: String,
-    /// What happened.
+    /// The kind of change.
     pub kind: ChangeKind,
-    /// To which object.
+    /// The key of the object.
     pub key: String,
-    /// The version it has now, or had last.
+    /// The last known resource version.
     pub version: String,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Which fields are different, the first few of them.
+    /// The first few changed fields.
     pub fields: Vec<String>,
-    /// How many more fields are different.
+    /// The number of further changed fields.
     pub more: u64,
 }
 
-/// The answer of `livez` and `readyz`.
+/// The response of `livez` and `readyz`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Probe {
-    /// True if nothing is wrong.
+    /// True if there is no problem.
     pub ok: bool,
-    /// How many informers were asked.
+    /// The number of informers.
     pub informers: u64,
-    /// What is wrong.
+    /// The problems.
     pub problems: Vec<Problem>,
 }
 
-/// What is wrong with one part of the program.
+/// A problem of one part of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Problem {
-    /// The part: an informer by its id, or what a probe names, such as an election or a controller.
+    /// The part: the id of an informer, or a name from a probe, such as an election or a controller.
     pub part: String,
-    /// What is missing, and why.
+    /// The problem and its cause.
     pub why: String,
 }
 
-/// Why a request was not answered.
+/// Why a request was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// What was wrong with it.
+    /// The error.
     pub error: String,
-    /// What to do.
+    /// What the client can do.
     pub hint: String,
 }

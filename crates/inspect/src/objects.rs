@@ -1,4 +1,4 @@
-//! What the caches hold, as JSON.
+//! Keys, objects and changes in the caches, as JSON.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::inspection::Shown;
 use crate::model::{History, Keys, Object, Values};
 use crate::parameters::{Parameters, page};
 
-/// The one index that shows nothing of what a Secret holds.
+/// The only index that contains no data of Secrets.
 const NAMESPACE: &str = "namespace";
 
 pub(crate) async fn keys(
@@ -30,7 +30,7 @@ pub(crate) async fn keys(
         (None, None) => None,
         (Some(index), Some(value)) => Some((known_index(&informer, index)?, value)),
         _ => {
-            let hint = "write `?index=node&value=worker-7`, or neither";
+            let hint = "write `?index=node&value=worker-7`, or leave out both";
             return Err(Refusal::bad("`index` and `value` go together", hint));
         }
     };
@@ -79,7 +79,7 @@ pub(crate) async fn object(
         )),
         None => Err(Refusal::missing(
             format!("the cache of {id} does not hold {key}"),
-            "it may be gone; `history` tells what happened to it while somebody looked",
+            "it may be deleted; `history` has its recorded changes",
         )),
     }
 }
@@ -95,14 +95,14 @@ pub(crate) async fn history(
     Ok(Json::ok(aside(move || recalled.compared()).await?))
 }
 
-/// The indexes by which an informer's objects may be looked up.
+/// Returns the indexes that may be used for an informer's objects.
 pub(crate) fn indexes(informer: &AnyInformer) -> Vec<String> {
     let names = informer.index_names().into_iter().map(|name| name.to_string());
     names.filter(|name| !holds_secrets(informer) || name == NAMESPACE).collect()
 }
 
 fn holds_secrets(informer: &AnyInformer) -> bool {
-    // Who made an informer by hand may not have said what it follows.
+    // An informer that was built from a list-watch may not know its resource.
     informer.resource().is_none_or(|resource| resource.is_secret())
 }
 
@@ -112,12 +112,12 @@ fn known_index(informer: &AnyInformer, index: String) -> Result<String, Refusal>
         return Ok(index);
     }
     if informer.index_names().iter().any(|name| **name == *index) {
-        let why = "an index may be made of what Secrets hold, which is never shown; look them up by `namespace`";
+        let why = "an index may contain data of Secrets, which is never shown; use the index `namespace`";
         return Err(Refusal::forbidden(format!("index {index:?} is not shown"), why));
     }
     let hint = match shown.as_slice() {
-        [] => "it has none; leave `index` out".to_owned(),
-        shown => format!("it has: {}", shown.join(", ")),
+        [] => "it has no index; leave out `index`".to_owned(),
+        shown => format!("its indexes are: {}", shown.join(", ")),
     };
     Err(Refusal::missing(format!("{} has no index {index:?}", informer.name()), hint))
 }
@@ -126,12 +126,12 @@ fn key_of(uri: &Uri) -> Result<ObjectKey, Refusal> {
     let mut parameters = Parameters::of(uri);
     let key = parameters.require("key", "web/frontend")?;
     parameters.end()?;
-    key.parse().map_err(|error| Refusal::bad(format!("{error}"), "write `?key=namespace/name`, or the name alone"))
+    key.parse().map_err(|error| Refusal::bad(format!("{error}"), "write `?key=namespace/name`, or only the name"))
 }
 
-/// Does what takes a while in a large cache where it holds nobody up.
+/// Runs work on a thread for blocking tasks, because it takes long for a large cache.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     tokio::task::spawn_blocking(work)
         .await
-        .map_err(|_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the cache could not be read", "ask again"))
+        .map_err(|_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the cache could not be read", "try again"))
 }

@@ -1,4 +1,4 @@
-//! The page for people: one file of markup, style and script, with nothing from elsewhere.
+//! The live page: one file with markup, style and script, without external resources.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use rand::RngExt as _;
 
 use crate::answer::plain;
 
-/// The page, with `{{nonce}}` and `{{base}}` to be filled in.
+/// The page, with the placeholders `{{nonce}}` and `{{base}}`.
 static PAGE: LazyLock<String> = LazyLock::new(|| {
     let page = include_str!("page/page.html").replace("{{style}}", include_str!("page/page.css"));
     page.replace("{{script}}", include_str!("page/page.js"))
@@ -17,7 +17,7 @@ static PAGE: LazyLock<String> = LazyLock::new(|| {
 const ASK: &str = include_str!("page/token.html");
 
 pub(crate) async fn page(OriginalUri(uri): OriginalUri) -> Response<Body> {
-    // Nested below a path without a slash at its end, what the page asks for begins with the path's last part.
+    // If the page is nested below a path without a trailing slash, relative URLs start with the last part of the path.
     let base = match uri.path().rsplit('/').next() {
         None | Some("") => "./".to_owned(),
         Some(last) => format!("./{last}/"),
@@ -25,12 +25,12 @@ pub(crate) async fn page(OriginalUri(uri): OriginalUri) -> Response<Body> {
     filled(StatusCode::OK, &PAGE, &base)
 }
 
-/// A page that asks for the token.
+/// Returns the page that asks for the token.
 pub(crate) fn ask_for_token() -> Response<Body> {
     filled(StatusCode::UNAUTHORIZED, ASK, "")
 }
 
-/// Only what has the nonce runs, and only this server is asked for anything: the browser sees to it.
+/// Fills in a page. The policy lets the browser run only code with the nonce, and send requests only to this server.
 fn filled(status: StatusCode, page: &str, base: &str) -> Response<Body> {
     let nonce = format!("{:032x}", rand::rng().random::<u128>());
     let body = page.replace("{{nonce}}", &nonce).replace("{{base}}", &escaped(base));

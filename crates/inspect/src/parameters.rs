@@ -1,4 +1,4 @@
-//! What stands behind the question mark.
+//! Query parameters.
 
 use std::time::Duration;
 
@@ -6,21 +6,21 @@ use axum::http::Uri;
 
 use crate::answer::Refusal;
 
-/// The parameters of a request. Each is taken out by name; what is left over is a mistake, and said.
+/// The parameters of a request. The handler takes each one by name; parameters that are left are errors.
 pub(crate) struct Parameters {
     left: Vec<(String, String)>,
     known: Vec<&'static str>,
 }
 
 impl Parameters {
-    /// The token is looked at before anybody gets here.
+    /// Reads the parameters. The token is left out, because it was checked before.
     pub(crate) fn of(uri: &Uri) -> Self {
         let pairs = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
         let pairs = pairs.filter(|(name, _)| name != "token");
         Self { left: pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect(), known: Vec::new() }
     }
 
-    /// The value of a parameter, if it is given; the last if it is given twice.
+    /// Takes a parameter, if it is given. If it is given twice, the last value counts.
     pub(crate) fn take(&mut self, name: &'static str) -> Option<String> {
         self.known.push(name);
         let found = self.left.iter().rposition(|(given, _)| given == name)?;
@@ -35,17 +35,17 @@ impl Parameters {
         })
     }
 
-    /// How many a page is to have.
+    /// Takes the size of a page.
     pub(crate) fn limit(&mut self) -> Result<usize, Refusal> {
         const MOST: usize = 1000;
         let Some(limit) = self.take("limit") else { return Ok(100) };
         match limit.parse() {
             Ok(limit @ 1..=MOST) => Ok(limit),
-            _ => Err(Refusal::bad("`limit` is not a number from 1 to 1000", "ask for `limit=100` and the next pages")),
+            _ => Err(Refusal::bad("`limit` is not a number from 1 to 1000", "use `limit=100` and read several pages")),
         }
     }
 
-    /// True unless it is given as false.
+    /// Takes a parameter that is true unless it is `false`.
     pub(crate) fn unless_false(&mut self, name: &'static str) -> Result<bool, Refusal> {
         match self.take(name).as_deref() {
             None | Some("true" | "") => Ok(true),
@@ -56,20 +56,20 @@ impl Parameters {
         }
     }
 
-    /// Refuses what nobody asked for.
+    /// Refuses unknown parameters.
     pub(crate) fn end(self) -> Result<(), Refusal> {
         let Some((name, _)) = self.left.first() else { return Ok(()) };
         let hint = match self.known.as_slice() {
-            [] => "leave it out: there are none here".to_owned(),
-            known => format!("known here: {}", known.join(", ")),
+            [] => "leave it out: this path has no parameters".to_owned(),
+            known => format!("the parameters are: {}", known.join(", ")),
         };
-        // The name may be anything, and as long as anything.
+        // The name may have any length.
         let name: String = name.chars().take(40).collect();
         Err(Refusal::bad(format!("there is no parameter {name:?}"), hint))
     }
 }
 
-/// A time such as `30s`, `500ms`, `2m`, `1h`, or `30` for seconds.
+/// Parses a duration such as `30s`, `500ms`, `2m`, `1h`, or `30` for seconds.
 pub(crate) fn duration(text: &str) -> Option<Duration> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -83,7 +83,7 @@ pub(crate) fn duration(text: &str) -> Option<Duration> {
     }
 }
 
-/// One page of what is sorted: what begins with the prefix, and comes after what was shown last.
+/// Returns one page of sorted strings: those with the prefix, after the last one of the previous page.
 pub(crate) fn page<T: AsRef<str>>(
     all: &[T],
     prefix: &str,
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_have_units_and_nothing_else_is_one() {
+    fn only_whole_numbers_with_known_units_are_durations() {
         assert_eq!(duration("30s"), Some(Duration::from_secs(30)));
         assert_eq!(duration("30"), Some(Duration::from_secs(30)));
         assert_eq!(duration("250ms"), Some(Duration::from_millis(250)));
@@ -118,7 +118,7 @@ mod tests {
         let all = ["a/1", "a/2", "a/3", "b/1"];
         assert_eq!(page(&all, "a/", None, 2), (vec!["a/1".into(), "a/2".into()], 3, Some("a/2".into())));
         assert_eq!(page(&all, "a/", Some("a/2"), 2), (vec!["a/3".into()], 3, None));
-        assert_eq!(page(&all, "", None, 4).2, None, "exactly full is the last");
+        assert_eq!(page(&all, "", None, 4).2, None, "a full page can be the last");
         assert_eq!(page(&all, "c", None, 4), (vec![], 0, None));
     }
 }

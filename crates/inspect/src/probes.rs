@@ -1,4 +1,4 @@
-//! Health for probes, and metrics.
+//! Probes and metrics.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::inspection::Shown;
 use crate::model::{Probe, Problem};
 use crate::parameters::{Parameters, duration};
 
-/// Fails if a restart of the program would help: see [`Health::why_not_live`].
+/// Fails if a restart of the program would help; see [`Health::why_not_live`].
 pub(crate) async fn live(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Json<Probe>, Refusal> {
     Parameters::of(&uri).end()?;
     Ok(probe(&shown, Health::why_not_live, |probe| probe.live()))
@@ -37,13 +37,14 @@ pub(crate) async fn metrics(State(shown): State<Arc<Shown>>, uri: Uri) -> Result
     match &shown.inspection.metrics {
         Some(render) => Ok(plain(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", render())),
         None => Err(Refusal::missing(
-            "this program renders no metrics here",
-            "give `Inspection::metrics` the render function of a recorder of metrics",
+            "this program does not render metrics here",
+            "pass the render function of a metrics recorder to `Inspection::metrics`",
         )),
     }
 }
 
-/// Asks all informers, and the probes that the program has given. A probe may know the informers too.
+/// Collects the problems of all informers and of the program's probes. A problem of an informer that a probe repeats is
+/// dropped.
 fn probe(
     shown: &Shown,
     of_informer: impl Fn(&Health) -> Option<String>,

@@ -1,4 +1,4 @@
-//! Follows every informer while somebody looks, and remembers the last changes for a while.
+//! Records changes of all informers while there are readers, and keeps the last ones.
 
 mod history;
 
@@ -20,22 +20,22 @@ use crate::difference::differences;
 use crate::inspection::Named;
 use crate::model::{Change, ChangeKind};
 
-/// So long after the last look it is recorded on: a page that is loaded again finds what it had.
+/// How long recording continues after the last reader has gone, so that a reloaded page finds its history.
 const LINGER: Duration = Duration::from_secs(30);
-/// How often it is looked whether there are other informers.
+/// How often the recorder looks for new informers.
 const ROUND: Duration = Duration::from_secs(1);
-/// So many changes wait for a page that is slow, before it misses some.
+/// The number of changes that wait for a slow page before it misses some.
 const TAIL: usize = 1024;
-/// So many fields are named with a change.
+/// The number of fields that are listed for a change.
 const FIELDS: usize = 4;
-/// After so many changes others have their turn.
+/// The number of changes after which the task yields.
 const TURN: usize = 32;
 
-/// Follows every informer while somebody looks.
+/// Records changes of all informers while there are readers.
 pub(crate) struct Recorder {
     informers: Arc<Named>,
     recording: Arc<Recording>,
-    /// The one task that records, if any; it ends with the recorder.
+    /// The task that records, if there is one; a drop of the recorder aborts it.
     task: Mutex<JoinSet<()>>,
 }
 
@@ -46,28 +46,28 @@ struct Recording {
 
 #[derive(Default)]
 struct State {
-    /// How many look, and since when nobody does.
+    /// The number of readers; and when the last one left.
     watchers: usize,
     left: Option<Instant>,
-    /// Since when it is recorded; `None` if it is not.
+    /// When recording began; `None` while nothing is recorded.
     since: Option<Instant>,
     histories: Histories,
 }
 
-/// Somebody who looks. While there is one, changes are recorded.
+/// A reader. Changes are recorded while at least one exists.
 pub(crate) struct Watcher(Arc<Recording>);
 
-/// What a followed informer says.
+/// A message from an informer.
 enum Said {
     Event(AnyEvent),
     Ended,
 }
 
-/// An informer that is followed.
+/// An informer that is recorded.
 #[derive(Clone)]
 struct Follows {
     number: u64,
-    /// What it is asked for by. Another may be, once it is gone.
+    /// The id. Another informer may get it after this one has stopped.
     id: Arc<str>,
 }
 
@@ -79,7 +79,7 @@ impl Recorder {
         Self { informers, recording: Arc::new(recording), task: Mutex::default() }
     }
 
-    /// From this moment on changes are recorded, for as long as the watcher is held and a while longer.
+    /// Starts recording, and continues while the watcher exists and for `LINGER` after that.
     pub(crate) fn watch(&self) -> Watcher {
         let mut task = self.task.lock();
         let starts = {
@@ -89,7 +89,7 @@ impl Recorder {
             state.since.is_none().then(|| state.since = Some(Instant::now())).is_some()
         };
         if starts {
-            // Followed before this returns: who looks misses nothing that happens afterwards.
+            // Subscribed before this returns, so that the reader misses no later change.
             let mut rounds = Rounds::new(self.informers.clone());
             rounds.look();
             while task.try_join_next().is_some() {}
@@ -98,13 +98,13 @@ impl Recorder {
         Watcher(self.recording.clone())
     }
 
-    /// Records no longer, and waits until nothing of it runs.
+    /// Stops recording, and waits until the task has ended.
     pub(crate) async fn stop(&self) {
         let mut tasks = std::mem::take(&mut *self.task.lock());
         tasks.shutdown().await;
     }
 
-    /// What is known of an object's last changes. Who asks has looked: from now on there will be more.
+    /// Returns the recorded changes of an object. A call counts as a reader, so that recording starts or continues.
     pub(crate) fn history(&self, informer: &AnyInformer, key: &str) -> Recalled {
         drop(self.watch());
         let state = self.recording.state.lock();
@@ -114,7 +114,7 @@ impl Recorder {
 }
 
 impl Watcher {
-    /// What happens from now on.
+    /// Subscribes to all further changes.
     pub(crate) fn tail(&self) -> broadcast::Receiver<Arc<Change>> {
         self.0.tail.subscribe()
     }
@@ -130,7 +130,7 @@ impl Drop for Watcher {
     }
 }
 
-/// The informers that are followed.
+/// The informers that are recorded.
 struct Rounds {
     informers: Arc<Named>,
     known: HashSet<u64>,
@@ -142,7 +142,7 @@ impl Rounds {
         Self { informers, known: HashSet::new(), followed: SelectAll::new() }
     }
 
-    /// Follows those that are not followed yet.
+    /// Subscribes to new informers.
     fn look(&mut self) {
         for (id, informer) in self.informers.all() {
             if informer.is_running() && self.known.insert(informer.number()) {
@@ -167,7 +167,7 @@ async fn record(recording: Arc<Recording>, mut rounds: Rounds) {
                 {
                     let mut state = recording.state.lock();
                     if state.left.is_some_and(|left| left.elapsed() >= LINGER) {
-                        // Said under the same lock under which somebody comes: whoever comes next starts it again.
+                        // Reset under the lock that `watch` takes, so that the next reader starts a new task.
                         *state = State::default();
                         return;
                     }
@@ -207,7 +207,7 @@ impl Recording {
             self.state.lock().histories.record(informer.number, kind, at_ms, event);
         }
         let (key, version) = (event.key.as_str().to_owned(), event.version.clone());
-        // Nobody may be listening at the moment.
+        // Fails if no page is open, which is fine.
         let _ = self.tail.send(Arc::new(Change {
             informer: informer.id.to_string(),
             kind,
@@ -220,7 +220,7 @@ impl Recording {
     }
 }
 
-/// Milliseconds since 1970.
+/// Returns the time in milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

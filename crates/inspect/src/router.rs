@@ -1,4 +1,4 @@
-//! The routes, and what stands before each of them.
+//! The routes, and the access check before each of them.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use crate::guard::{Shows, calls_this_machine, comes_from_another_site, cookie, s
 use crate::inspection::Shown;
 use crate::{informers, objects, page, probes, stream};
 
-/// What is asked of who asks.
+/// The access check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guarded {
-    /// The token.
+    /// The request needs the token.
     ByToken,
-    /// That this machine is called by a name of its own.
+    /// The request needs a loopback host name.
     ByHost,
-    /// Nothing: the program asks.
+    /// No check: the program checks access.
     ByProgram,
-    /// Nothing has been said: only probes are answered.
+    /// Only probes are answered, because the program has set neither a token nor `open`.
     ProbesOnly,
 }
 
-/// What tells a stranger no more than how the program does.
+/// Paths that reveal only whether the program is healthy.
 const PROBES: [&str; 2] = ["/livez", "/readyz"];
 
 pub(crate) fn router(shown: Arc<Shown>, guarded: Guarded) -> Router {
@@ -52,11 +52,11 @@ pub(crate) fn router(shown: Arc<Shown>, guarded: Guarded) -> Router {
 }
 
 async fn nothing_here() -> Refusal {
-    Refusal::missing("there is nothing here", "`api/informers` lists the informers, and `/` is a page for people")
+    Refusal::missing("this path does not exist", "`api/informers` lists the informers, and `/` is the live page")
 }
 
 async fn read_only() -> Refusal {
-    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this can only be read", "ask by GET")
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "all paths are read-only", "use GET")
 }
 
 async fn guard(
@@ -72,13 +72,13 @@ async fn guard(
         None => Shows::Token,
     };
     let mut response = if guarded == Guarded::ByHost && !calls_this_machine(headers) {
-        let hint = "open it as 127.0.0.1 or localhost; a token makes it answer to other names";
+        let hint = "open it as 127.0.0.1 or localhost; with a token other names are accepted too";
         Refusal::forbidden("this is not a name of this machine", hint).into_response()
     } else if guarded == Guarded::ProbesOnly && !PROBES.contains(&request.uri().path()) {
-        let hint = "set `Inspection::token`, or say `Inspection::open` if the program itself asks who may look";
+        let hint = "set `Inspection::token`, or call `Inspection::open` if the program checks access itself";
         Refusal::forbidden("no token is set, so that only probes are answered", hint).into_response()
     } else if comes_from_another_site(headers) {
-        Refusal::forbidden("another site's page asks for this", "open the page itself").into_response()
+        Refusal::forbidden("the request comes from another site's page", "open the page itself").into_response()
     } else {
         match (shows, &shown.inspection.token) {
             (Shows::Nothing, _) if for_people => page::ask_for_token(),
@@ -96,7 +96,7 @@ async fn guard(
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    // What is no page needs nothing at all.
+    // A response other than the page needs no resources.
     let nothing = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(nothing);
     response
@@ -109,7 +109,7 @@ fn refuse() -> Response<Body> {
     response
 }
 
-/// Has the browser keep the token, and takes it out of the address, which people copy and screens show.
+/// Sets the cookie, and redirects to the URL without the token, because users copy URLs and share screens.
 fn keep_token(token: &str, path: &str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SEE_OTHER;

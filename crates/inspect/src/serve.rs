@@ -1,4 +1,4 @@
-//! The routes by themselves, on an address of their own.
+//! A server for the routes.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,57 +16,57 @@ use tokio_util::sync::CancellationToken;
 use crate::inspection::{Inspection, Shown};
 use crate::router::{Guarded, router};
 
-/// More connections than a few people need; the next one waits.
+/// The largest number of connections; further ones wait.
 const CONNECTIONS: usize = 128;
-/// Who has not said what it wants by then is let go.
+/// How long a client may take to send the head of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// So long answers may still go out once it is to stop.
+/// How long responses may take after `stop`.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Why it is not served.
+/// Why the routes cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The address is open to others than this machine, and there is no token.
-    #[error("{0} is open to others than this machine, and there is no token; give one, or listen on 127.0.0.1")]
+    /// The address is not a loopback address, and there is no token.
+    #[error("{0} is open to other machines, and there is no token; set a token, or listen on 127.0.0.1")]
     NeedsToken(SocketAddr),
-    /// Nobody has the empty token.
+    /// The token is empty.
     #[error("the token is empty")]
     EmptyToken,
-    /// The address means nothing.
-    #[error("the address to listen on is not known")]
+    /// The address cannot be resolved.
+    #[error("cannot resolve the address to listen on")]
     Address(#[source] io::Error),
-    /// The address cannot be had.
+    /// The address cannot be bound.
     #[error("cannot listen on {address}")]
     Listen {
-        /// Which one.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// A server of its own. Dropping it ends it; [`Serving::stop`] waits until it has.
+/// A running server. A drop ends it at once; [`Serving::stop`] waits for open responses.
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
     closing: CancellationToken,
-    /// The one task that serves: what it started ends with it.
+    /// The task that serves. It owns the tasks of the connections.
     task: JoinSet<()>,
 }
 
 impl Serving {
-    /// Where it listens.
+    /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What to open in a browser; a token is asked for there.
+    /// Returns the URL for a browser. It does not contain the token.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
 
-    /// Ends it, and waits until nothing of it runs any more. Answers that are under way have two seconds.
+    /// Stops the server, and waits until all its tasks have ended. Open responses may take two seconds.
     pub async fn stop(mut self) {
         self.closing.cancel();
         while self.task.join_next().await.is_some() {}
@@ -108,7 +108,7 @@ async fn accept(listener: TcpListener, shown: Arc<Shown>, guarded: Guarded) {
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < CONNECTIONS => match accepted {
                 Ok((stream, _)) => { connections.spawn(connection(stream, router.clone(), closing.clone())); }
-                // Too many open files, mostly: it gets better, or it does not.
+                // Mostly too many open files: a later attempt may succeed.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             },
         }
@@ -124,7 +124,7 @@ async fn connection(stream: TcpStream, router: Router, closing: CancellationToke
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
     let mut served = std::pin::pin!(http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
-    // How a connection ends is the affair of who opened it.
+    // Errors of a connection are the client's; they are ignored.
     tokio::select! {
         biased;
         _ = served.as_mut() => {}

@@ -1,4 +1,4 @@
-//! Server-sent events: how informers do, and what happens to their objects.
+//! Server-sent events: the state of informers, and changes of their objects.
 
 use std::convert::Infallible;
 use std::mem::discriminant;
@@ -22,11 +22,11 @@ use crate::model::{Change, Changes, Overview};
 use crate::parameters::Parameters;
 use crate::recorder::Watcher;
 
-/// How often it is looked whether there is something to say.
+/// How often the stream looks for changes.
 const TICK: Duration = Duration::from_millis(200);
-/// So often it is said how informers do, if nothing else happens.
+/// How often the state is sent if no phase changes.
 const HEALTH: Duration = Duration::from_secs(1);
-/// So many changes are sent at once; what is before them is left out.
+/// The largest number of changes in one event; older ones are dropped.
 const MOST: usize = 100;
 
 pub(crate) async fn stream(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Response<Body>, Refusal> {
@@ -35,7 +35,7 @@ pub(crate) async fn stream(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<
     let informer = parameters.take("informer").filter(|informer| !informer.is_empty());
     parameters.end()?;
     let permit = shown.streams.clone().try_acquire_owned().map_err(|_| {
-        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many are looking already", "close a page and ask again")
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many open streams", "close a page and try again")
     })?;
     let tail = changes.then(|| {
         let watcher = shown.recorder.watch();
@@ -51,25 +51,25 @@ pub(crate) async fn stream(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<
     Ok(plain(StatusCode::OK, "text/event-stream", Body::from_stream(body)))
 }
 
-/// Tells one page what there is to tell.
+/// The stream of one page.
 struct Teller {
     shown: Arc<Shown>,
     tail: Option<Tail>,
     ticks: Interval,
-    /// When it was last said how informers do, and what they were doing then.
+    /// The last overview that was sent, and when.
     told: Option<(Instant, Overview)>,
     _permit: OwnedSemaphorePermit,
 }
 
 struct Tail {
     changes: Receiver<Arc<Change>>,
-    /// Only those of this one, if given.
+    /// Only changes of this informer, if set.
     informer: Option<String>,
     _watcher: Watcher,
 }
 
 impl Teller {
-    /// The next events, as text; `None` at the end.
+    /// Returns the next events as text; `None` at the end.
     async fn next(&mut self) -> Option<String> {
         loop {
             tokio::select! {
@@ -102,7 +102,7 @@ impl Teller {
 }
 
 impl Tail {
-    /// What has happened since it was last asked; `None` if nothing has.
+    /// Returns the changes since the last call; `None` if there are none.
     fn drain(&mut self) -> Option<Changes> {
         let (mut changes, mut dropped) = (Vec::new(), 0);
         loop {
@@ -122,7 +122,7 @@ impl Tail {
     }
 }
 
-/// What informers do, without how far they are: when this changes it is said at once.
+/// Returns the phases of all informers, without their progress. A change of these is sent at once.
 fn doing(overview: &Overview) -> impl PartialEq {
     let doing = |informer: &crate::model::Informer| {
         let phases: Vec<_> = informer.parts.iter().map(|part| discriminant(&part.phase)).collect();
@@ -131,7 +131,7 @@ fn doing(overview: &Overview) -> impl PartialEq {
     overview.informers.iter().map(doing).collect::<Vec<_>>()
 }
 
-/// One event. JSON has no line breaks of its own.
+/// Appends an event. Serialised JSON has no line breaks.
 fn push(text: &mut String, event: &str, data: &impl Serialize) {
     if let Ok(data) = serde_json::to_string(data) {
         text.push_str(&format!("event: {event}\ndata: {data}\n\n"));

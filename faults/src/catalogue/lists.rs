@@ -1,4 +1,4 @@
-//! Lists that fail, or are not what they should be. Servers without streams, so that everybody lists.
+//! Lists that fail or are malformed. The servers have no streaming lists, so that all clients list.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(super) fn rows() -> Vec<Row> {
         Row::new(
             "F13",
             "history is forgotten between two pages",
-            "1,200 objects on a server without streams; three times, when the second page is asked for.",
+            "1,200 objects, server without streaming lists; three times, at the request for the second page.",
         )
         .on(pages())
         .steps(lasting(
@@ -26,62 +26,58 @@ pub(super) fn rows() -> Vec<Row> {
                 Step::Fault(Fault::new(Action::Compact).verb(Verb::List).query_contains("continue=").times(3)),
             ]),
         )),
-        Row::new("F16", "lists fail with 500", "A server without streams; for 8 s.")
+        Row::new("F16", "lists fail with 500", "Server without streaming lists; for 8 s.")
             .on(lists())
             .steps(lasting(8.0, relisted([of_lists(code(500))]))),
-        Row::new("F16b", "lists fail with 503", "A server without streams; for 8 s.")
+        Row::new("F16b", "lists fail with 503", "Server without streaming lists; for 8 s.")
             .on(lists())
             .steps(lasting(8.0, relisted([of_lists(code(503))]))),
-        Row::new(
-            "F34",
-            "the first list is huge and slow",
-            "From the start: 400 objects of 300 KB, ten a tenth of a second.",
-        )
-        .on(Setup { objects: 400, bytes: 300_000, pace: Some(10), ..lists() })
-        .heavy(),
+        Row::new("F34", "the first list is huge and slow", "From the start: 400 objects of 300 KB, ten every 0.1 s.")
+            .on(Setup { objects: 400, bytes: 300_000, pace: Some(10), ..lists() })
+            .heavy(),
         Row::new(
             "F40",
             "the items of an empty list are null",
-            "From the start, in a namespace without objects, which come later; a server without streams.",
+            "From the start, in a namespace that has no objects until later; server without streaming lists.",
         )
         .on(Setup { followed: Followed::Namespace("b"), objects: 1, ..lists() })
         .before([Step::Pause, of_lists(Action::List(ListFlaw::NullItems))])
         .steps([Step::Wait(3.0), Step::Clear, Step::Resume]),
-        Row::new("F40b", "lists have no version", "A server without streams; two lists.")
+        Row::new("F40b", "lists have no resource version", "Server without streaming lists; two lists.")
             .on(lists())
             .steps(relisted([twice(ListFlaw::NoVersion)])),
-        Row::new("F40c", "an object is in a list twice", "A server without streams; two lists.")
+        Row::new("F40c", "an object is in a list twice", "Server without streaming lists; two lists.")
             .on(lists())
             .steps(relisted([twice(ListFlaw::DuplicateItem)])),
-        Row::new("F41", "a list is a table", "A server without streams; two lists.")
+        Row::new("F41", "a list is a table", "Server without streaming lists; two lists.")
             .on(lists())
             .steps(relisted([twice(ListFlaw::Table)])),
-        Row::new("F41b", "a list holds metadata only", "A server without streams; two lists.")
+        Row::new("F41b", "a list has only metadata of objects", "Server without streaming lists; two lists.")
             .on(lists())
             .steps(relisted([twice(ListFlaw::MetadataOnly)])),
         Row::new(
             "F55",
-            "a page leads to itself",
-            "1,200 objects on a server without streams; for 10 s every page after the first leads to itself.",
+            "the continue token of a page leads to the same page",
+            "1,200 objects, server without streaming lists; every page after the first, for 10 s.",
         )
         .on(pages())
         .steps(lasting(10.0, relisted([of_pages(Action::List(ListFlaw::SameContinue))])))
         .heavy(),
-        Row::new("F55b", "an empty page leads to itself", "The same, and the page is empty.")
+        Row::new("F55b", "the continue token of an empty page leads to the same page", "As before, with empty pages.")
             .on(pages())
             .steps(lasting(10.0, relisted([of_pages(Action::List(ListFlaw::EmptyPage))])))
             .heavy(),
         Row::new(
             "F55c",
-            "a page holds more than was asked for",
-            "1,200 objects on a server without streams; every page holds one object more, for 8 s.",
+            "a page has more objects than its limit",
+            "1,200 objects, server without streaming lists; every page has one object more, for 8 s.",
         )
         .on(pages())
         .steps(lasting(8.0, relisted([of_lists(Action::List(ListFlaw::DuplicateItem))]))),
         Row::new(
             "F56",
-            "the number of what remains is wrong",
-            "1,200 objects on a server without streams; -5 in every list, for 8 s.",
+            "the number of remaining objects is wrong",
+            "1,200 objects, server without streaming lists; -5 in every list, for 8 s.",
         )
         .on(pages())
         .steps(lasting(8.0, relisted([of_lists(Action::List(ListFlaw::RemainingCount(-5)))]))),

@@ -1,4 +1,4 @@
-//! What happens to the objects themselves.
+//! Faults of objects.
 
 use serde_json::json;
 
@@ -13,21 +13,20 @@ const DEFINITIONS: &str = "customresourcedefinitions";
 pub(super) fn rows() -> Vec<Row> {
     let follows = |followed| Setup { followed, ..Setup::default() };
     vec![
-        Row::new("F33", "an object is large", "12 MiB, by an event.").steps([Step::Do(large)]).heavy(),
-        Row::new("F33b", "an object is huge", "17 MiB, by an event.").steps([Step::Do(huge)]).heavy(),
-        Row::new("F49", "the server's clock is wrong", "Two hours behind, from now on; watches are opened anew.")
-            .steps([
-                Step::Do(|stage| {
-                    stage.server.set_clock_skew(-7200);
-                    Ok(())
-                }),
-                Step::Disconnect,
-                Step::Burst(20),
-            ]),
+        Row::new("F33", "an object is large", "An event with an object of 12 MiB.").steps([Step::Do(large)]).heavy(),
+        Row::new("F33b", "an object is huge", "An event with an object of 17 MiB.").steps([Step::Do(huge)]).heavy(),
+        Row::new("F49", "the server's clock is wrong", "Two hours behind, to the end; watches are reopened.").steps([
+            Step::Do(|stage| {
+                stage.server.set_clock_skew(-7200);
+                Ok(())
+            }),
+            Step::Disconnect,
+            Step::Burst(20),
+        ]),
         Row::new(
             "F51",
-            "a custom resource's definition goes and comes back",
-            "For 8 s; then there are other objects of the same names.",
+            "a CRD is deleted and created again",
+            "Deleted for 8 s; then there are new objects with the same names.",
         )
         .on(follows(Followed::Widgets))
         .steps([
@@ -40,20 +39,20 @@ pub(super) fn rows() -> Vec<Row> {
             Step::Resume,
         ])
         .within(LONG),
-        Row::new("F52", "a followed namespace goes", "For 3 s; then it is there again, with other objects.")
+        Row::new("F52", "the selected namespace is deleted", "For 3 s; then it is created again, with new objects.")
             .on(follows(Followed::Namespace(NAMESPACES[0])))
             .steps([Step::Pause, Step::Do(remove_namespace), Step::Wait(3.0), Step::Do(make_namespace), Step::Resume]),
         Row::new(
             "F53",
-            "objects leave a selector and come back",
-            "100 changes at once, many of which change the label that is asked for.",
+            "objects stop and start to match the selector",
+            "100 changes at once, many of them of the selected label.",
         )
         .on(follows(Followed::Selected))
         .steps([Step::Burst(100)]),
         Row::new(
             "F54",
-            "a name is taken by another object meanwhile",
-            "Deleted and made again while nobody watches, and history is forgotten.",
+            "an object is replaced by another with its name",
+            "Deleted and created again while there are no watches; then history is forgotten.",
         )
         .steps(relisted([Step::Do(|stage| {
             stage.server.disconnect_watches();

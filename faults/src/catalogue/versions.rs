@@ -1,4 +1,4 @@
-//! Versions that have expired, are of the future, or begin again.
+//! Resource versions that have expired, are too large, or go back.
 
 use kube_embedded_apiserver::{Action, Fault, Verb};
 
@@ -16,26 +16,26 @@ pub(super) fn rows() -> Vec<Row> {
         Row::new(
             "F10",
             "the version of a watch has expired",
-            "History is forgotten while watches are cut: 410 within the stream.",
+            "History is forgotten while watches are cut: a 410 event in the stream.",
         )
         .steps(relisted([])),
         Row::new(
             "F11",
-            "the version of a watch has expired, and the code says so",
-            "HTTP 410 to every watch from a version before the fault, for good.",
+            "the version of a watch has expired, with HTTP status 410",
+            "HTTP 410 for every watch from a version before the fault, to the end.",
         )
         .steps(reopened([Step::Do(expired_by_code)])),
         Row::new(
             "F12",
             "the version of a list has expired",
-            "A server without streams; 410 to every list that names a version, for 10 s.",
+            "Server without streaming lists; 410 for every list with a resource version, for 10 s.",
         )
         .on(lists())
         .steps(lasting(10.0, relisted([with_version(code(410))]))),
         Row::new(
             "F18",
             "the version of a list is too large",
-            "A server without streams; 504 with that cause to every list that names a version, for 10 s.",
+            "Server without streaming lists; 504 with that cause for every list with a resource version, for 10 s.",
         )
         .on(lists())
         .steps(lasting(10.0, relisted([with_version(Action::VersionTooLarge)])))
@@ -43,7 +43,7 @@ pub(super) fn rows() -> Vec<Row> {
         Row::new(
             "F27",
             "the cluster is restored from a backup",
-            "300 changes are undone, and the counter of versions goes back with them; it does not catch up.",
+            "300 changes are undone, and the resource version goes back and does not catch up.",
         )
         .steps([Step::Save, Step::Burst(300), Step::Wait(2.0), Step::Restore]),
     ]

@@ -35,11 +35,11 @@ pub(super) async fn follow(options: &Options) -> Result<(), Error> {
     }
 }
 
-/// What whoever reads the stream knows from it alone.
+/// The state that a reader of the stream can derive from it.
 #[derive(Default)]
-struct Told {
+struct Derived {
     objects: BTreeMap<String, u64>,
-    /// What a new state holds so far. What it does not hold in the end is gone, without a word.
+    /// The objects of an unfinished initial list. Objects that are not in it are removed at its end, without an event.
     initial: BTreeMap<String, u64>,
 }
 
@@ -62,7 +62,7 @@ where
     }
     let writer = Writer::new(resource);
     let store = writer.as_reader();
-    let (failed, synced, told) = (AtomicBool::new(false), AtomicBool::new(false), Mutex::new(Told::default()));
+    let (failed, synced, told) = (AtomicBool::new(false), AtomicBool::new(false), Mutex::new(Derived::default()));
     let (failed, synced, told) = (&failed, &synced, &told);
     let reading = async {
         let mut stream = std::pin::pin!(reflector(writer, watcher(api, watched).default_backoff()));

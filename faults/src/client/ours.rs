@@ -1,4 +1,4 @@
-//! Our informer, with the settings it has by itself.
+//! kube-informer, with default settings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Trouble on purpose, and how long it takes until all is well again.
+//! Injects faults into the embedded server, and measures how long informers take to recover.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +15,13 @@ use super::program::Program;
 use super::teller::Teller;
 use crate::view::{Mark, span};
 
-/// How long nothing goes wrong between two faults.
+/// The pause between the end of one fault and the next one.
 const CALM: Duration = Duration::from_secs(1);
-/// Longer than any recovery takes; then the next fault comes all the same, and the summary says so.
+/// How long to wait for recovery. After that the next fault is injected, and the summary says that this one is not
+/// over.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What can go wrong.
+/// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Disconnected,
@@ -36,25 +37,25 @@ impl Kind {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Disconnected => "disconnect",
-            Self::Forgotten => "410 Gone, and a delete that nobody saw",
+            Self::Forgotten => "410 Gone, and a missed delete",
             Self::Away => "503 Service Unavailable",
-            Self::Busy => "429 Too Many Requests, come back in a second",
+            Self::Busy => "429 Too Many Requests, with Retry-After: 1",
             Self::Silent => "silent connection",
         }
     }
 }
 
-/// A fault that was let happen.
+/// A fault that was injected.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Injected {
     pub(super) kind: Kind,
-    /// After how long every informer followed the server again; `None` if not yet.
+    /// How long it took until every informer watched again; `None` before that.
     pub(super) recovered: Option<Duration>,
 }
 
 pub(super) type Record = Arc<Mutex<Vec<Injected>>>;
 
-/// Lets things go wrong.
+/// Injects faults into a server.
 pub(super) struct Faults {
     server: ApiServer,
     informers: Vec<HealthChanges>,
@@ -62,7 +63,7 @@ pub(super) struct Faults {
     record: Record,
 }
 
-/// Lets things go wrong in turn: when somebody asks for it, and if it is wanted again and again.
+/// Injects the kinds of faults in turn: one for each request in `asked`, and one after each pause if `again_and_again`.
 pub(super) async fn run(faults: Option<Faults>, again_and_again: bool, mut asked: mpsc::Receiver<()>) {
     let Some(mut faults) = faults else { return std::future::pending().await };
     faults.calm_down().await;
@@ -86,10 +87,10 @@ impl Faults {
         self.record.clone()
     }
 
-    /// Waits until everything is followed.
+    /// Waits until every informer watches.
     async fn calm_down(&mut self) {
         for informer in &mut self.informers {
-            // One that has ended does not come back.
+            // Ignored: an informer that has ended does not watch again.
             let _ = informer.wait_for(Health::is_watching).await;
         }
     }
@@ -112,29 +113,30 @@ impl Faults {
             Ok(()) => {
                 let took = started.elapsed();
                 self.record.lock()[at].recovered = Some(took);
-                self.teller.tell(Mark::Note, format!("all is followed again, {} later", span(took)));
+                self.teller.tell(Mark::Note, format!("all informers watch again, after {}", span(took)));
             }
-            Err(_) => self.teller.tell(Mark::Failed, format!("not everything is followed {} later", span(PATIENCE))),
+            Err(_) => self.teller.tell(Mark::Failed, format!("not all informers watch again after {}", span(PATIENCE))),
         }
     }
 
-    /// What goes wrong does so for the next watch of pods; all watches are cut, so that there is a next one.
+    /// Prepares a fault for the next watch of pods, and cuts all watches, so that informers ask again.
     fn spoil(&self, kind: Kind) {
         let next = |fault: Fault| self.server.faults().add(fault.verb(Verb::Watch).resource("pods").times(1));
         match kind {
             Kind::Disconnected => {
-                self.teller.tell(Mark::Note, "the connection breaks: the watch goes on where it was".into());
+                self.teller.tell(Mark::Note, "the connection breaks: the watch resumes at its last version".into());
             }
             Kind::Forgotten => {
                 next(Fault::status(503));
                 let pods = self.server.list("pods").map(|(_, pods)| pods).unwrap_or_default();
                 let victim = pods.iter().find_map(settled);
-                let who = victim.map_or_else(String::new, |(namespace, name)| format!("{namespace}/{name} goes and "));
-                let text = format!("the server is away for a moment; meanwhile {who}history is lost");
+                let who =
+                    victim.map_or_else(String::new, |(namespace, name)| format!("{namespace}/{name} is deleted and "));
+                let text = format!("the server answers one request with 503; meanwhile {who}history is lost");
                 self.teller.tell(Mark::Note, text);
                 self.server.disconnect_watches();
                 if let Some((namespace, name)) = victim {
-                    // If it went by itself just now, all the better.
+                    // Ignored: the workload may have deleted the pod just now, which is as good.
                     let _ = self.server.delete("pods", Some(namespace), name);
                 }
                 self.server.compact();
@@ -142,34 +144,34 @@ impl Faults {
             }
             Kind::Away => {
                 next(Fault::status(503));
-                self.teller.tell(Mark::Note, "the server is away: it answers 503".into());
+                self.teller.tell(Mark::Note, "the server is unavailable: it answers 503".into());
             }
             Kind::Busy => {
                 next(Fault::too_many_requests(Some(1)));
-                self.teller.tell(Mark::Note, "the server is busy: it answers 429, come back in a second".into());
+                self.teller.tell(Mark::Note, "the server is busy: it answers 429 with Retry-After: 1".into());
             }
             Kind::Silent => {
                 next(Fault::new(Action::NoAnswer));
-                self.teller.tell(Mark::Note, "the connection falls silent: there is no answer at all".into());
+                self.teller.tell(Mark::Note, "the connection falls silent: the server sends no answer".into());
             }
         }
         self.server.disconnect_watches();
     }
 }
 
-/// Namespace and name of a pod that would stay if nobody touched it.
+/// Returns namespace and name of a pod that runs and is not being deleted.
 fn settled(pod: &Value) -> Option<(&str, &str)> {
     let metadata = &pod["metadata"];
     let stays = pod["status"]["phase"] == "Running" && metadata["deletionTimestamp"].is_null();
     stays.then_some((metadata["namespace"].as_str()?, metadata["name"].as_str()?))
 }
 
-/// How the faults so far went, in a few words.
+/// Returns a short summary of the faults so far.
 pub(super) fn note(record: &[Injected]) -> String {
     let (Some(last), faults) = (record.last(), record.len()) else { return String::new() };
     let word = if faults == 1 { "fault" } else { "faults" };
     match last.recovered {
-        Some(took) => format!("{faults} {word}, the last was over after {}", span(took)),
-        None => format!("{faults} {word}, the last is not over"),
+        Some(took) => format!("{faults} {word}, the last recovered after {}", span(took)),
+        None => format!("{faults} {word}, the last has not recovered"),
     }
 }

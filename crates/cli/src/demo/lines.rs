@@ -1,4 +1,4 @@
-//! The demo in lines, for pipes and files.
+//! The demo as lines, for pipes and files.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::ending;
 use crate::failure::Failure;
 use crate::view::{Board, Mark, State, count, rate, span};
 
-/// How often it is said how things stand.
+/// How often the demo prints a report.
 const REPORT: Duration = Duration::from_secs(2);
-/// How often it is looked.
+/// How often the demo reads the state of the informers.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Tells until somebody wants to end, or the time is over.
+/// Prints lines until the user ends the demo, or the time is over.
 pub(super) async fn show(stage: Stage<'_>) -> Result<(), Failure> {
     let note = |text: String| stage.teller.tell(Mark::Note, text);
     note(format!("this is {}", stage.world));
@@ -38,12 +38,12 @@ pub(super) async fn show(stage: Stage<'_>) -> Result<(), Failure> {
             _ = looks.tick() => {
                 let (readings, queues) = stage.program.readings();
                 board.update(readings, queues, Instant::now());
-                // What may not be listed is said once.
+                // Each informer that the server refuses is printed once.
                 for row in board.rows.iter().filter(|row| row.now.state == State::BackingOff && !row.now.synced) {
                     if !refused.contains(&row.now.name) {
                         refused.push(row.now.name.clone());
                         let why = row.now.why.as_deref().unwrap_or_default().replace('\n', " ");
-                        stage.teller.tell(Mark::Failed, format!("{} is not there yet: {why}", row.now.name));
+                        stage.teller.tell(Mark::Failed, format!("{} is not synced: {why}", row.now.name));
                     }
                 }
                 if reported.elapsed() >= REPORT {
@@ -55,14 +55,14 @@ pub(super) async fn show(stage: Stage<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Waits until the pods are there.
+/// Waits until the informer of pods is synced.
 async fn first_list(stage: &Stage<'_>) {
     if stage.program.pods.synced().await.is_err() {
         std::future::pending().await
     }
 }
 
-/// How things stand, in a line.
+/// Returns the state of all informers in one line.
 fn report(board: &Board) -> String {
     let informers = board.rows.iter().map(|row| {
         let state = match row.now.state {

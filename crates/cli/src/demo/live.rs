@@ -1,4 +1,4 @@
-//! The demo on a screen.
+//! The demo as a screen.
 
 use std::time::Duration;
 
@@ -12,28 +12,28 @@ use crate::ending;
 use crate::failure::Failure;
 use crate::view::{Board, Key, Palette, Picture, Screen, span};
 
-/// How often everything is drawn anew.
+/// How often the screen is drawn.
 const FRAME: Duration = Duration::from_millis(200);
 
-/// What is to be shown.
+/// Everything that the screen or the lines show.
 pub(super) struct Stage<'s> {
     pub(super) program: &'s Program,
-    /// What is followed.
+    /// The name of the cluster.
     pub(super) world: &'s str,
-    /// Where the live page is.
+    /// The URL of the live page.
     pub(super) address: Option<String>,
     pub(super) teller: &'s Teller,
-    /// Asks for a fault.
+    /// Each message asks for one fault.
     pub(super) ask: mpsc::Sender<()>,
-    /// The faults so far, if there can be any.
+    /// The faults so far; `None` on a real cluster.
     pub(super) injected: Option<Record>,
     pub(super) duration: Option<Duration>,
 }
 
-/// Draws until somebody wants to end, or the time is over.
+/// Draws the screen until the user ends the demo, or the time is over.
 pub(super) async fn show(stage: Stage<'_>) -> Result<(), Failure> {
     let cannot =
-        |error| Failure::new("cannot draw on the terminal", error).hint("`informer demo --plain` tells in lines");
+        |error| Failure::new("cannot draw on the terminal", error).hint("`informer demo --plain` prints lines");
     let mut screen = Screen::enter().map_err(cannot)?;
     let palette = Palette::from_environment();
     let (mut board, mut chosen, mut help) = (Board::default(), 0_usize, false);
@@ -50,7 +50,7 @@ pub(super) async fn show(stage: Stage<'_>) -> Result<(), Failure> {
                 Key::Next => chosen = (chosen + 1) % board.rows.len().max(1),
                 Key::Previous => chosen = (chosen + board.rows.len().saturating_sub(1)) % board.rows.len().max(1),
                 Key::Pause => if let Some(mut tail) = stage.teller.tail() { tail.pause() },
-                // If several wait already, one more makes no difference.
+                // A full channel means that faults are already requested.
                 Key::Fault => { let _ = stage.ask.try_send(()); }
                 Key::Help => help = !help,
                 Key::Resized => {}

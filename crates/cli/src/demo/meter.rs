@@ -1,4 +1,4 @@
-//! Keeps what the libraries tell the `metrics` facade: for the summary, and as text for whoever scrapes the live page.
+//! Keeps the metrics of the libraries: for the summary, and as text for Prometheus on the live page.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,10 +10,10 @@ use hdrhistogram::Histogram as Values;
 use metrics::{Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use parking_lot::Mutex;
 
-/// A name with its labels, in the order in which text shows them.
+/// A name with its labels, in the order in which the text shows them.
 type Name = (String, Vec<(String, String)>);
 
-/// Keeps metrics of this process. Cloning gives another handle.
+/// Records the metrics of this process. A clone shares them.
 #[derive(Clone, Default)]
 pub(super) struct Meter {
     kept: Arc<Mutex<Kept>>,
@@ -26,10 +26,10 @@ struct Kept {
     histograms: BTreeMap<Name, Arc<Times>>,
 }
 
-/// Times in nanoseconds, in constant memory.
+/// Durations in nanoseconds, in constant memory, and their sum in seconds.
 struct Times(Mutex<(Values<u64>, f64)>);
 
-/// Some of the times that something took.
+/// Percentiles of a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Took {
     pub(super) times: u64,
@@ -38,22 +38,22 @@ pub(super) struct Took {
 }
 
 impl Meter {
-    /// Keeps what is told from now on.
+    /// Installs a recorder; it keeps everything that is recorded after this call.
     pub(super) fn install() -> Self {
         let meter = Self::default();
-        // Only this command installs one, and once.
+        // Cannot fail: only this command installs a recorder, and only once.
         let _ = metrics::set_global_recorder(meter.clone());
         meter
     }
 
-    /// How long something took, for each of its labels.
+    /// Returns the percentiles of a histogram, for each set of labels.
     pub(super) fn took(&self, name: &str) -> Vec<(BTreeMap<String, String>, Took)> {
         let kept = self.kept.lock();
         let named = kept.histograms.iter().filter(|((known, _), _)| known == name);
         named.map(|((_, labels), times)| (labels.iter().cloned().collect(), times.took())).collect()
     }
 
-    /// Everything as the text that Prometheus reads.
+    /// Returns all metrics in the text format of Prometheus.
     pub(super) fn render(&self) -> String {
         let kept = self.kept.lock();
         let mut text = String::new();
@@ -123,8 +123,8 @@ impl Recorder for Meter {
 
 impl Times {
     fn new() -> Arc<Self> {
-        // Up to an hour, to three digits: the bounds are right, so it is made.
-        let values = Values::new_with_bounds(1, 3_600_000_000_000, 3).expect("these bounds are right");
+        // One nanosecond to one hour, with three digits.
+        let values = Values::new_with_bounds(1, 3_600_000_000_000, 3).expect("the bounds are valid constants");
         Arc::new(Self(Mutex::new((values, 0.0))))
     }
 
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_can_be_read_as_text() {
+    fn recorded_metrics_are_rendered_as_prometheus_text() {
         let meter = Meter::default();
         metrics::with_local_recorder(&meter, || {
             metrics::counter!("watches_total", "name" => "pods").increment(2);

@@ -1,4 +1,4 @@
-//! The program that is shown: informers through one factory, handlers, an index, and a controller.
+//! The program that the demo shows: informers of one factory, handlers, an index, and a controller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,19 +20,19 @@ use crate::view::{Group, Mark, Reading, Work};
 /// How long the slow handler takes for each event.
 const SLOW: Duration = Duration::from_millis(100);
 
-/// The program that is shown.
+/// The informers, the index and the controller of the demo.
 pub(super) struct Program {
     pub(super) factory: SharedInformerFactory,
     pub(super) pods: SharedInformer<Pod>,
     by_node: Index<Pod>,
-    /// Who acts; nobody does on a real cluster.
+    /// The controller; `None` on a real cluster, where the demo does not write.
     ready_counts: Option<ReadyCounts>,
-    /// What each informer says of itself whenever that changes.
+    /// The health of each informer, as it changes.
     changes: Vec<HealthChanges>,
 }
 
 impl Program {
-    /// Asks for informers, adds handlers and the index, and starts all of it.
+    /// Creates informers, handlers, the index and the controller, and starts the informers.
     pub(super) fn new(world: &World, teller: &Teller) -> Result<Self, Failure> {
         let factory = SharedInformerFactory::builder(world.client.clone()).options(options(world)).build();
         let cannot = |error| Failure::new("cannot follow the server", error);
@@ -43,9 +43,9 @@ impl Program {
             .add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())
             .map_err(|error| Failure::new("cannot index pods by node", error))?;
 
-        let (voice, mut told) = (teller.clone(), 0);
-        pods.register().name("story").on_event(move |event| story::tell_of_pod(&voice, &event, &mut told));
-        // It falls behind, and nobody else does.
+        let (voice, mut listed) = (teller.clone(), 0);
+        pods.register().name("story").on_event(move |event| story::tell_of_pod(&voice, &event, &mut listed));
+        // This handler falls behind; the others do not wait for it.
         pods.register().name("slow").on_event_async(|_| tokio::time::sleep(SLOW));
         let voice = teller.clone();
         deployments.register().name("story").on_event(move |event| story::tell_of_deployment(&voice, &event));
@@ -75,7 +75,7 @@ impl Program {
         Ok(Self { factory, pods, by_node, ready_counts, changes })
     }
 
-    /// Has the controller work until told to end.
+    /// Runs the controller until `term` is cancelled.
     pub(super) async fn control(&self, term: CancellationToken) -> Result<(), Failure> {
         match &self.ready_counts {
             Some(controller) => {
@@ -96,7 +96,7 @@ impl Program {
         self.changes.clone()
     }
 
-    /// How all of it does now. What matters most comes first, and not by name.
+    /// Returns the state of all informers and queues. Pods come first, then deployments, nodes and config maps.
     pub(super) fn readings(&self) -> (Vec<Reading>, Vec<Work>) {
         let mut readings: Vec<Reading> = self.factory.informers().iter().map(Reading::of).collect();
         let order = ["pods", "deployments.apps", "nodes", "configmaps"];
@@ -104,7 +104,8 @@ impl Program {
         (readings, self.queue().iter().map(|queue| queue.health().into()).collect())
     }
 
-    /// Pods by node, through the index; the fullest first where there are many.
+    /// Returns the pods of each node, through the index. If there are more than ten nodes, those with the most pods
+    /// come first.
     pub(super) fn groups(&self) -> Vec<Group> {
         let snapshot = self.pods.store().snapshot();
         let group = |node: String| {
@@ -122,7 +123,7 @@ impl Program {
         groups
     }
 
-    /// Some of the pods of a node, by name.
+    /// Returns the names of up to three pods of a node.
     pub(super) fn some_pods(&self, node: &str) -> Vec<String> {
         let mut names: Vec<String> =
             self.by_node.get(node).iter().filter_map(|pod| pod.metadata.name.clone()).collect();
@@ -132,7 +133,7 @@ impl Program {
     }
 }
 
-/// On a server of our own trouble is over sooner: who looks on does not wait for half a minute.
+/// Returns short backoffs and deadlines for the embedded server, so that the user does not wait long for a recovery.
 fn options(world: &World) -> InformerOptions {
     let Some(seed) = world.seed() else { return InformerOptions::new() };
     let backoff = BackoffOptions {

@@ -1,4 +1,4 @@
-//! The controller: every deployment has a config map that says how many of its pods are ready.
+//! The controller: for each deployment it keeps a config map with the number of its ready pods.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 
-/// The label of everything that the controller writes.
+/// The label of every config map that the controller writes.
 pub(super) const OURS: &str = "demo.example.com/written-by=ready-counts";
 
-/// The controller, and what it needs.
+/// The controller and its context.
 pub(super) struct ReadyCounts {
     controller: Controller<Deployment>,
     context: Arc<Context>,
@@ -40,7 +40,7 @@ impl ReadyCounts {
         let by_app = pods
             .add_index("app", |pod: &Pod| app(pod).map(|key| key.to_string()))
             .map_err(|error| Failure::new("cannot index pods by app", error))?;
-        // A change of a deployment, of one of its pods or of its config map has it reconciled.
+        // A change of a deployment, of its pods or of its config map enqueues the deployment.
         let controller = Controller::new(deployments).name("ready-counts").owns(&maps).watches(pods, app).workers(2);
         Ok(Self { controller, context: Arc::new(Context { client, maps, by_app }) })
     }
@@ -55,7 +55,7 @@ impl ReadyCounts {
 }
 
 async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Next, kube_client::Error> {
-    // Gone: the server collects what belonged to it.
+    // The deployment is deleted; the garbage collector deletes its config map.
     let Some(deployment) = request.object() else { return Ok(Next::Done) };
     let ready = context.by_app.get(request.key().as_str()).iter().filter(|pod| is_ready(pod)).count();
     let wanted = deployment.spec.replicas.unwrap_or_default();
@@ -67,7 +67,8 @@ async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Resul
     match context.maps.store().get(KeyRef::new(namespace, &name)) {
         Some(found) if found.data.as_ref() == Some(&data) => {}
         Some(found) => {
-            // It names the version it was made from: if somebody else wrote meanwhile, it is refused and tried again.
+            // The update names the version that it was made from: after a conflict the server refuses it, and the
+            // controller retries.
             let mut map = ConfigMap::clone(&found);
             map.data = Some(data);
             request.write(&context.maps, maps.replace(&name, &PostParams::default(), &map)).await?;
@@ -77,14 +78,14 @@ async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Resul
             map.metadata.name = Some(name);
             map.metadata.labels = OURS.split_once('=').map(|(key, value)| [(key.into(), value.into())].into());
             map.metadata.owner_references = Some(deployment.controller_owner_ref(&()).into_iter().collect());
-            // Its key comes again only when the cache has seen this: it is never created twice.
+            // The key is not reconciled again before the cache has this object, so that it is never created twice.
             request.write(&context.maps, maps.create(&PostParams::default(), &map)).await?;
         }
     }
     Ok(Next::Done)
 }
 
-/// The deployment that a pod belongs to.
+/// Returns the key of the deployment that a pod belongs to.
 fn app(pod: &Pod) -> Option<ObjectKey> {
     let app = pod.metadata.labels.as_ref()?.get("app")?;
     Some(KeyRef::new(pod.metadata.namespace.as_deref()?, app).into())

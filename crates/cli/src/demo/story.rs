@@ -1,4 +1,4 @@
-//! What handlers make of events: a line each.
+//! Turns events into lines.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
@@ -7,18 +7,18 @@ use kube_informer::Event;
 use super::teller::Teller;
 use crate::view::Mark;
 
-/// Of so many of the pods that were there from the start it is told.
+/// How many pods of the first list are printed.
 const FROM_THE_START: usize = 8;
 
-/// Tells of a pod; of those that were there from the start so many were `told`.
-pub(super) fn tell_of_pod(teller: &Teller, event: &Event<Pod>, told: &mut usize) {
+/// Prints an event of a pod. `listed` counts the printed pods of the first list.
+pub(super) fn tell_of_pod(teller: &Teller, event: &Event<Pod>, listed: &mut usize) {
     let key = event.key();
     let (mark, text) = match event {
-        Event::Added { initial: true, .. } if *told == FROM_THE_START => return,
+        Event::Added { initial: true, .. } if *listed == FROM_THE_START => return,
         Event::Added { object, initial: true } => {
-            *told += 1;
-            let more = if *told == FROM_THE_START { ", and so were others" } else { "" };
-            (Mark::Added, format!("pod {key} is {} (from the start{more})", state(object)))
+            *listed += 1;
+            let more = if *listed == FROM_THE_START { "; others are not shown" } else { "" };
+            (Mark::Added, format!("pod {key} is {} (first list{more})", state(object)))
         }
         Event::Added { object, initial: false } => (Mark::Added, format!("pod {key} is {}", state(object))),
         Event::Updated { old, new } if state(old) == state(new) && restarts(old) < restarts(new) => {
@@ -27,7 +27,7 @@ pub(super) fn tell_of_pod(teller: &Teller, event: &Event<Pod>, told: &mut usize)
         Event::Updated { old, new } if state(old) == state(new) => (Mark::Updated, format!("pod {key} changed")),
         Event::Updated { old, new } => (Mark::Updated, format!("pod {key} was {}, is {}", state(old), state(new))),
         Event::Deleted(gone) if gone.is_final() => (Mark::Deleted, format!("pod {key}")),
-        Event::Deleted(_) => (Mark::Deleted, format!("pod {key} (nobody saw it go: noticed by listing again)")),
+        Event::Deleted(_) => (Mark::Deleted, format!("pod {key} (the watch missed the delete; a relist found it)")),
         Event::Resynced(_) => return,
     };
     teller.tell(mark, text);
@@ -49,7 +49,7 @@ pub(super) fn tell_of_deployment(teller: &Teller, event: &Event<Deployment>) {
     teller.tell(mark, text);
 }
 
-/// Nodes say all the time that they are there, which is no news.
+/// Prints added and deleted nodes. Updates are left out: nodes report their status every few seconds.
 pub(super) fn tell_of_node(teller: &Teller, event: &Event<Node>) {
     let key = event.key();
     match event {
@@ -59,14 +59,14 @@ pub(super) fn tell_of_node(teller: &Teller, event: &Event<Node>) {
     }
 }
 
-/// What the controller wrote, as the cache learns of it.
+/// Prints what the controller wrote, when the cache receives it.
 pub(super) fn tell_of_map(teller: &Teller, event: &Event<ConfigMap>) {
     let key = event.key();
     let (mark, text) = match event {
         Event::Added { object, .. } => (Mark::Written, format!("the controller wrote {key}: {}", counted(object))),
         Event::Updated { old, new } if old.data == new.data => return,
         Event::Updated { new, .. } => (Mark::Written, format!("the controller wrote {key}: {}", counted(new))),
-        Event::Deleted(_) => (Mark::Deleted, format!("configmap {key}, whose deployment is gone")),
+        Event::Deleted(_) => (Mark::Deleted, format!("configmap {key}, because its deployment was deleted")),
         Event::Resynced(_) => return,
     };
     teller.tell(mark, text);

@@ -1,4 +1,4 @@
-//! What came of it: printed at the end.
+//! The summary at the end.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::teller::Teller;
 use crate::say::say;
 use crate::view::{State, align, bytes, count, lists, short, span};
 
-/// What came of it, as lines.
+/// Returns the lines of the summary.
 pub(super) fn lines(
     world: &str,
     program: &Program,
@@ -17,7 +17,7 @@ pub(super) fn lines(
     teller: &Teller,
     faults: &[Injected],
 ) -> Vec<String> {
-    let mut lines = vec![String::new(), format!("{}, followed for {}", world, span(teller.elapsed()))];
+    let mut lines = vec![String::new(), format!("{}, watched for {}", world, span(teller.elapsed()))];
     let (readings, queues) = program.readings();
 
     let rows = readings.iter().map(|reading| {
@@ -35,7 +35,7 @@ pub(super) fn lines(
     let titles = ["INFORMER", " OBJECTS", " EVENTS", " WIRE", " WATCHES", " FAILURES", "LISTS"];
     section(&mut lines, &titles, rows.collect());
 
-    // What is followed needs no word.
+    // Informers that watch need no remark.
     for reading in readings.iter().filter(|reading| reading.state != State::Watching) {
         let why =
             reading.why.as_deref().map(|why| format!(": {}", short(&why.replace('\n', " "), 100))).unwrap_or_default();
@@ -73,7 +73,7 @@ pub(super) fn lines(
         let after = after.collect::<Vec<_>>().join(", ");
         (!all.is_empty()).then(|| vec![kind.name().to_owned(), count(all.len() as u64), after])
     });
-    section(&mut lines, &["FAULT", " TIMES", "FOLLOWED AGAIN AFTER"], rows.collect());
+    section(&mut lines, &["FAULT", " TIMES", "RECOVERED AFTER"], rows.collect());
 
     let rows = program.groups().into_iter().take(10).map(|group| {
         let some = program.some_pods(&group.name).join(", ");
@@ -87,7 +87,7 @@ fn times(took: Took) -> [String; 3] {
     [count(took.times), span(took.half), span(took.most)]
 }
 
-/// A table with an empty line before it; nothing if it would be empty.
+/// Appends an empty line and a table; appends nothing if the table has no rows.
 fn section(lines: &mut Vec<String>, titles: &[&str], rows: Vec<Vec<String>>) {
     if !rows.is_empty() {
         lines.push(String::new());

@@ -1,4 +1,4 @@
-//! Tells what happens, as it happens: on stdout, or in the tail of a screen.
+//! Prints events as they happen: on stdout, or in the tail of a screen.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,13 +10,13 @@ use tokio::time::Instant;
 use crate::say::say;
 use crate::view::{Mark, Tail};
 
-/// Tells what happens, with the time since the start. Cloning gives another handle.
+/// Prints lines with the time since the start. A clone shares the output.
 #[derive(Clone)]
 pub(super) struct Teller {
     started: Instant,
-    /// Where it is told, unless on stdout.
+    /// The tail to append to; `None` for stdout.
     tail: Option<Arc<Mutex<Tail>>>,
-    /// True once all is told.
+    /// True once `hush` was called.
     hushed: Arc<AtomicBool>,
 }
 
@@ -40,7 +40,7 @@ impl Teller {
         }
     }
 
-    /// Tells nothing from now on: what still happens would stand between the lines of the summary.
+    /// Ends the output: later lines would stand between the lines of the summary.
     pub(super) fn hush(&self) {
         self.hushed.store(true, Ordering::SeqCst);
     }
@@ -49,7 +49,7 @@ impl Teller {
         self.started.elapsed()
     }
 
-    /// What was told last, if it is for a screen.
+    /// Returns the last lines, if they go to a screen.
     pub(super) fn tail(&self) -> Option<MutexGuard<'_, Tail>> {
         self.tail.as_ref().map(|tail| tail.lock())
     }

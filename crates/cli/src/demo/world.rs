@@ -1,4 +1,4 @@
-//! What is followed: a cluster that was named, or one that is made on the spot.
+//! The cluster that the demo follows: a real one, or an embedded server.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -11,22 +11,22 @@ use tokio_util::sync::CancellationToken;
 use crate::cluster::Cluster;
 use crate::view::count;
 
-/// How many writes a second a small cluster sees.
+/// Writes per second to a small embedded cluster.
 const RATE: f64 = 8.0;
-/// How many a large one sees at most.
+/// The most writes per second to a large embedded cluster.
 const MOST: f64 = 100.0;
 
-/// What is followed.
+/// The cluster that the demo follows.
 pub(super) struct World {
     pub(super) client: Client,
-    /// What it is, in a few words.
+    /// A short description for the title.
     pub(super) title: String,
     embedded: Option<Embedded>,
 }
 
 struct Embedded {
     server: ApiServer,
-    /// What is to happen in it, until it happens.
+    /// The workload; `None` once it runs.
     workload: Mutex<Option<Workload>>,
     rate: f64,
     seed: u64,
@@ -34,21 +34,24 @@ struct Embedded {
 
 impl World {
     pub(super) fn real(cluster: Cluster) -> Self {
-        let title = format!("{}, read only", cluster.url);
+        let title = format!("{}, read-only", cluster.url);
         Self { client: cluster.client, title, embedded: None }
     }
 
-    /// A server in this process with about so many pods, most of which run. It takes a while if they are many; who waits can do
-    /// something else meanwhile.
+    /// Creates a server in this process with about this number of pods, most of which run.
+    ///
+    /// It yields often, so that the caller can wait for something else too: a large cluster takes seconds.
     pub(super) async fn embedded(pods: usize, seed: u64) -> Self {
         let server = ApiServer::builder().seed(seed).garbage_collection(true).build();
-        // Some three in five are wanted; the others are on their way out when deployments roll. A workload begins with half of what
-        // it may have, and up to ten more.
+        // 60% of the pods are wanted; the others are being replaced when deployments roll. A workload starts with half
+        // of its limit,
+        // plus up to ten pods.
         let wanted = (pods * 3).div_ceil(5);
         let nodes = (pods / 30).clamp(3, 10);
         let mut workload = Workload::new(seed).nodes(nodes).pods((wanted * 2).saturating_sub(10).max(wanted));
         let mut progress = Progress::new(pods);
-        // Each is scheduled and then starts; some are still on their way when the curtain rises, and of very many most.
+        // Each pod needs one step to be scheduled and one to start. In a large cluster most pods are still pending
+        // afterwards.
         let settling = (pods * 3).min(pods + 10_000);
         let mut made = 0;
         while made < wanted {
@@ -72,12 +75,12 @@ impl World {
         self.embedded.as_ref().map(|embedded| &embedded.server)
     }
 
-    /// Where chance comes from, if it is ours.
+    /// Returns the seed of the embedded server; `None` for a real cluster.
     pub(super) fn seed(&self) -> Option<u64> {
         self.embedded.as_ref().map(|embedded| embedded.seed)
     }
 
-    /// Lets things happen in it; in a real cluster they happen by themselves.
+    /// Runs the workload of the embedded server. In a real cluster it does nothing, for ever.
     pub(super) async fn live(&self) {
         let life = self.embedded.as_ref().and_then(|embedded| Some((embedded, embedded.workload.lock().take()?)));
         match life {
@@ -89,7 +92,7 @@ impl World {
     }
 }
 
-/// Says how far the making of a large cluster is: on stderr, if somebody looks.
+/// Prints on stderr, if that is a terminal, how much of a large cluster is created.
 struct Progress {
     shown: Option<usize>,
 }
@@ -107,7 +110,7 @@ impl Progress {
         let percent = (done * 100 / of.max(1)).min(100);
         if self.shown.is_some_and(|shown| shown != percent) {
             self.shown = Some(percent);
-            let _ = write!(io::stderr(), "\rmaking a cluster: {percent} %");
+            let _ = write!(io::stderr(), "\rcreating a cluster: {percent} %");
         }
     }
 

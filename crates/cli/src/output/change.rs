@@ -1,4 +1,4 @@
-//! What an update changed, in lines that can be read.
+//! The differences of an update, as readable lines.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,14 @@ use serde_json::{Map, Value};
 
 use super::Paint;
 
-/// The longest value that is shown whole, in letters.
+/// The longest value that is shown in full, in letters.
 const LONGEST: usize = 120;
 
-/// What names the elements of a list, in the order of preference.
+/// Fields that identify the elements of a list, in the order of preference.
 const NAMES: [&str; 6] = ["name", "type", "uid", "key", "ip", "containerPort"];
 
-/// Each change as a line: `~ status.phase: Pending → Running`. What changes with every write is left out.
+/// Returns each change as a line: `~ status.phase: Pending → Running`. Fields that change with every write are left
+/// out.
 pub(crate) fn changes(resource: &ResourceType, old: &Value, new: &Value, paint: Paint) -> Vec<String> {
     let mut differ = Differ { secret: resource.is_secret(), paint, lines: Vec::new() };
     differ.compare(&[], old, new);
@@ -21,7 +22,7 @@ pub(crate) fn changes(resource: &ResourceType, old: &Value, new: &Value, paint: 
 }
 
 struct Differ {
-    /// Whether values must not be shown.
+    /// True if the object is a Secret.
     secret: bool,
     paint: Paint,
     lines: Vec<String>,
@@ -69,7 +70,7 @@ impl Differ {
 
     fn came(&mut self, path: &[String], value: &Value) {
         match value {
-            // One line for each value: easier to read than a line of JSON.
+            // One line for each value is easier to read than a line of JSON.
             Value::Object(members) if !members.is_empty() => self.members(path, &Map::new(), members),
             _ if is_noise(path) => {}
             _ => {
@@ -113,18 +114,19 @@ impl Differ {
     }
 }
 
-/// Whether a text can be told from a number or nothing without quotes, and says nothing to a terminal.
+/// Returns true if a string needs no quotes: it is not a number, boolean or null, and has no control characters.
 fn is_plain(text: &str) -> bool {
     let printable = !text.chars().any(char::is_control) && text.trim() == text && !text.is_empty();
     printable && text.parse::<f64>().is_err() && !["true", "false", "null"].contains(&text)
 }
 
-/// What is another one with every write, and says nothing.
+/// Returns true for metadata that changes with every write.
 fn is_noise(path: &[String]) -> bool {
     matches!(path, [metadata, member] if metadata == "metadata" && (member == "resourceVersion" || member == "managedFields"))
 }
 
-/// Where a Secret holds what nobody should see: also in the annotation in which kubectl keeps all of it.
+/// Returns true for the secret fields of a Secret: its data, and kubectl's last-applied annotation, which has a copy of
+/// the data.
 fn is_secret(path: &[String]) -> bool {
     match path {
         [metadata, ..] if metadata == "metadata" => {
@@ -135,7 +137,7 @@ fn is_secret(path: &[String]) -> bool {
     }
 }
 
-/// The elements of a list by name, if each has one of its own.
+/// Returns the elements of a list by name, if each has a different name.
 fn named(elements: &[Value]) -> Option<Map<String, Value>> {
     let member = NAMES.into_iter().find(|name| elements.iter().all(|element| element.get(name).is_some()))?;
     let name = |element: &Value| match &element[member] {
@@ -146,7 +148,7 @@ fn named(elements: &[Value]) -> Option<Map<String, Value>> {
     (named.len() == elements.len()).then_some(named)
 }
 
-/// `spec.containers[web].image`; a name that has a dot in it is set in brackets.
+/// Returns `spec.containers[web].image`. A name with a dot is written in brackets.
 fn joined(path: &[String]) -> String {
     let mut joined = String::new();
     for name in path {
@@ -184,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn each_value_that_changed_is_a_line() {
+    fn each_changed_value_is_a_line() {
         check(
             json!({"metadata": {"resourceVersion": "1", "labels": {"a.b/c": "1"}}, "spec": {"node": "a", "gone": {"x": 1}}}),
             json!({"metadata": {"resourceVersion": "2", "labels": {"a.b/c": "2"}}, "spec": {"node": "b", "new": {"y": [1]}}}),
@@ -193,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_compared_by_name_where_they_have_one() {
+    fn list_elements_with_unique_names_are_compared_by_name() {
         let container = |name: &str, image: &str| json!({"name": name, "image": image});
         check(
             json!({"containers": [container("a", "1.0.0"), container("b", "1.0.0")], "ports": [1, 2]}),
             json!({"containers": [container("b", "2.0.0"), container("a", "1.0.0")], "ports": [1]}),
             &["~ containers[b].image: 1.0.0 → 2.0.0", "- ports[1]: 2"],
         );
-        // Two of one name cannot be told apart by it.
+        // Two elements of one name are compared by their position.
         check(
             json!([{"name": "a", "x": 1}, {"name": "a", "x": 2}]),
             json!([{"name": "a", "x": 1}, {"name": "a", "x": 3}]),
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_secret_is_shown() {
+    fn values_of_secrets_are_not_shown() {
         let secret = |value: &str| {
             json!({"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": value}},
                 "data": {"password": value}, "type": "Opaque"})
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_cut_and_none_talks_to_the_terminal() {
+    fn long_values_are_cut_and_control_characters_are_escaped() {
         let lines =
             changes(&resource("pods"), &json!({"a": "\u{1b}[31m"}), &json!({"a": "x".repeat(500)}), Paint::off());
         assert_eq!(lines, [format!("~ a: \"\\u001b[31m\" → {}…", "x".repeat(120))]);

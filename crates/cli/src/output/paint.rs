@@ -1,9 +1,9 @@
-//! Colours, where they help.
+//! Colours for the terminal.
 
 use std::env;
 use std::io::{self, IsTerminal as _};
 
-/// Colours words on stdout, if it is a terminal and nobody asked for plain text.
+/// Colours words on stdout if it is a terminal and the environment does not ask for plain text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
     on: bool,

@@ -1,4 +1,4 @@
-//! Objects as lines of a table: the columns that a server has for their kind.
+//! Objects as lines of a table, with the columns that kube-apiserver has for their kind.
 
 use std::time::SystemTime;
 
@@ -11,22 +11,22 @@ use serde_json::Value;
 use crate::object::Wire;
 use crate::which::Followed;
 
-/// Between two columns.
+/// The space between two columns.
 const GAP: &str = "   ";
 
-/// Makes the lines of a table. Columns grow as cells need it.
+/// Formats lines of a table. Columns grow with their cells.
 pub(crate) struct Table {
     printer: TablePrinter,
-    /// Which of the printer's columns are shown.
+    /// The indexes of the printer's columns that are shown.
     shown: Vec<usize>,
-    /// Whether the namespace comes first.
+    /// True if the first column is the namespace.
     namespaces: bool,
     titles: Vec<String>,
     widths: Vec<usize>,
 }
 
 impl Table {
-    /// The table of what is followed.
+    /// Returns the table for the resource of an informer.
     pub(crate) async fn of(followed: &Followed, wide: bool) -> Self {
         let printer = printer(&followed.cluster.client, followed.resource()).await;
         Self::new(printer, wide, followed.many_namespaces())
@@ -41,7 +41,7 @@ impl Table {
         Self { printer, shown, namespaces, titles, widths }
     }
 
-    /// The cells of an object. The columns are wide enough for them from now on.
+    /// Returns the cells of an object, and widens the columns for them.
     pub(crate) fn row(&mut self, object: &Wire) -> Vec<String> {
         let cells = self.printer.cells(&object.0, SystemTime::now());
         let own = self.shown.iter().map(|at| cells.get(*at).map(|cell| one_line(cell)).unwrap_or_default());
@@ -52,12 +52,12 @@ impl Table {
         row
     }
 
-    /// The line of the titles.
+    /// Returns the line of the titles.
     pub(crate) fn head(&self) -> String {
         self.line(&self.titles)
     }
 
-    /// The line of a row.
+    /// Returns the line of a row.
     pub(crate) fn line(&self, row: &[String]) -> String {
         let mut line = String::new();
         for (at, (cell, width)) in row.iter().zip(&self.widths).enumerate() {
@@ -72,17 +72,18 @@ impl Table {
     }
 }
 
-/// What an object says must not break the table, nor talk to the terminal.
+/// Replaces control characters by spaces: a cell must not break the table or control the terminal.
 fn one_line(cell: &str) -> String {
     cell.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
-/// How the objects of a resource are shown. Of a custom one the definition says so, if this user may read it.
+/// Returns the columns of a resource. Those of a custom resource come from its CRD, if this user may read it.
 async fn printer(client: &Client, resource: &ResourceType) -> TablePrinter {
     let ResourceType { group, plural, .. } = resource;
     let id = if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") };
     let built_in = TablePrinter::built_in(&id);
-    // Groups of custom resources are domains; a kind with columns of its own is not one of them.
+    // Groups of custom resources are domain names. A built-in kind with more than name and age is not a custom
+    // resource.
     if !group.contains('.') || built_in.columns().len() > 2 {
         return built_in;
     }
@@ -119,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_sends_cannot_talk_to_the_terminal() {
+    fn control_characters_in_cells_are_replaced() {
         let mut table = Table::new(TablePrinter::built_in("configmaps"), false, false);
         let row = table.row(&Wire(json!({"metadata": {"name": "a\u{1b}[31m\nb"}})));
         assert_eq!(row[0], "a [31m b");
     }
 
     #[test]
-    fn columns_of_a_definition_are_those_of_the_version() {
+    fn additional_columns_are_those_of_the_served_version() {
         let definition =
             json!({"spec": {"versions": [{"name": "v1"}, {"name": "v2", "additionalPrinterColumns": [{}]}]}});
         assert_eq!(additional_columns(&definition, "v1"), [] as [Value; 0]);

@@ -1,4 +1,4 @@
-//! YAML and JSON that somebody wrote by hand: documents, and where in their file they are.
+//! Documents of YAML and JSON files, with their positions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use serde_saphyr::Spanned;
 
 use crate::failure::Failure;
 
-/// One document of a file, or one element of the list that it is.
+/// A document of a file, or an element of a document that is a list.
 pub(super) struct Document {
     pub(super) file: PathBuf,
-    /// Counted from 1, among those that are not empty.
+    /// The number among the documents that are not empty, from 1.
     pub(super) number: usize,
-    /// Where it begins, counted from 1.
+    /// The first line, from 1.
     pub(super) line: u64,
     pub(super) value: Value,
 }
 
 impl Document {
-    /// For messages: `web.yaml, document 2 (line 14)`.
+    /// Returns the position for messages: `web.yaml, document 2 (line 14)`.
     pub(super) fn place(&self) -> String {
         format!("{}, document {} (line {})", self.file.display(), self.number, self.line)
     }
@@ -32,7 +32,7 @@ pub(super) fn of_file(file: &Path) -> Result<Vec<Document>, Failure> {
     Ok(numbered(file, parse(file, &text)?))
 }
 
-/// All elements of the lists that the documents of a file are, each with its own line. A document that is no list is one.
+/// Returns all elements of the documents that are lists, each with its own line, and all other documents.
 pub(super) fn elements_of_file(file: &Path) -> Result<Vec<Document>, Failure> {
     let text = read(file)?;
     let documents: Vec<Spanned<Value>> = parse(file, &text)?;
@@ -48,7 +48,7 @@ fn read(file: &Path) -> Result<String, Failure> {
 }
 
 fn parse<T: DeserializeOwned>(file: &Path, text: &str) -> Result<Vec<T>, Failure> {
-    // `no` and `on` are words, as in every manifest.
+    // `no` and `on` are strings, as in manifests of Kubernetes.
     let options = serde_saphyr::options! { strict_booleans: true };
     serde_saphyr::from_multiple_with_options(text, options)
         .map_err(|error| Failure::new(format!("cannot read {}", file.display()), Syntax(error)))
@@ -66,7 +66,7 @@ fn numbered(file: &Path, values: Vec<Spanned<Value>>) -> Vec<Document> {
         .collect()
 }
 
-/// Why a file is no YAML, in one line with the position.
+/// Why a file is not YAML, in one line with the position.
 #[derive(Debug)]
 struct Syntax(serde_saphyr::Error);
 

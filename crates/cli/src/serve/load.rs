@@ -1,4 +1,4 @@
-//! `informer serve --load`: objects from files.
+//! `informer serve --load`: creates objects from files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,20 +10,21 @@ use serde_json::Value;
 use super::documents::{self, Document};
 use crate::failure::Failure;
 
-/// What files of objects are called.
+/// Extensions of files with objects.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// One object of a document.
+/// An object of a document.
 struct Loaded {
     /// `web.yaml, document 2 (line 14): ConfigMap web/a`.
     place: String,
     object: Value,
-    /// The uid it had where it was written down.
+    /// The uid in the file.
     uid: Option<String>,
 }
 
-/// Creates the objects of a file, or of all files of a directory in the order of their names. Definitions and namespaces come
-/// first, owners before what they own. Gives their number.
+/// Creates the objects of a file, or of all files of a directory in the order of their names, and returns their number.
+///
+/// CRDs and namespaces are created first, owners before the objects that they own.
 pub(super) fn all(server: &ApiServer, path: &Path) -> Result<usize, Failure> {
     let mut objects = Vec::new();
     for file in files(path)? {
@@ -36,7 +37,7 @@ pub(super) fn all(server: &ApiServer, path: &Path) -> Result<usize, Failure> {
     let mut failures = Vec::new();
     let mut uids = Uids::of(&objects);
     while !objects.is_empty() {
-        // Whoever waits for an owner that waits for it comes as it is.
+        // Objects that own each other in a circle are created in the order of the files.
         let ready = objects.iter().position(|loaded| uids.knows_owners(&loaded.object)).unwrap_or(0);
         let mut loaded = objects.remove(ready);
         uids.replace_owners(&mut loaded.object);
@@ -58,7 +59,7 @@ pub(super) fn all(server: &ApiServer, path: &Path) -> Result<usize, Failure> {
     }
 }
 
-/// The file, or those of the directory, by name.
+/// Returns the file, or the files of the directory by name.
 fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     let cannot = |error| Failure::new(format!("cannot read {}", path.display()), error);
     if !fs::metadata(path).map_err(cannot)?.is_dir() {
@@ -70,13 +71,13 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
         entries.into_iter().map(|entry| entry.path()).filter(|file| named(file) && file.is_file()).collect();
     files.sort();
     if files.is_empty() {
-        let failure = Failure::plain(format!("there is nothing to load in {}", path.display()));
-        return Err(failure.hint("files of objects end in .yaml, .yml or .json"));
+        let failure = Failure::plain(format!("no files to load in {}", path.display()));
+        return Err(failure.hint("files with objects end in .yaml, .yml or .json"));
     }
     Ok(files)
 }
 
-/// The objects of a document: one, or those of a list.
+/// Returns the objects of a document: one object, or the items of a list.
 fn split(document: Document) -> Result<Vec<Loaded>, Failure> {
     let place = document.place();
     let mut value = document.value;
@@ -91,7 +92,7 @@ fn split(document: Document) -> Result<Vec<Loaded>, Failure> {
 fn loaded(place: &str, mut object: Value) -> Result<Loaded, Failure> {
     let (kind, name) = (object["kind"].as_str(), object["metadata"]["name"].as_str());
     let Some((kind, _)) = kind.zip(object["apiVersion"].as_str()) else {
-        return Err(Failure::plain(format!("{place} is no object: it has no `kind` or no `apiVersion`")));
+        return Err(Failure::plain(format!("{place} is not an object: it has no `kind` or no `apiVersion`")));
     };
     let name = match (object["metadata"]["namespace"].as_str(), name) {
         (Some(namespace), Some(name)) => format!("{namespace}/{name}"),
@@ -99,7 +100,7 @@ fn loaded(place: &str, mut object: Value) -> Result<Loaded, Failure> {
     };
     let place = format!("{place}: {kind} {name}");
     let uid = object["metadata"]["uid"].as_str().map(str::to_owned);
-    // What only the server it came from could know.
+    // The server sets these fields.
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         for member in ["resourceVersion", "uid", "selfLink", "managedFields"] {
             metadata.remove(member);
@@ -108,7 +109,7 @@ fn loaded(place: &str, mut object: Value) -> Result<Loaded, Failure> {
     Ok(Loaded { place, object, uid })
 }
 
-/// What must be there before others.
+/// Returns the rank of an object in the order of creation.
 fn order(object: &Value) -> u8 {
     match object["kind"].as_str() {
         Some("CustomResourceDefinition") => 0,
@@ -117,7 +118,7 @@ fn order(object: &Value) -> u8 {
     }
 }
 
-/// Creates an object, or replaces the one of its name, and gives its uid.
+/// Creates an object, or replaces the object of the same name, and returns its uid.
 fn create(server: &ApiServer, object: &Value) -> Result<String, String> {
     let resource = find(server, object)?;
     let namespace = resource.is_namespaced().then(|| object["metadata"]["namespace"].as_str().unwrap_or("default"));
@@ -145,17 +146,17 @@ fn find(server: &ApiServer, object: &Value) -> Result<std::sync::Arc<Resource>, 
         known.sort();
         let known = match known.as_slice() {
             [] => "load its CustomResourceDefinition too".to_owned(),
-            known => format!("it is known of {}", known.join(", ")),
+            known => format!("the server knows it in {}", known.join(", ")),
         };
-        format!("nothing is known as {kind} of {api_version}; {known}")
+        format!("the server does not know {kind} of {api_version}; {known}")
     })
 }
 
-/// Owners are named by uid, and get another one here.
+/// Translates uids in owner references from the file to those that the server gives.
 struct Uids {
-    /// Old ones of what is still to be created.
+    /// Uids in the file of objects that are not created yet.
     awaited: BTreeSet<String>,
-    /// New ones by old ones.
+    /// The new uid for each uid in the file.
     new: BTreeMap<String, String>,
 }
 
@@ -172,7 +173,7 @@ impl Uids {
     fn replace_owners(&self, object: &mut Value) {
         let owners = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("ownerReferences"));
         let Some(owners) = owners.and_then(Value::as_array_mut) else { return };
-        // An owner that is not there would have the object collected as garbage at once.
+        // With an owner that does not exist, the garbage collector would delete the object at once.
         owners.retain_mut(|owner| {
             let new = owner["uid"].as_str().and_then(|uid| self.new.get(uid)).cloned();
             let found = new.is_some();

@@ -1,4 +1,4 @@
-//! Informers of this command, for the resources named.
+//! Informers of this command, for the given resources.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::discover;
 use crate::failure::Failure;
 use crate::view::{Reading, State};
 
-/// How long the first lists may take before a single table is printed without them.
+/// How long `--once` waits for the first lists.
 const SETTLED: Duration = Duration::from_secs(30);
-/// How often it is looked whether they are there.
+/// How often their state is read while waiting.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long the end may take.
+/// How long stopping may take.
 const LAST_WORK: Duration = Duration::from_secs(1);
 
-/// Informers of this command. Of the objects nothing is kept but which they are.
+/// Informers of this command. They keep only the metadata of objects.
 pub(super) struct Here {
     factory: SharedInformerFactory,
     title: String,
@@ -36,8 +36,8 @@ impl Here {
             let found = discover::find(&cluster, name).await?;
             let request = InformerRequest::<View<IgnoredAny>>::new().select(selection.clone());
             let informer = factory.dynamic_with(found.resource, request);
-            let informer = informer.map_err(|error| Failure::new(format!("cannot follow {name}"), error))?;
-            // It is in the table; the log would say the same again.
+            let informer = informer.map_err(|error| Failure::new(format!("cannot watch {name}"), error))?;
+            // The table shows the error; the log would repeat it.
             informer.on_error(|_| {});
         }
         factory.start().map_err(|error| Failure::new("cannot start", error))?;
@@ -49,7 +49,7 @@ impl Here {
         Seen { title: self.title.clone(), informers, queues: Vec::new() }
     }
 
-    /// Waits until each has synced, or has failed to.
+    /// Waits until each informer is synced or has failed.
     pub(super) async fn settled(&self) {
         let mut looks = interval(LOOK);
         let all = async {
@@ -61,7 +61,7 @@ impl Here {
                 }
             }
         };
-        // The table says what is missing.
+        // After the time limit, the table shows what is missing.
         let _ = timeout(SETTLED, all).await;
     }
 

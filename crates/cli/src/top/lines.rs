@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::say::{remark, say};
 use crate::view::{Board, table_lines};
 
-/// Prints a table for each answer, until told to end. Who is away is waited for, and that is said on stderr.
+/// Prints a table for each answer, until `end`. While the program does not answer, it warns once and waits.
 pub(super) async fn show(
     mut answers: mpsc::Receiver<Answer>,
     end: &mut Pin<&mut impl Future<Output = ()>>,
@@ -26,7 +26,7 @@ pub(super) async fn show(
             None => return Ok(()),
             Some(Ok(seen)) => {
                 if std::mem::take(&mut away) {
-                    remark(format!("{} is there again", seen.title));
+                    remark(format!("{} answers again", seen.title));
                 }
                 board.update(seen.informers, seen.queues, Instant::now());
                 if !std::mem::take(&mut first) {
@@ -34,7 +34,7 @@ pub(super) async fn show(
                 }
                 print(&board);
             }
-            // A wrong address or token would be wrong for ever.
+            // The first attempt fails at once: a wrong address or token stays wrong.
             Some(Err(failure)) if first => return Err(failure),
             Some(Err(failure)) => {
                 if !std::mem::replace(&mut away, true) {
@@ -49,7 +49,7 @@ pub(super) fn print(board: &Board) {
     table_lines(board).iter().for_each(|line| say(line));
     for queue in &board.queues {
         say(&format!(
-            "work queue {}: {} waiting, {} at work, {} later, {} done, {} failed",
+            "work queue {}: {} waiting, {} processing, {} delayed, {} done, {} failed",
             queue.name,
             queue.waiting,
             queue.processing,

@@ -9,14 +9,14 @@ use super::{Answer, in_a_line};
 use crate::failure::Failure;
 use crate::view::{Board, Key, Palette, Picture, Screen, span};
 
-/// Draws each answer until somebody wants to end. Who is away is waited for, and that is said on the screen.
+/// Draws each answer until the user quits. While the program does not answer, the title says so.
 pub(super) async fn show(
     mut answers: mpsc::Receiver<Answer>,
     end: &mut Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Failure> {
     let cannot =
         |error| Failure::new("cannot draw on the terminal", error).hint("`informer top --plain` prints tables");
-    // A wrong address or token would be wrong for ever: it is said before the terminal is taken.
+    // A wrong address or token stays wrong: the error is returned before the terminal is taken.
     let first = tokio::select! {
         biased;
         () = &mut *end => return Ok(()),
@@ -31,7 +31,7 @@ pub(super) async fn show(
     board.update(first.informers, first.queues, Instant::now());
     loop {
         let trouble =
-            away.as_ref().map(|(since, why)| format!("away for {}, trying again: {why}", span(since.elapsed())));
+            away.as_ref().map(|(since, why)| format!("no answer for {}, trying again: {why}", span(since.elapsed())));
         let picture = Picture {
             title: "informer top",
             subtitle: &title,

@@ -1,4 +1,4 @@
-//! Informers of another program, which shows them over HTTP.
+//! Informers of another program, read over HTTP.
 
 use std::time::Duration;
 
@@ -15,29 +15,29 @@ use super::Seen;
 use crate::failure::Failure;
 use crate::view::{Handler, Progress, Reading, State, Work};
 
-/// How long an answer may take.
+/// How long a response may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// No program has so many informers.
+/// The largest response in bytes: far more than any program needs.
 const LARGEST: usize = 64 << 20;
 
 type Body = Empty<&'static [u8]>;
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// A program that shows its informers.
+/// A program with the inspection router.
 pub(super) struct There {
     client: Client<HttpConnector, Body>,
     uri: Uri,
     token: Option<HeaderValue>,
-    /// As it was given.
+    /// The address that the user gave.
     address: String,
 }
 
 impl There {
     pub(super) fn new(address: &str, token: Option<&str>) -> Result<Self, Failure> {
-        let wrong = |why: &str| Failure::usage(format!("{address:?} is no address of a program: {why}"));
+        let wrong = |why: &str| Failure::usage(format!("{address:?} is not the address of a program: {why}"));
         let hint = "write it as `--connect 127.0.0.1:8080`";
         if address.starts_with("https://") {
-            return Err(wrong("it is asked over plain HTTP only").hint("forward its port to this machine"));
+            return Err(wrong("only plain HTTP is supported").hint("forward its port to this machine"));
         }
         let place = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
         let uri: Uri =
@@ -46,7 +46,8 @@ impl There {
             return Err(wrong("it needs a host and a port").hint(hint));
         }
         let token = token.map(|token| HeaderValue::from_str(&format!("Bearer {token}"))).transpose();
-        let mut token = token.map_err(|_| Failure::usage("the token has letters that no header can have"))?;
+        let mut token =
+            token.map_err(|_| Failure::usage("the token has characters that an HTTP header cannot have"))?;
         if let Some(token) = &mut token {
             token.set_sensitive(true);
         }
@@ -70,9 +71,9 @@ impl There {
                 None => Failure::plain(answered),
             };
             return Err(match (status, said) {
-                (StatusCode::UNAUTHORIZED, _) => failure.hint("it asks for a token: give it with --token"),
+                (StatusCode::UNAUTHORIZED, _) => failure.hint("the program requires a token: set it with --token"),
                 (StatusCode::NOT_FOUND, _) => {
-                    failure.hint("if the router is mounted below a path, give that too: HOST:PORT/PATH")
+                    failure.hint("if the router is mounted below a path, add the path: HOST:PORT/PATH")
                 }
                 (_, Some(said)) => failure.hint(said.hint),
                 _ => failure,
@@ -80,7 +81,7 @@ impl There {
         }
         let overview: model::Overview = serde_json::from_slice(&body).map_err(|error| {
             let failure = Failure::new(what(), error);
-            failure.hint("its answer is not that of the inspection router: is this the right address?")
+            failure.hint("the response is not from the inspection router: check the address")
         })?;
         Ok(Seen {
             title: format!("{} at {}", overview.title, self.address),

@@ -1,4 +1,4 @@
-//! Remembers readings: from what was and what is come rates and the small curves.
+//! Remembers readings, and computes rates and curves from them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,39 +7,39 @@ use tokio::time::Instant;
 
 use super::reading::{Reading, Work};
 
-/// Over how long a rate is reckoned.
+/// The time over which a rate is computed.
 const WINDOW: Duration = Duration::from_secs(3);
-/// How long one bar of a curve is.
+/// The time that one bar of a curve covers.
 const BAR: Duration = Duration::from_secs(1);
 /// How many bars are kept: more than a screen is wide.
 const BARS: usize = 240;
 
-/// All informers of a program, and its queues, with what was known of them a moment ago.
+/// All informers and queues of a program, with their history.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     pub(crate) rows: Vec<Row>,
     pub(crate) queues: Vec<Work>,
 }
 
-/// One informer, now and a moment ago.
+/// An informer with its history.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) now: Reading,
-    /// Events a second.
+    /// Events per second.
     pub(crate) rate: f64,
-    /// Bytes a second.
+    /// Bytes per second.
     pub(crate) byte_rate: f64,
     /// Events in each of the last seconds, the newest last.
     pub(crate) events: VecDeque<u64>,
     /// The longest lag in each of the last seconds, in milliseconds.
     pub(crate) lags: VecDeque<u64>,
-    /// What was known at the beginning of the bar that grows: when, and how many events there were.
+    /// The start of the newest bar: the time, and the number of events until then.
     bar: (Instant, u64),
     past: VecDeque<(Instant, u64, u64)>,
 }
 
 impl Board {
-    /// Takes in what is known now. Informers that are not there any more are forgotten.
+    /// Adds the current readings. Informers without a reading are removed.
     pub(crate) fn update(&mut self, readings: Vec<Reading>, queues: Vec<Work>, now: Instant) {
         let mut old = std::mem::take(&mut self.rows);
         for reading in readings {
@@ -51,7 +51,7 @@ impl Board {
         self.queues = queues;
     }
 
-    /// Nobody can be asked: what is known is old.
+    /// Marks all informers as unknown, because the program does not answer.
     pub(crate) fn lose(&mut self) {
         for row in &mut self.rows {
             row.now.state = super::State::Unknown;
@@ -74,13 +74,13 @@ impl Row {
     }
 
     fn take(&mut self, reading: Reading, now: Instant) {
-        // A program that was started anew counts from the beginning.
+        // The program has restarted, and counts from zero.
         if self.past.back().is_some_and(|(_, events, _)| *events > reading.events) {
             self.past.clear();
             self.bar = (now, 0);
         }
         self.past.push_back((now, reading.events, reading.wire_bytes));
-        // One that is older than the window stays, so that there is always something to compare with.
+        // One reading older than the window stays, to compute a rate from.
         while self.past.get(1).is_some_and(|(at, ..)| now.saturating_duration_since(*at) >= WINDOW) {
             self.past.pop_front();
         }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_come_from_what_was_known_three_seconds_ago() {
+    fn rates_are_computed_over_three_seconds() {
         let (mut board, start) = (Board::default(), Instant::now());
         for second in 0..10 {
             board.update(vec![reading(second * 5)], Vec::new(), start + Duration::from_secs(second));
@@ -131,11 +131,11 @@ mod tests {
         assert!((row.rate - 5.0).abs() < 0.01 && (row.byte_rate - 500.0).abs() < 1.0, "{row:?}");
         assert_eq!(row.events.iter().copied().skip(2).take(5).collect::<Vec<_>>(), [5, 5, 5, 5, 5]);
         board.update(vec![reading(45)], Vec::new(), start + Duration::from_secs(60));
-        assert!(board.rows[0].rate.abs() < 0.1, "nothing comes any more");
+        assert!(board.rows[0].rate.abs() < 0.1, "no more events arrive");
     }
 
     #[test]
-    fn a_program_that_begins_anew_has_no_negative_rate() {
+    fn a_restarted_program_has_no_negative_rate() {
         let (mut board, start) = (Board::default(), Instant::now());
         board.update(vec![reading(1_000)], Vec::new(), start);
         board.update(vec![reading(10)], Vec::new(), start + BAR);

@@ -1,4 +1,4 @@
-//! Two curves of one informer: how much comes, and how far behind its handlers are.
+//! Two curves of an informer: its events, and the lag of its handlers.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use super::board::Row;
 use super::palette::Palette;
 use super::text::{count, span};
 
-/// How high they are, with their titles.
+/// The height of the curves with their titles.
 pub(super) const HIGH: u16 = 4;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, row: &Row, palette: Palette) {
     let [left, _, right] =
         Layout::horizontal([Constraint::Fill(1), Constraint::Length(2), Constraint::Fill(1)]).areas(area);
-    let most = row.events.iter().copied().max().unwrap_or_default();
-    let title = format!("events a second, {} at most", count(most));
+    let highest = row.events.iter().copied().max().unwrap_or_default();
+    let title = format!("events/s, maximum {}", count(highest));
     curve(frame, left, &title, row.events.iter().copied(), palette);
-    let most = Duration::from_millis(row.lags.iter().copied().max().unwrap_or_default());
-    let title = format!("lag of the slowest handler, {} at most", span(most));
+    let highest = Duration::from_millis(row.lags.iter().copied().max().unwrap_or_default());
+    let title = format!("lag of the slowest handler, maximum {}", span(highest));
     curve(frame, right, &title, row.lags.iter().copied(), palette);
 }
 
@@ -35,7 +35,7 @@ fn curve(
     let block = Block::new().borders(Borders::TOP).border_style(palette.quiet());
     let block = block.title(Line::from(Span::styled(title.to_owned(), palette.head())));
     let width = block.inner(area).width as usize;
-    // The newest is at the right edge.
+    // The newest value is at the right edge.
     let missing = width.saturating_sub(values.len());
     let skipped = values.len().saturating_sub(width);
     let values: Vec<u64> = std::iter::repeat_n(0, missing).chain(values.skip(skipped)).collect();

@@ -1,4 +1,4 @@
-//! What an index knows: how many objects there are of each value.
+//! The values of an index, with the number of objects for each.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
@@ -8,7 +8,7 @@ use ratatui::widgets::{Cell, Row, Table};
 use super::palette::Palette;
 use super::text::count;
 
-/// The objects that have one value in an index.
+/// The objects with one value of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) name: String,

@@ -1,4 +1,4 @@
-//! What the keys and the words mean, over everything else.
+//! The help, over everything else.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Flex, Layout, Rect};
@@ -7,26 +7,26 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 
 use super::palette::Palette;
 
-/// What there is beside the table.
+/// What the screen has besides the table.
 pub(super) struct Offered {
     pub(super) tail: bool,
     pub(super) faults: bool,
 }
 
 const KEYS: [(&str, &str); 5] = [
-    ("q Esc Ctrl-C", "end"),
-    ("Tab ↓ ↑", "choose an informer"),
-    ("p", "hold the tail, or let it go on"),
-    ("f", "let something go wrong now"),
-    ("?", "this, or away with it"),
+    ("q Esc Ctrl-C", "quit"),
+    ("Tab ↓ ↑", "select an informer"),
+    ("p", "pause or resume the events"),
+    ("f", "inject a fault"),
+    ("?", "show or hide this help"),
 ];
 
 const WORDS: [(&str, &str); 6] = [
-    ("EVENTS/S", "what the server sends, a second"),
-    ("LAG", "how long the oldest event has waited for its handler"),
-    ("BACKLOG", "what waits for the handler furthest behind"),
-    ("CONTACT", "how long ago the server was heard of"),
-    ("RELISTS", "why everything was asked for again, and how often"),
+    ("EVENTS/S", "events per second from the server"),
+    ("LAG", "how long the oldest event waits for its handler"),
+    ("BACKLOG", "events that wait for the slowest handler"),
+    ("CONTACT", "time since the last message of the server"),
+    ("RELISTS", "why and how often the informer listed again"),
     ("+ ~ - = !", "added, updated, deleted, written by the controller, failed"),
 ];
 

@@ -1,19 +1,19 @@
-//! What keys mean.
+//! Keys and their meaning.
 
 use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
 
-/// What somebody at the keyboard wants.
+/// A command of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Key {
     Quit,
-    /// Ctrl-C, which is a key like any other while the screen is ours.
+    /// Ctrl-C, which raw mode delivers as a key.
     Interrupt,
     Next,
     Previous,
     Pause,
     Fault,
     Help,
-    /// The terminal has another size.
+    /// The size of the terminal has changed.
     Resized,
 }
 
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_mean_what_the_help_says() {
+    fn keys_do_what_the_help_says() {
         let of = |code, modifiers| Key::of(&Event::Key(KeyEvent::new(code, modifiers)));
         let none = KeyModifiers::NONE;
         assert_eq!(of(KeyCode::Char('q'), none), Some(Key::Quit));

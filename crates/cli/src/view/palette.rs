@@ -5,14 +5,14 @@ use ratatui::style::{Color, Modifier, Style};
 use super::reading::State;
 use super::tail::Mark;
 
-/// Which styles there are. Without colour, what matters is bold or reversed.
+/// The styles of the screen. Without colour, important parts are bold or reversed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Palette {
     colour: bool,
 }
 
 impl Palette {
-    /// With colour, unless the environment says otherwise.
+    /// Uses colour unless `NO_COLOR` is set.
     pub(crate) fn from_environment() -> Self {
         Self { colour: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
     }
@@ -34,7 +34,7 @@ impl Palette {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What is there, and need not be looked at.
+    /// The style of less important parts.
     pub(super) fn quiet(self) -> Style {
         if self.colour { Style::new().fg(Color::DarkGray) } else { Style::new().add_modifier(Modifier::DIM) }
     }

@@ -1,4 +1,4 @@
-//! One whole screen, at any size: what matters most stays longest.
+//! A whole screen, at any size. In a small terminal the most important parts remain.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -14,21 +14,21 @@ use super::{Group, charts, groups, help, pipeline, table};
 /// Everything that is on a screen.
 pub(crate) struct Picture<'p> {
     pub(crate) title: &'p str,
-    /// What is followed, in a few words.
+    /// The name of the cluster or program.
     pub(crate) subtitle: &'p str,
-    /// Where the live page is.
+    /// The URL of the live page.
     pub(crate) address: Option<&'p str>,
-    /// What is wrong with all of it.
+    /// Why no state is available.
     pub(crate) trouble: Option<&'p str>,
     pub(crate) board: &'p Board,
     pub(crate) chosen: usize,
-    /// What happened last; without it there are more rows of the table.
+    /// The last events; without them the table gets more rows.
     pub(crate) tail: Option<&'p Tail>,
-    /// The newest word about faults.
+    /// A summary of the injected faults.
     pub(crate) note: &'p str,
     pub(crate) groups: &'p [Group],
     pub(crate) help: bool,
-    /// Whether there is something that can be made to go wrong.
+    /// True if the user can inject faults.
     pub(crate) faults: bool,
     pub(crate) palette: Palette,
 }
@@ -67,13 +67,13 @@ impl Picture<'_> {
 
     fn draw_footer(&self, frame: &mut Frame<'_>, area: Rect) {
         let keys: &[&str] = match (area.width, self.faults) {
-            (..50, _) => &["q end", "Tab next", "? help"],
-            (_, true) => &["q end", "Tab choose", "p pause", "f fault", "? help"],
-            (_, false) if self.tail.is_some() => &["q end", "Tab choose", "p pause", "? help"],
-            _ => &["q end", "Tab choose", "? help"],
+            (..50, _) => &["q quit", "Tab next", "? help"],
+            (_, true) => &["q quit", "Tab select", "p pause", "f fault", "? help"],
+            (_, false) if self.tail.is_some() => &["q quit", "Tab select", "p pause", "? help"],
+            _ => &["q quit", "Tab select", "? help"],
         };
         let held =
-            self.tail.and_then(Tail::held).map(|lines| format!("  held: {lines} more lines")).unwrap_or_default();
+            self.tail.and_then(Tail::held).map(|lines| format!("  paused: {lines} more lines")).unwrap_or_default();
         let line = Line::from(vec![
             Span::styled(keys.join("  "), self.palette.quiet()),
             Span::styled(held, self.palette.title()),
@@ -120,7 +120,7 @@ impl Picture<'_> {
         self.draw_below(frame, below, row);
     }
 
-    /// The name of the chosen informer, what is wrong with it, and a small curve.
+    /// Draws the name of the selected informer, its error, and a small curve.
     fn draw_head(&self, frame: &mut Frame<'_>, area: Rect, row: &Row) {
         let why = row.now.why.as_deref().unwrap_or_default().replace('\n', " ");
         let room = (area.width as usize).saturating_sub(row.now.name.chars().count() + 26);
@@ -153,7 +153,7 @@ impl Picture<'_> {
         }
     }
 
-    /// The handlers of the chosen informer, the one furthest behind first.
+    /// Draws the handlers of the selected informer, the slowest first.
     fn draw_handlers(&self, frame: &mut Frame<'_>, area: Rect, row: &Row) {
         if area.height < 2 || row.now.handlers.is_empty() {
             return;
@@ -167,7 +167,7 @@ impl Picture<'_> {
                 let folds = if handler.folds > 0 { format!("  folded {} times", handler.folds) } else { String::new() };
                 let backlog = super::count(handler.backlog);
                 Line::raw(format!(
-                    "{:<24} {backlog:>9} wait  lag {}{folds}",
+                    "{:<24} {backlog:>9} waiting  lag {}{folds}",
                     short(&handler.name, 24),
                     super::span(handler.lag)
                 ))

@@ -1,4 +1,4 @@
-//! The way of a change, drawn as it is: source → reflector → queue → store → handlers → work queue.
+//! The path of an event: source → reflector → queue → store → handlers → work queue.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -11,16 +11,16 @@ use super::palette::Palette;
 use super::reading::{State, Work};
 use super::text::{bytes, count, rate, short, span, state};
 
-/// One part of the way, with what is to be said of it.
+/// A part of the path, with its figures.
 struct Part {
     name: &'static str,
     lines: [String; 3],
     style: Style,
 }
 
-/// The least width at which the parts have boxes.
+/// The smallest width for boxes.
 pub(super) const BOXES: u16 = 76;
-/// How high the boxes are.
+/// The height of the boxes.
 pub(super) const HIGH: u16 = 5;
 
 fn parts(row: &Row, queues: &[Work], palette: Palette) -> Vec<Part> {
@@ -42,7 +42,7 @@ fn parts(row: &Row, queues: &[Work], palette: Palette) -> Vec<Part> {
             name: "reflector",
             lines: [
                 state(now),
-                now.contact.map_or_else(|| "not heard".to_owned(), |age| format!("{} ago", span(age))),
+                now.contact.map_or_else(|| "no contact".to_owned(), |age| format!("{} ago", span(age))),
                 plural(now.watches, "watch"),
             ],
             style: palette.state(now.state),
@@ -70,7 +70,8 @@ fn parts(row: &Row, queues: &[Work], palette: Palette) -> Vec<Part> {
             lines: [
                 plural(now.handlers.len() as u64, "handler"),
                 format!("lag {}", span(lag)),
-                slowest.map_or_else(|| "all told".to_owned(), |slow| format!("{} {}", count(slow.backlog), slow.name)),
+                slowest
+                    .map_or_else(|| "none behind".to_owned(), |slow| format!("{} {}", count(slow.backlog), slow.name)),
             ],
             style: calm,
         },
@@ -90,7 +91,7 @@ fn parts(row: &Row, queues: &[Work], palette: Palette) -> Vec<Part> {
     parts
 }
 
-/// By what objects can be found; by namespace they always can.
+/// Returns the names of the indexes. The index by namespace always exists, and is left out.
 fn indexes(names: &[String]) -> String {
     let names: Vec<&str> = names.iter().map(String::as_str).filter(|name| *name != "namespace").collect();
     if names.is_empty() { "no index".to_owned() } else { format!("by {}", names.join(", ")) }
@@ -107,7 +108,7 @@ fn plural(number: u64, word: &str) -> String {
     format!("{} {word}{ending}", count(number))
 }
 
-/// Boxes with arrows between them, if there is room; otherwise words.
+/// Draws boxes with arrows between them, or one line of words if there is no room.
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, row: &Row, queues: &[Work], palette: Palette) {
     let parts = parts(row, queues, palette);
     if area.width < BOXES || area.height < HIGH {
@@ -139,7 +140,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, row: &Row, queues: &[Work]
         frame.render_widget(Paragraph::new(lines), inside);
         if let Some(gap) = places.get(at * 2 + 1) {
             let middle = Rect { y: gap.y + HIGH / 2, height: 1, ..*gap };
-            // A change does not pass where nobody listens.
+            // While the source is not read, its arrow is crossed out.
             let sign = match (arrow, at == 0 && row.now.state != State::Watching && row.now.state != State::Listing) {
                 (1, false) => "►",
                 (1, true) => "╳",

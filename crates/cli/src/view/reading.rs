@@ -1,4 +1,4 @@
-//! What is known of an informer at one moment.
+//! The state of an informer at one time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use kube_informer::health::QueueHealth;
 use kube_informer::reflector::Phase;
 use kube_informer::{AnyInformer, Health};
 
-/// What is known of an informer at one moment, wherever it runs.
+/// The state of an informer at one time, in this process or in another.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) name: String,
     pub(crate) state: State,
-    /// What went wrong, if something did.
+    /// The error, if there is one.
     pub(crate) why: Option<String>,
     pub(crate) synced: bool,
     pub(crate) objects: u64,
@@ -22,13 +22,13 @@ pub(crate) struct Reading {
     pub(crate) wire_bytes: u64,
     pub(crate) watches: u64,
     pub(crate) failures: u64,
-    /// How often everything was asked for, by reason.
+    /// The number of lists for each reason.
     pub(crate) lists: BTreeMap<String, u64>,
-    /// How long ago the server was heard of.
+    /// The time since the last message of the server.
     pub(crate) contact: Option<Duration>,
     pub(crate) handlers: Vec<Handler>,
     pub(crate) indexes: Vec<String>,
-    /// How far the list is that arrives.
+    /// The progress of the current list.
     pub(crate) progress: Option<Progress>,
 }
 
@@ -42,11 +42,11 @@ pub(crate) enum State {
     BackingOff,
     Parked,
     Stopped,
-    /// Nobody could be asked.
+    /// The program does not answer.
     Unknown,
 }
 
-/// How a handler does.
+/// The state of a handler.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Handler {
     pub(crate) name: String,
@@ -55,14 +55,14 @@ pub(crate) struct Handler {
     pub(crate) folds: u64,
 }
 
-/// How far a list is.
+/// The progress of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Progress {
     pub(crate) received: u64,
     pub(crate) remaining: Option<u64>,
 }
 
-/// How a queue of work does.
+/// The state of a work queue.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Work {
     pub(crate) name: String,
@@ -97,17 +97,17 @@ impl Reading {
         }
     }
 
-    /// How long the oldest event has waited whose handler has not returned.
+    /// Returns how long the oldest event has waited for its handler, or has been handled.
     pub(crate) fn lag(&self) -> Duration {
         self.handlers.iter().map(|handler| handler.lag).max().unwrap_or_default()
     }
 
-    /// The handler that is furthest behind.
+    /// Returns the handler with the longest backlog.
     pub(crate) fn slowest(&self) -> Option<&Handler> {
         self.handlers.iter().max_by_key(|handler| (handler.backlog, handler.lag))
     }
 
-    /// How often everything was asked for again, by reason.
+    /// Returns the number of relists for each reason.
     pub(crate) fn relists(&self) -> impl Iterator<Item = (&str, u64)> {
         self.lists.iter().filter(|(reason, _)| *reason != "first").map(|(reason, count)| (reason.as_str(), *count))
     }
@@ -117,7 +117,7 @@ fn handler(health: &kube_informer::processor::HandlerHealth) -> Handler {
     Handler { name: health.name.clone(), backlog: health.backlog as u64, lag: health.lag, folds: health.folds }
 }
 
-/// The condition of the part that is worst off.
+/// Returns the state of the part in the worst state, its error and its progress.
 fn condition(health: &Health) -> (State, Option<String>, Option<Progress>) {
     if health.stopped {
         return (State::Stopped, None, None);
@@ -147,7 +147,7 @@ fn condition_of(phase: &Phase) -> (State, Option<String>, Option<Progress>) {
 }
 
 impl State {
-    /// The higher the worse.
+    /// Returns the severity of a state: the higher, the worse.
     pub(crate) fn rank(self) -> u8 {
         match self {
             Self::Watching => 0,

@@ -1,4 +1,4 @@
-//! The terminal: taken for as long as something is shown, and always given back as it was.
+//! The terminal. It is restored at the end in any case.
 
 use std::io::{self, IsTerminal as _, Stdout};
 use std::panic::{self, PanicHookInfo};
@@ -20,35 +20,35 @@ use tokio::sync::mpsc;
 
 use super::keys::Key;
 
-/// How often it is looked whether keys are still to be read.
+/// How often the thread that reads keys checks whether it should end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// True while the terminal shows our screen.
+/// True while the terminal shows the screen.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 type Hook = Arc<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 
-/// Whether there is a terminal to draw on and to read keys from.
+/// Returns true if there is a terminal to draw on and to read keys from.
 pub(crate) fn is_possible() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     io::stdout().is_terminal() && io::stdin().is_terminal() && !dumb
 }
 
-/// The terminal while it shows our screen. Dropping it gives the terminal back, and so does a panic.
+/// The terminal while it shows the screen. A drop or a panic restores it.
 pub(crate) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
-    /// What of it is drawn on: all, as far as is known.
+    /// The area that the terminal was created for.
     area: Rect,
     keys: mpsc::UnboundedReceiver<Key>,
     ended: Arc<AtomicBool>,
     reader: Option<JoinHandle<()>>,
     hook: Hook,
-    /// What panics elsewhere have said: it would spoil the screen, and is said behind it.
+    /// Messages of panics in other threads. They are printed after the terminal is restored.
     said: Arc<Mutex<Vec<String>>>,
 }
 
 impl Screen {
-    /// Takes the terminal.
+    /// Takes the terminal: raw mode, alternate screen, no cursor.
     pub(crate) fn enter() -> io::Result<Self> {
         let hook: Hook = Arc::from(panic::take_hook());
         let said = Arc::new(Mutex::new(Vec::new()));
@@ -61,7 +61,7 @@ impl Screen {
                 words.lock().push(info.to_string());
             }
         }));
-        // From here on a drop gives everything back, also if taking it fails half-way.
+        // From here on a drop restores the terminal, also if one of the next steps fails.
         let (sender, keys) = mpsc::unbounded_channel();
         let mut screen = Self {
             terminal: terminal(Rect::default())?,
@@ -80,7 +80,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Draws everything anew; what has not changed is not written.
+    /// Draws a frame; only what has changed is written.
     pub(crate) fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         let (width, height) = size()?;
         let area = Rect::new(0, 0, width.max(1), height.max(1));
@@ -91,15 +91,15 @@ impl Screen {
         self.terminal.draw(draw).map(|_| ())
     }
 
-    /// The next key that means something. Cancel safe.
+    /// Returns the next key that has a meaning. Cancel safe.
     pub(crate) async fn key(&mut self) -> Key {
         loop {
             match self.keys.recv().await {
-                // It is what it would be on any other screen, and the second one counts as such.
+                // The signal does what Ctrl-C does without raw mode; a second one ends the process at once.
                 Some(Key::Interrupt) if interrupt() => {}
                 Some(Key::Interrupt) => return Key::Quit,
                 Some(key) => return key,
-                // Nobody is at the keyboard any more: the terminal is gone.
+                // The thread that reads keys has ended: the terminal is gone.
                 None => return Key::Quit,
             }
         }
@@ -110,7 +110,7 @@ impl Drop for Screen {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::SeqCst);
         if let Some(reader) = self.reader.take() {
-            // It has ended, or will within a moment.
+            // The thread ends within `LOOK`.
             let _ = reader.join();
         }
         give_back();
@@ -124,14 +124,15 @@ impl Drop for Screen {
     }
 }
 
-/// A terminal of this size. One that follows the size by itself asks where the cursor is, and the answer may never come: it is
-/// read from where keys are read.
+/// Returns a terminal of a fixed size. A terminal that resizes itself asks for the position of the cursor; the thread
+/// that
+/// reads keys would take the answer.
 fn terminal(area: Rect) -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
     let options = TerminalOptions { viewport: Viewport::Fixed(area) };
     Terminal::with_options(CrosstermBackend::new(io::stdout()), options)
 }
 
-/// Sends this process the signal that Ctrl-C is; false if that cannot be.
+/// Sends SIGINT to this process; returns false if this fails.
 #[cfg(unix)]
 fn interrupt() -> bool {
     use rustix::process::{Signal, getpid, kill_process};
@@ -143,16 +144,16 @@ fn interrupt() -> bool {
     false
 }
 
-/// Gives the terminal back, once.
+/// Restores the terminal, once.
 pub(crate) fn give_back() {
     if TAKEN.swap(false, Ordering::SeqCst) {
-        // If it is gone there is nothing to give back.
+        // Ignored: if the terminal is gone, there is nothing to restore.
         let _ = disable_raw_mode();
         let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
     }
 }
 
-/// Reads keys until told to end.
+/// Reads keys until `ended` is set.
 fn read(ended: &AtomicBool, keys: &mpsc::UnboundedSender<Key>) {
     while !ended.load(Ordering::SeqCst) {
         match event::poll(LOOK) {

@@ -1,4 +1,4 @@
-//! All informers, a row each: on a screen as many columns as fit, in a pipe all of them.
+//! The table of informers: on a screen as many columns as fit, in a pipe all of them.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
@@ -10,10 +10,10 @@ use super::board::{Board, Row};
 use super::palette::Palette;
 use super::text::{align, bytes, count, lists, rate, short, span, spark, state};
 
-/// How wide the curve is.
+/// The width of the curve.
 const CURVE: usize = 12;
 
-/// One column: its title, how wide it is, how much it matters (the lower the more), and what stands in it.
+/// A column: title, width, rank (lower is more important), alignment, and the text of a cell.
 struct Column {
     title: &'static str,
     width: u16,
@@ -41,7 +41,7 @@ const COLUMNS: [Column; 10] = [
     },
 ];
 
-/// What waits for the handler that is furthest behind.
+/// Returns the backlog of the slowest handler.
 fn backlog(row: &Row) -> String {
     row.now.slowest().map_or_else(|| "-".to_owned(), |handler| count(handler.backlog))
 }
@@ -50,7 +50,7 @@ fn contact(row: &Row) -> String {
     row.now.contact.map_or_else(|| "-".to_owned(), span)
 }
 
-/// The columns that fit into this width: those that matter most, in their order.
+/// Returns the most important columns that fit into this width, in their order.
 fn fitting(width: u16) -> Vec<&'static Column> {
     let mut by_rank: Vec<&Column> = COLUMNS.iter().collect();
     by_rank.sort_by_key(|column| column.rank);
@@ -68,7 +68,7 @@ fn fitting(width: u16) -> Vec<&'static Column> {
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, board: &Board, chosen: usize, palette: Palette) {
     let columns = fitting(area.width);
-    // What is left goes to the first two, which are names and words; and in little room they share.
+    // Name and state get the remaining width. If it is small, they share it.
     let fixed: u16 = columns.iter().skip(2).map(|column| column.width + 1).sum();
     let free = area.width.saturating_sub(fixed + 2);
     let longest = board.rows.iter().map(|row| row.now.name.chars().count()).max().unwrap_or_default();
@@ -81,7 +81,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, board: &Board, chosen: usi
     };
     let widths: Vec<Constraint> = columns.iter().enumerate().map(width).collect();
     let room = (area.height as usize).saturating_sub(1);
-    // The chosen one is always in sight.
+    // The selected row is always visible.
     let first = (chosen + 1).saturating_sub(room);
     let rows = board.rows.iter().enumerate().skip(first).take(room).map(|(at, row)| {
         let cells = columns.iter().enumerate().map(|(place, column)| {
@@ -108,7 +108,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, board: &Board, chosen: usi
     frame.render_widget(Table::new(rows, widths).header(Line::new(titles).style(palette.head())), area);
 }
 
-/// The whole table as lines of text.
+/// Returns the whole table as lines of text.
 pub(crate) fn lines(board: &Board) -> Vec<String> {
     let titles = [
         "NAME",

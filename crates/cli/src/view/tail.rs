@@ -1,4 +1,4 @@
-//! The last things that happened.
+//! The last events.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use super::text::short;
 /// How many lines are kept: more than a screen is high.
 const LINES: usize = 200;
 
-/// What kind of thing happened.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     Added,
     Updated,
     Deleted,
     Failed,
-    /// A controller has written.
+    /// A controller has written an object.
     Written,
     Note,
 }
@@ -39,13 +39,13 @@ impl Mark {
     }
 }
 
-/// The last lines. While it is paused, what is shown stays, and what comes is kept behind it.
+/// The last lines. While it is paused, the lines that are shown stay, and new lines are kept below.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
     lines: VecDeque<Entry>,
-    /// How many lines there were when it was paused.
+    /// The number of all lines when it was paused.
     paused: Option<u64>,
-    told: u64,
+    pushed: u64,
 }
 
 #[derive(Debug)]
@@ -57,9 +57,9 @@ struct Entry {
 
 impl Tail {
     pub(crate) fn push(&mut self, at: Duration, mark: Mark, text: String) {
-        self.told += 1;
+        self.pushed += 1;
         self.lines.push_back(Entry { at, mark, text });
-        // A paused tail keeps its lines for as long as it can.
+        // A paused tail keeps ten times as many lines.
         let most = if self.paused.is_some() { LINES * 10 } else { LINES };
         while self.lines.len() > most {
             self.lines.pop_front();
@@ -67,12 +67,12 @@ impl Tail {
     }
 
     pub(crate) fn pause(&mut self) {
-        self.paused = if self.paused.is_some() { None } else { Some(self.told) };
+        self.paused = if self.paused.is_some() { None } else { Some(self.pushed) };
     }
 
-    /// How many lines came since it was paused.
+    /// Returns how many lines came since it was paused.
     pub(super) fn held(&self) -> Option<u64> {
-        self.paused.map(|told| self.told - told)
+        self.paused.map(|before| self.pushed - before)
     }
 
     pub(super) fn draw(&self, frame: &mut Frame<'_>, area: Rect, palette: Palette) {

@@ -1,6 +1,6 @@
-//! Whole screens, as text: drawn from fixed values and compared with what is kept beside this file.
+//! Screens as text: drawn from fixed values and compared with the files beside this one.
 //!
-//! `UPDATE_SNAPSHOTS=1 cargo test -p kube-informer-cli` writes them anew; look at them before they are kept.
+//! `UPDATE_SNAPSHOTS=1 cargo test -p kube-informer-cli` writes the files; review them before a commit.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn reading(name: &str, state: State, objects: u64) -> Reading {
     }
 }
 
-/// A demo some seconds after its start: pods have trouble, and one handler is behind.
+/// A demo some seconds after its start: the watch of pods fails, and one handler is behind.
 fn board() -> Board {
     let mut board = Board::default();
     let start = Instant::now();
@@ -68,10 +68,10 @@ fn tail() -> Tail {
     let lines = [
         (Mark::Added, "pod web/app-1-x7k2p is Pending"),
         (Mark::Updated, "pod web/app-1-x7k2p was Pending, is Scheduled"),
-        (Mark::Note, "the server is away: it answers 503"),
+        (Mark::Note, "the server is unavailable: it answers 503"),
         (Mark::Failed, "pods: watch failed: the server answered 503 Service Unavailable"),
         (Mark::Written, "the controller wrote web/app-1-ready: 2 of 3 pods are ready"),
-        (Mark::Deleted, "pod default/app-3-q9z1a (nobody saw it go: noticed by listing again)"),
+        (Mark::Deleted, "pod default/app-3-q9z1a (the watch missed the delete; a relist found it)"),
     ];
     for (at, (mark, text)) in lines.into_iter().enumerate() {
         tail.push(Duration::from_millis(at as u64 * 730), mark, text.into());
@@ -91,7 +91,7 @@ fn drawn(width: u16, height: u16, change: impl FnOnce(&mut Picture<'_>)) -> Stri
         board: &board,
         chosen: 0,
         tail: Some(&tail),
-        note: "1 fault, the last is not over",
+        note: "1 fault, the last has not recovered",
         groups: &groups,
         help: false,
         faults: true,
@@ -105,14 +105,14 @@ fn drawn(width: u16, height: u16, change: impl FnOnce(&mut Picture<'_>)) -> Stri
     (0..height).map(|y| line(y) + "\n").collect()
 }
 
-/// Compares a screen with the one that is kept.
+/// Compares a screen with its file.
 fn check(name: &str, screen: &str) {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("src/view/tests/{name}.txt"));
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
         std::fs::write(&file, screen).unwrap();
     }
     let kept = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(kept == screen, "the screen {name} is not as it was:\n{screen}\nand was:\n{kept}");
+    assert!(kept == screen, "the screen {name} has changed to:\n{screen}\nfrom:\n{kept}");
 }
 
 #[test]
@@ -121,17 +121,17 @@ fn a_wide_screen_shows_everything() {
 }
 
 #[test]
-fn an_old_terminal_shows_pipeline_tail_and_nodes() {
+fn a_screen_of_80_by_24_shows_pipeline_tail_and_nodes() {
     check("demo-80x24", &drawn(80, 24, |_| {}));
 }
 
 #[test]
-fn a_tiny_terminal_shows_states_and_tail() {
+fn a_screen_of_40_by_12_shows_states_and_tail() {
     check("demo-40x12", &drawn(40, 12, |_| {}));
 }
 
 #[test]
-fn help_lies_over_everything() {
+fn help_covers_the_screen() {
     check("help-80x24", &drawn(80, 24, |picture| picture.help = true));
 }
 
@@ -147,16 +147,19 @@ fn top_shows_handlers_below_the_table() {
 }
 
 #[test]
-fn who_is_away_is_said_in_the_title() {
+fn a_program_that_does_not_answer_is_reported_in_the_title() {
     let screen = drawn(80, 24, |picture| {
         (picture.tail, picture.address) = (None, None);
-        picture.trouble = Some("away for 3.0 s, trying again: cannot ask 127.0.0.1:8080");
+        picture.trouble = Some("no answer for 3.0 s, trying again: cannot ask 127.0.0.1:8080");
     });
-    assert!(screen.starts_with("informer demo  away for 3.0 s, trying again: cannot ask 127.0.0.1:8080"), "{screen}");
+    assert!(
+        screen.starts_with("informer demo  no answer for 3.0 s, trying again: cannot ask 127.0.0.1:8080"),
+        "{screen}"
+    );
 }
 
 #[test]
-fn no_size_is_too_small() {
+fn screens_of_any_size_can_be_drawn() {
     for (width, height) in [(1, 1), (2, 3), (10, 2), (20, 5), (39, 11), (76, 5), (300, 3), (300, 100), (77, 18)] {
         for help in [false, true] {
             for tailed in [false, true] {
@@ -171,7 +174,7 @@ fn no_size_is_too_small() {
 }
 
 #[test]
-fn a_paused_tail_stays_as_it_is() {
+fn a_paused_tail_does_not_scroll() {
     let mut tail = tail();
     tail.pause();
     tail.push(Duration::from_secs(9), Mark::Added, "pod web/late".into());
@@ -187,7 +190,7 @@ fn a_paused_tail_stays_as_it_is() {
 }
 
 #[test]
-fn the_table_in_lines_names_why() {
+fn the_table_in_lines_has_a_column_for_the_error() {
     let lines = table_lines(&board());
     assert!(lines[0].starts_with("NAME              STATE"), "{}", lines[0]);
     assert!(

@@ -1,10 +1,10 @@
-//! Numbers as people read them, and columns of text.
+//! Numbers with units, and columns of text.
 
 use std::time::Duration;
 
 use super::reading::{Reading, State};
 
-/// A number with its thousands apart.
+/// Returns a number with separators between thousands.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -17,7 +17,7 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// A time in the unit that suits it, in at most six letters.
+/// Returns a time with a suitable unit, in at most six letters.
 pub(crate) fn span(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match time.as_nanos() {
@@ -32,7 +32,7 @@ pub(crate) fn span(time: Duration) -> String {
     }
 }
 
-/// Bytes in the unit that suits them.
+/// Returns a number of bytes with a suitable unit.
 pub(crate) fn bytes(number: u64) -> String {
     let number = number as f64;
     match number {
@@ -45,7 +45,7 @@ pub(crate) fn bytes(number: u64) -> String {
     }
 }
 
-/// So many a second.
+/// Returns a number per second.
 pub(crate) fn rate(per_second: f64) -> String {
     if per_second < 0.05 {
         "0".to_owned()
@@ -56,13 +56,13 @@ pub(crate) fn rate(per_second: f64) -> String {
     }
 }
 
-/// Why everything was asked for again, and how often: `expired 2, failed 1`.
+/// Returns the reasons of lists with their numbers: `expired 2, failed 1`.
 pub(crate) fn lists<'r>(reasons: impl Iterator<Item = (&'r str, u64)>) -> String {
     let text: Vec<String> = reasons.map(|(reason, count)| format!("{reason} {count}")).collect();
     if text.is_empty() { "-".to_owned() } else { text.join(", ") }
 }
 
-/// What it is doing, in a few words.
+/// Returns the state of an informer in a few words.
 pub(crate) fn state(reading: &Reading) -> String {
     match (reading.state, reading.progress) {
         (State::Listing, Some(progress)) => match progress.remaining {
@@ -77,14 +77,14 @@ pub(crate) fn state(reading: &Reading) -> String {
     }
 }
 
-/// The server's code in an error's words, if there is one: a newcomer looks for a 403.
+/// Returns the HTTP status code in an error message, because users look for a 403.
 fn code(why: &str) -> Option<&str> {
     let is_code =
         |word: &&str| word.len() == 3 && matches!(word.as_bytes()[0], b'4' | b'5') && word.parse::<u16>().is_ok();
     why.split(|letter: char| !letter.is_ascii_alphanumeric()).find(is_code)
 }
 
-/// The first letters of a text, and a mark if there were more.
+/// Returns a string of at most `width` letters, with an ellipsis if it was cut.
 pub(crate) fn short(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -92,7 +92,7 @@ pub(crate) fn short(text: &str, width: usize) -> String {
     text.chars().take(width.saturating_sub(1)).chain((width > 0).then_some('…')).collect()
 }
 
-/// Lines of columns as wide as they need to be. A title that ends with a space before it is for numbers, on the right.
+/// Returns lines with aligned columns. A column whose title begins with a space is aligned to the right.
 pub(crate) fn align(titles: &[&str], rows: &[Vec<String>]) -> Vec<String> {
     let width = |at: usize| {
         let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
@@ -110,7 +110,7 @@ pub(crate) fn align(titles: &[&str], rows: &[Vec<String>]) -> Vec<String> {
     std::iter::once(head).chain(rows.iter().map(|row| line(&mut row.iter().map(String::as_str)))).collect()
 }
 
-/// A small curve in one line of text, its newest value on the right.
+/// Returns a small curve as text, with the newest value on the right.
 pub(crate) fn spark(values: impl DoubleEndedIterator<Item = u64> + Clone, width: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let newest: Vec<u64> = values.rev().take(width).collect();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_found_in_the_words_of_an_error() {
+    fn a_status_code_is_found_in_an_error_message() {
         assert_eq!(code("list failed: the server answered 403 Forbidden"), Some("403"));
         assert_eq!(code("connection 1234 was lost"), None);
     }

@@ -1,4 +1,4 @@
-//! Events as they are written.
+//! Writes events.
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use crate::output::{Output, Paint, Table, changes, full_name, yaml};
 use crate::path::Lookup;
 use crate::which::Followed;
 
-/// What happened, what the object was before if that is known, and what it is.
+/// The verb, the state before an update, and the last state.
 type Seen<'e> = (Verb, Option<&'e Arc<Wire>>, &'e Arc<Wire>);
 
 /// Writes events to stdout.
 pub(super) struct Printer {
     output: Output,
     offered: Offered,
-    /// What an object must have to be of interest.
+    /// Only objects that match are printed.
     index: Option<Lookup>,
-    /// For tables alone.
+    /// `Some` only for tables.
     table: Option<Table>,
     headed: bool,
     diff: bool,
     paint: Paint,
 }
 
-/// What is told of an object.
+/// The type of a printed event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verb {
     Added,
@@ -63,12 +63,12 @@ impl Printer {
         }
     }
 
-    /// Writes one event, at once.
+    /// Writes an event and flushes it.
     pub(super) fn print(&mut self, event: &Event<Wire>) -> io::Result<()> {
         let Some((verb, old, object)) = self.seen(event) else { return Ok(()) };
         let mut text = match self.output {
             Output::Json => {
-                // Written by hand, so that the type comes first.
+                // Formatted by hand, so that the type comes first.
                 format!(r#"{{"type":"{}","object":{}}}"#, verb.as_str(), serde_json::to_string(&object.0)?) + "\n"
             }
             Output::Yaml => {
@@ -88,7 +88,7 @@ impl Printer {
         stdout.flush()
     }
 
-    /// What an event means to somebody who sees only what the index finds.
+    /// Returns the event as a reader sees it who sees only the matching objects: an update may add or delete one.
     fn seen<'e>(&self, event: &'e Event<Wire>) -> Option<Seen<'e>> {
         let matches = |object: &Wire| self.index.as_ref().is_none_or(|lookup| lookup.matches(&object.0));
         match event {

@@ -9,7 +9,7 @@ use crate::command::{DEADLINE, Running, run, serve, text};
 #[cfg(unix)]
 use crate::pty::{On, Terminal};
 
-/// What leaves the screen that was taken, and shows the cursor.
+/// Leave the alternate screen; show the cursor.
 #[cfg(unix)]
 const GIVEN_BACK: [&str; 2] = ["\x1b[?1049l", "\x1b[?25h"];
 
@@ -18,10 +18,10 @@ fn assert_given_back(raw: &str) {
     for sequence in GIVEN_BACK {
         assert!(raw.contains(sequence), "{sequence:?} is missing");
     }
-    assert!(raw.rfind(GIVEN_BACK[0]) > raw.rfind("\x1b[?1049h"), "the terminal was taken again");
+    assert!(raw.rfind(GIVEN_BACK[0]) > raw.rfind("\x1b[?1049h"), "the terminal was not restored");
 }
 
-/// Reads what a demo tells until that is enough, ends it, and gives all of it.
+/// Reads lines of a demo until `enough` is true, ends the demo, and returns all lines.
 async fn told_until(demo: &mut Running, enough: impl Fn(&str) -> bool) -> String {
     let mut told = String::new();
     while !enough(&told) {
@@ -38,12 +38,12 @@ async fn told_until(demo: &mut Running, enough: impl Fn(&str) -> bool) -> String
 }
 
 #[tokio::test]
-async fn demo_tells_a_story_and_ends_with_a_summary() {
+async fn demo_prints_events_and_ends_with_a_summary() {
     let mut demo = Running::start(&["demo"]);
     let story = ["live page: http://127.0.0.1:", "synced: ", "+ pod", "~ pod", "= the controller wrote", "events/s"];
     let told = told_until(&mut demo, |told| story.iter().all(|part| told.contains(part))).await;
     let parts = [
-        "followed for ",
+        "watched for ",
         "INFORMER",
         "deployments.apps",
         "HANDLER",
@@ -62,18 +62,13 @@ async fn demo_tells_a_story_and_ends_with_a_summary() {
 }
 
 #[tokio::test]
-async fn faults_of_every_kind_are_shown_and_recovered_from() {
+async fn the_demo_injects_faults_of_every_kind_and_recovers() {
     let mut demo = Running::start(&["demo", "--faults", "--no-page"]);
-    let enough = |told: &str| told.matches("all is followed again").count() >= 5;
+    let enough = |told: &str| told.matches("all informers watch again").count() >= 5;
     let told = told_until(&mut demo, enough).await;
-    for shown in [
-        "connection breaks",
-        "history is lost",
-        "answers 503",
-        "answers 429",
-        "falls silent",
-        "noticed by listing again",
-    ] {
+    for shown in
+        ["connection breaks", "history is lost", "answers 503", "answers 429", "falls silent", "a relist found it"]
+    {
         assert!(told.contains(shown), "{shown:?} is missing from:\n{told}");
     }
     assert!(!told.contains("live page"));
@@ -92,18 +87,18 @@ async fn faults_of_every_kind_are_shown_and_recovered_from() {
 }
 
 #[tokio::test]
-async fn many_pods_are_counted_and_not_told_one_by_one() {
+async fn a_large_first_list_is_counted_and_not_printed_in_full() {
     let mut demo = Running::start(&["demo", "--scale", "1500", "--no-page", "--seed", "3"]);
-    // The second report comes some seconds later.
+    // The second report comes two seconds after the first.
     let told = told_until(&mut demo, |told| told.contains("synced: ") && told.matches("events/s").count() > 1).await;
     let synced = told.lines().find_map(|line| line.split_once("synced: ")).expect("it synced").1;
     let pods: u64 = synced.split(' ').next().unwrap().replace(',', "").parse().unwrap();
     assert!((1_000..=2_000).contains(&pods), "{synced}");
-    assert!(told.matches("from the start").count() < 10);
+    assert!(told.matches("first list").count() < 10);
 }
 
 #[tokio::test]
-async fn a_real_cluster_is_only_read_and_what_may_not_be_listed_is_said() {
+async fn the_demo_does_not_write_to_a_real_cluster_and_reports_refused_lists() {
     let (server, _http, kubeconfig) = serve("demo-real").await;
     server
         .create("pods", Some("default"), json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a"}]}}))
@@ -111,7 +106,7 @@ async fn a_real_cluster_is_only_read_and_what_may_not_be_listed_is_said() {
     server.faults().add(Fault::status(403).resource("nodes"));
     let before = server.revision();
     let mut demo = Running::start(&["demo", "--kubeconfig", &kubeconfig, "--no-page"]);
-    let said = |told: &str| ["read only", "synced: 1 pods", "nodes", "403"].iter().all(|words| told.contains(words));
+    let said = |told: &str| ["read-only", "synced: 1 pods", "nodes", "403"].iter().all(|words| told.contains(words));
     let told = told_until(&mut demo, said).await;
     assert!(!told.contains("CONTROLLER"), "{told}");
     assert_eq!(server.revision(), before, "something was written");
@@ -120,7 +115,7 @@ async fn a_real_cluster_is_only_read_and_what_may_not_be_listed_is_said() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused() {
+async fn wrong_arguments_of_demo_are_refused() {
     let wrong: [&[&str]; 6] = [
         &["demo", "--faults", "--context", "x"],
         &["demo", "--scale", "10", "--in-cluster"],
@@ -138,7 +133,7 @@ async fn what_makes_no_sense_is_refused() {
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_screen_shows_the_pipeline_and_takes_keys() {
+async fn the_screen_shows_the_pipeline_and_reacts_to_keys() {
     let mut demo = Terminal::start(&["demo"], (40, 120));
     for shown in [
         "informer demo",
@@ -149,7 +144,7 @@ async fn a_screen_shows_the_pipeline_and_takes_keys() {
         "handlers",
         "work queue",
         "node-1",
-        "q end",
+        "q quit",
     ] {
         demo.wait_for(shown);
     }
@@ -161,21 +156,21 @@ async fn a_screen_shows_the_pipeline_and_takes_keys() {
     demo.wait("counts move", |screen| events(screen).is_some_and(|now| now > first));
 
     demo.keys("?");
-    demo.wait_for("choose an informer");
+    demo.wait_for("select an informer");
     demo.keys("?\t");
     demo.wait("another is chosen", |screen| {
         screen.lines().any(|line| line.starts_with("deployments.apps ") && line.ends_with('─'))
     });
     demo.keys("f");
-    demo.wait_for("1 fault, the last was over after");
+    demo.wait_for("1 fault, the last recovered after");
     demo.keys("p");
-    demo.wait_for("held:");
+    demo.wait_for("paused:");
     demo.resize((24, 80));
     demo.wait("it fits", |screen| {
-        screen.lines().count() == 24 && screen.contains("q end") && screen.contains("reflector")
+        screen.lines().count() == 24 && screen.contains("q quit") && screen.contains("reflector")
     });
     demo.resize((12, 40));
-    demo.wait("it fits", |screen| screen.lines().count() == 12 && screen.contains("q end") && screen.contains("pods"));
+    demo.wait("it fits", |screen| screen.lines().count() == 12 && screen.contains("q quit") && screen.contains("pods"));
     demo.resize((60, 120));
     demo.wait_for("lag of the slowest handler");
     demo.keys("q");
@@ -188,7 +183,7 @@ async fn a_screen_shows_the_pipeline_and_takes_keys() {
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn the_terminal_is_given_back_however_it_ends() {
+async fn every_way_to_quit_restores_the_terminal() {
     let ends: [fn(&mut Terminal); 4] =
         [|demo| demo.signal("TERM"), |demo| demo.signal("INT"), |demo| demo.keys("\x03"), |demo| demo.keys("\x1b")];
     for end in ends {
@@ -204,7 +199,7 @@ async fn the_terminal_is_given_back_however_it_ends() {
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn there_are_colours_unless_nobody_wants_them() {
+async fn the_screen_has_colours_unless_no_color_is_set() {
     for (variables, coloured) in [(vec![], true), (vec![("NO_COLOR", "1")], false)] {
         let mut demo = Terminal::start_on(On::Everything, &["demo", "--no-page"], (24, 80), &variables);
         demo.wait_for("watching");
@@ -217,15 +212,15 @@ async fn there_are_colours_unless_nobody_wants_them() {
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_screen_ends_by_itself_and_plain_takes_none() {
+async fn the_screen_ends_after_its_time_and_plain_uses_no_screen() {
     // The whole summary fits.
     const ALL: (u16, u16) = (100, 120);
     let demo = Terminal::start(&["demo", "--for", "2s", "--no-page"], ALL);
-    demo.wait_for("followed for");
+    demo.wait_for("watched for");
     assert_given_back(&demo.raw());
     assert_eq!(demo.end().0, Some(0));
     let demo = Terminal::start(&["demo", "--for", "2s", "--no-page", "--plain"], ALL);
-    demo.wait_for("followed for");
+    demo.wait_for("watched for");
     assert!(!demo.raw().contains("\x1b[?1049h"));
     assert_eq!(demo.end().0, Some(0));
 }

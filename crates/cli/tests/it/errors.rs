@@ -1,4 +1,4 @@
-//! What is said when something is wrong: what was tried, why it failed, what to do.
+//! Error messages: what the command tried, why it failed, and what to do.
 
 use kube_embedded_apiserver::{Action, ApiServer, Fault, Verb};
 
@@ -6,7 +6,7 @@ use crate::command::{ended, informer, listen, run, serve, text, written};
 use crate::snapshot::{check, check_command};
 
 #[tokio::test]
-async fn wrong_arguments_end_with_2_and_say_nothing_on_stdout() {
+async fn wrong_arguments_exit_with_2_and_write_only_to_stderr() {
     let wrong: [&[&str]; 20] = [
         &[],
         &["fly"],
@@ -38,7 +38,7 @@ async fn wrong_arguments_end_with_2_and_say_nothing_on_stdout() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_selected_is_refused_with_a_hint() {
+async fn invalid_selections_are_refused_with_a_hint() {
     check("error-namespace", &["watch", "pods", "-n", "Not A Name"], &[]).await;
     check("error-selector", &["get", "pods", "-l", "app in web"], &[]).await;
     check("error-field-selector", &["get", "pods", "--field-selector", "spec.nodeName"], &[]).await;
@@ -47,7 +47,7 @@ async fn what_cannot_be_selected_is_refused_with_a_hint() {
 }
 
 #[tokio::test]
-async fn no_cluster_at_all() {
+async fn a_missing_cluster_or_kubeconfig_is_reported() {
     check("error-no-cluster", &["get", "pods"], &[]).await;
     check("error-no-kubeconfig", &["get", "pods", "--kubeconfig", "/nowhere/config"], &[]).await;
     let arguments = ["get", "pods"];
@@ -58,7 +58,7 @@ async fn no_cluster_at_all() {
 }
 
 #[tokio::test]
-async fn a_context_that_is_not_there_is_met_with_those_there_are() {
+async fn an_unknown_context_is_refused_with_the_known_ones() {
     let (_server, _http, kubeconfig) = serve("contexts").await;
     let one = std::fs::read_to_string(&kubeconfig).unwrap();
     check(
@@ -78,14 +78,14 @@ async fn a_context_that_is_not_there_is_met_with_those_there_are() {
 }
 
 #[tokio::test]
-async fn a_server_that_nobody_reaches_is_one_error_and_no_log_lines() {
+async fn an_unreachable_server_is_one_error_without_log_lines() {
     let (_server, http, kubeconfig) = serve("unreachable").await;
     let url = http.url();
     http.stop().await;
     let replacements: [(&str, &str); 2] = [(&kubeconfig, "FILE"), (&url, "SERVER")];
     check("error-unreachable", &["get", "pods", "--kubeconfig", &kubeconfig], &replacements).await;
 
-    // Whoever asks for them gets the lines of the libraries.
+    // RUST_LOG turns on the logs of the libraries.
     let mut command = informer(&["get", "pods", "--kubeconfig", &kubeconfig]);
     command.env("RUST_LOG", "debug");
     let outcome = ended(command).await;
@@ -93,7 +93,7 @@ async fn a_server_that_nobody_reaches_is_one_error_and_no_log_lines() {
 }
 
 #[tokio::test]
-async fn credentials_that_are_not_accepted() {
+async fn refused_credentials_are_reported() {
     let server = ApiServer::builder().token("sesame").build();
     let (http, kubeconfig) = listen(&server, "token").await;
     let wrong = std::fs::read_to_string(&kubeconfig).unwrap().replace("sesame", "wrong");
@@ -103,7 +103,7 @@ async fn credentials_that_are_not_accepted() {
 }
 
 #[tokio::test]
-async fn what_a_user_may_not_do() {
+async fn a_forbidden_list_or_watch_is_reported() {
     let (server, http, kubeconfig) = serve("forbidden").await;
     let url = http.url();
     let replacements: [(&str, &str); 2] = [(&kubeconfig, "FILE"), (&url, "SERVER")];
@@ -113,7 +113,7 @@ async fn what_a_user_may_not_do() {
 }
 
 #[tokio::test]
-async fn a_resource_that_is_not_there_is_met_with_the_nearest_names() {
+async fn an_unknown_resource_is_refused_with_similar_names() {
     let (_server, _http, kubeconfig) = serve("unknown").await;
     let replacements: [(&str, &str); 1] = [(&kubeconfig, "FILE")];
     check("error-unknown-near", &["watch", "deploymets", "--kubeconfig", &kubeconfig], &replacements).await;
@@ -122,12 +122,12 @@ async fn a_resource_that_is_not_there_is_met_with_the_nearest_names() {
 }
 
 #[tokio::test]
-async fn a_field_the_server_does_not_know_ends_the_command() {
+async fn an_unsupported_field_selector_ends_the_command() {
     let (_server, _http, kubeconfig) = serve("refused").await;
     for verb in ["get", "watch"] {
         let outcome = run(&[verb, "pods", "--field-selector", "spec.shoeSize=46", "--kubeconfig", &kubeconfig]).await;
         assert_eq!(outcome.status.code(), Some(1), "{}", text(&outcome.stderr));
-        // A warning comes first: that the initial state could not be had by a watch either.
+        // First there is a warning: the streamed list was refused too.
         let expected = format!(
             "error: cannot {verb} pods in namespace \"default\"\n  caused by: server answered 400 BadRequest: "
         );
@@ -139,7 +139,7 @@ async fn a_field_the_server_does_not_know_ends_the_command() {
 #[tokio::test]
 async fn a_server_that_does_not_answer_in_time_is_an_error() {
     let (server, _http, kubeconfig) = serve("slow").await;
-    // Nothing of pods, or nothing at all, not even which resources there are.
+    // The server does not answer requests for pods, or no request at all, not even discovery.
     for fault in [Fault::new(Action::NoAnswer).resource("pods"), Fault::new(Action::NoAnswer)] {
         server.faults().add(fault);
         let outcome = run(&["get", "pods", "--kubeconfig", &kubeconfig, "--timeout", "1s"]).await;

@@ -12,7 +12,7 @@ async fn faults_of_a_file_take_effect() {
         let kubeconfig = kubeconfig.to_str().unwrap();
         let mut serve = Running::start(&["serve", "--faults", &faults, "--kubeconfig-out", kubeconfig]);
         assert!(serve.remark().await.starts_with("serving on "));
-        assert_eq!(serve.remark().await, format!("planted {count} faults"));
+        assert_eq!(serve.remark().await, format!("added {count} faults"));
         assert_eq!(run(&["get", "secrets", "--kubeconfig", kubeconfig]).await.status.code(), Some(1));
         assert_eq!(run(&["get", "configmaps", "--kubeconfig", kubeconfig]).await.status.code(), Some(0));
         assert_eq!(serve.terminate().await.0, Some(0));
@@ -20,7 +20,7 @@ async fn faults_of_a_file_take_effect() {
 }
 
 #[tokio::test]
-async fn what_is_no_fault_is_told_where_and_why() {
+async fn an_invalid_fault_is_refused_with_its_position_and_reason() {
     for (name, text) in [
         ("syntax", "- {action: compact}\n- {action: [}\n"),
         ("action", "- {action: compact}\n- {action: explode}\n"),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::command::{listen, put, run, serve, text};
 use crate::snapshot::check;
 
-/// A server whose objects are three days old, so that ages can be foretold.
+/// A server whose objects are three days old, so that the age column is known.
 async fn aged(name: &str) -> (ApiServer, HttpServer, String) {
     let server = ApiServer::new();
     server.set_clock_skew(-(3 * 24 * 60 + 30) * 60);
@@ -100,7 +100,7 @@ async fn tables_have_the_columns_of_their_kind() {
 }
 
 #[tokio::test]
-async fn names_and_an_index_choose_what_is_shown() {
+async fn names_selectors_and_an_index_select_objects() {
     let (_server, _http, kubeconfig) = aged("chosen").await;
     let shown = async |arguments: &[&str]| {
         let outcome = run(&[&["get"], arguments, &["-o", "name", "--kubeconfig", &kubeconfig]].concat()).await;
@@ -121,7 +121,7 @@ async fn names_and_an_index_choose_what_is_shown() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_not_there_is_an_error() {
+async fn a_missing_object_is_an_error() {
     let (_server, _http, kubeconfig) = aged("missing").await;
     let replacements: [(&str, &str); 1] = [(&kubeconfig, "FILE")];
     check("get-missing", &["get", "pods", "nope", "--kubeconfig", &kubeconfig], &replacements).await;
@@ -130,7 +130,7 @@ async fn a_name_that_is_not_there_is_an_error() {
 }
 
 #[tokio::test]
-async fn objects_are_written_as_they_are() {
+async fn json_and_yaml_have_all_fields() {
     let (server, _http, kubeconfig) = aged("whole").await;
     let metadata = server.get("secrets", Some("web"), "password").unwrap()["metadata"].clone();
     let of = |member: &str| metadata[member].as_str().unwrap().to_owned();
@@ -138,7 +138,7 @@ async fn objects_are_written_as_they_are() {
     let replacements: [(&str, &str); 4] =
         [(&kubeconfig, "FILE"), (&time, "TIME"), (&uid, "UID"), (&version, "\"VERSION\"")];
     for output in ["json", "yaml"] {
-        // Of a Secret too: it is the user's own cluster.
+        // Secrets are included: the user asked for their content.
         let one = ["get", "secret", "password", "-n", "web", "-o", output, "--kubeconfig", &kubeconfig];
         check(&format!("get-one-{output}"), &one, &replacements).await;
         let list = ["get", "secret", "-n", "web", "-o", output, "--kubeconfig", &kubeconfig];
@@ -149,7 +149,7 @@ async fn objects_are_written_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_list_holds_everything_the_server_has() {
+async fn a_list_has_all_objects_of_the_server() {
     let (server, _http, kubeconfig) = serve("everything").await;
     for number in 0..300 {
         put(&server, &format!("map-{number:03}"), "1");

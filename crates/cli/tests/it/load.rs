@@ -30,7 +30,7 @@ fn directory(name: &str, files: &[(&str, &str)]) -> PathBuf {
     directory
 }
 
-/// A server with what is at this path, and its kubeconfig.
+/// Starts a server with the objects at this path, and writes a kubeconfig.
 async fn serve(path: &Path, name: &str) -> (Running, String, String) {
     let kubeconfig = file(&format!("{name}.kubeconfig")).to_str().unwrap().to_owned();
     let mut serve = Running::start(&["serve", "--load", path.to_str().unwrap(), "--kubeconfig-out", &kubeconfig]);
@@ -46,7 +46,7 @@ async fn names(arguments: &[&str], kubeconfig: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_directory_is_loaded_with_definitions_and_namespaces_first() {
+async fn a_directory_is_loaded_with_crds_and_namespaces_first() {
     let gadget =
         "apiVersion: shop.example.com/v1\nkind: Gadget\nmetadata: {name: w, namespace: web}\nspec: {size: 3}\n";
     let rest = "---\n# nothing\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: web}\ndata: {on: yes}\n\
@@ -69,7 +69,7 @@ async fn a_directory_is_loaded_with_definitions_and_namespaces_first() {
     assert_eq!(names(&["gadgets"], &kubeconfig).await, "gadget.shop.example.com/w");
     let gadget = run(&["get", "gadgets", "w", "-n", "web", "-o", "json", "--kubeconfig", &kubeconfig]).await;
     let gadget: serde_json::Value = serde_json::from_slice(&gadget.stdout).unwrap();
-    assert_eq!(gadget.get("items"), None, "it has what was written down, and nothing else");
+    assert_eq!(gadget.get("items"), None, "it has the fields of the file and no others");
     assert_eq!(names(&["cm"], &kubeconfig).await, "configmap/b configmap/c configmap/a");
     assert_eq!(names(&["ns", "-l", "team=shop"], &kubeconfig).await, "namespace/web");
     assert_eq!(names(&["cm", "--index", "data.on=yes"], &kubeconfig).await, "configmap/a");
@@ -77,11 +77,11 @@ async fn a_directory_is_loaded_with_definitions_and_namespaces_first() {
 }
 
 #[tokio::test]
-async fn what_get_writes_can_be_loaded_again_with_its_owners() {
+async fn the_output_of_get_can_be_loaded_with_owner_references() {
     let owner = |kind: &str, name: &str| {
         format!("ownerReferences: [{{apiVersion: v1, kind: {kind}, name: {name}, uid: old-{name}}}]")
     };
-    // The owner comes last, and one that is nowhere to be found must not cost the object its life.
+    // The owner comes last. A missing owner must not get its object deleted.
     let manifests = format!(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: owned, uid: old-owned, resourceVersion: '7', {}}}\n---\n\
          apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: orphan, {}}}\n---\n\
@@ -109,7 +109,7 @@ async fn what_get_writes_can_be_loaded_again_with_its_owners() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_loaded_is_told_where_and_why() {
+async fn an_invalid_object_is_refused_with_its_position_and_reason() {
     for (name, text) in [
         ("syntax", "apiVersion: v1\nkind: [ConfigMap\n"),
         ("no-kind", "a: b\n"),

@@ -1,4 +1,4 @@
-//! What every command of a shell is expected to do.
+//! What users expect of every command: help, completions, manual pages, signals, and closed pipes.
 
 use std::process::Stdio;
 
@@ -9,7 +9,7 @@ use crate::command::{DEADLINE, Running, file, informer, put, run, serve, text};
 use crate::snapshot::check;
 
 #[tokio::test]
-async fn help_has_examples_and_names_exit_codes() {
+async fn help_has_examples_and_exit_codes() {
     check("help", &["--help"], &[]).await;
     for command in ["get", "watch", "serve", "completions", "man"] {
         check(&format!("help-{command}"), &[command, "--help"], &[]).await;
@@ -68,9 +68,9 @@ async fn the_manual_is_a_page_or_one_for_each_command() {
 }
 
 #[tokio::test]
-async fn whoever_stops_reading_has_read_enough() {
+async fn a_closed_stdout_is_not_a_failure() {
     let (server, _http, kubeconfig) = serve("closed").await;
-    // Far more than fits into a pipe.
+    // Far more than a pipe holds.
     for number in 0..200 {
         put(&server, &format!("map-{number}"), &"x".repeat(60));
     }
@@ -91,7 +91,7 @@ async fn whoever_stops_reading_has_read_enough() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_hear_remarks_gets_the_rest() {
+async fn a_closed_stderr_does_not_change_the_exit_code() {
     let (_server, _http, kubeconfig) = serve("unheard").await;
     for (code, arguments) in [
         (0, &["get", "cm", "--kubeconfig", &kubeconfig][..]),
@@ -109,7 +109,7 @@ async fn whoever_does_not_hear_remarks_gets_the_rest() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn what_cannot_be_written_is_a_failure() {
+async fn a_full_disk_is_a_failure() {
     let (server, _http, kubeconfig) = serve("full").await;
     put(&server, "a", "1");
     for arguments in [
@@ -135,14 +135,14 @@ async fn ctrl_c_ends_a_watch_gracefully() {
     let (server, _http, kubeconfig) = serve("interrupt").await;
     put(&server, "a", "1");
     let mut watch = Running::start(&["watch", "cm", "--kubeconfig", &kubeconfig]);
-    assert_eq!(watch.told().await, "ADDED a");
+    assert_eq!(watch.next_event().await, "ADDED a");
     watch.signal("INT").await;
     assert_eq!(watch.end().await, (Some(0), String::new()));
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn ctrl_c_before_there_is_an_answer_is_no_success() {
+async fn ctrl_c_before_an_answer_exits_with_130() {
     use kube_embedded_apiserver::{Action, Fault};
     let (server, _http, kubeconfig) = serve("impatient").await;
     server.faults().add(Fault::new(Action::NoAnswer).resource("configmaps"));
@@ -150,18 +150,19 @@ async fn ctrl_c_before_there_is_an_answer_is_no_success() {
     asked(&server).await;
     get.signal("INT").await;
     let (code, said) = get.end().await;
-    assert_eq!((code, said.as_str()), (Some(130), "error: interrupted before the server had answered\n"));
+    assert_eq!((code, said.as_str()), (Some(130), "error: interrupted before the server answered\n"));
 }
 
 #[cfg(unix)]
 #[tokio::test]
 async fn ctrl_c_twice_ends_at_once() {
     let (server, _http, kubeconfig) = serve("twice").await;
-    // Nobody reads, so that the graceful end waits for what cannot be written.
+    // The test does not read stdout, so that the graceful end waits for a blocked write.
     for number in 0..2000 {
         put(&server, &format!("map-{number}"), &"x".repeat(60));
     }
-    // The graceful end takes two seconds, and on a busy machine may be over before the second signal comes: then it is tried again.
+    // The graceful end takes two seconds. On a busy machine it may be over before the second signal arrives: then the
+    // test tries again.
     for _ in 0..10 {
         let mut watch = Running::start(&["watch", "cm", "--kubeconfig", &kubeconfig]);
         watch.line().await;
@@ -174,7 +175,7 @@ async fn ctrl_c_twice_ends_at_once() {
     panic!("the second signal never ended it");
 }
 
-/// Sends one signal after the other: one that comes while the last is not taken yet is the same signal.
+/// Sends signals until the command ends. A signal that arrives before the last one is handled counts only once.
 #[cfg(unix)]
 async fn interrupted_until_it_ends(watch: &mut Running) -> Option<i32> {
     let mut interval = tokio::time::interval(std::time::Duration::from_millis(20));
@@ -190,7 +191,7 @@ async fn interrupted_until_it_ends(watch: &mut Running) -> Option<i32> {
     }
 }
 
-/// Waits until the server was asked for config maps.
+/// Waits until the server has received a request for config maps.
 #[cfg(unix)]
 async fn asked(server: &kube_embedded_apiserver::ApiServer) {
     let asked = async {

@@ -1,4 +1,4 @@
-//! The command on a terminal: what it writes is shown on a screen that a test can look at.
+//! Runs the command on a terminal, and keeps its screen for the test.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -11,14 +11,14 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::command::DEADLINE;
 
-/// A command whose stdin, stdout and stderr are a terminal. It is killed when this is dropped.
+/// A command on a terminal. A drop kills it.
 pub(crate) struct Terminal {
     child: Child,
     keyboard: File,
     shown: Arc<Shown>,
 }
 
-/// What the command has written.
+/// The output of the command.
 struct Shown {
     state: Mutex<State>,
     changed: Condvar,
@@ -26,17 +26,17 @@ struct Shown {
 
 struct State {
     parser: vt100::Parser,
-    /// Everything as it came, control sequences included.
+    /// All bytes, with control sequences.
     raw: Vec<u8>,
     ended: bool,
 }
 
-/// Which of its streams are the terminal.
+/// Which streams are the terminal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum On {
     /// All of them.
     Everything,
-    /// Only stderr, as when stdout goes to a file or another command.
+    /// Only stderr, as when stdout is a file or a pipe.
     Stderr,
 }
 
@@ -46,7 +46,7 @@ impl Terminal {
         Self::start_on(On::Everything, arguments, (rows, columns), &[])
     }
 
-    /// Starts `informer` with some of its streams on a terminal of this size, and with these variables set.
+    /// Starts `informer` with some streams on a terminal of this size, and with these environment variables.
     pub(crate) fn start_on(
         on: On,
         arguments: &[&str],
@@ -67,7 +67,7 @@ impl Terminal {
             On::Stderr => command.stdin(Stdio::null()).stdout(Stdio::null()),
         };
         let child = command.spawn().unwrap();
-        // Its own copies of the terminal's other end would keep it open.
+        // The command holds the other end of the terminal; a copy here would keep it open.
         drop(command);
 
         let size = |number| NonZeroU16::new(number).unwrap();
@@ -81,17 +81,17 @@ impl Terminal {
         Self { child, keyboard: File::from(master), shown }
     }
 
-    /// Types this.
+    /// Types these keys.
     pub(crate) fn keys(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Everything that was written, control sequences included.
+    /// Returns the whole output, with control sequences.
     pub(crate) fn raw(&self) -> String {
         String::from_utf8_lossy(&self.shown.state.lock().unwrap().raw).into_owned()
     }
 
-    /// Waits until the screen is as it should be, and gives it.
+    /// Waits until the screen meets a condition, and returns the screen.
     pub(crate) fn wait(&self, what: &str, until: impl Fn(&str) -> bool) -> String {
         let state = self.shown.state.lock().unwrap();
         let (state, waited) = self
@@ -109,41 +109,41 @@ impl Terminal {
         screen
     }
 
-    /// Waits until this text is on the screen, and gives the screen.
+    /// Waits until this text is on the screen, and returns the screen.
     pub(crate) fn wait_for(&self, text: &str) -> String {
         self.wait(&format!("{text:?} is shown"), |screen| screen.contains(text))
     }
 
-    /// Gives the terminal another size.
+    /// Changes the size of the terminal.
     pub(crate) fn resize(&self, (rows, columns): (u16, u16)) {
         let size = |number| NonZeroU16::new(number).unwrap();
         self.shown.state.lock().unwrap().parser.screen_mut().set_size(size(rows), size(columns));
         tcsetwinsize(&self.keyboard, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-        // It is not the command's controlling terminal, which would tell it by itself.
+        // The terminal is not the controlling terminal of the command, so that it sends no SIGWINCH.
         self.signal("WINCH");
     }
 
-    /// Sends it a signal, such as `INT`.
+    /// Sends a signal, such as `INT`.
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
     }
 
-    /// Waits for its end: its exit code and the last screen.
+    /// Waits for the end, and returns the exit code and the last screen.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let state = self.shown.state.lock().unwrap();
         let (state, _) = self.shown.changed.wait_timeout_while(state, DEADLINE, |state| !state.ended).unwrap();
         assert!(state.ended, "the command ends; on the screen:\n{}", state.screen());
         let screen = state.screen();
         drop(state);
-        // Nobody holds the terminal any more: its end is a matter of moments.
+        // The command has closed the terminal, so that it ends soon.
         (self.child.wait().unwrap().code(), screen)
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // Ignored: the command may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -152,7 +152,7 @@ impl Drop for Terminal {
 impl Shown {
     fn read(&self, mut reader: File) {
         let mut buffer = [0; 4096];
-        // When the last process has closed its end, reading fails.
+        // Reading fails when the last process closes its end.
         while let Ok(count @ 1..) = reader.read(&mut buffer) {
             let mut state = self.state.lock().unwrap();
             state.parser.process(&buffer[..count]);

@@ -27,14 +27,14 @@ async fn serve_writes_a_kubeconfig_that_watch_can_use() {
 }
 
 #[tokio::test]
-async fn a_token_is_needed_when_one_is_set() {
+async fn requests_need_the_token_if_one_is_set() {
     let with = file("with-token");
     let with = with.to_str().unwrap();
     let mut serve = Running::start(&["serve", "--token", "sesame", "--kubeconfig-out", with]);
     timeout(DEADLINE, serve.stderr.next_line()).await.expect("a line").unwrap().unwrap();
 
     let mut watch = Running::start(&["watch", "namespaces", "--kubeconfig", with]);
-    assert!(watch.told().await.starts_with("ADDED "));
+    assert!(watch.next_event().await.starts_with("ADDED "));
     assert_eq!(watch.terminate().await.0, Some(0));
 
     let without = file("without-token");
@@ -48,7 +48,7 @@ async fn a_token_is_needed_when_one_is_set() {
 }
 
 #[tokio::test]
-async fn nobody_has_the_empty_token() {
+async fn an_empty_token_is_refused() {
     for token in ["--token", "--admin-token"] {
         let arguments = ["serve", "--listen", "0.0.0.0:0", "--for", "10ms", "--admin", "127.0.0.1:0", token, ""];
         let outcome = run(&arguments).await;
@@ -57,7 +57,7 @@ async fn nobody_has_the_empty_token() {
     }
 }
 
-/// What an address answers to a request with a token.
+/// Returns the response of an address to a request with a token.
 async fn ask(address: &str, request: &str, token: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let head = format!("Host: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json");
@@ -69,7 +69,7 @@ async fn ask(address: &str, request: &str, token: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_server_is_controlled_by_who_knows_the_token() {
+async fn admin_requests_need_the_token() {
     for token in [Some("sesame"), None] {
         let mut arguments = vec!["serve", "--admin", "127.0.0.1:0"];
         arguments.extend(token.iter().flat_map(|token| ["--admin-token", token]));
@@ -81,7 +81,7 @@ async fn a_server_is_controlled_by_who_knows_the_token() {
         assert!(serving.starts_with("serving on http://127.0.0.1:"), "{serving}");
         let controlled = line().await;
         let (url, shown) = controlled.split_once(" with the token ").unwrap();
-        let address = url.strip_prefix("controlled on http://").unwrap();
+        let address = url.strip_prefix("admin requests on http://").unwrap();
         assert!(token.is_none_or(|token| token == shown) && !shown.is_empty(), "{controlled}");
 
         assert!(ask(address, "POST /compact", shown).await.starts_with("HTTP/1.1 200"));
@@ -92,7 +92,7 @@ async fn a_server_is_controlled_by_who_knows_the_token() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_kubeconfig_that_may_hold_a_token_is_private() {
+async fn only_the_owner_can_read_the_kubeconfig() {
     use std::os::unix::fs::PermissionsExt as _;
     let (new, known) = (file("private"), file("private-now"));
     std::fs::write(&known, "readable for everybody").unwrap();
@@ -102,7 +102,7 @@ async fn a_kubeconfig_that_may_hold_a_token_is_private() {
         assert_eq!(outcome.status.code(), Some(0));
         assert_eq!(std::fs::metadata(&kubeconfig).unwrap().permissions().mode() & 0o777, 0o600);
     }
-    // What is no file stays as it is.
+    // The permissions of a device do not change.
     let before = std::fs::metadata("/dev/null").unwrap().permissions();
     assert_eq!(run(&["serve", "--for", "10ms", "--kubeconfig-out", "/dev/null"]).await.status.code(), Some(0));
     assert_eq!(std::fs::metadata("/dev/null").unwrap().permissions(), before);

@@ -1,6 +1,6 @@
-//! Whole commands as files: what was asked, what came out.
+//! Snapshots of commands: arguments, output and exit code.
 //!
-//! `UPDATE_SNAPSHOTS=1 cargo test -p kube-informer-cli` writes them anew; look at the difference before it is committed.
+//! `UPDATE_SNAPSHOTS=1 cargo test -p kube-informer-cli` writes the files; review the difference before a commit.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,15 +10,15 @@ use tokio::process::Command;
 
 use crate::command::{ended, informer, text};
 
-/// Words that differ from run to run, and what stands for them.
+/// Strings that differ from run to run, and their replacements.
 pub(crate) type Replacements<'r> = &'r [(&'r str, &'r str)];
 
-/// Runs the command and compares what it said with the snapshot of this name.
+/// Runs the command and compares its output with the snapshot of this name.
 pub(crate) async fn check(name: &str, arguments: &[&str], replacements: Replacements<'_>) {
     check_command(name, informer(arguments), arguments, replacements).await;
 }
 
-/// The same of a command whose environment was changed.
+/// Runs a command with a changed environment, and compares its output with a snapshot.
 pub(crate) async fn check_command(name: &str, command: Command, arguments: &[&str], replacements: Replacements<'_>) {
     let outcome = ended(command).await;
     let mut said = String::new();
@@ -35,14 +35,14 @@ pub(crate) async fn check_command(name: &str, command: Command, arguments: &[&st
     compare(name, &said);
 }
 
-/// Compares a text with the snapshot of this name.
+/// Compares a string with the snapshot of this name.
 pub(crate) fn compare(name: &str, said: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/snapshots").join(format!("{name}.txt"));
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
         return fs::write(&path, said).unwrap();
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
-    assert!(said == expected, "{name} is now:\n{said}\nand was:\n{expected}");
+    assert!(said == expected, "{name} has changed to:\n{said}\nfrom:\n{expected}");
 }
 
 fn quoted(argument: &str) -> String {

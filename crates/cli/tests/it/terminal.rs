@@ -1,4 +1,4 @@
-//! What is drawn on a terminal, and only there.
+//! Progress bars, status lines and colours, which appear only on a terminal.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::pty::{On, Terminal};
 
 const SIZE: (u16, u16) = (24, 110);
 
-/// A server that takes its time, some ten seconds: so many objects, a few of them each moment.
+/// A server that needs ten seconds for a list: 600 objects, three every 50 ms.
 async fn slow(name: &str, streaming: bool) -> (ApiServer, kube_embedded_apiserver::HttpServer, String) {
     let server = ApiServer::builder().initial_pace(3, Duration::from_millis(50)).streaming_lists(streaming).build();
     for number in 0..600 {
@@ -35,7 +35,7 @@ async fn a_large_first_list_has_a_bar_with_rate_and_estimate() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_selected_is_counted_as_it_comes() {
+async fn a_selected_list_shows_a_count_without_a_total() {
     let (_server, _http, kubeconfig) = slow("counted", true).await;
     let arguments = ["get", "cm", "-l", "!x", "-o", "name", "--kubeconfig", &kubeconfig];
     let get = Terminal::start(&arguments, (700, 110));
@@ -47,7 +47,7 @@ async fn what_was_selected_is_counted_as_it_comes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stats_are_a_line_that_stays_below_what_is_printed() {
+async fn stats_stay_on_the_line_below_the_output() {
     let (server, _http, kubeconfig) = serve("stats-line").await;
     put(&server, "a", "1");
     let arguments = ["watch", "cm", "-o", "name", "--stats", "--kubeconfig", &kubeconfig];
@@ -66,7 +66,7 @@ async fn stats_are_a_line_that_stays_below_what_is_printed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn colours_are_for_terminals_whose_users_want_them() {
+async fn colours_depend_on_the_terminal_and_the_environment() {
     let (server, _http, kubeconfig) = serve("colours").await;
     put(&server, "a", "1");
     let arguments = ["watch", "cm", "--diff", "-o", "name", "--kubeconfig", &kubeconfig];

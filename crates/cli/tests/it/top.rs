@@ -1,4 +1,4 @@
-//! `informer top`, of a program and of resources, in lines and on a screen.
+//! `informer top`, for a program and for resources, in lines and on a screen.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_embedded_apiserver::Fault;
@@ -8,7 +8,7 @@ use kube_informer_inspect::{Inspection, Serving};
 use crate::command::{DEADLINE, Running, put, run, serve, text};
 use crate::pty::Terminal;
 
-/// A program in this process that shows its informer, maybe only to who has a token.
+/// A program in this process that serves its informer, with or without a token.
 async fn program(token: Option<&str>) -> (SharedInformerFactory, Serving) {
     let server = kube_embedded_apiserver::ApiServer::new();
     put(&server, "a", "1");
@@ -27,7 +27,7 @@ async fn program(token: Option<&str>) -> (SharedInformerFactory, Serving) {
 }
 
 #[tokio::test]
-async fn one_table_of_the_resources_named() {
+async fn once_prints_one_table_of_the_given_resources() {
     let (server, _http, kubeconfig) = serve("top-once").await;
     put(&server, "a", "1");
     put(&server, "b", "1");
@@ -42,7 +42,7 @@ async fn one_table_of_the_resources_named() {
             assert!(lines[0].contains(title), "{title} is missing from {}", lines[0]);
         }
         assert!(lines[1].starts_with("configmaps ") && lines[2].starts_with("secrets "), "{lines:?}");
-        // It shows what has come so far, which on a busy machine may be less.
+        // The table shows the objects received so far; on a busy machine these may be fewer.
         let words = lines[1].split_whitespace().take(3);
         if words.eq(["configmaps", "watching", "2"]) && lines[2].contains("backing off 403") {
             break;
@@ -52,7 +52,7 @@ async fn one_table_of_the_resources_named() {
 }
 
 #[tokio::test]
-async fn tables_come_one_after_the_other() {
+async fn plain_output_is_one_table_after_the_other() {
     let (server, _http, kubeconfig) = serve("top-lines").await;
     let mut top = Running::start(&["top", "configmaps", "--interval", "100ms", "--kubeconfig", &kubeconfig]);
     while !top.line().await.contains("watching") {}
@@ -62,7 +62,7 @@ async fn tables_come_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn one_table_of_a_program() {
+async fn once_prints_one_table_of_a_program() {
     let (factory, serving) = program(None).await;
     let url = serving.url();
     let top = run(&["top", "--connect", &url, "--once", "--interval", "100ms"]).await;
@@ -74,7 +74,7 @@ async fn one_table_of_a_program() {
 }
 
 #[tokio::test]
-async fn a_token_is_asked_for_and_taken() {
+async fn a_program_with_a_token_requires_it() {
     let (factory, serving) = program(Some("sesame")).await;
     let url = serving.url();
     let url = url.split('?').next().unwrap();
@@ -92,9 +92,9 @@ async fn a_token_is_asked_for_and_taken() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_given_in_the_programs_own_words() {
+async fn a_refusal_shows_the_programs_error_and_hint() {
     let (factory, serving) = program(None).await;
-    // A name of this machine that the page does not take for one: it might be another site's.
+    // This name is not accepted, because it may be that of another site.
     let url = format!("http://127.1:{}", serving.address().port());
     let refused = run(&["top", "--connect", &url, "--once"]).await;
     assert_eq!((refused.status.code(), text(&refused.stdout)), (Some(1), ""));
@@ -106,13 +106,13 @@ async fn a_refusal_is_given_in_the_programs_own_words() {
 }
 
 #[tokio::test]
-async fn who_is_not_there_is_said_and_what_makes_no_sense_is_refused() {
-    // Whoever has a port and does not listen keeps it from everybody else.
+async fn an_unreachable_program_and_wrong_arguments_are_reported() {
+    // A bound socket that does not listen keeps the port, and refuses connections.
     let taken = tokio::net::TcpSocket::new_v4().unwrap();
     taken.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let nobody = run(&["top", "--connect", &taken.local_addr().unwrap().to_string()]).await;
-    assert_eq!((nobody.status.code(), text(&nobody.stdout)), (Some(1), ""));
-    assert!(text(&nobody.stderr).starts_with("error: cannot ask 127.0.0.1:"), "{}", text(&nobody.stderr));
+    let refused = run(&["top", "--connect", &taken.local_addr().unwrap().to_string()]).await;
+    assert_eq!((refused.status.code(), text(&refused.stdout)), (Some(1), ""));
+    assert!(text(&refused.stderr).starts_with("error: cannot ask 127.0.0.1:"), "{}", text(&refused.stderr));
     let wrong: [&[&str]; 6] = [
         &["top"],
         &["top", "pods", "--connect", "127.0.0.1:1"],
@@ -128,7 +128,7 @@ async fn who_is_not_there_is_said_and_what_makes_no_sense_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_screen_follows_the_resources_named() {
+async fn the_screen_shows_the_given_resources() {
     let (server, _http, kubeconfig) = serve("top-screen").await;
     put(&server, "a", "1");
     let arguments = ["top", "configmaps", "nodes", "--interval", "100ms", "--kubeconfig", &kubeconfig];
@@ -151,8 +151,8 @@ async fn a_screen_follows_the_resources_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_that_comes_back_is_found_again() {
-    // Nobody else is called so, where this machine has more than one name: the port is still free when it comes back.
+async fn top_reconnects_to_a_restarted_program() {
+    // On Linux no other test uses this address, so that the port is still free for the second demo.
     let own = if cfg!(target_os = "linux") { "127.0.0.2:0" } else { "127.0.0.1:0" };
     let demo = |address: &str| Running::start(&["demo", "--listen", address, "--seed", "5"]);
     let mut first = demo(own);
@@ -171,9 +171,9 @@ async fn a_program_that_comes_back_is_found_again() {
     top.wait_for("work queue");
 
     drop(first);
-    top.wait("it is away", |screen| screen.contains("away for") && shows(screen, "unknown"));
+    top.wait("it is away", |screen| screen.contains("no answer for") && shows(screen, "unknown"));
     let _second = demo(&address);
-    top.wait("it is back", |screen| !screen.contains("away for") && shows(screen, "watching"));
+    top.wait("it is back", |screen| !screen.contains("no answer for") && shows(screen, "watching"));
     top.keys("q");
     assert_eq!(top.end().0, Some(0));
 }

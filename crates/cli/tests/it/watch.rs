@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use crate::command::{DEADLINE, Running, put, run, serve, text};
 
 #[tokio::test]
-async fn watch_prints_each_change_as_the_api_writes_it() {
+async fn watch_prints_each_change_as_an_event_of_the_api() {
     let (server, _http, kubeconfig) = serve("changes").await;
     put(&server, "a", "1");
     let mut watch = Running::start(&["watch", "configmaps", "--kubeconfig", &kubeconfig, "-o", "json"]);
@@ -17,7 +17,7 @@ async fn watch_prints_each_change_as_the_api_writes_it() {
         "{first}"
     );
     let mut stored = server.get("configmaps", Some("default"), "a").unwrap();
-    // Who owns which field is not kept.
+    // The informer drops the managed fields.
     stored["metadata"].as_object_mut().unwrap().remove("managedFields");
     assert_eq!(serde_json::from_str::<Value>(&first).unwrap()["object"], stored);
 
@@ -25,7 +25,7 @@ async fn watch_prints_each_change_as_the_api_writes_it() {
     let (kind, _, object) = watch.event().await;
     assert_eq!((kind.as_str(), &object["data"]["value"]), ("MODIFIED", &json!("2")));
     put(&server, "b", "1");
-    assert_eq!(watch.told().await, "ADDED b");
+    assert_eq!(watch.next_event().await, "ADDED b");
     server.delete("configmaps", Some("default"), "a").unwrap();
     let (kind, name, object) = watch.event().await;
     assert_eq!((kind.as_str(), name.as_str(), &object["kind"]), ("DELETED", "a", &json!("ConfigMap")));
@@ -34,18 +34,18 @@ async fn watch_prints_each_change_as_the_api_writes_it() {
 }
 
 #[tokio::test]
-async fn watch_prints_a_delete_that_nobody_saw() {
+async fn watch_prints_a_delete_that_the_watch_missed() {
     let (server, _http, kubeconfig) = serve("missed").await;
     put(&server, "a", "1");
     put(&server, "b", "1");
     let mut watch = Running::start(&["watch", "cm", "--kubeconfig", &kubeconfig]);
-    let mut initial = [watch.told().await, watch.told().await];
+    let mut initial = [watch.next_event().await, watch.next_event().await];
     initial.sort();
     assert_eq!(initial, ["ADDED a", "ADDED b"]);
 
     server.disconnect_watches();
     put(&server, "b", "2");
-    assert_eq!(watch.told().await, "MODIFIED b");
+    assert_eq!(watch.next_event().await, "MODIFIED b");
 
     server.faults().add(Fault::status(503).verb(Verb::Watch).times(1));
     server.disconnect_watches();
@@ -60,25 +60,25 @@ async fn watch_prints_a_delete_that_nobody_saw() {
 }
 
 #[tokio::test]
-async fn watch_goes_on_when_the_server_comes_back() {
+async fn watch_continues_after_a_restart_of_the_server() {
     let (server, http, kubeconfig) = serve("restart").await;
     put(&server, "a", "1");
     let mut watch = Running::start(&["watch", "configmaps", "--kubeconfig", &kubeconfig]);
-    assert_eq!(watch.told().await, "ADDED a");
+    assert_eq!(watch.next_event().await, "ADDED a");
 
     let address = http.addr();
     http.stop().await;
     put(&server, "b", "1");
-    // It has noticed that nobody is there.
+    // The warning shows that the command has noticed the stopped server.
     let warning = timeout(DEADLINE, watch.stderr.next_line()).await.expect("a warning").unwrap().unwrap();
     assert!(warning.starts_with("warning: configmaps: "), "{warning}");
     let _http = server.serve(address).await.unwrap();
-    assert_eq!(watch.told().await, "ADDED b");
+    assert_eq!(watch.next_event().await, "ADDED b");
     assert_eq!(watch.terminate().await.0, Some(0));
 }
 
 #[tokio::test]
-async fn watch_follows_what_was_selected() {
+async fn watch_prints_only_selected_objects() {
     let (server, _http, kubeconfig) = serve("selected").await;
     server.create("namespaces", None, json!({"metadata": {"name": "web"}})).unwrap();
     server.create("configmaps", Some("web"), json!({"metadata": {"name": "elsewhere"}})).unwrap();
@@ -114,11 +114,11 @@ async fn watch_ends_when_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn watch_ends_when_nobody_reads() {
+async fn watch_ends_when_stdout_is_closed() {
     let (server, _http, kubeconfig) = serve("pipe").await;
     put(&server, "a", "1");
     let mut watch = Running::start(&["watch", "configmaps", "--kubeconfig", &kubeconfig]);
-    assert_eq!(watch.told().await, "ADDED a");
+    assert_eq!(watch.next_event().await, "ADDED a");
     let Running { mut child, stdout, .. } = watch;
     drop(stdout);
     put(&server, "b", "1");
@@ -127,7 +127,7 @@ async fn watch_ends_when_nobody_reads() {
 }
 
 #[tokio::test]
-async fn watch_shows_what_an_update_changed() {
+async fn diff_prints_the_fields_that_an_update_changed() {
     let (server, _http, kubeconfig) = serve("diff").await;
     put(&server, "a", "1");
     let mut watch = Running::start(&["watch", "configmaps", "--diff", "--kubeconfig", &kubeconfig]);
@@ -145,7 +145,7 @@ async fn watch_shows_what_an_update_changed() {
 }
 
 #[tokio::test]
-async fn watch_shows_nothing_of_a_secret_but_where_it_was_asked_for() {
+async fn watch_prints_secrets_only_as_json_or_yaml() {
     let (server, _http, kubeconfig) = serve("secret").await;
     let secret = |value: &str| json!({"metadata": {"name": "s"}, "data": {"password": value}});
     server.create("secrets", Some("default"), secret("b2xk")).unwrap();
@@ -175,7 +175,7 @@ async fn watch_writes_names_and_yaml() {
     server.delete("configmaps", Some("default"), "a").unwrap();
     assert_eq!(names.line().await, "ADDED configmap/b");
     assert_eq!(names.line().await, "DELETED configmap/a");
-    // Of the one name alone.
+    // Only the object of this name is printed.
     let mut seen = Vec::new();
     while !seen.contains(&"type: DELETED".to_owned()) {
         seen.push(yaml.line().await);
@@ -186,7 +186,7 @@ async fn watch_writes_names_and_yaml() {
 }
 
 #[tokio::test]
-async fn watch_with_an_index_tells_of_what_comes_into_view_and_leaves_it() {
+async fn watch_with_an_index_adds_and_deletes_objects_that_start_or_stop_to_match() {
     let (server, _http, kubeconfig) = serve("index").await;
     put(&server, "a", "1");
     put(&server, "b", "2");
@@ -204,11 +204,11 @@ async fn watch_with_an_index_tells_of_what_comes_into_view_and_leaves_it() {
 }
 
 #[tokio::test]
-async fn stats_are_lines_where_stderr_is_no_terminal() {
+async fn stats_are_lines_if_stderr_is_not_a_terminal() {
     let (server, _http, kubeconfig) = serve("stats").await;
     put(&server, "a", "1");
     let mut watch = Running::start(&["watch", "cm", "--stats", "--kubeconfig", &kubeconfig]);
-    assert_eq!(watch.told().await, "ADDED a");
+    assert_eq!(watch.next_event().await, "ADDED a");
     // The first line may be written while the watch is still being opened.
     let mut line = watch.remark().await;
     while !line.contains("stats: watching") {
@@ -218,7 +218,7 @@ async fn stats_are_lines_where_stderr_is_no_terminal() {
     for words in expected {
         assert!(line.contains(words), "{words:?} is missing from {line}");
     }
-    // A relist is told with its reason.
+    // The line shows a relist with its reason.
     server.faults().add(Fault::status(503).verb(Verb::Watch).times(1));
     server.disconnect_watches();
     put(&server, "b", "1");

@@ -1,9 +1,9 @@
 'use strict';
-// Everything that comes from the program is put into the page as text, never as markup.
+// All text from the program is added as text, never as markup.
 
 const base = document.documentElement.dataset.base;
 const $ = (id) => document.getElementById(id);
-const POINTS = 60; // One a second.
+const POINTS = 60; // One per second.
 const TAIL = 150;
 const NOT_REACHED = 'program not reached';
 
@@ -35,7 +35,7 @@ function putItems(list, texts) {
   texts.forEach((text, at) => put(list.children[at], text));
 }
 
-// How figures are written.
+// Formatting of figures.
 
 const whole = new Intl.NumberFormat('en');
 const number = (value) => whole.format(value);
@@ -59,7 +59,7 @@ function span(ms) {
 const clock = (ms) => new Date(ms).toLocaleTimeString('en-GB');
 const plural = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;
 
-// What informers do, in words.
+// States of informers.
 
 const PHASES = {
   new: ['none', 'not started'], listing: ['busy', 'listing'], streaming: ['busy', 'streaming the first list'], watching: ['good', 'watching'],
@@ -74,19 +74,19 @@ function stateOf(informer) {
   const [tone, words] = PHASES[phase.state] ?? PHASES.unknown;
   const relists = phase.state === 'listing' || phase.state === 'streaming';
   const said = relists && informer.synced ? 'listing again' : words;
-  // A watch that nobody hears of is no good news.
+  // A watch without messages is not healthy.
   if (phase.state === 'watching' && !informer.fresh) return { phase, tone: 'bad', words: 'watching, not fresh', part: worst };
   return { phase, tone, words: said, part: worst };
 }
 
 function progress(phase) {
-  if (phase.state === 'listing' && phase.remaining !== null && phase.remaining !== undefined) return `${number(phase.received)} of ${number(phase.received + phase.remaining)} came`;
-  if (phase.state === 'listing' || phase.state === 'streaming') return `${number(phase.received)} came`;
-  if (phase.state === 'backing_off' || phase.state === 'parked') return `asks again in ${(phase.left_ms / 1000).toFixed(1)} s`;
+  if (phase.state === 'listing' && phase.remaining !== null && phase.remaining !== undefined) return `${number(phase.received)} of ${number(phase.received + phase.remaining)} received`;
+  if (phase.state === 'listing' || phase.state === 'streaming') return `${number(phase.received)} received`;
+  if (phase.state === 'backing_off' || phase.state === 'parked') return `retries in ${(phase.left_ms / 1000).toFixed(1)} s`;
   return '';
 }
 
-// What is known.
+// The state of the page.
 
 const known = { overview: null, chosen: null, series: new Map(), states: new Map(), samples: new Map() };
 
@@ -105,7 +105,7 @@ function learn(overview) {
   for (const informer of overview.informers) {
     const before = known.samples.get(informer.id);
     const seconds = before ? (overview.at_ms - before.at_ms) / 1000 : 0;
-    // States that change are told of at once: too short a time to make a rate of.
+    // A change of phase is sent at once: the interval is then too short for a rate.
     if (before && seconds < 0.85) continue;
     known.samples.set(informer.id, { at_ms: overview.at_ms, events: informer.counts.events, bytes: informer.counts.wire_bytes });
     if (!before) continue;
@@ -142,7 +142,7 @@ function log(at, informer, before, state) {
   return `${informer.name} is ${state.words}${why ? `: ${why}` : ''}`;
 }
 
-// What is drawn.
+// Drawing.
 
 function draw() {
   const overview = known.overview;
@@ -235,7 +235,7 @@ function drawQueues(queues) {
   $('queues-panel').hidden = queues.length === 0;
   const keys = queues.map((queue, at) => `${at} ${queue.name}`);
   const made = rows($('queues'), keys, () => make('tr', {}, make('td', {}, make('b'), make('div', { class: 'why' })),
-    cell('waiting'), cell('at work'), cell('later'), cell('done'), cell('failed')));
+    cell('waiting'), cell('processing'), cell('delayed'), cell('done'), cell('failed')));
   queues.forEach((queue, at) => {
     const [name, ...figures] = made[at].cells;
     put(name.firstChild, queue.name || 'unnamed');
@@ -267,7 +267,7 @@ function drawPipeline(informer, queues) {
   const { counts, handlers } = informer;
   const broken = state.tone === 'bad' || state.tone === 'over';
   const heard = informer.age_ms !== null;
-  stage('stage-source', broken ? 'cut' : 'good', heard ? span(informer.age_ms) : 'not heard of', heard ? 'silent' : '', [
+  stage('stage-source', broken ? 'cut' : 'good', heard ? span(informer.age_ms) : 'no contact', heard ? 'silent' : '', [
     `${bytes(counts.wire_bytes)} received`, plural(counts.watches, 'watch', 'watches'), plural(counts.failures, 'failure', 'failures')], !heard);
   const reasons = Object.entries(counts.lists).map(([reason, count]) => `${count} ${reason}`).join(', ');
   stage('stage-reflector', state.tone, '', '', [progress(state.phase), reasons ? `lists: ${reasons}` : 'nothing listed yet',
@@ -278,7 +278,7 @@ function drawPipeline(informer, queues) {
   if (!words) { words = make('span'); figure.replaceChildren(words); }
   putClass(words, `state ${state.tone}`);
   put(words, state.words);
-  stage('stage-queue', informer.queued > 0 ? 'busy' : 'good', number(informer.queued), 'waiting', [`${number(counts.events)} came so far`]);
+  stage('stage-queue', informer.queued > 0 ? 'busy' : 'good', number(informer.queued), 'waiting', [`${number(counts.events)} events so far`]);
   stage('stage-store', informer.synced ? 'good' : 'busy', number(informer.objects), informer.objects === 1 ? 'object' : 'objects', [
     informer.version ? `version ${informer.version}` : 'not synced yet', informer.indexes.length ? `by ${informer.indexes.join(', ')}` : '',
     informer.undecodable.length ? `▲ ${informer.undecodable.length} could not be read` : '']);
@@ -288,8 +288,8 @@ function drawPipeline(informer, queues) {
     `lag ${span(most(handlers, (handler) => handler.lag_ms))}`, folds ? `▲ folded ${number(folds)} times` : 'nothing folded']);
   const failing = queues.some((queue) => queue.last_error);
   stage('stage-work', queues.length === 0 ? '' : failing ? 'bad' : 'good', queues.length ? number(sum(queues, (queue) => queue.waiting)) : 'none', queues.length ? 'waiting' : '', queues.length ? [
-    `${number(sum(queues, (queue) => queue.processing))} at work, ${number(sum(queues, (queue) => queue.delayed + queue.parked))} later`,
-    `${number(sum(queues, (queue) => queue.worked))} done, ${number(sum(queues, (queue) => queue.failures))} failed`] : ['this program shows none']);
+    `${number(sum(queues, (queue) => queue.processing))} processing, ${number(sum(queues, (queue) => queue.delayed + queue.parked))} delayed`,
+    `${number(sum(queues, (queue) => queue.worked))} done, ${number(sum(queues, (queue) => queue.failures))} failed`] : ['no work queues']);
 }
 
 const SVG = 'http://www.w3.org/2000/svg';
@@ -306,8 +306,8 @@ function trend(id, points, write) {
   const svg = figure.querySelector('svg');
   const highest = Math.max(...points, Number.EPSILON);
   const name = figure.querySelector('figcaption').textContent;
-  svg.setAttribute('aria-label', points.length ? `${name}: now ${write(now)}, at most ${write(Math.max(...points))} in the last ${points.length} seconds` : `${name}: nothing yet`);
-  // The newest stands at the right end; what is missing at the left has not happened yet.
+  svg.setAttribute('aria-label', points.length ? `${name}: now ${write(now)}, maximum ${write(Math.max(...points))} in the last ${points.length} seconds` : `${name}: nothing yet`);
+  // The newest value is at the right end.
   const place = (value, at) => `${(100 * (POINTS - points.length + at + 1) / POINTS).toFixed(2)},${(38 - 34 * value / highest).toFixed(2)}`;
   const path = points.map(place).join(' ');
   if (!svg.firstChild) svg.append(shape('path', { class: 'base', d: 'M0 38.5H100' }), shape('polygon', { class: 'area' }), shape('polyline', { class: 'stroke' }));
@@ -365,13 +365,13 @@ function choose(id) {
   draw();
 }
 
-// The objects of the chosen informer.
+// The objects of the selected informer.
 
 async function ask(path, parameters = {}) {
   const query = new URLSearchParams(parameters).toString();
   const answer = await fetch(`${base}${path}${query ? `?${query}` : ''}`, { headers: { accept: 'application/json' } }).catch(() => null);
   if (!answer) return { failure: NOT_REACHED, hint: '' };
-  const body = await answer.json().catch(() => ({ error: `the answer cannot be read (${answer.status})` }));
+  const body = await answer.json().catch(() => ({ error: `the response cannot be read (${answer.status})` }));
   return answer.ok ? body : { failure: body.error ?? `refused (${answer.status})`, hint: body.hint ?? '' };
 }
 
@@ -389,14 +389,14 @@ const objects = {
   /** Looks up the keys, and again when the informer has more to show. */
   offer(informer) {
     if (!informer) return;
-    // The first list brings more, and an index may come late.
+    // The first list adds objects, and the program may add an index later.
     const offered = JSON.stringify([informer.id, informer.synced, informer.indexes]);
     if (this.offered === offered) return;
     const before = this.of === informer.id ? $('index').value : '';
     Object.assign(this, { of: informer.id, offered });
     $('index').replaceChildren(make('option', { value: '', text: 'all objects' }), ...informer.indexes.map((name) => make('option', { value: name, text: `by ${name}` })));
     put($('browser-title'), `Objects of ${informer.id}`);
-    // Where there is an index of the program's own, it says more than that of namespaces.
+    // An index of the program is more useful than the index of namespaces.
     $('index').value = before || (informer.indexes.find((name) => name !== 'namespace') ?? '');
     this.values();
     this.list();
@@ -419,11 +419,11 @@ const objects = {
     if ($('index').value && $('value').value) Object.assign(parameters, { index: $('index').value, value: $('value').value });
     if (after) parameters.after = after;
     const found = await ask(this.path('keys'), parameters);
-    if (turn !== this.turn) return; // Somebody has typed on.
+    if (turn !== this.turn) return; // The input has changed since.
     const made = (found.keys ?? []).map((key) => make('li', {}, make('button', { type: 'button', text: key, 'data-key': key, onclick: () => this.show(key) })));
     if (!after) $('keys').replaceChildren();
     $('keys').append(...made);
-    if (found.failure || !$('keys').children.length) $('keys').replaceChildren(make('li', { class: 'empty', text: found.failure ?? 'Nothing fits.' }));
+    if (found.failure || !$('keys').children.length) $('keys').replaceChildren(make('li', { class: 'empty', text: found.failure ?? 'No objects match.' }));
     put($('found'), found.failure ? '' : plural(found.total, 'object', 'objects'));
     this.next = found.next ?? null;
     $('more').hidden = !this.next;
@@ -481,16 +481,16 @@ const objects = {
       const fields = state.changes.map((change) => make('div', { class: 'field' }, make('div', { text: change.path }),
         ...(change.old === null ? [] : [value('del', change.old)]), ...(change.new === null ? [] : [value('ins', change.new)])));
       if (state.more) fields.push(make('div', { class: 'field', text: `and ${plural(state.more, 'field', 'fields')} more` }));
-      if (!fields.length && state.kind === 'updated') fields.push(make('div', { class: 'field quiet', text: state.compared ? 'nothing but its version' : 'what changed cannot be shown' }));
+      if (!fields.length && state.kind === 'updated') fields.push(make('div', { class: 'field quiet', text: state.compared ? 'only the resource version' : 'the changes cannot be shown' }));
       return make('li', {}, make('div', { class: 'when' }, make('span', { class: `kind ${state.kind}`, text: state.kind }),
         make('span', { text: clock(state.at_ms) }), make('span', { class: 'quiet', text: `version ${state.version}` })), ...fields);
     });
-    if (!items.length) items.push(make('li', { class: 'field quiet', text: `No change in the ${span(history.recorded_ms)} since this page began to look.` }));
+    if (!items.length) items.push(make('li', { class: 'field quiet', text: `No change in the last ${span(history.recorded_ms)} of recording.` }));
     $('changes').replaceChildren(...items);
   },
 };
 
-// The tail of events.
+// The list of events.
 
 const tail = {
   paused: false, timer: 0,
@@ -503,9 +503,9 @@ const tail = {
     if (this.paused) return;
     const only = $('tail-of').value;
     const list = $('tail');
-    // Who reads further down is not moved.
+    // A reader who has scrolled down keeps the position.
     const [height, top] = [list.scrollHeight, list.scrollTop];
-    if (dropped) list.prepend(make('li', {}, make('time', { text: '' }), make('span', { class: 'kind dropped', text: 'left out' }), make('span', { class: 'what', text: `${plural(dropped, 'event', 'events')} came too fast to be shown` })));
+    if (dropped) list.prepend(make('li', {}, make('time', { text: '' }), make('span', { class: 'kind dropped', text: 'dropped' }), make('span', { class: 'what', text: `${plural(dropped, 'event', 'events')} arrived too fast to be shown` })));
     for (const change of changes) {
       if (only && change.informer !== only) continue;
       const fields = change.fields.join(', ') + (change.more ? ` and ${change.more} more` : '');
@@ -550,13 +550,13 @@ const connection = {
       Object.assign(this, { lost: true, missed: true });
       putClass($('overall'), 'state badge over');
       for (const id of ['overall', 'announce']) put($(id), NOT_REACHED);
-      // A refusal ends it for good; a lost connection does not.
+      // After an HTTP error the browser does not reconnect by itself.
       if (source.readyState === EventSource.CLOSED) { source.close(); setTimeout(() => this.open(), 3000); }
     };
   },
 };
 
-// Light, dark, or as the system has it.
+// The theme: light, dark, or that of the system.
 
 const theme = {
   names: ['system', 'light', 'dark'],
@@ -567,14 +567,14 @@ const theme = {
     if (this.now === 'system') delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = this.now;
     put($('theme'), `Theme: ${this.now}`);
-    try { localStorage.setItem('theme', this.now); } catch { /* It is then forgotten with the page. */ }
+    try { localStorage.setItem('theme', this.now); } catch { /* Then only this page has it. */ }
   },
 };
 
 let remembered = null;
 try { remembered = localStorage.getItem('theme'); } catch { /* Not allowed here. */ }
 theme.set(remembered);
-try { known.chosen = decodeURIComponent(location.hash.slice(1)) || null; } catch { /* Nobody's name is written so. */ }
+try { known.chosen = decodeURIComponent(location.hash.slice(1)) || null; } catch { /* Not an informer's id. */ }
 $('theme').addEventListener('click', () => theme.set(theme.names[(theme.names.indexOf(theme.now) + 1) % theme.names.length]));
 $('choose').addEventListener('change', (event) => choose(event.target.value));
 $('finder').addEventListener('submit', (event) => { event.preventDefault(); objects.list(); });

@@ -10,25 +10,26 @@ use serde_json::Value;
 use crate::difference::differences;
 use crate::model::{ChangeKind, FieldChange, History, State};
 
-/// So many objects are remembered, of all informers together.
+/// The largest number of objects, of all informers together.
 const OBJECTS: usize = 500;
-/// So many states of each.
+/// The largest number of states per object.
 const STATES: usize = 10;
-/// So many bytes of JSON in all.
+/// The largest number of bytes of JSON in all.
 const BYTES: usize = 8 * 1024 * 1024;
-/// One state may not push out everything else.
+/// The largest state, so that it does not push out all others.
 const LARGEST: usize = BYTES / 8;
-/// So many differences are shown between two states.
+/// The largest number of differences between two states.
 const DIFFERENCES: usize = 100;
 
 /// The number of an informer, and a key.
 type Id = (u64, Box<str>);
 
-/// The last states of the objects that changed last, within bounds: what changed longest ago is forgotten first.
+/// The last states of the objects that changed last, within bounds. The object whose last change is oldest is dropped
+/// first.
 #[derive(Default)]
 pub(super) struct Histories {
     objects: HashMap<Id, Remembered>,
-    /// Which object changed when, oldest first.
+    /// Objects by the order of their last change, oldest first.
     order: BTreeMap<u64, Id>,
     next: u64,
     bytes: usize,
@@ -38,7 +39,7 @@ pub(super) struct Histories {
 struct Remembered {
     states: VecDeque<Kept>,
     forgotten: u64,
-    /// Its place in the order.
+    /// The object's key in `order`.
     place: u64,
 }
 
@@ -47,7 +48,7 @@ struct Kept {
     kind: ChangeKind,
     at_ms: u64,
     version: String,
-    /// As text, so that it is known how much memory it takes; empty if there is none, or it is too large to be kept.
+    /// JSON text, so that its size is known; empty if there is none or it is too large.
     object: Arc<str>,
 }
 
@@ -91,7 +92,7 @@ impl Histories {
         }
     }
 
-    /// What is remembered of one object.
+    /// Returns the states of an object.
     pub(super) fn of(&self, informer: u64, key: &str, recorded: Duration) -> Recalled {
         let remembered = self.objects.get(&(informer, key.into()));
         let states = remembered.iter().flat_map(|remembered| &remembered.states).cloned().collect();
@@ -100,7 +101,7 @@ impl Histories {
     }
 }
 
-/// What was remembered of one object.
+/// The recorded states of an object.
 pub(crate) struct Recalled {
     key: String,
     states: Vec<Kept>,
@@ -109,7 +110,7 @@ pub(crate) struct Recalled {
 }
 
 impl Recalled {
-    /// What is different from state to state. It may take a while, if objects are large.
+    /// Compares each state with the previous one. Slow for large objects.
     pub(crate) fn compared(self) -> History {
         let mut states = Vec::new();
         let mut before: Option<Value> = None;

@@ -1,4 +1,4 @@
-// Opens the live page in a real browser, on a program that runs informers, and checks what people are promised.
+// Opens the live page in a real browser, for a program that runs informers, and checks its promises.
 //
 // node page.mjs --program PATH --demo PATH --chromium PATH [--screenshot FILE] [--pictures FOLDER]
 
@@ -21,7 +21,7 @@ const KEEPER = 'shop/keeper';
 
 const started = [];
 
-/** Starts the program, and gives its address and a way to tell it something. */
+/** Starts the program, and returns its address and a function that sends it a command. */
 async function program(...parameters) {
   const child = spawn(given.program, ['--for', '4m', ...parameters], { stdio: ['pipe', 'pipe', 'inherit'] });
   started.push(child);
@@ -44,7 +44,7 @@ function check(what, holds, details = '') {
   console.log(`  ok: ${what}`);
 }
 
-/** Everything a page asks for, and everything it complains about. */
+/** Records all requests and console errors of a page. */
 function overhear(page, heard) {
   page.on('request', (request) => heard.requests.push(request.url()));
   page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) heard.complaints.push(message.text()); });
@@ -61,11 +61,11 @@ async function shows(page) {
   await until(page, 'every informer is in the table', () =>
     [...document.querySelectorAll('#informers tbody tr')].map((row) => row.dataset.key).join() === 'deployments.apps,namespaces,nodes,pods,secrets');
   await until(page, 'all of them watch', () => document.querySelector('#overall').textContent === 'all watching');
-  await until(page, 'the pipeline has figures on each part', () => [...document.querySelectorAll('.stage')].every((stage) => /\d|heard|watching/.test(stage.textContent)));
+  await until(page, 'the pipeline has figures on each part', () => [...document.querySelectorAll('.stage')].every((stage) => /\d|contact|watching/.test(stage.textContent)));
   const came = await page.textContent('#stage-queue li');
   await until(page, 'counts move', (came) => document.querySelector('#stage-queue li').textContent !== came, came);
   await until(page, 'events are drawn over time', () => (document.querySelector('#trend-events .stroke')?.getAttribute('points') ?? '').split(' ').length >= 3);
-  await until(page, 'events are told one by one', () => document.querySelectorAll('#tail li').length >= 3);
+  await until(page, 'events are listed one by one', () => document.querySelectorAll('#tail li').length >= 3);
   await until(page, 'the controller works', () => /[1-9]\d* done/.test(document.querySelector('#stage-work').textContent.replaceAll(',', '')));
 }
 
@@ -104,9 +104,9 @@ async function survives(page, say) {
   });
   say('fail');
   await phase(page, 'bad', 'backing off');
-  await until(page, 'why is said', () => document.querySelector('#informers tr[data-key="pods"] .why').textContent.includes('503'));
+  await until(page, 'the error is shown', () => document.querySelector('#informers tr[data-key="pods"] .why').textContent.includes('503'));
   await until(page, 'the source is drawn as cut off', () => document.querySelector('#stage-source').classList.contains('cut'));
-  await until(page, 'who reads by ear is told', () => /pods is backing off/.test(globalThis.heard));
+  await until(page, 'a screen reader announces it', () => /pods is backing off/.test(globalThis.heard));
   await until(page, 'not by colour alone', () => getComputedStyle(document.querySelector('#stage-reflector .state'), '::before').content === '"▲"');
   await picture(page, 'fault');
   say('heal');
@@ -218,7 +218,7 @@ async function withToken(context, heard) {
   const { url } = await program('--token', 'open sesame & more');
   const page = await context.newPage();
   overhear(page, heard);
-  // The browser notes the refusal itself as an error: that one is meant.
+  // The browser logs the refusal as an error: this one is expected.
   const before = heard.complaints.length;
   await page.goto(url);
   heard.complaints.splice(before, heard.complaints.length, ...heard.complaints.slice(before).filter((text) => !text.includes('401')));
@@ -235,7 +235,7 @@ async function ofTheDemo(context) {
   const child = spawn(given.demo, ['demo', '--plain', '--for', '1m'], { stdio: ['ignore', 'pipe', 'inherit'] });
   started.push(child);
   const url = await new Promise((found, failed) => {
-    // Everything that it tells is read, so that it never waits for us.
+    // Its output is read, so that the demo never blocks.
     createInterface({ input: child.stdout }).on('line', (line) => {
       const page = /live page: (http:\S+)/.exec(line);
       if (page) found(page[1]);
@@ -251,9 +251,9 @@ async function ofTheDemo(context) {
   const came = await page.textContent('#stage-queue li');
   await until(page, 'its counts move', (came) => document.querySelector('#stage-queue li').textContent !== came, came);
   child.kill('SIGKILL');
-  await until(page, 'that it is gone is said, by ear too', () => ['#overall', '#announce'].every((id) => document.querySelector(id).textContent === 'program not reached'));
+  await until(page, 'the lost program is reported, also to screen readers', () => ['#overall', '#announce'].every((id) => document.querySelector(id).textContent === 'program not reached'));
   await page.click('#keys button');
-  await until(page, 'who asks on is told so', () => document.querySelector('#object-note').textContent === 'program not reached');
+  await until(page, 'a request reports the lost program', () => document.querySelector('#object-note').textContent === 'program not reached');
   await page.close();
 }
 
@@ -289,7 +289,7 @@ try {
   check('nothing is fetched from elsewhere', elsewhere.length === 0, elsewhere.join('\n'));
   await ofTheDemo(browser);
   check('there is no error in the console', heard.complaints.length === 0, heard.complaints.join('\n'));
-  console.log('the live page keeps its promises');
+  console.log('the live page passes all checks');
 } catch (error) {
   console.error(`failed: ${error.message}`);
   if (heard.complaints.length) console.error(`the console said:\n${heard.complaints.join('\n')}`);
@@ -301,7 +301,7 @@ try {
   await rm(folder, { recursive: true, force: true }).catch(() => {});
 }
 
-/** One picture for those who read about it. */
+/** Takes the picture for the documentation. */
 async function show(page, say) {
   await page.setViewportSize({ width: 1280, height: 1180 });
   await page.emulateMedia({ colorScheme: 'light' });

@@ -1,4 +1,4 @@
-//! Who may look: those who have the token, or call this machine by its own name.
+//! Access: by token, or by a loopback host name.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
@@ -15,7 +15,7 @@ async fn with(router: &axum::Router, path: &str, name: header::HeaderName, value
 }
 
 #[tokio::test]
-async fn without_the_token_nothing_is_told() {
+async fn requests_without_the_token_are_refused() {
     let router = guarded();
     for path in
         ["/api/informers", "/api/stream", "/readyz", "/livez", "/metrics", "/nowhere", "/api/informers?token=other"]
@@ -30,18 +30,18 @@ async fn without_the_token_nothing_is_told() {
     let right = with(&router, "/api/informers", header::AUTHORIZATION, "Bearer s3cret & more").await;
     assert_eq!(right.status, StatusCode::OK);
     let in_address = get(&router, "/api/informers?token=s3cret+%26+more").await;
-    assert_eq!(in_address.status, StatusCode::OK, "the token is no unknown parameter: {}", in_address.text);
+    assert_eq!(in_address.status, StatusCode::OK, "the token is a known parameter: {}", in_address.text);
 }
 
 #[tokio::test]
-async fn a_browser_is_asked_for_the_token_and_keeps_it() {
+async fn a_browser_is_asked_for_the_token_and_gets_a_cookie() {
     let router = axum::Router::new().nest("/inspect", guarded());
     let asked = get(&router, "/inspect").await;
     assert_eq!(asked.status, StatusCode::UNAUTHORIZED);
     assert!(asked.text.contains("<form") && asked.text.contains("name=\"token\""));
     let kept = get(&router, "/inspect?token=s3cret%20%26%20more").await;
     assert_eq!(kept.status, StatusCode::SEE_OTHER);
-    assert_eq!(kept.headers["location"], "./inspect", "the token is out of the address");
+    assert_eq!(kept.headers["location"], "./inspect", "the URL has no token");
     let cookie = kept.headers["set-cookie"].to_str().unwrap();
     assert!(
         cookie.contains("Path=/inspect;") && cookie.contains("HttpOnly") && cookie.contains("SameSite"),
@@ -55,7 +55,7 @@ async fn a_browser_is_asked_for_the_token_and_keeps_it() {
 }
 
 #[tokio::test]
-async fn a_router_without_a_token_answers_probes_alone_unless_it_is_said_to_be_open() {
+async fn a_router_without_a_token_answers_only_probes_unless_it_is_open() {
     let router = axum::Router::new().nest("/inspect", Inspection::of(Vec::new).router());
     for path in ["", "/api/informers", "/api/stream", "/metrics", "/nowhere", "/api/informers?token="] {
         let reply = get(&router, &format!("/inspect{path}")).await;
@@ -68,11 +68,11 @@ async fn a_router_without_a_token_answers_probes_alone_unless_it_is_said_to_be_o
     let open = Inspection::of(Vec::new).open().router();
     assert_eq!(get(&open, "/api/informers").await.status, StatusCode::OK);
     let both = Inspection::of(Vec::new).token("t").open().router();
-    assert_eq!(get(&both, "/api/informers").await.status, StatusCode::UNAUTHORIZED, "the token is asked for");
+    assert_eq!(get(&both, "/api/informers").await.status, StatusCode::UNAUTHORIZED, "the token is required");
 }
 
 #[tokio::test]
-async fn nobody_has_the_empty_token() {
+async fn an_empty_token_never_matches() {
     let router = Inspection::of(Vec::new).token("").router();
     assert_eq!(get(&router, "/api/informers?token=").await.status, StatusCode::UNAUTHORIZED);
     assert_eq!(with(&router, "/livez", header::AUTHORIZATION, "Bearer ").await.status, StatusCode::UNAUTHORIZED);

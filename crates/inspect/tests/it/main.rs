@@ -1,6 +1,6 @@
-//! What the router promises, one file per promise.
+//! The promises of the router, one file for each.
 
-#![allow(clippy::unwrap_used, reason = "tests say what is wrong by panicking")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod guarded;
 mod mistakes;

@@ -1,4 +1,4 @@
-//! Whoever asks for something wrong is told what to do, and nothing else happens.
+//! Invalid requests are refused with a hint, and nothing can be written.
 
 use axum::http::{Method, StatusCode};
 use kube_informer_inspect::model::Failure;
@@ -6,7 +6,7 @@ use kube_informer_inspect::model::Failure;
 use crate::world::{World, get, with_method};
 
 #[tokio::test]
-async fn a_wrong_question_is_answered_with_what_to_do() {
+async fn an_invalid_request_is_refused_with_a_hint() {
     let world = World::new().await;
     let router = world.router();
     for (path, status, said) in [
@@ -41,7 +41,7 @@ async fn a_wrong_question_is_answered_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn nothing_can_be_written() {
+async fn methods_other_than_get_are_refused() {
     let world = World::new().await;
     let router = world.router();
     for path in ["/", "/api/informers", "/api/informers/pods/object?key=web/a", "/api/stream", "/readyz", "/metrics"] {

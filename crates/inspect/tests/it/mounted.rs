@@ -1,4 +1,4 @@
-//! It can be mounted anywhere, and the page needs nothing from elsewhere.
+//! The router can be mounted at any path, and the page has no external resources.
 
 use axum::Router;
 use axum::http::StatusCode;
@@ -8,7 +8,7 @@ use kube_informer_inspect::model::Overview;
 use crate::world::{World, answer, get};
 
 #[tokio::test]
-async fn every_answer_says_how_it_may_be_used() {
+async fn every_response_has_security_headers() {
     let world = World::new().await;
     let router = world.router();
     for path in ["/", "/api/informers", "/api/informers/none", "/readyz", "/nowhere"] {
@@ -27,7 +27,7 @@ async fn every_answer_says_how_it_may_be_used() {
 }
 
 #[tokio::test]
-async fn the_page_is_one_file_and_its_nonce_is_new_each_time() {
+async fn the_page_has_no_external_resources_and_a_new_nonce_each_time() {
     let router = Inspection::of(Vec::new).open().router();
     let (first, second) = (get(&router, "/").await, get(&router, "/").await);
     assert_eq!(first.headers["content-type"], "text/html; charset=utf-8");
@@ -40,12 +40,12 @@ async fn the_page_is_one_file_and_its_nonce_is_new_each_time() {
         assert_eq!(page.text.matches(&format!("nonce=\"{}\"", nonce(page))).count(), 2, "style and script");
         assert!(!page.text.contains("{{") && !page.text.contains("@import") && !page.text.contains("url("));
         let outside = page.text.replace("http://www.w3.org/2000/svg", "");
-        assert!(!outside.contains("http://") && !outside.contains("https://"), "nothing comes from elsewhere");
+        assert!(!outside.contains("http://") && !outside.contains("https://"), "the page has an external URL");
     }
 }
 
 #[tokio::test]
-async fn nested_below_a_path_the_page_asks_there() {
+async fn a_nested_page_uses_its_own_path() {
     let world = World::new().await;
     let router = Router::new().nest("/debug/inspect", world.router());
     let page = get(&router, "/debug/inspect").await;

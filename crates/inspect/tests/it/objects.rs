@@ -1,4 +1,4 @@
-//! What the caches hold can be looked up by key and by index.
+//! Objects can be found by key and by index.
 
 use axum::http::StatusCode;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::world::{Events, LIMIT, World, answer, get, pod};
 
 #[tokio::test]
-async fn keys_come_a_page_at_a_time_and_by_prefix() {
+async fn keys_are_returned_in_pages_and_by_prefix() {
     let world = World::new().await;
     world.server.create("pods", Some("batch"), pod("job", "worker-3")).unwrap();
     world.pods_have("batch/job", |_| true).await;
@@ -41,7 +41,7 @@ async fn objects_are_found_by_index() {
 }
 
 #[tokio::test]
-async fn one_object_is_shown_as_the_cache_has_it() {
+async fn an_object_is_returned_as_it_is_in_the_cache() {
     let world = World::new().await;
     let router = world.router();
     let a: Object = answer(&router, "/api/informers/pods/object?key=web/a").await;
@@ -53,10 +53,10 @@ async fn one_object_is_shown_as_the_cache_has_it() {
 }
 
 #[tokio::test]
-async fn the_last_changes_are_told_field_by_field_from_when_somebody_looks() {
+async fn history_has_the_changed_fields_since_the_first_request() {
     let world = World::new().await;
     let router = world.router();
-    // Before anybody looks nothing is kept.
+    // Changes before the first request are not recorded.
     world.server.patch("pods", Some("web"), "a", json!({"metadata": {"labels": {"app": "early"}}})).unwrap();
     world.pods_have("web/a", |pod| pod.metadata.labels.as_ref().is_some_and(|labels| labels["app"] == "early")).await;
     let nothing: History = answer(&router, "/api/informers/pods/history?key=web/a").await;
@@ -88,7 +88,7 @@ async fn the_last_changes_are_told_field_by_field_from_when_somebody_looks() {
 }
 
 #[tokio::test]
-async fn what_is_remembered_of_an_object_is_bounded_and_the_rest_counted() {
+async fn the_history_of_an_object_is_bounded_and_dropped_states_are_counted() {
     let world = World::new().await;
     let router = world.router();
     let mut events = Events::open(&router, "/api/stream").await;
@@ -109,7 +109,7 @@ async fn what_is_remembered_of_an_object_is_bounded_and_the_rest_counted() {
 }
 
 #[tokio::test]
-async fn recording_has_its_own_place_among_the_handlers_only_while_somebody_looks() {
+async fn the_recorder_has_a_handler_only_while_there_are_readers() {
     let world = World::new().await;
     let router = world.router();
     assert_eq!(world.pods.health().handlers.len(), 1);
@@ -121,14 +121,14 @@ async fn recording_has_its_own_place_among_the_handlers_only_while_somebody_look
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(LIMIT, gone).await.expect("it ends with the router");
+    tokio::time::timeout(LIMIT, gone).await.expect("recording ends with the router");
     let quiet = Events::open(&world.router(), "/api/stream?changes=false").await;
-    assert_eq!(world.pods.health().handlers.len(), 1, "health alone records nothing");
+    assert_eq!(world.pods.health().handlers.len(), 1, "a stream without changes records nothing");
     drop(quiet);
     world.factory.stop().await;
 }
 
-/// Nothing of a config map.
+/// A view of a config map without any field.
 #[derive(serde::Deserialize)]
 struct Nothing {}
 
@@ -137,7 +137,7 @@ impl Projection for Nothing {
 }
 
 #[tokio::test]
-async fn what_cannot_be_compared_is_not_called_unchanged() {
+async fn states_that_cannot_be_compared_are_marked() {
     let world = World::new().await;
     let views = world.factory.informer_with(InformerRequest::<View<Nothing>>::new().name("views")).unwrap();
     views.synced().within(LIMIT).await.unwrap();
@@ -158,7 +158,7 @@ async fn what_cannot_be_compared_is_not_called_unchanged() {
                 events.next().await;
             }
         };
-        let state = tokio::time::timeout(LIMIT, history).await.expect("it is recorded");
+        let state = tokio::time::timeout(LIMIT, history).await.expect("the change is recorded");
         assert_eq!((state.kind, state.compared), (ChangeKind::Updated, compared), "{informer}");
         assert_eq!(state.changes.is_empty(), !compared, "{informer}");
     }

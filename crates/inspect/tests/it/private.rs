@@ -1,4 +1,4 @@
-//! What Secrets hold is never shown: not in objects, events, changes, indexes or errors.
+//! Data of Secrets is never shown: not in objects, events, changes, indexes or errors.
 
 use axum::http::StatusCode;
 use serde_json::json;
@@ -13,7 +13,7 @@ fn hides(text: &str) {
 }
 
 #[tokio::test]
-async fn nothing_of_what_a_secret_holds_is_shown_anywhere() {
+async fn no_response_contains_data_of_a_secret() {
     let world = World::new().await;
     let router = world.router();
     let mut events = Events::open(&router, "/api/stream").await;
@@ -22,7 +22,7 @@ async fn nothing_of_what_a_secret_holds_is_shown_anywhere() {
     world.server.patch("secrets", Some("web"), "s", data).unwrap();
     let changes = events.find("changes", |changes| changes["changes"][0]["informer"] == "secrets").await;
     hides(&changes.to_string());
-    assert!(changes.to_string().contains("metadata.labels"), "what may be seen is shown: {changes}");
+    assert!(changes.to_string().contains("metadata.labels"), "labels are shown: {changes}");
     for path in
         ["object?key=web/s", "history?key=web/s", "keys", "values?index=namespace", "keys?index=namespace&value=web"]
     {
@@ -40,7 +40,7 @@ async fn nothing_of_what_a_secret_holds_is_shown_anywhere() {
 }
 
 #[tokio::test]
-async fn an_index_that_may_be_made_of_what_secrets_hold_is_not_shown() {
+async fn indexes_of_secrets_other_than_the_namespace_are_refused() {
     let world = World::new().await;
     let router = world.router();
     for path in ["values?index=held".to_owned(), format!("keys?index=held&value={HUNTER}")] {
@@ -55,7 +55,7 @@ async fn an_index_that_may_be_made_of_what_secrets_hold_is_not_shown() {
 }
 
 #[tokio::test]
-async fn a_secret_that_cannot_be_read_is_named_without_what_it_holds() {
+async fn an_undecodable_secret_is_reported_without_its_data() {
     let world = World::new().await;
     let router = world.router();
     let mut events = Events::open(&router, "/api/stream").await;

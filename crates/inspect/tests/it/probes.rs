@@ -1,4 +1,4 @@
-//! Probes say what is missing, and why.
+//! Probes report what is wrong, and why.
 
 use axum::http::StatusCode;
 use k8s_openapi::api::core::v1::Pod;
@@ -14,7 +14,7 @@ fn probe(text: &str) -> Probe {
 }
 
 #[tokio::test]
-async fn ready_is_who_has_synced_and_live_who_has_not_stopped() {
+async fn readyz_needs_synced_informers_and_livez_running_ones() {
     let world = World::before_start();
     let router = world.router();
     let early = get(&router, "/readyz").await;
@@ -37,7 +37,7 @@ async fn ready_is_who_has_synced_and_live_who_has_not_stopped() {
 }
 
 #[tokio::test]
-async fn what_ended_by_itself_fails_the_probes_until_another_takes_its_place() {
+async fn a_dead_informer_fails_the_probes_until_it_is_replaced() {
     let world = World::before_start();
     let router = world.router();
     let elsewhere = tokio::runtime::Runtime::new().unwrap();
@@ -48,7 +48,7 @@ async fn what_ended_by_itself_fails_the_probes_until_another_takes_its_place() {
     world.factory.start().unwrap();
     world.factory.synced().within(LIMIT).await.unwrap();
     let World { server, factory, pods } = world;
-    // Its runtime goes, and is gone: everything of the informer has been dropped.
+    // The runtime is dropped, and with it all tasks of the informer.
     tokio::task::spawn_blocking(move || drop(elsewhere)).await.unwrap();
     drop(pods);
     for path in ["/livez", "/readyz"] {
@@ -69,7 +69,7 @@ async fn what_ended_by_itself_fails_the_probes_until_another_takes_its_place() {
 }
 
 #[tokio::test]
-async fn what_is_not_synced_says_what_the_server_said() {
+async fn an_informer_that_is_not_synced_reports_the_servers_error() {
     let world = World::before_start();
     world.server.faults().add(Fault::status(403).resource("pods"));
     let router = world.router();
@@ -87,16 +87,16 @@ async fn what_is_not_synced_says_what_the_server_said() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(LIMIT, refused).await.expect("it is said within a minute");
+    tokio::time::timeout(LIMIT, refused).await.expect("the error is reported within a minute");
     world.factory.stop().await;
 }
 
 #[tokio::test]
-async fn freshness_has_the_bound_that_is_asked_for() {
+async fn readyz_fresh_uses_the_requested_bound() {
     let world = World::new().await;
     let router = world.router();
     assert_eq!(get(&router, "/readyz?fresh=10m").await.status, StatusCode::OK);
-    assert_eq!(get(&router, "/readyz?fresh").await.status, StatusCode::OK, "the bound of the inspection");
+    assert_eq!(get(&router, "/readyz?fresh").await.status, StatusCode::OK, "the default bound");
     let late = async {
         loop {
             let reply = get(&router, "/readyz?fresh=1ms").await;
@@ -111,7 +111,7 @@ async fn freshness_has_the_bound_that_is_asked_for() {
     world.factory.stop().await;
 }
 
-/// A part of the program that is not ready, and knows of an informer too.
+/// A probe that is not ready, and also reports a problem of an informer.
 struct Database;
 
 impl AnyProbe for Database {
@@ -125,7 +125,7 @@ impl AnyProbe for Database {
 }
 
 #[tokio::test]
-async fn a_probe_of_the_program_is_asked_as_well_and_names_no_informer_twice() {
+async fn problems_of_probes_are_added_but_no_informer_is_reported_twice() {
     let world = World::before_start();
     let router = Inspection::of(world.factory.roster()).probe(Database).open().router();
     assert_eq!(get(&router, "/livez").await.status, StatusCode::OK);
@@ -139,12 +139,12 @@ async fn a_probe_of_the_program_is_asked_as_well_and_names_no_informer_twice() {
     world.factory.synced().within(LIMIT).await.unwrap();
     let ready = get(&router, "/readyz").await;
     let parts: Vec<String> = probe(&ready.text).problems.into_iter().map(|problem| problem.part).collect();
-    assert_eq!(parts, ["database", "pods"], "the probe answers for itself");
+    assert_eq!(parts, ["database", "pods"], "the probe's problems remain");
     world.factory.stop().await;
 }
 
 #[tokio::test]
-async fn metrics_are_what_the_program_renders() {
+async fn metrics_are_the_text_that_the_program_renders() {
     let router = Inspection::of(Vec::new).metrics(|| "up 1\n".to_owned()).open().router();
     let reply = get(&router, "/metrics").await;
     assert_eq!((reply.status, reply.text.as_str()), (StatusCode::OK, "up 1\n"));

@@ -1,4 +1,4 @@
-//! Served by itself: on loopback, or with a token, and gone when it is stopped.
+//! The server: on loopback or with a token; `stop` ends all its tasks.
 
 use std::time::Duration;
 
@@ -13,11 +13,10 @@ use tokio::task::JoinSet;
 
 use crate::world::{LIMIT, World};
 
-/// An address that no other program is likely to ask for, where this machine has more than one: a port that is given up stays
-/// free.
+/// An address that other tests do not use, on Linux, so that its port stays free after the server has stopped.
 const OWN: &str = if cfg!(target_os = "linux") { "127.0.0.3:0" } else { "127.0.0.1:0" };
 
-/// Asks over a socket, by whatever name.
+/// Sends a request over a socket, with any host name.
 async fn ask(address: std::net::SocketAddr, path: &str, host: &str) -> (StatusCode, String) {
     let stream = TcpStream::connect(address).await.unwrap();
     let (mut sender, connection) = http1::handshake::<_, Body>(TokioIo::new(stream)).await.unwrap();
@@ -31,7 +30,7 @@ async fn ask(address: std::net::SocketAddr, path: &str, host: &str) -> (StatusCo
 }
 
 #[tokio::test]
-async fn it_is_served_on_this_machine_and_stopped_with_all_that_it_started() {
+async fn stop_ends_open_streams_and_idle_connections() {
     let world = World::new().await;
     let serving = world.inspection().serve(OWN).await.unwrap();
     let address = serving.address();
@@ -41,7 +40,7 @@ async fn it_is_served_on_this_machine_and_stopped_with_all_that_it_started() {
     assert_eq!(status, StatusCode::OK);
     assert!(text.contains("\"pods\""));
 
-    // One who listens, and one who never says what it wants, keep nothing up.
+    // An open stream and a silent connection do not delay `stop`.
     let stream = TcpStream::connect(address).await.unwrap();
     let silent = TcpStream::connect(address).await.unwrap();
     let (mut sender, connection) = http1::handshake::<_, Body>(TokioIo::new(stream)).await.unwrap();
@@ -51,23 +50,23 @@ async fn it_is_served_on_this_machine_and_stopped_with_all_that_it_started() {
     let mut listening = sender.send_request(request).await.unwrap().into_body();
     assert!(listening.frame().await.unwrap().is_ok());
     let stops = tokio::time::Instant::now();
-    tokio::time::timeout(LIMIT, serving.stop()).await.expect("it ends");
-    // Who had no time to send the rest within two seconds is cut off.
+    tokio::time::timeout(LIMIT, serving.stop()).await.expect("the server stops");
+    // A stream that was not read within two seconds is cut off.
     let cut_off = stops.elapsed() >= Duration::from_secs(2);
     while let Some(frame) = listening.frame().await {
-        assert!(frame.is_ok() || cut_off, "the stream ends in order");
+        assert!(frame.is_ok() || cut_off, "the stream ends without an error");
         if frame.is_err() {
             break;
         }
     }
     drop(silent);
-    assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
-    assert_eq!(world.pods.health().handlers.len(), 1, "nothing is recorded any more");
+    assert!(TcpStream::connect(address).await.is_err(), "the port is closed");
+    assert_eq!(world.pods.health().handlers.len(), 1, "recording has ended");
     world.factory.stop().await;
 }
 
 #[tokio::test]
-async fn a_foreign_name_is_refused_on_loopback() {
+async fn a_foreign_host_name_is_refused_on_loopback() {
     let serving = Inspection::of(Vec::new).serve("127.0.0.1:0").await.unwrap();
     let (status, text) = ask(serving.address(), "/api/informers", "rebound.example").await;
     assert_eq!(status, StatusCode::FORBIDDEN);
@@ -80,14 +79,14 @@ async fn a_foreign_name_is_refused_on_loopback() {
     assert_eq!(
         ask(serving.address(), "/livez?token=t", "inner.example").await.0,
         StatusCode::OK,
-        "the token is enough"
+        "with a token any host name is accepted"
     );
     assert_eq!(ask(serving.address(), "/livez", "localhost").await.0, StatusCode::UNAUTHORIZED);
     serving.stop().await;
 }
 
 #[tokio::test]
-async fn an_address_that_others_reach_needs_a_token() {
+async fn an_address_open_to_other_machines_needs_a_token() {
     let open = Inspection::of(Vec::new).serve("0.0.0.0:0").await;
     assert!(matches!(open, Err(ServeError::NeedsToken(address)) if address.ip().is_unspecified()), "{open:?}");
     let open = Inspection::of(Vec::new).serve("[::]:0").await;
@@ -99,7 +98,7 @@ async fn an_address_that_others_reach_needs_a_token() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_taken_is_said() {
+async fn an_address_in_use_is_an_error() {
     let first = Inspection::of(Vec::new).serve("127.0.0.1:0").await.unwrap();
     let second = Inspection::of(Vec::new).serve(first.address()).await;
     assert!(matches!(second, Err(ServeError::Listen { address, .. }) if address == first.address()), "{second:?}");
@@ -107,7 +106,7 @@ async fn an_address_that_is_taken_is_said() {
 }
 
 #[tokio::test]
-async fn dropping_it_ends_it() {
+async fn a_drop_closes_the_port() {
     let serving = Inspection::of(Vec::new).serve(OWN).await.unwrap();
     let address = serving.address();
     drop(serving);
@@ -116,5 +115,5 @@ async fn dropping_it_ends_it() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(LIMIT, gone).await.expect("it ends");
+    tokio::time::timeout(LIMIT, gone).await.expect("the port is closed");
 }

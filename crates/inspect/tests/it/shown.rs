@@ -1,4 +1,4 @@
-//! Everything that is known of informers and queues is shown.
+//! The state of informers and queues in responses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ impl AnyQueue for Letters {
 }
 
 #[tokio::test]
-async fn every_informer_is_shown_with_what_is_known_of_it() {
+async fn an_informer_is_shown_with_its_whole_state() {
     let world = World::new().await;
     let router = world.inspection().title("shop").fresh_within(Duration::from_secs(90)).open().router();
     let overview: Overview = answer(&router, "/api/informers").await;
@@ -46,7 +46,7 @@ async fn every_informer_is_shown_with_what_is_known_of_it() {
 }
 
 #[tokio::test]
-async fn a_failure_shows_as_a_phase_with_its_reason_and_passes() {
+async fn a_failure_is_shown_as_a_phase_with_its_error_until_it_is_over() {
     let world = World::new().await;
     let router = world.router();
     let phase = async |wanted: fn(&Phase) -> bool| {
@@ -60,7 +60,7 @@ async fn a_failure_shows_as_a_phase_with_its_reason_and_passes() {
             }
         })
         .await
-        .expect("it comes to that within a minute")
+        .expect("the phase is reached within a minute")
     };
     world.server.faults().add(Fault::status(503).resource("pods"));
     world.server.disconnect_watches();
@@ -75,7 +75,7 @@ async fn a_failure_shows_as_a_phase_with_its_reason_and_passes() {
 }
 
 #[tokio::test]
-async fn queues_of_work_are_shown() {
+async fn work_queues_are_shown() {
     let router = Inspection::of(Vec::new).queue(Arc::new(Letters)).queues(|| vec![Arc::new(Letters)]).open().router();
     let queues: Vec<Queue> = answer(&router, "/api/queues").await;
     assert_eq!(queues.len(), 2);
@@ -87,7 +87,7 @@ async fn queues_of_work_are_shown() {
 }
 
 #[tokio::test]
-async fn informers_of_one_name_are_told_apart() {
+async fn informers_with_the_same_name_get_different_ids() {
     let (one, other) = (World::new().await, World::new().await);
     let (first, second) = (one.factory.roster(), other.factory.roster());
     let router = Inspection::of(move || [first(), second()].concat()).open().router();
@@ -103,7 +103,7 @@ async fn informers_of_one_name_are_told_apart() {
 }
 
 #[tokio::test]
-async fn an_id_stays_with_its_informer_and_so_does_its_history() {
+async fn an_informer_keeps_its_id_and_its_history() {
     let (one, other) = (World::new().await, World::new().await);
     let (first, second) = (one.factory.roster(), other.factory.roster());
     let router = Inspection::of(move || [first(), second()].concat()).open().router();
@@ -138,7 +138,7 @@ async fn an_id_stays_with_its_informer_and_so_does_its_history() {
 }
 
 #[tokio::test]
-async fn looking_on_keeps_nothing_running() {
+async fn an_open_stream_does_not_keep_informers_running() {
     let world = World::new().await;
     let router = world.router();
     let mut events = crate::world::Events::open(&router, "/api/stream").await;

@@ -1,4 +1,4 @@
-//! Who looks is told of what informers do, and of what happens.
+//! The stream reports states of informers and changes of objects.
 
 use axum::http::StatusCode;
 use kube_embedded_apiserver::Fault;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::world::{Events, LIMIT, World, answer, get, pod};
 
 #[tokio::test]
-async fn health_comes_again_and_again_and_a_change_of_state_is_never_missed() {
+async fn the_stream_reports_every_change_of_phase() {
     let world = World::new().await;
     let router = world.router();
     let mut events = Events::open(&router, "/api/stream").await;
@@ -27,7 +27,7 @@ async fn health_comes_again_and_again_and_a_change_of_state_is_never_missed() {
 }
 
 #[tokio::test]
-async fn changes_come_in_order_and_not_what_was_there() {
+async fn changes_are_streamed_in_order_without_the_initial_objects() {
     let world = World::new().await;
     let router = world.router();
     let mut events = Events::open(&router, "/api/stream?informer=pods").await;
@@ -44,15 +44,16 @@ async fn changes_come_in_order_and_not_what_was_there() {
         assert_eq!(changes.dropped, 0);
         all.extend(changes.changes);
     }
-    let told: Vec<_> = all.iter().map(|change| (change.informer.as_str(), change.key.as_str(), change.kind)).collect();
+    let received: Vec<_> =
+        all.iter().map(|change| (change.informer.as_str(), change.key.as_str(), change.kind)).collect();
     let expected = [ChangeKind::Added, ChangeKind::Updated, ChangeKind::Deleted].map(|kind| ("pods", "web/d", kind));
-    assert_eq!(told, expected);
+    assert_eq!(received, expected);
     assert_eq!(all[1].fields, ["metadata.generation", "spec.containers[0].image"]);
     world.factory.stop().await;
 }
 
 #[tokio::test]
-async fn what_comes_too_fast_is_left_out_and_counted() {
+async fn changes_that_arrive_too_fast_are_dropped_and_counted() {
     let world = World::new().await;
     let router = world.router();
     let mut events = Events::open(&router, "/api/stream?informer=pods").await;
@@ -64,7 +65,7 @@ async fn what_comes_too_fast_is_left_out_and_counted() {
             .patch("pods", Some("web"), "a", json!({"metadata": {"labels": {"time": time.to_string()}}}))
             .unwrap();
     }
-    // Nobody reads until all of them are recorded: far more than wait for a reader.
+    // The test does not read until all changes are recorded: far more than the channel holds.
     let recorded = async {
         let last = world.server.get("pods", Some("web"), "a").unwrap()["metadata"]["resourceVersion"].clone();
         loop {
@@ -85,20 +86,20 @@ async fn what_comes_too_fast_is_left_out_and_counted() {
         assert!(changes.changes.len() <= 100);
         seen = dropped + u64::try_from(shown).unwrap();
     }
-    assert_eq!(seen, ALL, "nothing is missing without being counted");
+    assert_eq!(seen, ALL, "every missing change is counted");
     assert!(dropped > 0, "{shown} were shown");
     world.factory.stop().await;
 }
 
 #[tokio::test]
-async fn an_informer_that_comes_later_is_followed_too() {
+async fn an_informer_that_is_added_later_is_recorded_too() {
     let world = World::new().await;
     let router = world.router();
     let mut events = Events::open(&router, "/api/stream").await;
     let nodes = world.factory.informer::<k8s_openapi::api::core::v1::Node>().unwrap();
     nodes.synced().within(LIMIT).await.unwrap();
     let mut number = 0;
-    // It is noticed within a second or so: what happens before is not told.
+    // The recorder notices the informer within a second, and misses earlier changes.
     while nodes.health().handlers.is_empty() {
         tokio::task::yield_now().await;
     }
@@ -109,7 +110,7 @@ async fn an_informer_that_comes_later_is_followed_too() {
 }
 
 #[tokio::test]
-async fn more_than_enough_streams_are_refused() {
+async fn streams_beyond_the_limit_are_refused() {
     let world = World::new().await;
     let router = world.router();
     let mut open = Vec::new();

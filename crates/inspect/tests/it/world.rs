@@ -1,4 +1,4 @@
-//! A server with a few objects, informers on it, and a router that shows them.
+//! A server with a few objects, informers for them, and a router.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-/// Whatever a Secret holds.
+/// The data of every Secret.
 pub(crate) const HIDDEN: &str = "aHVudGVyMg==";
-/// Long enough for a machine that is busy, and too long for anything that works.
+/// Far longer than any step takes on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// Pods, config maps and secrets; pods by node, with a handler.
+/// Informers for pods, config maps and secrets. Pods have an index by node and a handler.
 pub(crate) struct World {
     pub(crate) server: ApiServer,
     pub(crate) factory: SharedInformerFactory,
     pub(crate) pods: SharedInformer<Pod>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
@@ -36,7 +36,7 @@ pub(crate) struct Reply {
 }
 
 impl World {
-    /// With everything synced.
+    /// Creates a world and waits until all informers are synced.
     pub(crate) async fn new() -> Self {
         let world = Self::before_start();
         world.factory.start().unwrap();
@@ -76,7 +76,7 @@ impl World {
         self.inspection().open().router()
     }
 
-    /// Waits until the cache of pods has what the server has.
+    /// Waits until an object in the cache of pods meets a condition.
     pub(crate) async fn pods_have(&self, key: &str, says: impl Fn(&Pod) -> bool + Send + Sync + 'static) {
         self.pods.wait_for(key, move |pod| pod.is_some_and(&says)).within(LIMIT).await.unwrap();
     }
@@ -87,12 +87,12 @@ pub(crate) fn pod(name: &str, node: &str) -> Value {
     json!({"metadata": {"name": name, "labels": {"app": "shop"}}, "spec": spec})
 }
 
-/// Asks by GET.
+/// Sends a GET request.
 pub(crate) async fn get(router: &Router, path: &str) -> Reply {
     send(router, Request::get(path).body(Body::empty()).unwrap()).await
 }
 
-/// The answer to a GET that succeeds, as what it is said to be.
+/// Sends a GET request that succeeds, and returns its decoded response.
 pub(crate) async fn answer<T: DeserializeOwned>(router: &Router, path: &str) -> T {
     let reply = get(router, path).await;
     assert_eq!(reply.status, StatusCode::OK, "{path}: {}", reply.text);
@@ -110,7 +110,7 @@ pub(crate) async fn send(router: &Router, request: Request<Body>) -> Reply {
     Reply { status: parts.status, headers: parts.headers, text: String::from_utf8(bytes.to_vec()).unwrap() }
 }
 
-/// Server-sent events, one at a time.
+/// A stream of server-sent events.
 pub(crate) struct Events {
     body: axum::body::BodyDataStream,
     text: String,
@@ -124,7 +124,7 @@ impl Events {
         Self { body: response.into_body().into_data_stream(), text: String::new() }
     }
 
-    /// The next event and its data; `None` at the end.
+    /// Waits for the next event, and returns its name and data; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<(String, Value)> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
@@ -134,21 +134,21 @@ impl Events {
                 self.text = rest.to_owned();
                 return Some((name, data));
             }
-            let more = tokio::time::timeout(LIMIT, self.body.next()).await.expect("something comes within a minute");
+            let more = tokio::time::timeout(LIMIT, self.body.next()).await.expect("an event arrives within a minute");
             self.text.push_str(std::str::from_utf8(&more?.unwrap()).unwrap());
         }
     }
 
-    /// The first event of that name of which something holds.
+    /// Waits for an event of this name that meets a condition, and returns its data.
     pub(crate) async fn find(&mut self, name: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let found = async {
             loop {
-                let (event, data) = self.next().await.expect("the stream goes on");
+                let (event, data) = self.next().await.expect("the stream is open");
                 if event == name && holds(&data) {
                     return data;
                 }
             }
         };
-        tokio::time::timeout(LIMIT, found).await.expect("it comes within a minute")
+        tokio::time::timeout(LIMIT, found).await.expect("the event arrives within a minute")
     }
 }

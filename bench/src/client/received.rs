@@ -1,4 +1,4 @@
-//! What a handler was told so far, and waiting for it.
+//! Counts the events that a handler receives, and waits for them.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,20 +7,20 @@ use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Nobody waits.
+/// The value while no task waits.
 const NEVER: u64 = u64::MAX;
 
-/// Counts what a handler is told. It is as cheap as a handler can be, so that what is measured is the telling.
-pub(super) struct Told {
+/// Counts the events of a handler. It is as cheap as possible, so that mostly the delivery is measured.
+pub(super) struct Received {
     events: AtomicU64,
     newest: AtomicU64,
-    /// Wakes who waits for as many events, or for this version.
+    /// Wakes the task that waits for this number of events, or for this version.
     awaited_events: AtomicU64,
     awaited_version: AtomicU64,
     reached: Notify,
 }
 
-impl Default for Told {
+impl Default for Received {
     fn default() -> Self {
         let [events, newest] = [const { AtomicU64::new(0) }; 2];
         let [awaited_events, awaited_version] = [const { AtomicU64::new(NEVER) }; 2];
@@ -28,9 +28,9 @@ impl Default for Told {
     }
 }
 
-impl Told {
-    /// Called by the handler for each event, with the version of its object.
-    pub(super) fn tell(&self, version: &str) {
+impl Received {
+    /// Records an event, with the version of its object.
+    pub(super) fn record(&self, version: &str) {
         let version = version.bytes().fold(0, |number: u64, digit| number * 10 + u64::from(digit - b'0'));
         let events = self.events.fetch_add(1, Relaxed) + 1;
         self.newest.fetch_max(version, Relaxed);
@@ -43,7 +43,7 @@ impl Told {
         self.events.load(Relaxed)
     }
 
-    /// Waits until it was told as much.
+    /// Waits until this many events were received.
     pub(super) async fn until_events(&self, events: u64) {
         self.awaited_events.store(events, Relaxed);
         while self.events() < events {
@@ -52,7 +52,7 @@ impl Told {
         self.awaited_events.store(NEVER, Relaxed);
     }
 
-    /// Waits until it was told of this version.
+    /// Waits until this version was received.
     pub(super) async fn until_version(&self, version: u64) {
         self.awaited_version.store(version, Relaxed);
         while self.newest.load(Relaxed) < version {
@@ -62,7 +62,7 @@ impl Told {
     }
 }
 
-/// How long after they were sent events were told.
+/// A histogram of the times from sending to receiving an event.
 pub(super) struct Latency(Mutex<Histogram<u64>>);
 
 impl Default for Latency {
@@ -72,16 +72,16 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// Called with the annotation that says when the event was sent, which says nothing before the first event.
-    pub(super) fn told(&self, sent: &str) {
+    /// Records the annotation with the time at which the event was sent. It is zero before the first event.
+    pub(super) fn record(&self, sent: &str) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
         if let Some(sent) = sent.parse().ok().filter(|sent| *sent > 0) {
-            // It grows as it has to.
+            // Cannot fail: the histogram resizes itself.
             let _ = self.0.lock().record(now.saturating_sub(sent));
         }
     }
 
-    /// Forgets what was told so far.
+    /// Removes all recorded times.
     pub(super) fn clear(&self) {
         self.0.lock().clear();
     }
@@ -90,7 +90,7 @@ impl Latency {
         self.0.lock().len()
     }
 
-    /// In microseconds.
+    /// Returns a percentile in microseconds.
     pub(super) fn percentile(&self, percent: f64) -> f64 {
         self.0.lock().value_at_percentile(percent) as f64 / 1e3
     }
@@ -101,15 +101,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn waiting_ends_with_the_event_that_was_waited_for() {
-        let told = Told::default();
-        told.tell("1000000007");
-        told.until_events(1).await;
+    async fn waiting_ends_with_the_awaited_event() {
+        let received = Received::default();
+        received.record("1000000007");
+        received.until_events(1).await;
         let later = async {
             tokio::task::yield_now().await;
-            told.tell("1000000009");
+            received.record("1000000009");
         };
-        tokio::join!(told.until_version(1_000_000_008), later);
-        assert_eq!(told.events(), 2);
+        tokio::join!(received.until_version(1_000_000_008), later);
+        assert_eq!(received.events(), 2);
     }
 }
