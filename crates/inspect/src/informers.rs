@@ -10,10 +10,10 @@ use kube_informer::{AnyInformer, reflector};
 use tokio::time::Instant;
 
 use crate::answer::{Json, Refusal};
-use crate::inspection::Shown;
 use crate::model::{Counts, Handler, Informer, Overview, Part, Phase, Queue, Resource, Undecodable};
 use crate::parameters::Parameters;
 use crate::recorder::now_ms;
+use crate::shown::Shown;
 
 /// The largest number of undecodable objects in a response.
 const UNDECODABLE: usize = 100;
@@ -29,8 +29,8 @@ pub(crate) async fn one(
     uri: Uri,
 ) -> Result<Json<Informer>, Refusal> {
     Parameters::of(&uri).end()?;
-    let informer = find(&shown, &id)?;
-    Ok(Json::ok(informer_of(id, &informer, shown.inspection.fresh_within)))
+    let informer = shown.informer(&id)?;
+    Ok(Json::ok(informer_of(id, &informer, shown.settings.fresh_within)))
 }
 
 pub(crate) async fn queues(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Json<Vec<Queue>>, Refusal> {
@@ -38,22 +38,11 @@ pub(crate) async fn queues(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<
     Ok(Json::ok(queues_of(&shown)))
 }
 
-pub(crate) fn find(shown: &Shown, id: &str) -> Result<AnyInformer, Refusal> {
-    shown.informer(id).ok_or_else(|| {
-        let known: Vec<String> = shown.informers().into_iter().map(|(id, _)| id).collect();
-        let hint = match known.as_slice() {
-            [] => "there are no informers at the moment".to_owned(),
-            known => format!("the informers are: {}", known.join(", ")),
-        };
-        Refusal::missing(format!("there is no informer {id:?}"), hint)
-    })
-}
-
 pub(crate) fn overview(shown: &Shown) -> Overview {
-    let fresh_within = shown.inspection.fresh_within;
+    let fresh_within = shown.settings.fresh_within;
     let informers = shown.informers().into_iter().map(|(id, informer)| informer_of(id, &informer, fresh_within));
     Overview {
-        title: shown.inspection.title.clone(),
+        title: shown.settings.title.clone(),
         fresh_within_ms: millis(fresh_within),
         at_ms: now_ms(),
         informers: informers.collect(),
@@ -62,7 +51,7 @@ pub(crate) fn overview(shown: &Shown) -> Overview {
 }
 
 fn queues_of(shown: &Shown) -> Vec<Queue> {
-    let queues = shown.inspection.queues.iter().flat_map(|queues| queues());
+    let queues = shown.settings.queues.iter().flat_map(|queues| queues());
     queues.map(|queue| queue_of(&*queue)).collect()
 }
 

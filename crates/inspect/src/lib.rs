@@ -69,20 +69,22 @@
 //! namespaces,
 //! because other indexes may contain their data.
 
-mod answer;
-mod difference;
-mod guard;
-mod inspection;
-mod informers;
 pub mod model;
-mod objects;
-mod page;
+mod answer;
+mod guard;
 mod parameters;
-mod probes;
+mod named;
+mod difference;
 mod recorder;
+mod shown;
+mod objects;
+mod informers;
+mod probes;
+mod stream;
+mod page;
 mod router;
 mod serve;
-mod stream;
+mod inspection;
 
 pub use inspection::Inspection;
 pub use serve::{ServeError, Serving};

@@ -7,10 +7,9 @@ use axum::http::{StatusCode, Uri};
 use kube_informer::{AnyInformer, ObjectKey};
 
 use crate::answer::{Json, Refusal};
-use crate::informers::find;
-use crate::inspection::Shown;
 use crate::model::{History, Keys, Object, Values};
 use crate::parameters::{Parameters, page};
+use crate::shown::Shown;
 
 /// The only index that contains no data of Secrets.
 const NAMESPACE: &str = "namespace";
@@ -20,7 +19,7 @@ pub(crate) async fn keys(
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Json<Keys>, Refusal> {
-    let informer = find(&shown, &id)?;
+    let informer = shown.informer(&id)?;
     let mut parameters = Parameters::of(&uri);
     let (index, value) = (parameters.take("index"), parameters.take("value"));
     let (prefix, after, limit) =
@@ -51,7 +50,7 @@ pub(crate) async fn values(
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Json<Values>, Refusal> {
-    let informer = find(&shown, &id)?;
+    let informer = shown.informer(&id)?;
     let mut parameters = Parameters::of(&uri);
     let index = parameters.require("index", NAMESPACE)?;
     let (prefix, after, limit) =
@@ -69,7 +68,7 @@ pub(crate) async fn object(
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Json<Object>, Refusal> {
-    let informer = find(&shown, &id)?;
+    let informer = shown.informer(&id)?;
     let key = key_of(&uri)?;
     match informer.object(&key) {
         Some(object) => Ok(Json::ok(Object { key: key.to_string(), object })),
@@ -89,7 +88,7 @@ pub(crate) async fn history(
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Json<History>, Refusal> {
-    let informer = find(&shown, &id)?;
+    let informer = shown.informer(&id)?;
     let key = key_of(&uri)?;
     let recalled = shown.recorder.history(&informer, key.as_str());
     Ok(Json::ok(aside(move || recalled.compared()).await?))

@@ -9,9 +9,9 @@ use kube_informer::Health;
 use kube_informer::health::{self, AnyProbe};
 
 use crate::answer::{Json, Refusal, plain};
-use crate::inspection::Shown;
 use crate::model::{Probe, Problem};
 use crate::parameters::{Parameters, duration};
+use crate::shown::Shown;
 
 /// Fails if a restart of the program would help; see [`Health::why_not_live`].
 pub(crate) async fn live(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Json<Probe>, Refusal> {
@@ -23,7 +23,7 @@ pub(crate) async fn ready(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<J
     let mut parameters = Parameters::of(&uri);
     let fresh = match parameters.take("fresh").as_deref() {
         None => None,
-        Some("") => Some(shown.inspection.fresh_within),
+        Some("") => Some(shown.settings.fresh_within),
         Some(text) => Some(duration(text).ok_or_else(|| {
             Refusal::bad("`fresh` is not a time", "write `fresh=30s`, with ms, s, m or h, or `fresh` alone")
         })?),
@@ -34,7 +34,7 @@ pub(crate) async fn ready(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<J
 
 pub(crate) async fn metrics(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Response<Body>, Refusal> {
     Parameters::of(&uri).end()?;
-    match &shown.inspection.metrics {
+    match &shown.settings.metrics {
         Some(render) => Ok(plain(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", render())),
         None => Err(Refusal::missing(
             "this program does not render metrics here",
@@ -55,7 +55,7 @@ fn probe(
     for (id, informer) in &informers {
         problems.extend(of_informer(&informer.health()).map(|why| Problem { part: id.clone(), why }));
     }
-    for health::Problem { part, why, .. } in shown.inspection.probes.iter().flat_map(|probe| of_probe(&**probe)) {
+    for health::Problem { part, why, .. } in shown.settings.probes.iter().flat_map(|probe| of_probe(&**probe)) {
         if problems.iter().all(|known| known.part != part) {
             problems.push(Problem { part, why });
         }

@@ -17,8 +17,8 @@ use tokio::time::{Instant, interval};
 
 use self::history::{Histories, Recalled};
 use crate::difference::differences;
-use crate::inspection::Named;
 use crate::model::{Change, ChangeKind};
+use crate::named::Named;
 
 /// How long recording continues after the last reader has gone, so that a reloaded page finds its history.
 const LINGER: Duration = Duration::from_secs(30);

@@ -12,7 +12,7 @@ use axum::routing::get;
 
 use crate::answer::Refusal;
 use crate::guard::{Shows, calls_this_machine, comes_from_another_site, cookie, shows};
-use crate::inspection::Shown;
+use crate::shown::Shown;
 use crate::{informers, objects, page, probes, stream};
 
 /// The access check.
@@ -67,7 +67,7 @@ async fn guard(
 ) -> Response<Body> {
     let headers = request.headers();
     let for_people = request.method() == Method::GET && request.uri().path() == "/";
-    let shows = match &shown.inspection.token {
+    let shows = match &shown.settings.token {
         Some(token) => shows(token, headers, request.uri()),
         None => Shows::Token,
     };
@@ -80,7 +80,7 @@ async fn guard(
     } else if comes_from_another_site(headers) {
         Refusal::forbidden("the request comes from another site's page", "open the page itself").into_response()
     } else {
-        match (shows, &shown.inspection.token) {
+        match (shows, &shown.settings.token) {
             (Shows::Nothing, _) if for_people => page::ask_for_token(),
             (Shows::Nothing, _) => refuse(),
             (Shows::TokenInAddress, Some(token)) if for_people => keep_token(token, uri.path()),

@@ -13,8 +13,8 @@ use tokio::net::{TcpListener, TcpStream, ToSocketAddrs, lookup_host};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::inspection::{Inspection, Shown};
 use crate::router::{Guarded, router};
+use crate::shown::{Settings, Shown};
 
 /// The largest number of connections; further ones wait.
 const CONNECTIONS: usize = 128;
@@ -73,9 +73,9 @@ impl Serving {
     }
 }
 
-pub(crate) async fn serve(inspection: Inspection, address: impl ToSocketAddrs) -> Result<Serving, ServeError> {
+pub(crate) async fn serve(settings: Settings, address: impl ToSocketAddrs) -> Result<Serving, ServeError> {
     let addresses: Vec<SocketAddr> = lookup_host(address).await.map_err(ServeError::Address)?.collect();
-    let guarded = match &inspection.token {
+    let guarded = match &settings.token {
         Some(token) if token.is_empty() => return Err(ServeError::EmptyToken),
         Some(_) => Guarded::ByToken,
         None => Guarded::ByHost,
@@ -94,7 +94,7 @@ pub(crate) async fn serve(inspection: Inspection, address: impl ToSocketAddrs) -
     let address = listener.local_addr().map_err(listen)?;
     let closing = CancellationToken::new();
     let mut task = JoinSet::new();
-    task.spawn(accept(listener, inspection.shown(closing.clone()), guarded));
+    task.spawn(accept(listener, Shown::new(settings, closing.clone()), guarded));
     Ok(Serving { address, closing, task })
 }
 

@@ -17,10 +17,10 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use crate::answer::{Refusal, plain};
 use crate::informers::overview;
-use crate::inspection::Shown;
 use crate::model::{Change, Changes, Overview};
 use crate::parameters::Parameters;
 use crate::recorder::Watcher;
+use crate::shown::Shown;
 
 /// How often the stream looks for changes.
 const TICK: Duration = Duration::from_millis(200);
