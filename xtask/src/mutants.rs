@@ -6,6 +6,7 @@
 //! Before the first bug the same tests run without one. They must be green, and their time is the measure for tests that hang.
 
 use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -173,15 +174,23 @@ impl Copy {
         Ok(time)
     }
 
+    /// Runs tests, or builds them. The first failed test ends the run: after a bug the others may take minutes to fail.
     fn cargo(&self, limit: Duration, package: &str, tests: &[&str]) -> Outcome {
-        // `timeout` is part of every system that has a shell.
+        // `timeout` is part of every system that has a shell, and ends what it started when it is ended.
         let mut command = Command::new("timeout");
-        command.arg(limit.as_secs().to_string()).args(["cargo", "test", "--quiet", "-p", package]).args(tests);
+        command.arg(limit.as_secs().to_string()).args(["cargo", "test", "-p", package]).args(tests);
         command.args(QUICK_TO_BUILD.iter().flat_map(|setting| ["--config", setting]));
         command.current_dir(&self.folder).env("SIM_SEEDS", SEEDS).env("RUST_BACKTRACE", "0");
         command.env("CARGO_TARGET_DIR", self.folder.with_extension("build")).env("PROPTEST_CASES", "64");
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        match command.status() {
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let Ok(mut child) = command.spawn() else { return Outcome::Failed };
+        let lines = child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines);
+        if lines.map_while(Result::ok).any(|line| line.starts_with("test ") && line.ends_with("... FAILED")) {
+            let _ = Command::new("kill").arg(child.id().to_string()).status();
+            let _ = child.wait();
+            return Outcome::Failed;
+        }
+        match child.wait() {
             Ok(status) if status.success() => Outcome::Succeeded,
             Ok(status) if status.code() == Some(124) => Outcome::Hung,
             _ => Outcome::Failed,
