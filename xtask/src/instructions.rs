@@ -95,7 +95,11 @@ pub(crate) fn run(write: bool) -> Result<(), String> {
     if write {
         return save(&Baseline { compiler, instructions });
     }
-    if worse.is_empty() { Ok(()) } else { Err(format!("instructions: far more than the baseline: {}", worse.join("; "))) }
+    if worse.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("instructions: far more than the baseline: {}", worse.join("; ")))
+    }
 }
 
 fn change(before: f64, now: f64) -> f64 {

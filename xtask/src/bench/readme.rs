@@ -30,7 +30,12 @@ const ROWS: [(&str, Scenario, &str, f64); 10] = [
     ("peak memory during a relist, relative to the cache", Scenario::Streamed, "relist_peak", 1.0),
     ("an event to one handler, µs of processor time", Scenario::Streamed, "event_cpu", 1.0),
     ("an event to ten handlers", Scenario::Ten, "event_cpu", 1.0),
-    ("from sending an event to receiving it, µs (median, 1,000 events per second)", Scenario::Latency, "latency_p50", 1.0),
+    (
+        "from sending an event to receiving it, µs (median, 1,000 events per second)",
+        Scenario::Latency,
+        "latency_p50",
+        1.0,
+    ),
     ("get by key among 100,000, ns", Scenario::Reads, "get", 1.0),
     ("handler calls for a relist without changes", Scenario::Streamed, "relist_announcements", 1.0),
     ("memory with a blocked handler, relative to the cache", Scenario::Stuck, "stuck_rss", 1.0),

@@ -81,7 +81,8 @@ impl Outcome {
         if let Some(why) = &self.failed {
             return format!("could not be played: {why}");
         }
-        let right = self.right_after.map_or("never recovered".to_owned(), |after| format!("recovered after {after:.1} s"));
+        let right =
+            self.right_after.map_or("never recovered".to_owned(), |after| format!("recovered after {after:.1} s"));
         let met = if self.met { "" } else { ", not met" };
         let told = if self.told { "" } else { ", handlers differ" };
         let ended = self.ended.as_ref().map_or(String::new(), |how| format!(", its process ended: {how}"));
