@@ -1,9 +1,10 @@
-//! Our sample controller and client-go's own, unmodified, each with the same Foos on a cluster of its own and on the embedded
-//! server: all come to the same end.
+//! Our sample controller and client-go's unmodified one lead to the same state: with the same Foos, each on its own
+//! kube-apiserver
+//! and on the embedded server.
 //!
-//! Ours runs as two copies of which one leads, and the audit log says whether ever both acted.
+//! Ours runs as two replicas with leader election, and the audit log shows that only the leader acted.
 
-#![allow(clippy::disallowed_names, reason = "Foo is what client-go's sample controller calls it")]
+#![allow(clippy::disallowed_names, reason = "the sample controller's resource is called Foo")]
 
 mod audit;
 mod copies;
@@ -21,30 +22,30 @@ use self::end_state::{EndState, differences};
 use self::ground::Ground;
 use self::story::{Definition, Story};
 
-/// How long all of them may take; it takes less than a minute where nothing else runs.
+/// The time limit for all of them; less than a minute is needed on an idle machine.
 const LIMIT: Duration = Duration::from_secs(12 * 60);
 
-/// How long each answer takes on a slow server.
+/// The delay of each response in the slow test.
 const SLOW: Duration = Duration::from_secs(3);
 
-/// Where the two may differ, and why. A star stands for any name.
+/// Allowed differences, with reasons. A star matches any name.
 const DIFFERS: &[(&str, &str)] = &[
     (
         "foos/*/metadata/finalizers",
-        "ours shows what a finalizer does, and client-go's leaves cleaning up to the cluster",
+        "ours uses a finalizer as an example; client-go's leaves the deletion to the garbage collector",
     ),
-    ("events/*/*/note", "each says it in its own words"),
+    ("events/*/*/note", "the texts differ"),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_come_to_the_same_end() {
+async fn both_controllers_lead_to_the_same_state() {
     let assets = Assets::ready().unwrap();
     let Some(program) = assets.sample_controller() else {
-        println!("sample controller: skipped, since go is not installed");
+        println!("sample controller: skipped, because go is not installed");
         return;
     };
     let both = async {
-        // Ours first, since it brings the definition.
+        // Ours first: it installs the CRD that the others use.
         let ours = Ended::play(Ground::real(&assets).await, Whose::Ours, None).await;
         let client_go = Whose::ClientGo(program.to_owned());
         let truth = Ended::play(Ground::real(&assets).await, client_go.clone(), Some(&ours.definition)).await;
@@ -58,38 +59,39 @@ async fn both_come_to_the_same_end() {
             assert!(differences.is_empty(), "client-go's and {what} differ:\n{}", differences.join("\n"));
         }
     };
-    tokio::time::timeout(LIMIT, both).await.expect("both come to their end in time");
+    tokio::time::timeout(LIMIT, both).await.expect("both finish in time");
 }
 
-/// Every answer takes three seconds, also those to renewals: the leader keeps its term, and both come to the same end.
+/// Each response takes three seconds, also that to a renewal: the leader keeps its lease, and both lead to the same
+/// state.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_come_to_the_same_end_on_a_slow_server() {
+async fn both_controllers_lead_to_the_same_state_on_a_slow_server() {
     let assets = Assets::ready().unwrap();
     let Some(program) = assets.sample_controller() else {
-        println!("sample controller: skipped, since go is not installed");
+        println!("sample controller: skipped, because go is not installed");
         return;
     };
     let slow = async {
-        // The definition is the one that ours brings.
+        // Ours first: it installs the CRD that the other uses.
         let ours = Ended::play_slowly(&assets, Whose::Ours, None).await;
         let client_go = Whose::ClientGo(program.to_owned());
         let truth = Ended::play_slowly(&assets, client_go, Some(&ours.definition)).await;
         let differences = differences(&truth.state, &ours.state, DIFFERS);
         assert!(differences.is_empty(), "client-go's and ours differ:\n{}", differences.join("\n"));
     };
-    tokio::time::timeout(LIMIT, slow).await.expect("both come to their end in time");
+    tokio::time::timeout(LIMIT, slow).await.expect("both finish in time");
 }
 
-/// What is left when the story has been played with one of them.
+/// The state after a story was played with a controller.
 struct Ended {
     definition: Definition,
     state: EndState,
-    /// Its files stay if the test fails.
+    /// Keeps its files if the test fails.
     _ground: Ground,
 }
 
 impl Ended {
-    /// Plays a short story on a fresh server whose answers take three seconds.
+    /// Plays a short story on a new server whose responses take three seconds.
     async fn play_slowly(assets: &Assets, whose: Whose, definition: Option<&Definition>) -> Self {
         let start = Instant::now();
         let mut ground = Ground::real(assets).await;
@@ -109,7 +111,7 @@ impl Ended {
         Self { definition, state, _ground: ground }
     }
 
-    /// Plays the story on a fresh server.
+    /// Plays the story on a new server.
     async fn play(mut ground: Ground, whose: Whose, definition: Option<&Definition>) -> Self {
         let start = Instant::now();
         println!("sample controller: {whose:?} on {ground}");

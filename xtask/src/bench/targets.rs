@@ -37,40 +37,40 @@ const fn target(what: &'static str, figure: Which, by: By, at_most: [f64; 3]) ->
 use Scenario::{Latency, Listed, Reads, Streamed, Stuck, Ten};
 
 const TARGETS: [Target; 19] = [
-    target("first sync beside client-go", (Streamed, "sync_cpu"), By::Peer(Client::Go), [0.6, 0.25, 0.15]),
-    target("first sync beside kube-rs", (Streamed, "sync_cpu"), By::Peer(Client::KubeRs), [0.6, 0.25, 0.15]),
-    target("by pages beside a stream", (Listed, "sync_cpu"), By::Own((Streamed, "sync_cpu")), [1.1, 1.15, 1.3]),
-    target("an event beside client-go", (Streamed, "event_cpu"), By::Peer(Client::Go), [0.6, 0.25, 0.17]),
-    target("an event beside kube-rs", (Streamed, "event_cpu"), By::Peer(Client::KubeRs), [0.45, 0.2, 0.13]),
+    target("first sync vs client-go", (Streamed, "sync_cpu"), By::Peer(Client::Go), [0.6, 0.25, 0.15]),
+    target("first sync vs kube-rs", (Streamed, "sync_cpu"), By::Peer(Client::KubeRs), [0.6, 0.25, 0.15]),
+    target("by pages vs streaming", (Listed, "sync_cpu"), By::Own((Streamed, "sync_cpu")), [1.1, 1.15, 1.3]),
+    target("an event vs client-go", (Streamed, "event_cpu"), By::Peer(Client::Go), [0.6, 0.25, 0.17]),
+    target("an event vs kube-rs", (Streamed, "event_cpu"), By::Peer(Client::KubeRs), [0.45, 0.2, 0.13]),
     Target {
-        what: "memory beside kube-rs",
+        what: "memory vs kube-rs",
         figure: (Streamed, "settled_rss"),
         by: By::Peer(Client::KubeRs),
         at_most: [Some(0.85), None, None],
     },
     Target {
-        what: "memory beside client-go",
+        what: "memory vs client-go",
         figure: (Streamed, "settled_rss"),
         by: By::Peer(Client::Go),
         at_most: [None, Some(0.3), Some(0.08)],
     },
-    target("most memory, first sync", (Streamed, "sync_peak"), By::Nothing, [1.1, 1.1, 1.2]),
-    target("most memory, first sync by pages", (Listed, "sync_peak"), By::Nothing, [1.1, 1.1, 1.2]),
-    target("most memory, events", (Streamed, "event_peak"), By::Nothing, [1.25, 1.15, 1.2]),
+    target("peak memory, first sync", (Streamed, "sync_peak"), By::Nothing, [1.1, 1.1, 1.2]),
+    target("peak memory, first sync by pages", (Listed, "sync_peak"), By::Nothing, [1.1, 1.1, 1.2]),
+    target("peak memory, events", (Streamed, "event_peak"), By::Nothing, [1.25, 1.15, 1.2]),
     target("calls for an unchanged relist", (Streamed, "relist_announcements"), By::Nothing, [0.0; 3]),
-    target("most memory, relist", (Streamed, "relist_peak"), By::Nothing, [1.1, 1.1, 1.2]),
-    target("memory beside a stuck handler", (Stuck, "stuck_rss"), By::Nothing, [1.2; 3]),
+    target("peak memory, relist", (Streamed, "relist_peak"), By::Nothing, [1.1, 1.1, 1.2]),
+    target("memory with a blocked handler", (Stuck, "stuck_rss"), By::Nothing, [1.2; 3]),
     target(
-        "get from a snapshot beside client-go",
+        "get from a snapshot vs client-go",
         (Reads, "snapshot_get"),
         By::PeersOwn(Client::Go, (Reads, "get")),
         [0.6; 3],
     ),
-    target("get beside client-go", (Reads, "get"), By::Peer(Client::Go), [0.9; 3]),
-    target("get beside kube-rs", (Reads, "get"), By::Peer(Client::KubeRs), [0.8; 3]),
-    target("ten handlers beside one", (Ten, "event_cpu"), By::Own((Streamed, "event_cpu")), [1.15, 1.3, 1.3]),
-    target("latency beside client-go", (Latency, "latency_p50"), By::Peer(Client::Go), [1.0; 3]),
-    target("latency beside kube-rs", (Latency, "latency_p50"), By::Peer(Client::KubeRs), [1.0; 3]),
+    target("get vs client-go", (Reads, "get"), By::Peer(Client::Go), [0.9; 3]),
+    target("get vs kube-rs", (Reads, "get"), By::Peer(Client::KubeRs), [0.8; 3]),
+    target("ten handlers vs one", (Ten, "event_cpu"), By::Own((Streamed, "event_cpu")), [1.15, 1.3, 1.3]),
+    target("latency vs client-go", (Latency, "latency_p50"), By::Peer(Client::Go), [1.0; 3]),
+    target("latency vs kube-rs", (Latency, "latency_p50"), By::Peer(Client::KubeRs), [1.0; 3]),
 ];
 
 impl Target {
@@ -198,13 +198,13 @@ mod tests {
             let row = row(&text, what);
             assert!(row.contains(expected), "{row}");
         };
-        check("first sync beside client-go", "0.55 of 0.6 reached");
-        check("first sync beside client-go", "0.50 of 0.25 NOT");
-        check("first sync beside client-go", "? of 0.15");
-        check("by pages beside a stream", "1.50 of 1.1 NOT");
+        check("first sync vs client-go", "0.55 of 0.6 reached");
+        check("first sync vs client-go", "0.50 of 0.25 NOT");
+        check("first sync vs client-go", "? of 0.15");
+        check("by pages vs streaming", "1.50 of 1.1 NOT");
         check("calls for an unchanged relist", "0.00 of 0 reached");
-        check("memory beside client-go", "0.25 of 0.3 reached");
-        check("get from a snapshot beside client-go", "0.50 of 0.6 reached");
+        check("memory vs client-go", "0.25 of 0.3 reached");
+        check("get from a snapshot vs client-go", "0.50 of 0.6 reached");
         check("4 of 6 reached", "4 of 6 reached");
     }
 
