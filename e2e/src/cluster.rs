@@ -65,17 +65,17 @@ pub struct Saved(PathBuf);
 pub enum ClusterError {
     /// A file or a process could not be used.
     #[error("{0}")]
+    System(#[from] io::Error),
     /// A key or certificate could not be created.
-    /// Keys or certificates could not be made.
     #[error("no certificate: {0}")]
+    Certificate(#[from] rcgen::Error),
     /// A client could not be created.
-    /// A client could not be made.
     #[error("no client: {0}")]
+    Kubeconfig(#[from] KubeconfigError),
     /// A request failed without a response.
-    /// A request could not be sent, or was not answered.
     #[error("no answer: {0}")]
+    Request(#[from] kube_client::Error),
     /// A request is invalid.
-    /// A request could not be made.
     #[error("no request: {0}")]
     Http(#[from] http::Error),
     /// The server is not running.

@@ -34,8 +34,8 @@ impl fmt::Debug for Whose {
 /// All processes of a controller. Each one impersonates a different user.
 pub(crate) struct Copies {
     whose: Whose,
+    server: Server,
     /// The port of a proxy to the server, if there is one.
-    /// The port of a proxy between the copies and the server.
     via: Option<u16>,
     running: BTreeMap<String, Process>,
 }

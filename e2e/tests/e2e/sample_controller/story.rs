@@ -25,8 +25,8 @@ pub(crate) struct Definition(Value);
 /// A story on a server.
 pub(crate) struct Story {
     server: Server,
-    /// What each Foo should have, by its name.
     /// The expected state of each Foo, by name.
+    wanted: BTreeMap<&'static str, Wanted>,
     /// The deployment without an owner, as it was created.
     taken: Value,
 }
