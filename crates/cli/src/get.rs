@@ -23,7 +23,7 @@ Examples:
 
 /// Print the objects of a resource.
 ///
-/// An informer lists them; the command ends as soon as its cache is synced. Tables have kubectl's columns; for custom
+/// An informer lists the objects; the command ends as soon as its cache is synced. Tables have kubectl's columns; for custom
 /// resources they have the columns of the CRD. They show no data of Secrets.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -147,7 +147,7 @@ fn not_found(followed: &Followed) -> Failure {
     let what = format!("{resource} {name:?} not found{rest}");
     let failure = Failure::plain(what);
     match resource.namespaced {
-        false => failure.hint(format!("`informer get {resource}` lists all")),
-        true => failure.hint(format!("`informer get {resource} -A` lists all namespaces")),
+        false => failure.hint(format!("`informer get {resource}` lists all of them")),
+        true => failure.hint(format!("`informer get {resource} -A` lists those of all namespaces")),
     }
 }

@@ -23,7 +23,7 @@ Examples:
   informer watch deployments.apps -A -l tier=front        one JSON object per line: {\"type\":\"ADDED\",\"object\":{…}}
   informer watch pods -n web | jq -r '.type + \" \" + .object.metadata.name'
   informer watch pods --diff                              the fields that each update changed
-  informer watch nodes -o wide --stats                    a growing table, and the state of the informer
+  informer watch nodes -o wide --stats                    a growing table, and statistics
   informer watch pods -A --index spec.nodeName=worker-7   pods of one node";
 
 /// Print every change of a resource.

@@ -210,7 +210,7 @@ fn title(resource: &ResourceType, namespaces: &[String]) -> String {
 fn cannot_select(error: &SelectionError) -> Failure {
     let failure = Failure::usage(error.to_string());
     match error {
-        SelectionError::Namespace(_) => failure.hint("`informer get namespaces` lists all"),
+        SelectionError::Namespace(_) => failure.hint("`informer get namespaces` lists all namespaces"),
         SelectionError::Fields(_) => {
             failure.hint("write it as `--field-selector status.phase=Running,spec.nodeName!=worker-7`")
         }

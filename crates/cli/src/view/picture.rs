@@ -167,7 +167,7 @@ impl Picture<'_> {
                 let folds = if handler.folds > 0 { format!("  folded {} times", handler.folds) } else { String::new() };
                 let backlog = super::count(handler.backlog);
                 Line::raw(format!(
-                    "{:<24} {backlog:>9} waiting  lag {}{folds}",
+                    "{:<24} {backlog:>9} wait  lag {}{folds}",
                     short(&handler.name, 24),
                     super::span(handler.lag)
                 ))
