@@ -12,7 +12,7 @@ use self::printer::Printer;
 use crate::failure::Failure;
 use crate::line::Line;
 use crate::output::Output;
-use crate::which::Which;
+use crate::target::TargetArguments;
 use crate::{ending, progress, say, stats};
 
 /// How long the last lines may take to be written at the end.
@@ -35,7 +35,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    which: Which,
+    target: TargetArguments,
     /// The output format [default: one JSON object per line; with --diff a table].
     #[arg(long, short, value_enum, value_name = "FORMAT")]
     output: Option<Output>,
@@ -66,11 +66,11 @@ impl Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let output = arguments.output()?;
-    let Arguments { which, diff, stats, duration, .. } = arguments;
+    let Arguments { target, diff, stats, duration, .. } = arguments;
     let end = ending::after(duration);
     tokio::pin!(end);
     let opened = async {
-        let followed = which.open("watch").await?;
+        let followed = target.open("watch").await?;
         let printer = Printer::new(&followed, output, diff).await;
         Ok::<_, Failure>((followed, printer))
     };

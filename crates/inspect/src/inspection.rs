@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::recorder::Recorder;
-use crate::router::{Guarded, router};
+use crate::router::{AccessCheck, router};
 use crate::serve::{ServeError, Serving, serve};
 
 /// Bookmarks arrive about every minute, and the reflector notices silence within 150 s. A longer silence is not fresh.
@@ -41,7 +41,7 @@ pub struct Inspection {
 /// The state that all routes share.
 pub(crate) struct Shown {
     pub(crate) inspection: Inspection,
-    named: Arc<Named>,
+    named: Arc<InformerIds>,
     pub(crate) recorder: Recorder,
     /// Ends the streams when it is cancelled.
     pub(crate) closing: CancellationToken,
@@ -126,9 +126,9 @@ impl Inspection {
     /// axum's `nest("/inspect", …)` serves the page at `/inspect` only, `nest_service` also at `/inspect/`.
     pub fn router(self) -> Router {
         let guarded = match (&self.token, self.open) {
-            (Some(_), _) => Guarded::ByToken,
-            (None, true) => Guarded::ByProgram,
-            (None, false) => Guarded::ProbesOnly,
+            (Some(_), _) => AccessCheck::ByToken,
+            (None, true) => AccessCheck::ByProgram,
+            (None, false) => AccessCheck::ProbesOnly,
         };
         router(self.shown(CancellationToken::new()), guarded)
     }
@@ -146,7 +146,7 @@ impl Inspection {
 
     /// Returns the state of the routes; `closing` ends their streams.
     pub(crate) fn shown(self, closing: CancellationToken) -> Arc<Shown> {
-        let named = Arc::new(Named { informers: self.informers.clone(), given: Mutex::default() });
+        let named = Arc::new(InformerIds { informers: self.informers.clone(), given: Mutex::default() });
         let recorder = Recorder::new(named.clone());
         // More than users need, and few enough that open streams cannot keep the program busy.
         let streams = Arc::new(Semaphore::new(32));
@@ -166,13 +166,13 @@ impl Shown {
 }
 
 /// The informers with their ids.
-pub(crate) struct Named {
+pub(crate) struct InformerIds {
     informers: Informers,
     /// The ids from the last call, by informer number.
     given: Mutex<BTreeMap<u64, String>>,
 }
 
-impl Named {
+impl InformerIds {
     /// Returns the current informers, each with its id: its name, or its name with a number. An informer keeps its id
     /// while others
     /// are added and removed.
@@ -185,7 +185,7 @@ impl Named {
         for informer in informers {
             let id = match given.get(&informer.number()) {
                 Some(id) => id.clone(),
-                None => free(informer.name(), &given),
+                None => unused_id(informer.name(), &given),
             };
             given.insert(informer.number(), id.clone());
             all.push((id, informer));
@@ -195,7 +195,7 @@ impl Named {
 }
 
 /// Returns the first unused id for a name.
-fn free(name: &str, given: &BTreeMap<u64, String>) -> String {
+fn unused_id(name: &str, given: &BTreeMap<u64, String>) -> String {
     let (mut id, mut next) = (name.to_owned(), 2);
     while given.values().any(|known| *known == id) {
         id = format!("{name}~{next}");

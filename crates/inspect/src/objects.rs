@@ -34,7 +34,7 @@ pub(crate) async fn keys(
             return Err(Refusal::bad("`index` and `value` go together", hint));
         }
     };
-    let found = aside(move || {
+    let found = blocking(move || {
         let all = match by_index {
             Some((index, value)) => informer.keys_by_index(&index, &value),
             None => informer.keys(),
@@ -59,7 +59,7 @@ pub(crate) async fn values(
     parameters.end()?;
     let index = known_index(&informer, index)?;
     let asked = index.clone();
-    let found = aside(move || page(&informer.index_values(&asked), &prefix, after.as_deref(), limit));
+    let found = blocking(move || page(&informer.index_values(&asked), &prefix, after.as_deref(), limit));
     let (values, total, next) = found.await?;
     Ok(Json::ok(Values { index, values, total, next }))
 }
@@ -91,8 +91,8 @@ pub(crate) async fn history(
 ) -> Result<Json<History>, Refusal> {
     let informer = find(&shown, &id)?;
     let key = key_of(&uri)?;
-    let recalled = shown.recorder.history(&informer, key.as_str());
-    Ok(Json::ok(aside(move || recalled.compared()).await?))
+    let recorded = shown.recorder.history(&informer, key.as_str());
+    Ok(Json::ok(blocking(move || recorded.compared()).await?))
 }
 
 /// Returns the indexes that may be used for an informer's objects.
@@ -130,7 +130,7 @@ fn key_of(uri: &Uri) -> Result<ObjectKey, Refusal> {
 }
 
 /// Runs work on a thread for blocking tasks, because it takes long for a large cache.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the cache could not be read", "try again"))

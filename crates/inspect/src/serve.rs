@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::inspection::{Inspection, Shown};
-use crate::router::{Guarded, router};
+use crate::router::{AccessCheck, router};
 
 /// The largest number of connections; further ones wait.
 const CONNECTIONS: usize = 128;
@@ -77,11 +77,11 @@ pub(crate) async fn serve(inspection: Inspection, address: impl ToSocketAddrs) -
     let addresses: Vec<SocketAddr> = lookup_host(address).await.map_err(ServeError::Address)?.collect();
     let guarded = match &inspection.token {
         Some(token) if token.is_empty() => return Err(ServeError::EmptyToken),
-        Some(_) => Guarded::ByToken,
-        None => Guarded::ByHost,
+        Some(_) => AccessCheck::ByToken,
+        None => AccessCheck::ByHost,
     };
     let open = |address: &&SocketAddr| !address.ip().is_loopback();
-    if guarded == Guarded::ByHost
+    if guarded == AccessCheck::ByHost
         && let Some(address) = addresses.iter().find(open)
     {
         return Err(ServeError::NeedsToken(*address));
@@ -98,7 +98,7 @@ pub(crate) async fn serve(inspection: Inspection, address: impl ToSocketAddrs) -
     Ok(Serving { address, closing, task })
 }
 
-async fn accept(listener: TcpListener, shown: Arc<Shown>, guarded: Guarded) {
+async fn accept(listener: TcpListener, shown: Arc<Shown>, guarded: AccessCheck) {
     let (router, closing) = (router(shown.clone(), guarded), &shown.closing);
     let mut connections = JoinSet::new();
     loop {

@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(250);
 
 /// Prints lines until the user ends the demo, or the time is over.
 pub(super) async fn show(stage: Stage<'_>) -> Result<(), Failure> {
-    let note = |text: String| stage.teller.tell(Mark::Note, text);
+    let note = |text: String| stage.event_log.log(Mark::Note, text);
     note(format!("this is {}", stage.world));
     if let Some(address) = &stage.address {
         note(format!("live page: {address}"));
@@ -43,7 +43,7 @@ pub(super) async fn show(stage: Stage<'_>) -> Result<(), Failure> {
                     if !refused.contains(&row.now.name) {
                         refused.push(row.now.name.clone());
                         let why = row.now.why.as_deref().unwrap_or_default().replace('\n', " ");
-                        stage.teller.tell(Mark::Failed, format!("{} is not synced: {why}", row.now.name));
+                        stage.event_log.log(Mark::Failed, format!("{} is not synced: {why}", row.now.name));
                     }
                 }
                 if reported.elapsed() >= REPORT {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use super::event_log::EventLog;
 use super::faults::{self, Record};
 use super::program::Program;
-use super::teller::Teller;
 use crate::ending;
 use crate::failure::Failure;
 use crate::view::{Board, Key, Palette, Picture, Screen, span};
@@ -22,7 +22,7 @@ pub(super) struct Stage<'s> {
     pub(super) world: &'s str,
     /// The URL of the live page.
     pub(super) address: Option<String>,
-    pub(super) teller: &'s Teller,
+    pub(super) event_log: &'s EventLog,
     /// Each message asks for one fault.
     pub(super) ask: mpsc::Sender<()>,
     /// The faults so far; `None` on a real cluster.
@@ -49,7 +49,7 @@ pub(super) async fn show(stage: Stage<'_>) -> Result<(), Failure> {
                 Key::Quit | Key::Interrupt => return Ok(()),
                 Key::Next => chosen = (chosen + 1) % board.rows.len().max(1),
                 Key::Previous => chosen = (chosen + board.rows.len().saturating_sub(1)) % board.rows.len().max(1),
-                Key::Pause => if let Some(mut tail) = stage.teller.tail() { tail.pause() },
+                Key::Pause => if let Some(mut tail) = stage.event_log.tail() { tail.pause() },
                 // A full channel means that faults are already requested.
                 Key::Fault => { let _ = stage.ask.try_send(()); }
                 Key::Help => help = !help,
@@ -60,11 +60,11 @@ pub(super) async fn show(stage: Stage<'_>) -> Result<(), Failure> {
                 board.update(readings, queues, Instant::now());
             }
         }
-        let tail = stage.teller.tail();
+        let tail = stage.event_log.tail();
         let left = stage.duration.map(|duration| format!(" of {}", span(duration))).unwrap_or_default();
         let picture = Picture {
             title: "informer demo",
-            subtitle: &format!("{} · {}{left}", stage.world, span(stage.teller.elapsed())),
+            subtitle: &format!("{} · {}{left}", stage.world, span(stage.event_log.elapsed())),
             address: stage.address.as_deref(),
             trouble: None,
             board: &board,

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::copies::Copies;
 use super::end_state::EndState;
-use super::ground::Ground;
+use super::replicas::Replicas;
+use super::server_under_test::TestServer;
 use crate::server::Server;
 
 pub(crate) const FOOS: &str = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos";
@@ -39,8 +39,8 @@ struct Wanted {
 
 impl Story {
     /// Creates a deployment without an owner, and the CRD if the controller does not install it.
-    pub(crate) async fn begin(ground: &Ground, definition: Option<&Definition>) -> Self {
-        let server = Server::connect(ground.operator().await);
+    pub(crate) async fn begin(server_under_test: &TestServer, definition: Option<&Definition>) -> Self {
+        let server = Server::connect(server_under_test.operator().await);
         let mut story = Self { server, wanted: BTreeMap::new(), taken: Value::Null };
         if let Some(Definition(definition)) = definition {
             story.send("POST", DEFINITIONS, definition).await;
@@ -68,7 +68,7 @@ impl Story {
     }
 
     /// Plays the whole story.
-    pub(crate) async fn play(&mut self, ground: &mut Ground, copies: &mut Copies) {
+    pub(crate) async fn play(&mut self, server_under_test: &mut TestServer, replicas: &mut Replicas) {
         self.served().await;
         for (name, replicas) in [("plain", 2), ("resized", 1), ("scaled", 2), ("deleted", 3), ("available", 2)] {
             self.create(name, json!({"deploymentName": deployment(name), "replicas": replicas})).await;
@@ -79,50 +79,50 @@ impl Story {
         self.wanted.insert("unsized", Wanted { replicas: 1, available: 0 });
         self.create("thief", json!({"deploymentName": "taken", "replicas": 5})).await;
         self.create("nameless", json!({"deploymentName": "", "replicas": 1})).await;
-        self.settled("Foos were created", copies).await;
+        self.settled("Foos were created", replicas).await;
 
         self.meddle(4, 9, 2).await;
-        self.settled("other clients wrote", copies).await;
+        self.settled("other clients wrote", replicas).await;
 
-        ground.restart().await;
+        server_under_test.restart().await;
         self.served().await;
         self.meddle(5, 8, 1).await;
         self.create("late", json!({"deploymentName": deployment("late"), "replicas": 1})).await;
         self.wanted.insert("late", Wanted { replicas: 1, available: 0 });
-        self.settled("the server was restarted", copies).await;
+        self.settled("the server was restarted", replicas).await;
 
-        let killed = copies.kill_acting().await;
+        let killed = replicas.kill_acting().await;
         self.meddle(6, 7, 2).await;
         self.create("orphan", json!({"deploymentName": deployment("orphan"), "replicas": 2})).await;
         self.wanted.insert("orphan", Wanted { replicas: 2, available: 0 });
-        if copies.has_standby() {
-            self.settled("a standby took over", copies).await;
-            copies.start_copy(&killed, ground).await;
-            copies.knows_leader(&killed).await;
+        if replicas.has_standby() {
+            self.settled("a standby took over", replicas).await;
+            replicas.start_replica(&killed, server_under_test).await;
+            replicas.knows_leader(&killed).await;
         } else {
-            copies.start_copy(&killed, ground).await;
-            self.settled("the controller was restarted", copies).await;
+            replicas.start_replica(&killed, server_under_test).await;
+            self.settled("the controller was restarted", replicas).await;
         }
 
         self.meddle(3, 1, 0).await;
-        self.settled("other clients wrote again", copies).await;
+        self.settled("other clients wrote again", replicas).await;
         self.quiet().await;
         let taken = self.send("GET", &format!("{DEPLOYMENTS}/taken"), &Value::Null).await;
         assert_eq!(taken, self.taken, "the deployment without an owner has changed");
     }
 
     /// Plays a short story, for a slow server.
-    pub(crate) async fn play_slowly(&mut self, copies: &Copies) {
+    pub(crate) async fn play_slowly(&mut self, replicas: &Replicas) {
         self.served().await;
         for (name, replicas) in [("plain", 2), ("scaled", 2)] {
             self.create(name, json!({"deploymentName": deployment(name), "replicas": replicas})).await;
             self.wanted.insert(name, Wanted { replicas, available: 0 });
         }
         self.create("thief", json!({"deploymentName": "taken", "replicas": 5})).await;
-        self.settled("Foos were created on a slow server", copies).await;
+        self.settled("Foos were created on a slow server", replicas).await;
         let scaled = format!("{DEPLOYMENTS}/{}", deployment("scaled"));
         self.send("PATCH", &scaled, &json!({"spec": {"replicas": 7}})).await;
-        self.settled("other clients wrote on a slow server", copies).await;
+        self.settled("other clients wrote on a slow server", replicas).await;
         self.quiet().await;
     }
 
@@ -145,11 +145,11 @@ impl Story {
     }
 
     /// Waits until every Foo has its expected state.
-    async fn settled(&self, after: &str, copies: &Copies) {
+    async fn settled(&self, after: &str, replicas: &Replicas) {
         let start = Instant::now();
         while let Some(missing) = self.missing().await {
-            assert!(start.elapsed() < SETTLED, "after {after}: {missing}\n{}", copies.last_words());
-            copies.all_alive().await;
+            assert!(start.elapsed() < SETTLED, "after {after}: {missing}\n{}", replicas.last_words());
+            replicas.all_alive().await;
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         println!("sample controller: settled after {after}, in {:.1} s", start.elapsed().as_secs_f64());

@@ -9,7 +9,7 @@ use kube_informer_e2e::Process;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::ground::Ground;
+use super::server_under_test::TestServer;
 use crate::server::Server;
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/sample-controller";
@@ -20,49 +20,53 @@ const KNOWN: Duration = Duration::from_secs(60);
 
 /// The implementation.
 #[derive(Clone, PartialEq)]
-pub(crate) enum Whose {
+pub(crate) enum Implementation {
     ClientGo(PathBuf),
     Ours,
 }
 
-impl fmt::Debug for Whose {
+impl fmt::Debug for Implementation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if *self == Self::Ours { "ours" } else { "client-go's" })
     }
 }
 
 /// All processes of a controller. Each one impersonates a different user.
-pub(crate) struct Copies {
-    whose: Whose,
+pub(crate) struct Replicas {
+    implementation: Implementation,
     server: Server,
     /// The port of a proxy to the server, if there is one.
     via: Option<u16>,
     running: BTreeMap<String, Process>,
 }
 
-impl Copies {
+impl Replicas {
     /// Starts one process of client-go's, or two of ours: the second after the first leads.
-    pub(crate) async fn start(whose: Whose, ground: &Ground, via: Option<u16>) -> Self {
-        let server = Server::connect(ground.operator().await);
-        let mut copies = Self { whose, server, via, running: BTreeMap::new() };
-        if copies.whose == Whose::Ours {
-            copies.start_copy("first", ground).await;
-            copies.knows_leader("first").await;
-            copies.start_copy("second", ground).await;
-            copies.knows_leader("second").await;
+    pub(crate) async fn start(
+        implementation: Implementation,
+        server_under_test: &TestServer,
+        via: Option<u16>,
+    ) -> Self {
+        let server = Server::connect(server_under_test.operator().await);
+        let mut replicas = Self { implementation, server, via, running: BTreeMap::new() };
+        if replicas.implementation == Implementation::Ours {
+            replicas.start_replica("first", server_under_test).await;
+            replicas.knows_leader("first").await;
+            replicas.start_replica("second", server_under_test).await;
+            replicas.knows_leader("second").await;
         } else {
-            copies.start_copy("client-go", ground).await;
+            replicas.start_replica("client-go", server_under_test).await;
         }
-        copies
+        replicas
     }
 
     /// Starts a replica with this identity.
-    pub(crate) async fn start_copy(&mut self, identity: &str, ground: &Ground) {
-        let kubeconfig = ground.kubeconfig_as(identity, self.via).display().to_string();
-        let log = ground.log(identity);
-        let process = match &self.whose {
-            Whose::ClientGo(program) => Process::start(program, ["-kubeconfig", &kubeconfig], &log).await,
-            Whose::Ours => {
+    pub(crate) async fn start_replica(&mut self, identity: &str, server_under_test: &TestServer) {
+        let kubeconfig = server_under_test.kubeconfig_as(identity, self.via).display().to_string();
+        let log = server_under_test.log(identity);
+        let process = match &self.implementation {
+            Implementation::ClientGo(program) => Process::start(program, ["-kubeconfig", &kubeconfig], &log).await,
+            Implementation::Ours => {
                 let arguments = ["--kubeconfig", &kubeconfig, "--identity", identity, "--for", LONG];
                 Process::start(&example(), arguments, &log).await
             }
@@ -72,9 +76,9 @@ impl Copies {
 
     /// Kills the replica that acts, and returns its identity.
     pub(crate) async fn kill_acting(&mut self) -> String {
-        let acting = match self.whose {
-            Whose::ClientGo(_) => "client-go".to_owned(),
-            Whose::Ours => copy_of(&self.leader().await.expect("a replica leads")),
+        let acting = match self.implementation {
+            Implementation::ClientGo(_) => "client-go".to_owned(),
+            Implementation::Ours => replica_of(&self.leader().await.expect("a replica leads")),
         };
         self.running.remove(&acting).expect("the leader runs").kill().await.unwrap();
         acting
@@ -82,7 +86,7 @@ impl Copies {
 
     /// Returns true if another replica will take over.
     pub(crate) fn has_standby(&self) -> bool {
-        self.whose == Whose::Ours
+        self.implementation == Implementation::Ours
     }
 
     /// Waits until this replica has logged the name of the leader.
@@ -129,7 +133,7 @@ impl Copies {
 }
 
 /// Returns the name of a replica. Its identity has a random suffix.
-fn copy_of(holder: &str) -> String {
+fn replica_of(holder: &str) -> String {
     holder.split('_').next().unwrap_or_default().to_owned()
 }
 

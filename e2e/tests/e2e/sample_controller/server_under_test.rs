@@ -8,12 +8,12 @@ use kube_embedded_apiserver::{ApiServer, History, HttpServer};
 use kube_informer_e2e::{Assets, Cluster};
 
 /// A server for a story.
-pub(crate) enum Ground {
+pub(crate) enum TestServer {
     Real(Box<Cluster>),
     Embedded { server: ApiServer, listening: HttpServer, home: PathBuf },
 }
 
-impl Ground {
+impl TestServer {
     pub(crate) async fn real(assets: &Assets) -> Self {
         Self::Real(Box::new(Cluster::start_audited(assets).await.unwrap()))
     }
@@ -94,7 +94,7 @@ impl Ground {
     }
 }
 
-impl fmt::Display for Ground {
+impl fmt::Display for TestServer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Real(cluster) => cluster.fmt(out),
