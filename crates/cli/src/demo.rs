@@ -106,7 +106,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         let control = program.control(term.clone());
         let trouble = faults::run(faults, arguments.faults, asked);
         let life = world.live();
-        let stage = live::Stage {
+        let demo_view = live::DemoView {
             program: &program,
             world: &world.title,
             address,
@@ -117,8 +117,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         };
         let show = async {
             match on_screen {
-                true => live::show(stage).await,
-                false => lines::show(stage).await,
+                true => live::show(demo_view).await,
+                false => lines::show(demo_view).await,
             }
         };
         tokio::pin!(control);

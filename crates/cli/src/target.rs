@@ -12,7 +12,7 @@ use kube_informer::{
 use tokio::sync::mpsc;
 
 use crate::cluster::{self, Cluster};
-use crate::discover::{self, Offered};
+use crate::discover::{self, ServedResource};
 use crate::failure::Failure;
 use crate::line::Line;
 use crate::object::Wire;
@@ -47,7 +47,7 @@ pub(crate) struct TargetArguments {
 /// An informer for the arguments, and everything that is needed to show its objects.
 pub(crate) struct TargetInformer {
     pub(crate) cluster: Cluster,
-    pub(crate) offered: Offered,
+    pub(crate) offered: ServedResource,
     pub(crate) informer: SharedInformer<Wire>,
     pub(crate) factory: SharedInformerFactory,
     /// The selected namespaces; empty for all, and in cluster scope.

@@ -94,7 +94,7 @@ pub fn module(block: &Block) -> String {
     let mut text = format!("/// {file}:{line}\nmod {name}_{line} {{\n");
     let main = code.contains("fn main()");
     let _ = if main || code.contains("#[tokio::test") || code.contains("#[test]") {
-        let run = "#[test]\nfn runs() {\n    kube_informer_guides::Ended::check(main());\n}\n";
+        let run = "#[test]\nfn runs() {\n    kube_informer_guides::MainResult::check(main());\n}\n";
         write!(text, "{set_up}{code}{}", if main && *runs { run } else { "" })
     } else {
         let run = "#[test]\nfn runs() {\n    kube_informer_guides::run(block);\n}\n";

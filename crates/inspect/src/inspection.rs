@@ -39,7 +39,7 @@ pub struct Inspection {
 }
 
 /// The state that all routes share.
-pub(crate) struct Shown {
+pub(crate) struct InspectionState {
     pub(crate) inspection: Inspection,
     named: Arc<InformerIds>,
     pub(crate) recorder: Recorder,
@@ -145,16 +145,16 @@ impl Inspection {
     }
 
     /// Returns the state of the routes; `closing` ends their streams.
-    pub(crate) fn shown(self, closing: CancellationToken) -> Arc<Shown> {
+    pub(crate) fn shown(self, closing: CancellationToken) -> Arc<InspectionState> {
         let named = Arc::new(InformerIds { informers: self.informers.clone(), given: Mutex::default() });
         let recorder = Recorder::new(named.clone());
         // More than users need, and few enough that open streams cannot keep the program busy.
         let streams = Arc::new(Semaphore::new(32));
-        Arc::new(Shown { inspection: self, named, recorder, closing, streams })
+        Arc::new(InspectionState { inspection: self, named, recorder, closing, streams })
     }
 }
 
-impl Shown {
+impl InspectionState {
     /// Returns the current informers with their ids.
     pub(crate) fn informers(&self) -> Vec<(String, AnyInformer)> {
         self.named.all()

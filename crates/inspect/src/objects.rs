@@ -8,7 +8,7 @@ use kube_informer::{AnyInformer, ObjectKey};
 
 use crate::answer::{Json, Refusal};
 use crate::informers::find;
-use crate::inspection::Shown;
+use crate::inspection::InspectionState;
 use crate::model::{History, Keys, Object, Values};
 use crate::parameters::{Parameters, page};
 
@@ -16,7 +16,7 @@ use crate::parameters::{Parameters, page};
 const NAMESPACE: &str = "namespace";
 
 pub(crate) async fn keys(
-    State(shown): State<Arc<Shown>>,
+    State(shown): State<Arc<InspectionState>>,
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Json<Keys>, Refusal> {
@@ -47,7 +47,7 @@ pub(crate) async fn keys(
 }
 
 pub(crate) async fn values(
-    State(shown): State<Arc<Shown>>,
+    State(shown): State<Arc<InspectionState>>,
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Json<Values>, Refusal> {
@@ -65,7 +65,7 @@ pub(crate) async fn values(
 }
 
 pub(crate) async fn object(
-    State(shown): State<Arc<Shown>>,
+    State(shown): State<Arc<InspectionState>>,
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Json<Object>, Refusal> {
@@ -85,7 +85,7 @@ pub(crate) async fn object(
 }
 
 pub(crate) async fn history(
-    State(shown): State<Arc<Shown>>,
+    State(shown): State<Arc<InspectionState>>,
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Json<History>, Refusal> {

@@ -12,7 +12,7 @@ use axum::routing::get;
 
 use crate::answer::Refusal;
 use crate::guard::{TokenCheck, check_token, comes_from_another_site, cookie, has_loopback_host};
-use crate::inspection::Shown;
+use crate::inspection::InspectionState;
 use crate::{informers, objects, page, probes, stream};
 
 /// The access check.
@@ -31,7 +31,7 @@ pub(crate) enum AccessCheck {
 /// Paths that reveal only whether the program is healthy.
 const PROBES: [&str; 2] = ["/livez", "/readyz"];
 
-pub(crate) fn router(shown: Arc<Shown>, guarded: AccessCheck) -> Router {
+pub(crate) fn router(shown: Arc<InspectionState>, guarded: AccessCheck) -> Router {
     Router::new()
         .route("/", get(page::page))
         .route("/api/informers", get(informers::all))
@@ -60,7 +60,7 @@ async fn read_only() -> Refusal {
 }
 
 async fn guard(
-    State((shown, guarded)): State<(Arc<Shown>, AccessCheck)>,
+    State((shown, guarded)): State<(Arc<InspectionState>, AccessCheck)>,
     OriginalUri(uri): OriginalUri,
     request: Request,
     next: Next,

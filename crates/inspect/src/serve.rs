@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream, ToSocketAddrs, lookup_host};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::inspection::{Inspection, Shown};
+use crate::inspection::{Inspection, InspectionState};
 use crate::router::{AccessCheck, router};
 
 /// The largest number of connections; further ones wait.
@@ -98,7 +98,7 @@ pub(crate) async fn serve(inspection: Inspection, address: impl ToSocketAddrs) -
     Ok(Serving { address, closing, task })
 }
 
-async fn accept(listener: TcpListener, shown: Arc<Shown>, guarded: AccessCheck) {
+async fn accept(listener: TcpListener, shown: Arc<InspectionState>, guarded: AccessCheck) {
     let (router, closing) = (router(shown.clone(), guarded), &shown.closing);
     let mut connections = JoinSet::new();
     loop {

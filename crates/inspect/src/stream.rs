@@ -17,7 +17,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use crate::answer::{Refusal, plain};
 use crate::informers::overview;
-use crate::inspection::Shown;
+use crate::inspection::InspectionState;
 use crate::model::{Change, Changes, Overview};
 use crate::parameters::Parameters;
 use crate::recorder::Watcher;
@@ -29,7 +29,7 @@ const HEALTH: Duration = Duration::from_secs(1);
 /// The largest number of changes in one event; older ones are dropped.
 const MOST: usize = 100;
 
-pub(crate) async fn stream(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Response<Body>, Refusal> {
+pub(crate) async fn stream(State(shown): State<Arc<InspectionState>>, uri: Uri) -> Result<Response<Body>, Refusal> {
     let mut parameters = Parameters::of(&uri);
     let changes = parameters.unless_false("changes")?;
     let informer = parameters.take("informer").filter(|informer| !informer.is_empty());
@@ -53,7 +53,7 @@ pub(crate) async fn stream(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<
 
 /// The stream of one page.
 struct PageStream {
-    shown: Arc<Shown>,
+    shown: Arc<InspectionState>,
     tail: Option<Tail>,
     ticks: Interval,
     /// The last overview that was sent, and when.

@@ -37,11 +37,11 @@ pub(crate) struct Churn {
 }
 
 /// No write happens while this guard exists.
-pub(crate) type Silence = OwnedRwLockWriteGuard<()>;
+pub(crate) type WritesPaused = OwnedRwLockWriteGuard<()>;
 
 impl Churn {
     /// Creates every object, and starts the writers in a paused state.
-    pub(crate) async fn start(server: Server, size: Size, seed: u64) -> (Self, Silence) {
+    pub(crate) async fn start(server: Server, size: Size, seed: u64) -> (Self, WritesPaused) {
         for namespace in NAMESPACES {
             server.create_namespace(namespace).await;
         }
@@ -64,7 +64,7 @@ impl Churn {
     }
 
     /// Waits for the current writes, and stops further ones.
-    pub(crate) async fn pause(&self) -> Silence {
+    pub(crate) async fn pause(&self) -> WritesPaused {
         self.gate.clone().write_owned().await
     }
 

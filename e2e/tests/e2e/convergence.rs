@@ -10,7 +10,7 @@ use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::time::Instant;
 
-use crate::churn::{Churn, Silence, Size};
+use crate::churn::{Churn, Size, WritesPaused};
 use crate::follower::{Followers, FreshThoughWrong, says_fresh};
 use crate::server::{Collection, Objects, Server};
 
@@ -89,7 +89,7 @@ async fn every_cache_converges_through_every_fault() {
 }
 
 impl World {
-    async fn start(seed: u64) -> (Self, Silence) {
+    async fn start(seed: u64) -> (Self, WritesPaused) {
         let cluster = Cluster::start(&Assets::ready().unwrap()).await.unwrap();
         println!("convergence: {cluster}");
         let server = Server::connect(cluster.operator().await.unwrap());
@@ -108,7 +108,7 @@ impl World {
     }
 
     /// Writes with a fault in the middle; then writes stop, and all caches must be right.
-    async fn round(&mut self, fault: Fault, silence: Silence) -> Silence {
+    async fn round(&mut self, fault: Fault, silence: WritesPaused) -> WritesPaused {
         println!("convergence: {fault:?}");
         let (start, writes) = (Instant::now(), self.churn.writes());
         let silence = match fault {
@@ -213,7 +213,7 @@ impl World {
     /// Restores an older state of the server. Writes stop until all informers have noticed, because a restored server
     /// that has
     /// reached its former revision looks like one that was not restored.
-    async fn restore(&mut self, silence: Silence) -> Silence {
+    async fn restore(&mut self, silence: WritesPaused) -> WritesPaused {
         let saved = self.cluster.save().await.unwrap();
         let old = self.cluster.revision().await.unwrap();
         drop(silence);

@@ -46,12 +46,12 @@ async fn both_controllers_lead_to_the_same_state() {
     };
     let both = async {
         // Ours first: it installs the CRD that the others use.
-        let ours = Ended::play(TestServer::real(&assets).await, Implementation::Ours, None).await;
+        let ours = StoryResult::play(TestServer::real(&assets).await, Implementation::Ours, None).await;
         let client_go = Implementation::ClientGo(program.to_owned());
-        let truth = Ended::play(TestServer::real(&assets).await, client_go.clone(), Some(&ours.definition)).await;
+        let truth = StoryResult::play(TestServer::real(&assets).await, client_go.clone(), Some(&ours.definition)).await;
         let embedded = TestServer::embedded("client-go").await;
-        let theirs = Ended::play(embedded, client_go, Some(&ours.definition)).await;
-        let again = Ended::play(TestServer::embedded("ours").await, Implementation::Ours, None).await;
+        let theirs = StoryResult::play(embedded, client_go, Some(&ours.definition)).await;
+        let again = StoryResult::play(TestServer::embedded("ours").await, Implementation::Ours, None).await;
         println!("sample controller: {} fields of client-go's compared", truth.state.fields());
         for (what, ended) in [("ours", &ours), ("client-go's on the embedded server", &theirs), ("ours there", &again)]
         {
@@ -73,9 +73,9 @@ async fn both_controllers_lead_to_the_same_state_on_a_slow_server() {
     };
     let slow = async {
         // Ours first: it installs the CRD that the other uses.
-        let ours = Ended::play_slowly(&assets, Implementation::Ours, None).await;
+        let ours = StoryResult::play_slowly(&assets, Implementation::Ours, None).await;
         let client_go = Implementation::ClientGo(program.to_owned());
-        let truth = Ended::play_slowly(&assets, client_go, Some(&ours.definition)).await;
+        let truth = StoryResult::play_slowly(&assets, client_go, Some(&ours.definition)).await;
         let differences = differences(&truth.state, &ours.state, DIFFERS);
         assert!(differences.is_empty(), "client-go's and ours differ:\n{}", differences.join("\n"));
     };
@@ -83,14 +83,14 @@ async fn both_controllers_lead_to_the_same_state_on_a_slow_server() {
 }
 
 /// The state after a story was played with a controller.
-struct Ended {
+struct StoryResult {
     definition: Definition,
     state: EndState,
     /// Keeps its files if the test fails.
     _ground: TestServer,
 }
 
-impl Ended {
+impl StoryResult {
     /// Plays a short story on a new server whose responses take three seconds.
     async fn play_slowly(assets: &Assets, implementation: Implementation, definition: Option<&Definition>) -> Self {
         let start = Instant::now();

@@ -8,7 +8,7 @@ use kube_embedded_apiserver::{ApiServer, History};
 use kube_informer_e2e::{Assets, Cluster, Proxy};
 use tokio::time::Instant;
 
-use crate::churn::{Churn, Silence, Size};
+use crate::churn::{Churn, Size, WritesPaused};
 use crate::peers::{Cache, Caches, ClientGo, Informers, Reflectors, kubectl};
 use crate::server::{Collection, Objects, Server};
 
@@ -29,7 +29,13 @@ struct Peers {
 
 impl Peers {
     /// Fills the server, and starts the clients with a kubeconfig.
-    async fn start(assets: &Assets, server: Server, client: Config, kubeconfig: &Path, seed: u64) -> (Self, Silence) {
+    async fn start(
+        assets: &Assets,
+        server: Server,
+        client: Config,
+        kubeconfig: &Path,
+        seed: u64,
+    ) -> (Self, WritesPaused) {
         let (churn, silence) = Churn::start(server.clone(), SIZE, seed).await;
         let informers = Informers::start(kube_informer::client_from(client.clone()).unwrap()).await;
         let reflectors = Reflectors::start(Client::try_from(client).unwrap()).await;
@@ -45,7 +51,7 @@ impl Peers {
         (peers, silence)
     }
 
-    async fn live(&self, silence: Silence) {
+    async fn live(&self, silence: WritesPaused) {
         drop(silence);
         tokio::time::sleep(Duration::from_secs(2)).await;
     }

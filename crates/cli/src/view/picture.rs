@@ -42,7 +42,7 @@ impl Picture<'_> {
         self.draw_middle(frame, middle);
         self.draw_footer(frame, footer);
         if self.help {
-            let offered = help::Offered { tail: self.tail.is_some(), faults: self.faults };
+            let offered = help::HelpSections { tail: self.tail.is_some(), faults: self.faults };
             help::draw(frame, area, offered, self.palette);
         }
     }

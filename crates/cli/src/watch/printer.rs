@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube_informer::Event;
 use serde_json::json;
 
-use crate::discover::Offered;
+use crate::discover::ServedResource;
 use crate::object::Wire;
 use crate::output::{Output, Paint, Table, changes, full_name, yaml};
 use crate::path::Lookup;
@@ -18,7 +18,7 @@ type PrintedEvent<'e> = (Verb, Option<&'e Arc<Wire>>, &'e Arc<Wire>);
 /// Writes events to stdout.
 pub(super) struct Printer {
     output: Output,
-    offered: Offered,
+    offered: ServedResource,
     /// Only objects that match are printed.
     index: Option<Lookup>,
     /// `Some` only for tables.
