@@ -1,11 +1,9 @@
 //! A kube-apiserver to compare the embedded API server and the informers with.
 //!
-//! [`Assets`] finds or builds `kube-apiserver`, `etcd`, `kubectl`, a client-go program of ours and client-go's own sample
-//! controller, at the versions that `go/go.mod` and `go-sample/go.mod` pin. [`Cluster`] runs the servers on loopback,
-//! with TLS and
-//! tokens; it can be killed, paused, compacted and restored. [`Proxy`] forwards connections between a client and a
-//! server, and
-//! cuts them. The tests are:
+//! [`Assets`] finds or builds `kube-apiserver`, `etcd`, `kubectl`, a client-go program of ours and client-go's own
+//! sample controller, at the versions that `go/go.mod` and `go-sample/go.mod` pin. [`Cluster`] runs the servers on
+//! loopback, with TLS and tokens; it can be killed, paused, compacted and restored. [`Proxy`] forwards connections
+//! between a client and a server, and cuts them. The tests are:
 //!
 //! | test | what it checks |
 //! |---|---|

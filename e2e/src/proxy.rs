@@ -61,8 +61,7 @@ impl Proxy {
     }
 
     /// Cuts each connection, also the open ones, at a random byte among the next ones from the server: in the middle of
-    /// a TLS
-    /// record, a line or a name.
+    /// a TLS record, a line or a name.
     pub fn cut_within(&self, bytes: u64) {
         self.mode.send_replace(Mode::Cut(bytes));
     }

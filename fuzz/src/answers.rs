@@ -19,8 +19,7 @@ use std::time::Duration;
 const LIMIT: usize = 4 * 1024;
 
 /// A watch. The chunks in which bytes arrive do not change events and errors. A plain parser of the lines finds the
-/// same events.
-/// Every representation can be decoded from an object that decodes as a whole, and has the same identity.
+/// same events. Every representation can be decoded from an object that decodes as a whole, and has the same identity.
 pub fn watch(input: &[u8]) {
     crate::run(async {
         let whole = watched::<Pod>(input, input.len().max(1)).await;
@@ -37,8 +36,7 @@ pub fn watch(input: &[u8]) {
 }
 
 /// A list. The chunks in which bytes arrive do not change the items. A complete list without undecodable items is valid
-/// JSON,
-/// except for managed fields, and a plain parser finds the same objects. So does every representation.
+/// JSON, except for managed fields, and a plain parser finds the same objects. So does every representation.
 pub fn list(input: &[u8]) {
     crate::run(async {
         let whole = listed::<Pod>(input, input.len().max(1)).await;

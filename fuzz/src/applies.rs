@@ -13,8 +13,8 @@ const MANAGERS: &[&str] = &["one", "two", "kubectl", "é"];
 const PARTS: &[&str] = &["", "", "/status", "/scale"];
 
 /// A few writes, by several managers, to a deployment, a config map and an object with every type of list and map. The
-/// server
-/// accepts or refuses each. Afterwards the managed fields are readable, and the same write again changes nothing.
+/// server accepts or refuses each. Afterwards the managed fields are readable, and the same write again changes
+/// nothing.
 pub fn applies(input: &[u8]) {
     let mut choices = Choices::new(input);
     let server = ApiServer::builder().seed(1).build();

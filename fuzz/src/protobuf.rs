@@ -13,8 +13,7 @@ const MAGIC: &[u8] = b"k8s\0";
 const DEEPEST: usize = 110;
 
 /// A protobuf body for create, update and delete: the server accepts or refuses it. An accepted object can be read in
-/// every
-/// format, and an update with the response does not change the version.
+/// every format, and an update with the response does not change the version.
 ///
 /// The first byte chooses the kind, the second how the rest becomes a body: unchanged, as a message, or field by field.
 pub fn protobuf(input: &[u8]) {

@@ -11,8 +11,7 @@ use crate::things::{THING, THINGS, define, in_time, thing, version_of};
 const LEVELS: usize = 6;
 
 /// Any text as a rule, and its second line as the message expression: the server refuses the CRD, or validates objects
-/// with the
-/// rule, within the time limit and always with the same result.
+/// with the rule, within the time limit and always with the same result.
 ///
 /// A first byte that no text has means that each other byte is a word of the language, or a choice in its grammar.
 pub fn rules(input: &[u8]) {

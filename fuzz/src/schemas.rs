@@ -8,8 +8,7 @@ use crate::choices::Choices;
 use crate::things::{TABLE, THING, THINGS, define, in_time, thing, version_of};
 
 /// Any schema in a CRD, and objects for it: the server accepts or refuses each, within the time limit. An accepted
-/// object is
-/// accepted again as it was returned.
+/// object is accepted again as it was returned.
 ///
 /// Input that begins like JSON has a line with the schema, and a line for each object. Both are generated from other
 /// input.

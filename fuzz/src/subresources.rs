@@ -11,8 +11,7 @@ use crate::samples::{SAMPLES, SHAPES};
 const MOST_REQUESTS: usize = 8;
 
 /// A few requests, each to any path of any kind with any method. The server always answers, never with an internal
-/// error, and
-/// stored objects keep their kind.
+/// error, and stored objects keep their kind.
 pub fn subresources(input: &[u8]) {
     let mut choices = Choices::new(input);
     let server = ApiServer::builder().seed(1).garbage_collection(choices.coin()).build();

@@ -10,8 +10,7 @@ use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
 /// The number of variations for each target. They are the same each time, so that only a change of the code changes the
-/// result;
-/// `cargo xtask fuzz` searches for others.
+/// result; `cargo xtask fuzz` searches for others.
 const MADE: usize = 400;
 /// Larger input finds little more.
 const LARGEST: usize = 4096;

@@ -243,8 +243,7 @@ fn compare(options: &Options) -> Result<(), String> {
 
 impl Plan {
     /// Measures everything, one process after the other, and saves the results after each round. Failures are returned
-    /// at the end,
-    /// after all other measurements.
+    /// at the end, after all other measurements.
     fn measure(&self, programs: &Programs) -> Result<Results, String> {
         let mut results = Results::new(machine::describe(), self.seed);
         let mut failed = Vec::new();

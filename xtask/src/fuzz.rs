@@ -12,8 +12,7 @@ const BUILD: Duration = Duration::from_secs(20 * 60);
 const LARGEST: &str = "4096";
 
 /// Checks that the targets build, if a C++ compiler is installed. CI does not search, because the result would depend
-/// on chance.
-/// `cargo test` replays the corpora and variations from one seed.
+/// on chance. `cargo test` replays the corpora and variations from one seed.
 pub(crate) fn build() -> Result<(), String> {
     if !is_installed("c++", "a C++ compiler is in your system's packages") {
         return Ok(());

@@ -1,6 +1,5 @@
 //! `cargo xtask instructions`: counts the instructions of the hot parts, which hardly depend on the machine. The
-//! baseline is in
-//! instructions.json; a part that needs many more instructions is an error.
+//! baseline is in instructions.json; a part that needs many more instructions is an error.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

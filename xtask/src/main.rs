@@ -1,6 +1,5 @@
 //! The commands of this project; `cargo xtask --help` lists them. They need only cargo; a command that needs another
-//! tool names
-//! it if it is missing.
+//! tool names it if it is missing.
 
 #![allow(
     clippy::print_stdout,
@@ -40,8 +39,7 @@ enum Habit {
     /// Run format, clippy, unit and integration tests before a commit. Takes three minutes if everything is built.
     Check {
         /// Run everything that CI runs: also simulations, stress, docs, the browser, packages, the rules for
-        /// dependencies, a short
-        /// benchmark, instruction counts, and tests against kube-apiserver.
+        /// dependencies, a short benchmark, instruction counts, and tests against kube-apiserver.
         #[arg(long)]
         full: bool,
     },
@@ -63,8 +61,7 @@ enum Habit {
     /// Test informers and the embedded server against kube-apiserver, which is built the first time.
     E2e(e2e::Options),
     /// Write the answers of the Kubernetes libraries, which the embedded server's unit tests compare with, and its
-    /// table of types.
-    /// Needs Go.
+    /// table of types. Needs Go.
     Truth(truth::Options),
     /// Measure informers next to those of client-go and kube-rs, or the parts of ours alone.
     Bench(bench::Options),
@@ -74,8 +71,7 @@ enum Habit {
     /// Check the live page in a real browser. Needs chromium, node and npm.
     Browser(browser::Options),
     /// Count the instructions of decoding, applying, reading and delivering, and fail if they are far more than the
-    /// baseline. Needs
-    /// valgrind.
+    /// baseline. Needs valgrind.
     Instructions {
         /// Write the baseline instead.
         #[arg(long)]
@@ -149,8 +145,7 @@ fn check() -> Result<(), String> {
 }
 
 /// Runs everything that CI runs. Builds cover the whole workspace or its default members, which enable the same
-/// features: building
-/// one package alone would build its dependencies again.
+/// features: building one package alone would build its dependencies again.
 fn check_all() -> Result<(), String> {
     lint()?;
     // Alone, without the features that other crates of the workspace enable.

@@ -1,6 +1,5 @@
 //! `cargo xtask package`: creates the packages to publish, and checks their metadata, their size, and their public API
-//! if an earlier
-//! version is published.
+//! if an earlier version is published.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -37,10 +37,8 @@ const LAST_WORK: Duration = Duration::from_secs(1);
 /// Show the library at work.
 ///
 /// Without a cluster and a configuration, an API server runs in this process, with a small cluster whose objects
-/// change.
-/// Informers follow it, handlers receive events, the demo reads an index, and a controller writes. In a terminal the
-/// demo
-/// draws this live; in a pipe it prints lines.
+/// change. Informers follow it, handlers receive events, the demo reads an index, and a controller writes. In a
+/// terminal the demo draws this live; in a pipe it prints lines.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   informer demo                        runs until q or Ctrl-C

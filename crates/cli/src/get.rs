@@ -23,8 +23,8 @@ Examples:
 
 /// Print the objects of a resource.
 ///
-/// An informer lists the objects; the command ends as soon as its cache is synced. Tables have kubectl's columns; for custom
-/// resources they have the columns of the CRD. They show no data of Secrets.
+/// An informer lists the objects; the command ends as soon as its cache is synced. Tables have kubectl's columns; for
+/// custom resources they have the columns of the CRD. They show no data of Secrets.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

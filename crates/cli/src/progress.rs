@@ -74,8 +74,7 @@ impl Bar {
     }
 
     /// Returns the number of objects in the collections. A streamed list does not say how many objects follow, but the
-    /// answer
-    /// to a list with `limit=1` does. With a selection the server does not count, so this returns `None`.
+    /// answer to a list with `limit=1` does. With a selection the server does not count, so this returns `None`.
     async fn expected(&self) -> Option<u64> {
         if self.selected || !self.line.is_drawn() {
             return None;

@@ -182,8 +182,7 @@ impl TargetInformer {
     }
 
     /// Waits until the server refuses the first list for good. All other errors are printed as warnings, because the
-    /// informer
-    /// retries.
+    /// informer retries.
     pub(crate) async fn refused(&mut self, line: &Line) -> Failure {
         while let Some(error) = self.failures.recv().await {
             match refusal(&error).filter(|_| !self.informer.health().is_ready()) {

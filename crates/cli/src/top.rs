@@ -19,8 +19,7 @@ use crate::{cluster, ending};
 /// Show informers as a live table: state, objects, events per second, lag of the slowest handler, and relists.
 ///
 /// The informers are those of a program with the inspection router (`--connect`), or informers that this command starts
-/// for
-/// the given resources.
+/// for the given resources.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   informer top --connect 127.0.0.1:8080        the informers of a program

@@ -29,8 +29,7 @@ Examples:
 /// Print every change of a resource.
 ///
 /// The watch survives broken connections and restarts of the server. Every change goes to stdout, also a delete that
-/// happened
-/// while the connection was broken. Everything else goes to stderr.
+/// happened while the connection was broken. Everything else goes to stderr.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

@@ -22,8 +22,7 @@ pub struct Block {
 /// # Errors
 ///
 /// Returns the position of a block that would not be compiled: an unknown attribute, a set-up without a block, or a
-/// block
-/// without an end.
+/// block without an end.
 pub fn find(file: &str, text: &str) -> Result<Vec<Block>, String> {
     let mut lines = (1..).zip(text.lines());
     let (mut blocks, mut set_up) = (Vec::new(), None);

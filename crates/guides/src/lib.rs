@@ -2,8 +2,7 @@
 //! end.
 //!
 //! `build.rs` finds the blocks ([`blocks`]) and writes each one as a module; `tests/blocks.rs` includes them. The kind
-//! of
-//! block decides what happens to it:
+//! of block decides what happens to it:
 //!
 //! | block | treatment |
 //! |---|---|

@@ -64,8 +64,7 @@ fn equal(token: &str, given: &str) -> bool {
 }
 
 /// Returns true if the request uses a loopback address or `localhost` as its host. Another site's page can point its
-/// own host
-/// name to this machine (DNS rebinding), but cannot send a loopback name.
+/// own host name to this machine (DNS rebinding), but cannot send a loopback name.
 pub(crate) fn has_loopback_host(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };

@@ -103,16 +103,14 @@ impl Inspection {
     }
 
     /// Requires this token: as `Authorization: Bearer …`, or once as `?token=…` in a browser, which then keeps it as a
-    /// cookie. An
-    /// empty token never matches.
+    /// cookie. An empty token never matches.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
     /// Allows access without a token, for a program that checks access before the [router](Self::router). If a token is
-    /// set, it is
-    /// required all the same.
+    /// set, it is required all the same.
     pub fn open(mut self) -> Self {
         self.open = true;
         self
@@ -138,8 +136,7 @@ impl Inspection {
     /// # Errors
     ///
     /// [`ServeError`] if the address is not a loopback address and there is no token, if the token is empty, or if the
-    /// address
-    /// cannot be bound.
+    /// address cannot be bound.
     pub async fn serve(self, address: impl ToSocketAddrs) -> Result<Serving, ServeError> {
         serve(self, address).await
     }
@@ -174,8 +171,7 @@ pub(crate) struct InformerIds {
 
 impl InformerIds {
     /// Returns the current informers, each with its id: its name, or its name with a number. An informer keeps its id
-    /// while others
-    /// are added and removed.
+    /// while others are added and removed.
     pub(crate) fn all(&self) -> Vec<(String, AnyInformer)> {
         let (mut informers, mut numbers) = ((self.informers)(), BTreeSet::new());
         informers.retain(|informer| numbers.insert(informer.number()));

@@ -18,8 +18,7 @@ use crate::server::{Collection, Objects, Server};
 const SIZE: Size = Size { config_maps: 9_600, widgets: 2_400 };
 const OBJECTS: usize = 10_000;
 /// The time limit for recovery after the last fault and the last write. Backoff grows to a minute, and a changed token
-/// is read
-/// again within another minute.
+/// is read again within another minute.
 const RECOVERY: Duration = Duration::from_secs(150);
 /// How long an informer may be wrong while it reports that it is fresh, on a busy machine.
 const WRONG_THOUGH_FRESH: Duration = Duration::from_secs(20);
@@ -211,8 +210,7 @@ impl World {
     }
 
     /// Restores an older state of the server. Writes stop until all informers have noticed, because a restored server
-    /// that has
-    /// reached its former revision looks like one that was not restored.
+    /// that has reached its former revision looks like one that was not restored.
     async fn restore(&mut self, silence: WritesPaused) -> WritesPaused {
         let saved = self.cluster.save().await.unwrap();
         let old = self.cluster.revision().await.unwrap();
@@ -297,8 +295,7 @@ impl World {
     }
 
     /// Checks that the informers' own verification finds no difference, and that handlers receive no further events.
-    /// Verification
-    /// may take long: in a quiet collection a cache learns newer versions only from bookmarks.
+    /// Verification may take long: in a quiet collection a cache learns newer versions only from bookmarks.
     async fn verify(&self, after: Fault) {
         let changes = self.changes();
         let verified = join_all(self.followers.all.iter().map(|follower| follower.verify())).await;

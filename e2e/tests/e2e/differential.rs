@@ -1,12 +1,9 @@
 //! Sends the same random writes to the embedded server and to kube-apiserver, and compares every response, object and
-//! managed
-//! field.
+//! managed field.
 //!
 //! Objects are valid by construction, because the embedded server validates few rules of built-in kinds; invalid
-//! changes come from
-//! a list. `E2E_SEED` and `E2E_OPERATIONS` repeat a run, or make it longer. For a difference, the test prints the
-//! shortest
-//! sequence of writes that still shows it.
+//! changes come from a list. `E2E_SEED` and `E2E_OPERATIONS` repeat a run, or make it longer. For a difference, the
+//! test prints the shortest sequence of writes that still shows it.
 
 mod change;
 mod objects;

@@ -1,8 +1,7 @@
 //! Tests against kube-apiserver: the embedded server, the informers, and other clients.
 //!
 //! `cargo xtask e2e` runs them. `E2E_SEED` repeats the random choices of a run (not its timing), and `E2E_SECONDS`
-//! makes
-//! `convergence` run longer than once through every fault.
+//! makes `convergence` run longer than once through every fault.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic and print")]
 

@@ -1,6 +1,5 @@
 //! Our sample controller and client-go's unmodified one lead to the same state: with the same Foos, each on its own
-//! kube-apiserver
-//! and on the embedded server.
+//! kube-apiserver and on the embedded server.
 //!
 //! Ours runs as two replicas with leader election, and the audit log shows that only the leader acted.
 

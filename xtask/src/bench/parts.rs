@@ -1,6 +1,5 @@
 //! Measures the parts alone: cache and handlers, representations, connections, the embedded server, and the work queue
-//! next to
-//! client-go's.
+//! next to client-go's.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
