@@ -82,7 +82,7 @@ fn table(results: &Results, objects: usize) -> String {
     let machine = |name: &str| results.machine.get(name).map_or("?", String::as_str);
     let _ = writeln!(
         text,
-        "\n{} pods of 9 KB, the least of {} rounds; client-go {} reads protobuf, the others read JSON; kube {}; {}, {} cores; {}.",
+        "\n{} pods of 9 KB, the smallest of {} rounds; client-go {} reads protobuf, the others read JSON; kube {}; {}, {} cores; {}.",
         thousands(objects),
         results.rounds(),
         machine("client-go"),

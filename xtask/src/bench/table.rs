@@ -84,7 +84,7 @@ pub(super) fn growth(results: &Results) -> String {
 
 fn heading(results: &Results, objects: usize) -> String {
     let machine: Vec<_> = results.machine.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-    format!("{objects} pods, the least of {} rounds\n{}\n\n", results.rounds(), machine.join("; "))
+    format!("{objects} pods, the smallest of {} rounds\n{}\n\n", results.rounds(), machine.join("; "))
 }
 
 /// Returns the figures of a scenario in their order, each with its unit.
