@@ -7,7 +7,7 @@ mod kube_rs;
 mod measure;
 mod ours;
 mod scenario;
-mod received;
+mod event_counter;
 mod view;
 
 use std::time::Duration;

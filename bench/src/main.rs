@@ -1,6 +1,5 @@
 //! Measures the costs of informers. A server replays bytes, and each client runs in its own process, so that its memory
-//! and
-//! processor time are separate. `cargo xtask bench` runs them next to each other, and client-go too.
+//! and processor time are separate. `cargo xtask bench` runs them next to each other, and client-go too.
 
 #![allow(
     clippy::print_stdout,
@@ -27,8 +26,8 @@ struct Arguments {
     #[command(subcommand)]
     role: Role,
     /// The number of threads on which a client reads and decodes. With one thread, all objects are in one heap of the
-    /// allocator,
-    /// and new objects reuse the memory of old ones; with more threads, memory grows by half during the events.
+    /// allocator, and new objects reuse the memory of old ones; with more threads, memory grows by half during the
+    /// events.
     #[arg(long, global = true, default_value_t = 1)]
     workers: usize,
 }

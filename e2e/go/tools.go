@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package tools names what is built from this module as it is, so that go.mod pins it.
+// Package tools imports the programs that are built from this module unchanged, so that go.mod pins them.
 package tools
 
 import (

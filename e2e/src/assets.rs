@@ -1,4 +1,4 @@
-//! The programs that the tests run, found or built.
+//! Finds or builds the programs that the tests run.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -10,32 +10,32 @@ use std::process::Command;
 
 use tokio::time::Instant;
 
-/// The Go module that pins the versions of servers and client-go.
+/// The Go module that pins the versions of the servers and client-go.
 const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/go");
 /// The Go module that pins client-go's sample controller.
 const SAMPLE_MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/go-sample");
 
-/// `kube-apiserver`, `etcd` and `kubectl`, and two programs with client-go: one of ours, and its own sample controller.
+/// `kube-apiserver`, `etcd`, `kubectl`, a program of ours with client-go, and client-go's sample controller.
 #[derive(Debug, Clone)]
 pub struct Assets {
-    /// Where the servers are: a folder of the cache, or what `KUBEBUILDER_ASSETS` says.
+    /// The folder of the servers: in the cache, or from `KUBEBUILDER_ASSETS`.
     servers: PathBuf,
-    /// Where our client-go program is; `None` if there is no Go to build it with.
+    /// Our client-go program; `None` without Go.
     follow: Option<PathBuf>,
-    /// Where client-go's sample controller is; `None` if there is no Go to build it with.
+    /// client-go's sample controller; `None` without Go.
     sample_controller: Option<PathBuf>,
 }
 
-/// Why there is nothing to test against.
+/// Why the programs are not available.
 #[derive(Debug, thiserror::Error)]
 pub enum AssetsError {
-    /// They are not there, and cannot be built.
+    /// The servers do not exist and cannot be built.
     #[error("go is not installed, and KUBEBUILDER_ASSETS does not name a folder with kube-apiserver and etcd")]
     NoGo,
-    /// There is no folder to keep them in.
-    #[error("neither XDG_CACHE_HOME nor HOME says where to keep what is built")]
+    /// The cache folder is unknown.
+    #[error("neither XDG_CACHE_HOME nor HOME is set, so there is no folder for builds")]
     NoCache,
-    /// The folder that was given does not have one of them.
+    /// The folder in `KUBEBUILDER_ASSETS` lacks a server.
     #[error("KUBEBUILDER_ASSETS names {0}, which has no {1}")]
     Missing(PathBuf, &'static str),
     /// A build failed.
@@ -47,11 +47,11 @@ pub enum AssetsError {
 }
 
 impl Assets {
-    /// Finds what is there and builds what is not: minutes the first time, nothing afterwards.
+    /// Finds the programs, or builds them. A build takes minutes; its result is kept.
     ///
     /// # Errors
     ///
-    /// [`AssetsError::NoGo`] if there is nothing to build with; others if a build fails.
+    /// [`AssetsError::NoGo`] if the servers are missing and Go is not installed; other variants if a build fails.
     pub fn ready() -> Result<Self, AssetsError> {
         let go = Command::new("go").arg("version").output().is_ok_and(|output| output.status.success());
         let given = std::env::var_os("KUBEBUILDER_ASSETS").filter(|folder| !folder.is_empty()).map(PathBuf::from);
@@ -71,39 +71,39 @@ impl Assets {
         Ok(Self { servers, follow, sample_controller })
     }
 
-    /// The API server.
+    /// Returns the path of kube-apiserver.
     pub fn kube_apiserver(&self) -> PathBuf {
         self.servers.join("kube-apiserver")
     }
 
-    /// Its database.
+    /// Returns the path of etcd.
     pub fn etcd(&self) -> PathBuf {
         self.servers.join("etcd")
     }
 
-    /// The command of its users; `None` if the folder that was given has none.
+    /// Returns the path of kubectl; `None` if the given folder has none.
     pub fn kubectl(&self) -> Option<PathBuf> {
         Some(self.servers.join("kubectl")).filter(|path| path.exists())
     }
 
-    /// Our client-go program, `go/follow`; `None` if there is no Go to build it with.
+    /// Returns the path of our client-go program, `go/follow`; `None` without Go.
     pub fn follow(&self) -> Option<&Path> {
         self.follow.as_deref()
     }
 
-    /// client-go's own sample controller, as it is; `None` if there is no Go to build it with.
+    /// Returns the path of client-go's unmodified sample controller; `None` without Go.
     pub fn sample_controller(&self) -> Option<&Path> {
         self.sample_controller.as_deref()
     }
 }
 
-/// One line: what will be run.
+/// Describes the programs in one line.
 impl fmt::Display for Assets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "servers from {}", self.servers.display())?;
         match &self.follow {
             Some(_) => Ok(()),
-            None => f.write_str("; no client-go programs, since go is not installed"),
+            None => f.write_str("; no client-go programs, because go is not installed"),
         }
     }
 }
@@ -139,7 +139,7 @@ impl Pins {
         Ok(folder)
     }
 
-    /// Built outside of its own repository, Kubernetes does not know its version.
+    /// Returns flags that set the version, which Kubernetes does not know when it is built outside its repository.
     fn version_flags(&self) -> String {
         let mut numbers = self.kubernetes.trim_start_matches('v').split('.');
         let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
@@ -159,7 +159,8 @@ impl Pins {
         Ok(path)
     }
 
-    /// Kept by what it is made of, which changes more often than the versions of the servers.
+    /// Returns a path that depends on the content of the sources, which change more often than the versions of the
+    /// servers.
     fn path_by_content(&self, name: &str, module: &str, files: &[&str]) -> Result<PathBuf, AssetsError> {
         let mut content = DefaultHasher::new();
         for file in files {
@@ -170,15 +171,15 @@ impl Pins {
     }
 }
 
-/// Builds one program of a module, unless it is there.
-#[allow(clippy::print_stderr, reason = "it takes minutes, and whoever waits wants to know what for")]
+/// Builds a program of a module, unless it exists.
+#[allow(clippy::print_stderr, reason = "a build takes minutes")]
 fn build(name: &'static str, module: &str, package: &str, link_flags: &str, path: &Path) -> Result<(), AssetsError> {
     if path.exists() {
         return Ok(());
     }
-    eprintln!("building {name}, which is kept for the next time");
+    eprintln!("building {name}; the result is kept");
     let start = Instant::now();
-    // Under another name at first: what was interrupted must not be taken for built.
+    // Built under another name first, so that an interrupted build does not look complete.
     let mut partial = OsString::from(path);
     partial.push(format!(".{}", std::process::id()));
     let built = Command::new("go")

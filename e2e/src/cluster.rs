@@ -1,4 +1,4 @@
-//! One API server and its database, on loopback.
+//! A kube-apiserver with its etcd, on loopback.
 
 use std::fmt;
 use std::fs;
@@ -17,33 +17,33 @@ use tokio::time::Instant;
 
 use crate::{Assets, Process};
 
-/// How long a server may take until it answers; it takes a few seconds where nothing else runs.
+/// The time limit for the start of a server, which takes a few seconds on an idle machine.
 const START: Duration = Duration::from_secs(90);
-/// The token of whoever writes. It is always accepted.
+/// The token of the user `operator`; it never expires.
 const OPERATOR: &str = "operator-token";
-/// Who wrote what and what was answered, without the objects: one line each, before the answer is sent.
+/// The audit policy: one line for each write, without the objects, before the response is sent.
 const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- level: \
                             Metadata\n  verbs: [create, update, patch, delete]\n";
 
-/// What changes objects on their way.
+/// Admission plugins that modify objects.
 const CHANGING: &str = ",DefaultTolerationSeconds,Priority,StorageObjectInUseProtection,TaintNodesByCondition,\
                         DefaultStorageClass,DefaultIngressClass,RuntimeClass,PodTopologyLabels";
 
-/// A `kube-apiserver` and an `etcd`, with TLS and tokens, that end with the test.
+/// A kube-apiserver and an etcd, with TLS and tokens, that end with the test.
 ///
-/// There are two users, both of whom may do everything: the operator, whose token never changes, and the reader, whose token
-/// can expire.
+/// There are two users with all rights: the operator, whose token never expires, and the reader, whose token can
+/// expire.
 #[derive(Debug)]
 pub struct Cluster {
     assets: Assets,
-    /// Certificates, tokens, data and logs.
+    /// The folder of certificates, tokens, data and logs.
     home: PathBuf,
     ports: Ports,
-    /// Whether all writes are kept in [`audit_log`](Self::audit_log).
+    /// True if all writes are recorded in [`audit_log`](Self::audit_log).
     is_audited: bool,
-    /// Whether objects are stored as they are written, with defaults and no more.
+    /// True if no admission plugin modifies objects.
     is_plain: bool,
-    /// How often the reader's token expired.
+    /// How often the reader's token has expired.
     expired: u32,
     etcd: Option<Process>,
     apiserver: Option<Process>,
@@ -56,63 +56,63 @@ struct Ports {
     peer: u16,
 }
 
-/// What the database held at some time.
+/// A copy of etcd's data.
 #[derive(Debug)]
 pub struct Saved(PathBuf);
 
-/// Why a cluster does not do what it should.
+/// Why an operation of the cluster failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// A file or process could not be handled.
+    /// A file or a process could not be used.
     #[error("{0}")]
     System(#[from] io::Error),
-    /// Keys or certificates could not be made.
+    /// A key or certificate could not be created.
     #[error("no certificate: {0}")]
     Certificate(#[from] rcgen::Error),
-    /// A client could not be made.
+    /// A client could not be created.
     #[error("no client: {0}")]
     Kubeconfig(#[from] KubeconfigError),
-    /// A request could not be sent, or was not answered.
+    /// A request failed without a response.
     #[error("no answer: {0}")]
     Request(#[from] kube_client::Error),
-    /// A request could not be made.
+    /// A request is invalid.
     #[error("no request: {0}")]
     Http(#[from] http::Error),
-    /// A server is asked for something while it is down.
+    /// The server is not running.
     #[error("{0} does not run")]
     Down(&'static str),
     /// A server did not start.
-    #[error("{0} does not answer; it said\n{1}")]
+    #[error("{0} does not answer; its log ends with\n{1}")]
     NotStarted(&'static str, String),
-    /// A server answered something unexpected.
-    #[error("unexpected answer of {0}: {1}")]
+    /// A server sent an unexpected response.
+    #[error("unexpected response of {0}: {1}")]
     Unexpected(&'static str, String),
 }
 
 impl Cluster {
-    /// Starts a fresh one and waits until it answers.
+    /// Starts a new cluster, and waits until it is ready.
     ///
     /// # Errors
     ///
-    /// [`ClusterError::NotStarted`] with the last words of what did not start.
+    /// [`ClusterError::NotStarted`] with the end of the server's log.
     pub async fn start(assets: &Assets) -> Result<Self, ClusterError> {
         Self::start_as(assets, false, false).await
     }
 
-    /// The same, without what changes objects on their way: tolerations, priorities and finalizers that nobody wrote.
+    /// Starts a cluster without admission plugins that modify objects (tolerations, priorities, finalizers).
     ///
     /// # Errors
     ///
-    /// [`ClusterError::NotStarted`] with the last words of what did not start.
+    /// [`ClusterError::NotStarted`] with the end of the server's log.
     pub async fn start_plain(assets: &Assets) -> Result<Self, ClusterError> {
         Self::start_as(assets, false, true).await
     }
 
-    /// The same, and keeps who wrote what in [`audit_log`](Self::audit_log).
+    /// Starts a cluster that records all writes in [`audit_log`](Self::audit_log).
     ///
     /// # Errors
     ///
-    /// [`ClusterError::NotStarted`] with the last words of what did not start.
+    /// [`ClusterError::NotStarted`] with the end of the server's log.
     pub async fn start_audited(assets: &Assets) -> Result<Self, ClusterError> {
         Self::start_as(assets, true, false).await
     }
@@ -136,37 +136,37 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The port of the API server. It stays the same through restarts.
+    /// Returns the port of the API server, which does not change after a restart.
     pub fn port(&self) -> u16 {
         self.ports.api
     }
 
-    /// A kubeconfig of the operator.
+    /// Returns the path of the operator's kubeconfig.
     pub fn kubeconfig(&self) -> PathBuf {
         self.home.join("operator.kubeconfig")
     }
 
-    /// A kubeconfig of the operator, who acts as somebody else: whom the audit log then names.
+    /// Writes a kubeconfig of the operator that impersonates a user, so that the audit log names this user.
     ///
     /// # Errors
     ///
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn kubeconfig_as(&self, user: &str) -> Result<PathBuf, ClusterError> {
         let lines = format!("token: {OPERATOR}\n    as: {user}");
         self.write_kubeconfig(&format!("as-{user}.kubeconfig"), self.ports.api, &lines)
     }
 
-    /// Where what others say can be kept, beside the logs of the servers.
+    /// Returns a path for the log of another program, in the folder of the servers' logs.
     pub fn log(&self, name: &str) -> PathBuf {
         self.home.join(format!("{name}.log"))
     }
 
-    /// One `audit.k8s.io/v1` event a line for each write, if the cluster was started so.
+    /// Returns the path of the audit log: one `audit.k8s.io/v1` event per line, if the cluster was started with it.
     pub fn audit_log(&self) -> PathBuf {
         self.log("audit")
     }
 
-    /// How the operator reaches the API server.
+    /// Returns the client configuration of the operator.
     ///
     /// # Errors
     ///
@@ -175,7 +175,8 @@ impl Cluster {
         read_kubeconfig(&self.kubeconfig()).await
     }
 
-    /// How the reader reaches the API server, through a port that leads there. The token is in a file.
+    /// Returns the client configuration of the reader, for a port that forwards to the API server. The token is in a
+    /// file.
     ///
     /// # Errors
     ///
@@ -184,21 +185,21 @@ impl Cluster {
         read_kubeconfig(&self.reader_kubeconfig(port)?).await
     }
 
-    /// The same as a file.
+    /// Writes the kubeconfig of the reader for such a port.
     ///
     /// # Errors
     ///
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn reader_kubeconfig(&self, port: u16) -> Result<PathBuf, ClusterError> {
         let user = format!("tokenFile: {}", self.home.join("reader.token").display());
         self.write_kubeconfig(&format!("reader-{port}.kubeconfig"), port, &user)
     }
 
-    /// Starts the API server again and waits until it answers.
+    /// Starts the API server again, and waits until it is ready.
     ///
     /// # Errors
     ///
-    /// [`ClusterError::NotStarted`] with its last words.
+    /// [`ClusterError::NotStarted`] with the end of its log.
     pub async fn start_apiserver(&mut self) -> Result<(), ClusterError> {
         let file = |name: &str| self.home.join(name).display().to_string();
         let mut arguments = vec![
@@ -209,18 +210,18 @@ impl Cluster {
             format!("--tls-private-key-file={}", file("server.key")),
             format!("--cert-dir={}", file("certificates")),
             format!("--token-auth-file={}", file("tokens.csv")),
-            // Whoever has no valid token is refused: otherwise everybody would be let in as anonymous.
+            // Requests without a valid token are refused, and not accepted as anonymous.
             "--anonymous-auth=false".to_owned(),
             "--authorization-mode=AlwaysAllow".to_owned(),
-            // There is nobody who makes a service account per namespace, and pods would wait for theirs.
+            // No controller creates service accounts here, and pods would wait for them.
             format!("--disable-admission-plugins=ServiceAccount{}", if self.is_plain { CHANGING } else { "" }),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             format!("--service-account-key-file={}", file("accounts.pub")),
             format!("--service-account-signing-key-file={}", file("accounts.key")),
             "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
-            // Nobody reaches this server by its service.
+            // The service `kubernetes` is not used here.
             "--endpoint-reconciler-type=none".to_owned(),
-            // The test says when old versions are forgotten.
+            // Only the test compacts.
             "--etcd-compaction-interval=0".to_owned(),
             "--profiling=false".to_owned(),
         ];
@@ -239,11 +240,11 @@ impl Cluster {
         .await
     }
 
-    /// Kills the API server, as if its machine had lost power.
+    /// Kills the API server with SIGKILL.
     ///
     /// # Errors
     ///
-    /// It cannot be waited for.
+    /// The process cannot be waited for.
     pub async fn kill_apiserver(&mut self) -> Result<(), ClusterError> {
         match self.apiserver.take() {
             Some(process) => Ok(process.kill().await?),
@@ -251,31 +252,31 @@ impl Cluster {
         }
     }
 
-    /// Freezes the API server: connections stay open, and nothing is answered.
+    /// Stops the API server with SIGSTOP: connections stay open, and requests are not answered.
     ///
     /// # Errors
     ///
-    /// It does not run.
+    /// The API server is not running.
     pub async fn pause_apiserver(&self) -> Result<(), ClusterError> {
         Ok(self.apiserver.as_ref().ok_or(ClusterError::Down("kube-apiserver"))?.pause().await?)
     }
 
-    /// Lets the API server go on.
+    /// Continues the API server.
     ///
     /// # Errors
     ///
-    /// It does not run.
+    /// The API server is not running.
     pub async fn resume_apiserver(&self) -> Result<(), ClusterError> {
         Ok(self.apiserver.as_ref().ok_or(ClusterError::Down("kube-apiserver"))?.resume().await?)
     }
 
-    /// Makes the database forget all versions but the present one.
+    /// Compacts etcd to its current revision, and returns the revision.
     ///
-    /// The API server keeps a while of history of its own, and forgets that only when it is started again.
+    /// The API server keeps some history in its watch cache until it is restarted.
     ///
     /// # Errors
     ///
-    /// The database does not answer.
+    /// etcd does not answer.
     pub async fn compact(&self) -> Result<u64, ClusterError> {
         let revision = self.revision().await?;
         let body = json!({"revision": revision.to_string(), "physical": true});
@@ -285,11 +286,11 @@ impl Cluster {
         }
     }
 
-    /// The version the database is at.
+    /// Returns the current revision of etcd.
     ///
     /// # Errors
     ///
-    /// The database does not answer.
+    /// etcd does not answer.
     pub async fn revision(&self) -> Result<u64, ClusterError> {
         let (_, text) = ask(&self.etcd_client()?, "POST", "/v3/kv/range", json!({"key": "AA=="})).await?;
         let answer: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -297,16 +298,16 @@ impl Cluster {
         revision.ok_or(ClusterError::Unexpected("etcd", text))
     }
 
-    /// Keeps what the database holds now.
+    /// Copies etcd's data.
     ///
     /// # Errors
     ///
-    /// Files cannot be copied.
+    /// A file cannot be copied.
     pub async fn save(&self) -> Result<Saved, ClusterError> {
         let saved = self.home.join("etcd.saved");
         let _ = fs::remove_dir_all(&saved);
         let etcd = self.etcd.as_ref().ok_or(ClusterError::Down("etcd"))?;
-        // Frozen, its files are what a loss of power would leave behind: it starts from those.
+        // While etcd is stopped, its files are like those after a loss of power, from which it can start.
         etcd.pause().await?;
         let copied = copy(&self.data(), &saved);
         etcd.resume().await?;
@@ -314,7 +315,7 @@ impl Cluster {
         Ok(Saved(saved))
     }
 
-    /// Puts back what the database held, as after a disaster: both servers go down for it.
+    /// Restores etcd's data; both servers are restarted.
     ///
     /// # Errors
     ///
@@ -330,8 +331,7 @@ impl Cluster {
         self.start_apiserver().await
     }
 
-    /// The reader's token is no longer accepted, and a new one will be. Tokens are read at start only: the API server is
-    /// started again for it.
+    /// Expires the reader's token. The API server reads tokens only when it starts, so it is restarted.
     ///
     /// # Errors
     ///
@@ -343,11 +343,11 @@ impl Cluster {
         self.start_apiserver().await
     }
 
-    /// Puts the token that is accepted into the reader's file.
+    /// Writes the valid token into the reader's file.
     ///
     /// # Errors
     ///
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn hand_out_token(&self) -> Result<(), ClusterError> {
         Ok(fs::write(self.home.join("reader.token"), self.reader_token())?)
     }
@@ -362,7 +362,7 @@ impl Cluster {
             format!("--listen-peer-urls={peer_url}"),
             format!("--initial-advertise-peer-urls={peer_url}"),
             format!("--initial-cluster=default={peer_url}"),
-            // What is written survives its process, which is all that is killed here.
+            // Written data survive a killed process, and the machine itself is never killed.
             "--unsafe-no-fsync".to_owned(),
             "--log-level=warn".to_owned(),
         ];
@@ -442,7 +442,7 @@ impl Cluster {
     }
 }
 
-/// What is left of a test that failed stays, to be looked at.
+/// Keeps the files of a failed test.
 impl Drop for Cluster {
     fn drop(&mut self) {
         if !std::thread::panicking() {
@@ -458,7 +458,7 @@ impl fmt::Display for Cluster {
 }
 
 impl Ports {
-    /// Three that nobody listens on.
+    /// Returns three free ports.
     fn free() -> io::Result<Self> {
         let listeners =
             [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
@@ -471,7 +471,7 @@ async fn read_kubeconfig(path: &Path) -> Result<Config, ClusterError> {
     Ok(Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &KubeConfigOptions::default()).await?)
 }
 
-/// Sends one request and reads the answer to its end.
+/// Sends a request, and returns code and body of the response.
 async fn ask(client: &Client, method: &str, path: &str, body: Value) -> Result<(u16, String), ClusterError> {
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
     let request = http::Request::builder().method(method).uri(path).header("content-type", "application/json");

@@ -1,16 +1,16 @@
-//! A real API server to hold the embedded one and the informers against.
+//! A kube-apiserver to compare the embedded API server and the informers with.
 //!
-//! [`Assets`] finds or builds `kube-apiserver`, `etcd`, `kubectl`, a client-go program of ours and client-go's own sample
-//! controller, at the versions that `go/go.mod` and `go-sample/go.mod` pin. [`Cluster`] runs them on loopback, with TLS and
-//! tokens, and can be killed, paused, compacted and restored. [`Proxy`] stands between a client and a server, and cuts
-//! connections. The tests beside it say what must hold:
+//! [`Assets`] finds or builds `kube-apiserver`, `etcd`, `kubectl`, a client-go program of ours and client-go's own
+//! sample controller, at the versions that `go/go.mod` and `go-sample/go.mod` pin. [`Cluster`] runs the servers on
+//! loopback, with TLS and tokens; it can be killed, paused, compacted and restored. [`Proxy`] forwards connections
+//! between a client and a server, and cuts them. The tests are:
 //!
-//! | test | what it holds against what |
+//! | test | what it checks |
 //! |---|---|
-//! | `conformance` | the case table of the embedded server against the real one |
-//! | `convergence` | informers of every form against 10,000 objects, several writers and everything that can go wrong |
-//! | `side_by_side` | our cache, client-go's and kube-rs' against each other; client-go against the embedded server |
-//! | `sample_controller` | what our sample controller makes of the same Foos against what client-go's own does |
+//! | `conformance` | the case table of the embedded server holds on kube-apiserver |
+//! | `convergence` | informers of every form converge with 10,000 objects, several writers and all faults |
+//! | `side_by_side` | our cache, client-go's and kube-rs' agree; client-go works with the embedded server |
+//! | `sample_controller` | our sample controller and client-go's lead to the same end state |
 //!
 //! `cargo xtask e2e` runs them. Unix only: it sends signals.
 

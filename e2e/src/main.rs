@@ -1,4 +1,4 @@
-//! Builds what the tests run against, if it is not there yet: what takes minutes has a time limit of its own.
+//! Builds the programs for the tests, unless they exist. A separate program, because a build has its own time limit.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people")]
 

@@ -1,4 +1,4 @@
-//! Programs that end with the test that started them, however it ends.
+//! Child processes that end with the test, even if the test is killed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-/// Kills the program as soon as its own input ends: also if the test is killed and cannot clean up any more.
+/// Kills the program as soon as stdin ends, so that it ends also if the test is killed.
 const KEEPER: &str = r#"trap '' INT TERM
 log=$1; shift
 "$@" </dev/null >>"$log" 2>&1 &
@@ -19,7 +19,7 @@ cat >/dev/null
 kill -KILL $program 2>/dev/null
 wait $program"#;
 
-/// A program that runs until it is killed, or until this process ends.
+/// A program that runs until it is killed, or until the test process ends.
 #[derive(Debug)]
 pub struct Process {
     keeper: Child,
@@ -28,11 +28,11 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a program; what it says goes to the end of a file.
+    /// Starts a program, and appends its output to a log.
     ///
     /// # Errors
     ///
-    /// It cannot be started.
+    /// The program cannot be started.
     pub async fn start<S: AsRef<OsStr>>(
         program: &Path,
         arguments: impl IntoIterator<Item = S>,
@@ -45,7 +45,7 @@ impl Process {
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // What it runs writes into its log; that it was killed is no news.
+            // The program's output goes to its log; the shell's own message about the killed program is dropped.
             .stderr(Stdio::null())
             .spawn()?;
         let output = keeper.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -53,40 +53,40 @@ impl Process {
         Ok(Self { keeper, id, log: log.to_owned() })
     }
 
-    /// Kills it without a chance to say goodbye, and waits until it is gone.
+    /// Kills the program with SIGKILL, and waits for its end.
     ///
     /// # Errors
     ///
-    /// It cannot be waited for.
+    /// The process cannot be waited for.
     pub async fn kill(mut self) -> io::Result<()> {
         drop(self.keeper.stdin.take());
         self.keeper.wait().await.map(drop)
     }
 
-    /// Freezes it: connections stay open, and nothing is answered.
+    /// Stops the program with SIGSTOP: connections stay open, and requests are not answered.
     ///
     /// # Errors
     ///
-    /// It is gone.
+    /// The process has ended.
     pub async fn pause(&self) -> io::Result<()> {
         self.signal("STOP").await
     }
 
-    /// Lets it go on.
+    /// Continues the program.
     ///
     /// # Errors
     ///
-    /// It is gone.
+    /// The process has ended.
     pub async fn resume(&self) -> io::Result<()> {
         self.signal("CONT").await
     }
 
-    /// True unless it ended by itself.
+    /// Returns false if the program has ended.
     pub async fn is_alive(&self) -> bool {
         self.signal("0").await.is_ok()
     }
 
-    /// The last lines of what it said.
+    /// Returns the last lines of the log.
     pub fn last_words(&self) -> String {
         let text = fs::read(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);

@@ -1,4 +1,4 @@
-//! A wire between a client and a server that can be cut, or slow.
+//! A proxy that can cut or delay connections.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,32 +14,32 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-/// Passes bytes on to a server, and cuts connections when told to. Dropping it cuts them all.
+/// Forwards bytes to a server, and can cut connections. A drop cuts all of them.
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
     mode: watch::Sender<Mode>,
     cuts: Arc<AtomicU64>,
-    /// The one task that accepts connections, and owns those that carry them.
+    /// The task that accepts connections. It owns the tasks of the connections.
     accepting: JoinSet<()>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mode {
     Pass,
-    /// Each connection ends after a random number of bytes of the server's, up to this many.
+    /// Each connection ends after a random number of bytes from the server, up to this one.
     Cut(u64),
     Refuse,
-    /// What the server sends arrives this much later.
+    /// Bytes from the server arrive this much later.
     Delay(Duration),
 }
 
 impl Proxy {
-    /// Listens on a free port of loopback, and leads to another one. Where connections are cut comes from the seed.
+    /// Listens on a free port of loopback, and forwards to another port. The seed decides where connections are cut.
     ///
     /// # Errors
     ///
-    /// There is no port.
+    /// No port is free.
     pub async fn start(server: u16, seed: u64) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
@@ -50,38 +50,38 @@ impl Proxy {
         Ok(Self { port, mode, cuts, accepting })
     }
 
-    /// Where clients connect.
+    /// Returns the port for clients.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// From now on nothing is cut.
+    /// Stops cutting, refusing and delaying.
     pub fn pass(&self) {
         self.mode.send_replace(Mode::Pass);
     }
 
-    /// From now on each connection, also of those there are, ends somewhere in the server's next bytes: at any of them, in the
-    /// middle of a record, a line or a name.
+    /// Cuts each connection, also the open ones, at a random byte among the next ones from the server: in the middle of
+    /// a TLS record, a line or a name.
     pub fn cut_within(&self, bytes: u64) {
         self.mode.send_replace(Mode::Cut(bytes));
     }
 
-    /// Ends all connections, and from now on each new one at once.
+    /// Closes all connections, and each new one at once.
     pub fn refuse(&self) {
         self.mode.send_replace(Mode::Refuse);
     }
 
-    /// From now on everything that the server sends arrives this much later, in its order.
+    /// Delays all bytes from the server, and keeps their order.
     pub fn delay(&self, delay: Duration) {
         self.mode.send_replace(Mode::Delay(delay));
     }
 
-    /// How many connections were cut at some byte.
+    /// Returns how many connections were cut.
     pub fn cuts(&self) -> u64 {
         self.cuts.load(Ordering::Relaxed)
     }
 
-    /// Ends all connections and waits until nothing of it runs any more.
+    /// Closes all connections, and waits until all tasks have ended.
     pub async fn stop(mut self) {
         self.accepting.shutdown().await;
     }
@@ -100,7 +100,7 @@ async fn accept(
             biased;
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => {
-                // Whoever gave up while waiting to be accepted is nobody's failure.
+                // The client may have closed the connection before it was accepted.
                 let Ok((client, _)) = accepted else { continue };
                 let random = StdRng::seed_from_u64(random.random());
                 let (modes, cuts) = (modes.clone(), cuts.clone());
@@ -114,13 +114,13 @@ async fn accept(
     }
 }
 
-/// How a connection came to its end.
+/// How a connection ended.
 enum End {
     Closed,
     Cut,
 }
 
-/// Carries one connection until one side closes it, or it is cut.
+/// Forwards a connection until one side closes it, or it is cut.
 async fn relay(
     mut client: TcpStream,
     server: u16,
@@ -129,7 +129,7 @@ async fn relay(
 ) -> io::Result<End> {
     let mut allowance = |mode: Mode| match mode {
         Mode::Pass | Mode::Delay(_) => u64::MAX,
-        // Small numbers as likely as large ones: handshakes and headers are cut as well as bodies.
+        // Small numbers are as likely as large ones, so that handshakes and headers are cut as well as bodies.
         Mode::Cut(within) => (within as f64).powf(random.random_range(0.0..1.0)) as u64,
         Mode::Refuse => 0,
     };
@@ -139,7 +139,7 @@ async fn relay(
     if left == 0 {
         return Ok(End::Closed);
     }
-    // What the server has sent, and when it is to arrive.
+    // Bytes from the server, with the time at which the client gets them.
     let mut under_way: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
     let mut server = TcpStream::connect(("127.0.0.1", server)).await?;
     let (mut from_client, mut from_server) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
@@ -181,7 +181,7 @@ async fn relay(
     }
 }
 
-/// Waits until the first bytes under way are to arrive.
+/// Waits until the first delayed bytes are due.
 async fn due(under_way: &VecDeque<(Instant, Vec<u8>)>) {
     match under_way.front() {
         Some((at, _)) => sleep_until(*at).await,

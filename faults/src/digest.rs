@@ -38,8 +38,7 @@ impl fmt::Display for Digest {
 }
 
 /// Returns a hash of an object's state: FNV-1a, which Go's library has too. The content is included, so that an object
-/// without
-/// its content is different.
+/// without its content is different.
 pub(crate) fn number(key: &str, uid: &str, version: &str, content: &str) -> u64 {
     let bytes = [key, "\n", uid, "\n", version, "\n", content].into_iter().flat_map(str::bytes);
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

@@ -17,8 +17,8 @@ use crate::Error;
 use crate::catalogue::{self, Row};
 use crate::line::Line;
 use crate::stage::Stage;
-use crate::step::{Followed, SELECTED};
-use crate::verdict::{Account, Verdict};
+use crate::step::{SELECTED, WatchedCollection};
+use crate::verdict::{RunRecord, Verdict};
 
 /// Seconds that the first sync may take before the fault begins.
 const FIRST_SYNC: f64 = 30.0;
@@ -82,7 +82,7 @@ pub(crate) async fn play(options: &Options) -> Result<Outcome, Error> {
     let kubeconfig = options.scratch.join(name);
     let mut stage = Stage::new(&row.setup, options.seed, &kubeconfig).await?;
     stage.perform(&row.before).await?;
-    let mut follower = Follower::start(row, options, &kubeconfig, stage.truth.started())?;
+    let mut follower = ClientProcess::start(row, options, &kubeconfig, stage.truth.started())?;
     if !row.begins_with_client() {
         wait_for_sync(&mut stage, &follower).await?;
         stage.pass(CALM).await?;
@@ -96,7 +96,7 @@ pub(crate) async fn play(options: &Options) -> Result<Outcome, Error> {
     let end = stage.truth.now();
     let ended = follower.child.try_wait()?.map(|status| status.to_string());
     let lines = follower.lines.lock().clone();
-    let account = Account { truth: &stage.truth.history, lines: &lines, requests: &stage.requests, begun, over, end };
+    let account = RunRecord { truth: &stage.truth.history, lines: &lines, requests: &stage.requests, begun, over, end };
     Ok(Outcome {
         fault: row.id.to_owned(),
         client: options.client,
@@ -108,7 +108,7 @@ pub(crate) async fn play(options: &Options) -> Result<Outcome, Error> {
     })
 }
 
-async fn wait_for_sync(stage: &mut Stage, follower: &Follower) -> Result<(), Error> {
+async fn wait_for_sync(stage: &mut Stage, follower: &ClientProcess) -> Result<(), Error> {
     let deadline = stage.truth.now() + FIRST_SYNC;
     while !follower.last().is_some_and(|line| line.synced) {
         if stage.truth.now() > deadline {
@@ -120,7 +120,7 @@ async fn wait_for_sync(stage: &mut Stage, follower: &Follower) -> Result<(), Err
 }
 
 /// Waits until the client stays right, or the time is over.
-async fn settle(stage: &mut Stage, follower: &Follower, deadline: f64) -> Result<(), Error> {
+async fn settle(stage: &mut Stage, follower: &ClientProcess, deadline: f64) -> Result<(), Error> {
     let mut right_since = None;
     while stage.truth.now() < deadline {
         stage.pass(TICK).await?;
@@ -138,13 +138,13 @@ async fn settle(stage: &mut Stage, follower: &Follower, deadline: f64) -> Result
 }
 
 /// The client in its own process, which ends when its stdin ends.
-struct Follower {
+struct ClientProcess {
     child: Child,
     lines: Arc<Mutex<Vec<(f64, Line)>>>,
     _reader: JoinSet<()>,
 }
 
-impl Follower {
+impl ClientProcess {
     fn start(
         row: &Row,
         options: &Options,
@@ -159,14 +159,14 @@ impl Follower {
         };
         command.arg("--kubeconfig").arg(kubeconfig);
         match row.setup.followed {
-            Followed::Everything => {}
-            Followed::Namespace(namespace) => {
+            WatchedCollection::Everything => {}
+            WatchedCollection::Namespace(namespace) => {
                 command.args(["--namespace", namespace]);
             }
-            Followed::Selected => {
+            WatchedCollection::Selected => {
                 command.arg("--selector").arg(format!("t={SELECTED}"));
             }
-            Followed::Widgets => {
+            WatchedCollection::Widgets => {
                 command.arg("--widgets");
             }
         }

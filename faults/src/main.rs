@@ -1,6 +1,5 @@
 //! Measures how clients behave when their API server is faulty. A process plays one fault to one client, which runs in
-//! its own
-//! process, and prints the result. `cargo xtask faults` runs all of them and writes the table.
+//! its own process, and prints the result. `cargo xtask faults` runs all of them and writes the table.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the program prints results")]
 

@@ -9,8 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// Passes bytes between client and server. After `go_dead`, connections that are open stay open without passing bytes,
-/// and new
-/// ones work, as if a router had forgotten the old ones.
+/// and new ones work, as if a router had forgotten the old ones.
 pub(crate) struct Proxy {
     address: SocketAddr,
     dead: watch::Sender<()>,

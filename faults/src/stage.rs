@@ -103,7 +103,7 @@ impl Stage {
             Step::Disconnect => self.server.disconnect_watches(),
             Step::Burst(changes) => {
                 for _ in 0..*changes {
-                    self.truth.live()?;
+                    self.truth.random_change()?;
                 }
             }
             Step::Hold => {
@@ -153,7 +153,7 @@ impl Stage {
         loop {
             if self.changes && self.last_change.elapsed() >= CHANGE {
                 self.last_change = Instant::now();
-                self.truth.live()?;
+                self.truth.random_change()?;
             }
             self.look()?;
             let left = end.saturating_duration_since(Instant::now());

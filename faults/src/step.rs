@@ -12,7 +12,7 @@ pub(crate) const SELECTED: &str = "1";
 
 /// The collection that a client watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Followed {
+pub(crate) enum WatchedCollection {
     /// Config maps of all namespaces.
     Everything,
     /// Config maps of one namespace.
@@ -23,7 +23,7 @@ pub(crate) enum Followed {
     Widgets,
 }
 
-impl Followed {
+impl WatchedCollection {
     pub(crate) fn resource(self) -> &'static str {
         if self == Self::Widgets { "widgets" } else { "configmaps" }
     }
@@ -41,7 +41,7 @@ pub(crate) enum Certificate {
 /// The server before the fault.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
-    pub(crate) followed: Followed,
+    pub(crate) followed: WatchedCollection,
     pub(crate) objects: usize,
     /// The size of each object, about.
     pub(crate) bytes: usize,
@@ -64,7 +64,7 @@ pub(crate) struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
-            followed: Followed::Everything,
+            followed: WatchedCollection::Everything,
             objects: 200,
             bytes: 0,
             streaming: true,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::Error;
 use crate::digest::{Digest, number};
-use crate::step::{Followed, NAMESPACES, SELECTED};
+use crate::step::{NAMESPACES, SELECTED, WatchedCollection};
 
 /// Objects that random changes leave alone, for use by faults.
 pub(crate) const FIXED: usize = 10;
@@ -20,7 +20,7 @@ const LEAST_NAMES: usize = 40;
 /// The server's objects, and their history.
 pub(crate) struct Truth {
     server: ApiServer,
-    followed: Followed,
+    followed: WatchedCollection,
     random: StdRng,
     /// The number of names for random objects.
     names: usize,
@@ -37,7 +37,7 @@ impl Truth {
     /// Creates objects of a size in a server.
     pub(crate) fn new(
         server: &ApiServer,
-        followed: Followed,
+        followed: WatchedCollection,
         seed: u64,
         objects: usize,
         bytes: usize,
@@ -93,7 +93,7 @@ impl Truth {
     }
 
     /// Makes a random change.
-    pub(crate) fn live(&mut self) -> Result<(), Error> {
+    pub(crate) fn random_change(&mut self) -> Result<(), Error> {
         let number = self.random.random_range(0..self.names.max(1));
         let (namespace, name) = (NAMESPACES[number % 2], name(number));
         let label = if self.random.random_bool(0.8) { "1" } else { "2" };
@@ -120,7 +120,7 @@ impl Truth {
         self.writes += 1;
         let mut change =
             json!({"metadata": {"labels": {"t": label}, "annotations": {"writes": self.writes.to_string()}}});
-        if self.followed != Followed::Widgets {
+        if self.followed != WatchedCollection::Widgets {
             change["data"] = json!({"writes": self.writes.to_string()});
         }
         let updated = self.server.patch(self.followed.resource(), Some(namespace), name, change)?;
@@ -149,7 +149,7 @@ impl Truth {
     fn object(&self, name: &str, label: &str) -> Value {
         let writes = self.writes.to_string();
         let mut object = json!({"metadata": {"name": name, "labels": {"t": label}, "annotations": {"writes": writes}}});
-        if self.followed != Followed::Widgets {
+        if self.followed != WatchedCollection::Widgets {
             object["data"] = json!({"writes": writes});
         }
         object
@@ -165,9 +165,9 @@ impl Truth {
         let key = format!("{}/{}", text("namespace"), text("name"));
         self.forget(&key);
         let selected = match self.followed {
-            Followed::Everything | Followed::Widgets => true,
-            Followed::Namespace(namespace) => text("namespace") == namespace,
-            Followed::Selected => object["metadata"]["labels"]["t"] == SELECTED,
+            WatchedCollection::Everything | WatchedCollection::Widgets => true,
+            WatchedCollection::Namespace(namespace) => text("namespace") == namespace,
+            WatchedCollection::Selected => object["metadata"]["labels"]["t"] == SELECTED,
         };
         if selected {
             let content = object["data"]["writes"].as_str().unwrap_or_default();

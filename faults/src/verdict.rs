@@ -14,7 +14,7 @@ const LEAD: f64 = 0.2;
 const STEP: f64 = 0.05;
 
 /// Everything that was recorded, with the seconds at which it began.
-pub(crate) struct Account<'a> {
+pub(crate) struct RunRecord<'a> {
     pub(crate) truth: &'a [(f64, String)],
     pub(crate) lines: &'a [(f64, Line)],
     /// The number of requests over time.
@@ -43,7 +43,7 @@ pub(crate) struct Verdict {
     pub(crate) told: bool,
 }
 
-impl Account<'_> {
+impl RunRecord<'_> {
     pub(crate) fn verdict(&self) -> Verdict {
         let times = self.times();
         let (mut wrong, mut unsaid, mut last_wrong) = (0.0, 0.0, None);
@@ -121,7 +121,7 @@ mod tests {
     fn verdict(lines: &[(f64, Line)]) -> Verdict {
         let truth = [(0.0, "a".to_owned()), (10.0, "b".to_owned()), (20.0, "c".to_owned())];
         let requests = [(1.0, 2), (12.0, 5), (18.0, 9), (22.0, 10)];
-        Account { truth: &truth, lines, requests: &requests, begun: 10.0, over: 15.0, end: 30.0 }.verdict()
+        RunRecord { truth: &truth, lines, requests: &requests, begun: 10.0, over: 15.0, end: 30.0 }.verdict()
     }
 
     fn near(found: f64, expected: f64) -> bool {

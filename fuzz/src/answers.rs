@@ -1,4 +1,4 @@
-//! What a server answers, to a client.
+//! Responses of a server, decoded by a client.
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
@@ -15,11 +15,11 @@ use serde_json::Value;
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// Small, so that the fuzzer finds its way beyond it.
+/// The object limit; small, so that the fuzzer exceeds it easily.
 const LIMIT: usize = 4 * 1024;
 
-/// A watch: however its bytes are cut into chunks, the same events and the same errors come out; what a plain parser finds in
-/// its lines is what comes out; and what a whole object can be made of, every representation can, and says the same.
+/// A watch. The chunks in which bytes arrive do not change events and errors. A plain parser of the lines finds the
+/// same events. Every representation can be decoded from an object that decodes as a whole, and has the same identity.
 pub fn watch(input: &[u8]) {
     crate::run(async {
         let whole = watched::<Pod>(input, input.len().max(1)).await;
@@ -35,8 +35,8 @@ pub fn watch(input: &[u8]) {
     });
 }
 
-/// A list: however its bytes are cut into chunks, the same comes out; a whole list of which every item could be read is JSON, but
-/// for managed fields, and a plain parser finds the same objects in it; and so does every representation.
+/// A list. The chunks in which bytes arrive do not change the items. A complete list without undecodable items is valid
+/// JSON, except for managed fields, and a plain parser finds the same objects. So does every representation.
 pub fn list(input: &[u8]) {
     crate::run(async {
         let whole = listed::<Pod>(input, input.len().max(1)).await;
@@ -51,7 +51,7 @@ pub fn list(input: &[u8]) {
         let Some(pods) = complete.then(|| pods.into_iter().collect::<Option<Vec<Pod>>>()).flatten() else { return };
         let Ok(plain) = serde_json::from_slice::<Plain>(input) else {
             let unread = input.windows(13).any(|part| part == b"managedFields");
-            assert!(unread, "a whole list is JSON, but for managed fields, which nobody reads");
+            assert!(unread, "a complete list is valid JSON, except for managed fields, which the decoder skips");
             return;
         };
         let plain: Option<Vec<Pod>> = plain.items.unwrap_or_default().into_iter().map(plain_pod).collect();
@@ -62,7 +62,7 @@ pub fn list(input: &[u8]) {
 type Event<T> = Result<WatchEvent<T>, SourceError>;
 type Part<T> = Result<ListPart<T>, SourceError>;
 
-/// As little as a view can have.
+/// The smallest possible view.
 #[derive(Debug, serde::Deserialize)]
 struct Few {}
 
@@ -71,7 +71,7 @@ struct Plain {
     items: Option<Vec<Value>>,
 }
 
-/// A line of a watch, by a plain parser.
+/// A line of a watch, for a plain parser.
 #[derive(serde::Deserialize)]
 struct PlainLine {
     #[serde(rename = "type")]
@@ -79,14 +79,14 @@ struct PlainLine {
     object: Value,
 }
 
-/// As much of a bookmark as counts.
+/// The fields of a bookmark that matter.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PlainMetadata {
     resource_version: String,
 }
 
-/// True for an object that is larger than the limit.
+/// Returns true for an object that is larger than the limit.
 fn is_too_large(event: &Event<Pod>) -> bool {
     match event {
         Ok(WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object)) => {
@@ -96,19 +96,19 @@ fn is_too_large(event: &Event<Pod>) -> bool {
     }
 }
 
-/// Each line that a plain parser takes for a pod or for a bookmark is that very event; and nothing else is.
+/// Checks that a line is a pod or a bookmark for a plain parser exactly if it is the same event for the client.
 fn same_as_plain(input: &[u8], events: &[Event<Pod>]) {
     let lines = input.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     for (line, event) in lines.zip(events) {
-        // What is too long is not read at all, and the last line may be cut off.
+        // The client does not read a line that is too long, and the last line may be cut off.
         if matches!(event, Err(SourceError::TooLarge { .. } | SourceError::CutOff)) {
             return;
         }
-        // Larger than the limit: it is passed over, whatever it holds.
+        // The client skips an object that is larger than the limit.
         if is_too_large(event) {
             continue;
         }
-        // By way of a value: of a key that comes twice, the last counts.
+        // By way of a `Value`: if a key occurs twice, the last one counts.
         let value = serde_json::from_slice::<Value>(line);
         let Ok(PlainLine { kind, object }) = value.and_then(serde_json::from_value) else { continue };
         let found = match event {
@@ -121,19 +121,19 @@ fn same_as_plain(input: &[u8], events: &[Event<Pod>]) {
             assert_eq!((found, Some(pod)), (&*kind, plain_pod(object).as_ref()), "a plain parser finds the same");
         } else if matches!(&*kind, "ADDED" | "MODIFIED" | "DELETED") {
             let named = plain_pod(object).filter(|pod| pod.metadata.name.as_ref().is_some_and(|name| !name.is_empty()));
-            assert_eq!(named, None, "a plain parser finds a pod, and we {event:?}");
+            assert_eq!(named, None, "a plain parser finds a pod, and the client {event:?}");
         } else if kind == "BOOKMARK" && object.as_object().is_some_and(|object| object.len() == 1) {
             let only_version = |metadata: &&Value| metadata.as_object().is_some_and(|metadata| metadata.len() == 1);
             let metadata = object.get("metadata").filter(only_version).cloned().map(serde_json::from_value);
             let Some(Ok(PlainMetadata { resource_version })) = metadata else { continue };
             let bookmark =
                 matches!(event, Ok(WatchEvent::Bookmark { version, .. }) if *version.as_str() == *resource_version);
-            assert!(bookmark, "a plain parser finds a bookmark, and we {event:?}");
+            assert!(bookmark, "a plain parser finds a bookmark, and the client {event:?}");
         }
     }
 }
 
-/// Slow and obvious: a pod, if it does not say to be something else and everything in it is as it should be.
+/// Decodes a pod in a slow and obvious way: `None` if it has another type or a field is invalid.
 fn plain_pod(mut item: Value) -> Option<Pod> {
     let object = item.as_object_mut()?;
     for (name, text) in [("apiVersion", "v1"), ("kind", "Pod")] {
@@ -149,7 +149,7 @@ fn plain_pod(mut item: Value) -> Option<Pod> {
     serde_json::from_value(item).ok()
 }
 
-/// The object of each event, and `None` in place of what has none.
+/// Returns the object of each event, and `None` for events without a decoded object.
 fn objects<T>(events: Vec<Event<T>>) -> Vec<Option<T>> {
     let object = |event| match event {
         Ok(WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object)) => match object {
@@ -161,7 +161,7 @@ fn objects<T>(events: Vec<Event<T>>) -> Vec<Option<T>> {
     events.into_iter().map(object).collect()
 }
 
-/// The items, and `None` in place of each that could not be read.
+/// Returns the items, and `None` for each undecodable item.
 fn items<T>(parts: Vec<Part<T>>) -> Vec<Option<T>> {
     let item = |part| match part {
         Ok(ListPart::Item(Decoded::Object(object))) => Some(Some(object)),
@@ -182,7 +182,7 @@ fn same_compact(pods: &[Option<Pod>], compact: Vec<Option<Compact<Pod>>>) {
     }
 }
 
-/// What a whole pod could be made of is there, and is the same object.
+/// Checks that each decoded pod was decoded in the other representation too, with the same identity.
 fn same_identities<T: Object>(pods: &[Option<Pod>], others: &[Option<T>]) {
     for (pod, other) in pods.iter().zip(others) {
         let Some(pod) = pod else { continue };
@@ -190,7 +190,7 @@ fn same_identities<T: Object>(pods: &[Option<Pod>], others: &[Option<T>]) {
     }
 }
 
-/// In words, so that they can be compared.
+/// Formats results, so that they can be compared.
 fn said<T: Debug>(all: &[Result<T, SourceError>]) -> Vec<String> {
     all.iter().map(|one| one.as_ref().map_or_else(ToString::to_string, |one| format!("{one:?}"))).collect()
 }
@@ -210,7 +210,7 @@ async fn listed<T: Decode>(body: &[u8], chunk: usize) -> Vec<Part<T>> {
     }
 }
 
-/// Pods from a server that answers everything with these bytes.
+/// A source of pods whose server answers every request with these bytes.
 fn source<T: Decode>(body: &[u8], chunk: usize) -> KubeSource<T> {
     let chunks: Vec<Bytes> = body.chunks(chunk).map(Bytes::copy_from_slice).collect();
     let service = tower::service_fn(move |_: http::Request<kube_client::client::Body>| {

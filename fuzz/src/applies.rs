@@ -1,4 +1,4 @@
-//! Several managers who each say what they want of the same objects.
+//! Writes of several managers to the same objects.
 
 use kube_embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -12,8 +12,9 @@ const MOST_WRITES: usize = 8;
 const MANAGERS: &[&str] = &["one", "two", "kubectl", "é"];
 const PARTS: &[&str] = &["", "", "/status", "/scale"];
 
-/// A few writes, by several managers, to a deployment, a config map and an object with every type of list and map: each taken or
-/// refused. What is there afterwards says who owns which field in a way that can be read, and the same again changes nothing.
+/// A few writes, by several managers, to a deployment, a config map and an object with every type of list and map. The
+/// server accepts or refuses each. Afterwards the managed fields are readable, and the same write again changes
+/// nothing.
 pub fn applies(input: &[u8]) {
     let mut choices = Choices::new(input);
     let server = ApiServer::builder().seed(1).build();
@@ -36,7 +37,7 @@ struct Write {
     way: Way,
     /// The path of the object.
     object: String,
-    /// The path of the object or of a part of it, and how it is written.
+    /// The path of the object or a subresource, with the query.
     target: String,
     body: Value,
 }
@@ -55,7 +56,7 @@ impl Write {
     fn of(subject: &Sample, choices: &mut Choices<'_>) -> Self {
         use Way::{Apply, Delete, Merge, Operations, Replace, Strategic};
         let way = choices.pick(&[Apply, Apply, Apply, Apply, Merge, Merge, Strategic, Replace, Operations, Delete]);
-        // One of them is not there yet.
+        // The object `b` does not exist at first.
         let name = choices.pick(&["a", "a", "a", "b"]);
         let manager = encoded(choices.pick(MANAGERS));
         let force = if way == Apply && !choices.coin() { "&force=true" } else { "" };
@@ -71,7 +72,7 @@ impl Write {
         Self { way, object, target, body }
     }
 
-    /// Writes, and writes the same again.
+    /// Sends the write, and sends it again.
     async fn check(mut self, server: &ApiServer, subject: &Sample) {
         if self.way == Way::Replace && self.body["metadata"].is_object() {
             let known = self.read(server).await.unwrap_or_default();
@@ -81,7 +82,7 @@ impl Write {
             return;
         }
         if self.way == Way::Delete {
-            // It may be held.
+            // A finalizer may keep the object.
             let held = json!({"metadata": {"finalizers": null}});
             let _ = server.patch(subject.resource, Some("default"), self.name(), held);
             return settled().await;
@@ -92,13 +93,19 @@ impl Write {
         }
         tokio::time::sleep(std::time::Duration::from_secs(5)).await;
         let again = self.send(server).await;
-        assert!(again.is_success(), "{} was taken, and is not taken again: {again:?}: {}", self.target, self.body);
-        let second = self.read(server).await.expect("it is still there");
+        assert!(
+            again.is_success(),
+            "{} was accepted, and is refused the second time: {again:?}: {}",
+            self.target,
+            self.body
+        );
+        let second = self.read(server).await.expect("the object exists");
         let changes = if is_reordered(&first, &second) { Vec::new() } else { differences(&first, &second) };
         assert!(changes.is_empty(), "{:?} to {} again: {changes:#?}: {}", self.way, self.target, self.body);
     }
 
-    /// Whether the same again must change nothing: not if it takes away what the server has written down.
+    /// Returns true if the same write again must change nothing. A write that sets managed fields removes the server's
+    /// entries.
     fn is_repeatable(&self) -> bool {
         match self.way {
             Way::Apply => true,
@@ -130,7 +137,7 @@ impl Write {
         Ask { content_type, ..Ask::json(self.method(), &self.target, &self.body) }.send(server).await
     }
 
-    /// The object, if it is there, once it is known that everybody can read who owns it.
+    /// Reads the object, if it exists, and checks that its managed fields are readable.
     async fn read(&self, server: &ApiServer) -> Option<Value> {
         let answer = Ask::get(&self.object).send(server).await;
         let object = answer.is_success().then(|| answer.value())?;
@@ -143,13 +150,13 @@ impl Write {
     }
 }
 
-/// What is written to the number of replicas.
+/// Returns a body for the scale subresource.
 fn scale() -> Value {
     json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"labels": {"a": "b"}},
         "spec": {"replicas": 3}, "status": {"replicas": 1}})
 }
 
-/// What a manager wants, or what it patches.
+/// Returns the body of an apply, an update or a patch.
 fn wanted(subject: &Sample, name: &str, way: Way, choices: &mut Choices<'_>) -> Value {
     let mut sample = subject.object.clone();
     if way != Way::Apply {
@@ -170,7 +177,7 @@ fn wanted(subject: &Sample, name: &str, way: Way, choices: &mut Choices<'_>) -> 
     body
 }
 
-/// Lays directives over a strategic patch.
+/// Adds directives to a strategic merge patch.
 fn direct(body: &mut Value, choices: &mut Choices<'_>) {
     match body {
         Value::Object(members) => {
@@ -207,7 +214,7 @@ const DIRECTIVES: &[&str] = &[
     "$deleteFromPrimitiveList/args",
 ];
 
-/// Entries of every kind of step.
+/// Returns managed fields with every kind of path element.
 fn managed_fields() -> Value {
     json!([
         {"manager": "one", "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
@@ -220,7 +227,8 @@ fn managed_fields() -> Value {
     ])
 }
 
-/// Whether nothing but the times of entries is another, and by that their order: of a real server's object that is a new version too.
+/// Returns true if only the times of managed fields differ, and so their order. kube-apiserver stores a new version
+/// then too.
 fn is_reordered(one: &Value, other: &Value) -> bool {
     let owners = |object: &Value| {
         let mut entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
@@ -240,7 +248,7 @@ fn is_reordered(one: &Value, other: &Value) -> bool {
     moved && before == after && rest(one) == rest(other)
 }
 
-/// Whether every step of a set of fields is one that clients know.
+/// Returns true if every path element of a field set is valid.
 fn is_readable(fields: &Value) -> bool {
     let Some(steps) = fields.as_object() else { return false };
     steps.iter().all(|(step, below)| {

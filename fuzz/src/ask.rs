@@ -1,4 +1,4 @@
-//! One request to the embedded server, and what may be answered.
+//! A request to the embedded server, and its response.
 
 use bytes::Bytes;
 use http::Request;
@@ -16,7 +16,8 @@ pub(crate) const MERGE: &str = "application/merge-patch+json";
 pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 pub(crate) const OPERATIONS: &str = "application/json-patch+json";
 
-/// What a real server answers with 500 too, as if it were broken itself, beside patches that do not fit their object.
+/// Messages of errors that kube-apiserver answers with 500 too. Patches that do not fit their object are in
+/// `may_break`.
 const AS_IF_BROKEN: [&str; 6] = [
     "resourceVersion: Invalid value",
     "resourceVersion should not be set on objects to be created",
@@ -26,7 +27,7 @@ const AS_IF_BROKEN: [&str; 6] = [
     "target.name: ",
 ];
 
-/// Longer than the server takes to open a resource or to empty a namespace, after its answer.
+/// Longer than the server takes, after its response, to serve a new resource or to empty a namespace.
 const SETTLED: Duration = Duration::from_millis(200);
 
 /// A request.
@@ -39,7 +40,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) body: Vec<u8>,
 }
 
-/// What came back; of a watch, nothing but the code.
+/// A response; of a watch only the code.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
@@ -55,16 +56,17 @@ impl<'a> Ask<'a> {
         Self { method, target, content_type: JSON, body: body.to_string().into_bytes(), ..Self::default() }
     }
 
-    /// Sends it. An answer always comes, and it never says that the server is broken where a real one would not.
+    /// Sends the request. Panics if there is no response, or if the response is a 5xx that kube-apiserver does not
+    /// send.
     pub(crate) async fn send(&self, server: &ApiServer) -> Answer {
         let Self { method, target, content_type, accept, body } = self;
         let request = Request::builder().method(*method).uri(*target);
         let request = request.header("content-type", *content_type).header("accept", *accept);
-        // What is no request at all never reaches a server.
+        // An invalid HTTP request cannot reach a server.
         let Ok(request) = request.body(Full::new(Bytes::from(body.clone()))) else {
             return Answer { code: 400, body: Bytes::new() };
         };
-        let response = server.clone().oneshot(request).await.expect("an answer always comes");
+        let response = server.clone().oneshot(request).await.expect("the server answers");
         let code = response.status().as_u16();
         if target.contains("watch") && code < 400 {
             return Answer { code, body: Bytes::new() };
@@ -75,14 +77,14 @@ impl<'a> Ask<'a> {
         answer
     }
 
-    /// Whether a real server breaks by this too.
+    /// Returns true if kube-apiserver answers with this 5xx too.
     fn may_break(&self, answer: &Answer) -> bool {
         let said = String::from_utf8_lossy(&answer.body);
         let misfit = self.method == "PATCH" && (self.content_type == STRATEGIC || self.content_type == APPLY);
         match answer.code {
             500 if misfit => !said.contains("failed to decode managed fields"),
             500 => AS_IF_BROKEN.iter().any(|known| said.contains(known)),
-            // It waited for a version that is not there yet, or for as long as it was told to.
+            // The server waited for a future version, or for the requested time.
             504 => said.contains("Timeout"),
             _ => false,
         }
@@ -94,18 +96,18 @@ impl Answer {
         self.code < 300
     }
 
-    /// The body, which is JSON.
+    /// Returns the body, parsed as JSON.
     pub(crate) fn value(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 
-/// Lets the server do what follows from its answers.
+/// Waits until the server has finished the work after its responses.
 pub(crate) async fn settled() {
     tokio::time::sleep(SETTLED).await;
 }
 
-/// Where two values differ, and how.
+/// Returns the paths at which two values differ, with the values.
 pub(crate) fn differences(one: &Value, other: &Value) -> Vec<String> {
     let mut found = Vec::new();
     differ(one, other, "", &mut found);
@@ -133,7 +135,7 @@ fn differ(one: &Value, other: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Every byte as a path or a query can carry it.
+/// Percent-encodes every byte.
 pub(crate) fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }

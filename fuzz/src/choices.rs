@@ -1,8 +1,8 @@
-//! Decisions cut out of the fuzzer's bytes.
+//! Decisions that are derived from the fuzzer's bytes.
 
 use serde_json::{Map, Value, json};
 
-/// Bytes that are used up one decision after the other. When none are left, every decision is for the first there is.
+/// Bytes that are consumed one decision after the other. After the last byte, every decision takes the first choice.
 #[derive(Debug)]
 pub(crate) struct Choices<'a> {
     left: &'a [u8],
@@ -35,25 +35,25 @@ impl<'a> Choices<'a> {
         from[self.below(from.len())]
     }
 
-    /// So many bytes, or as many as are left.
+    /// Takes this many bytes, or all that are left.
     pub(crate) fn take(&mut self, length: usize) -> &'a [u8] {
         let (taken, left) = self.left.split_at(length.min(self.left.len()));
         self.left = left;
         taken
     }
 
-    /// Everything that is left.
+    /// Takes all bytes that are left.
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         self.take(self.left.len())
     }
 
-    /// A few characters of any kind.
+    /// Returns a few characters of any kind.
     pub(crate) fn text(&mut self) -> String {
         let length = self.below(12);
         String::from_utf8_lossy(self.take(length)).into_owned()
     }
 
-    /// Any JSON at all, so many levels deep at most; members are often called by one of these names.
+    /// Returns any JSON with up to this many levels. Members often have one of these names.
     pub(crate) fn json(&mut self, names: &[&str], levels: usize) -> Value {
         match self.below(if levels == 0 { 6 } else { 12 }) {
             0 => Value::Null,
@@ -93,7 +93,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// The sample, or what is left of it when parts are left out, emptied, doubled or replaced.
+    /// Returns the sample, or a variation: with parts removed, emptied, repeated or replaced.
     pub(crate) fn varied(&mut self, sample: &Value) -> Value {
         match self.below(4) {
             0 => sample.clone(),
@@ -101,7 +101,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Operations of a JSON patch on the sample, most of which can be done.
+    /// Returns operations of a JSON patch for the sample. Most of them can be applied.
     pub(crate) fn operations(&mut self, sample: &Value) -> Value {
         let operations = (0..=self.below(4)).map(|_| {
             let (path, from) = (self.pointer(sample), self.pointer(sample));
@@ -114,7 +114,7 @@ impl<'a> Choices<'a> {
         operations.collect()
     }
 
-    /// The way to a part of the sample, or to one that may be added.
+    /// Returns a JSON pointer to a part of the sample, or to a member that can be added.
     fn pointer(&mut self, sample: &Value) -> String {
         let mut path = String::new();
         let mut place = sample;
@@ -124,7 +124,7 @@ impl<'a> Choices<'a> {
                 Value::Array(items) => Some(self.below(items.len() + 1).to_string()),
                 _ => None,
             };
-            // It stops at a member that is not there, and now and then before.
+            // Stops at a missing member, and by chance earlier.
             let Some(step) = step else { return path };
             path.push('/');
             path.push_str(&step.replace('~', "~0").replace('/', "~1"));
@@ -135,7 +135,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// A part of a sample; `None` if it is left out.
+    /// Returns a variation of a part; `None` if it is removed.
     fn part(&mut self, sample: &Value) -> Option<Value> {
         match self.below(16) {
             0 => Some(sample.clone()),
@@ -178,7 +178,7 @@ impl<'a> Choices<'a> {
 
 const OPERATIONS: &[&str] = &["replace", "add", "remove", "copy", "move", "test"];
 
-/// Texts that mean something somewhere.
+/// Strings with a meaning for some field.
 #[rustfmt::skip]
 const TEXTS: &[&str] = &[
     "a", "b", "", "web", "default", "1", "-1", "true", "null", "10%", "500m", "1Gi", "1h", "2026-01-01T00:00:00Z",

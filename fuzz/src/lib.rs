@@ -1,6 +1,6 @@
-//! What must hold for any input at all. Each function takes arbitrary bytes and panics if something does not hold.
+//! Properties that hold for any input. Each function takes arbitrary bytes, and panics if a property does not hold.
 //!
-//! `cargo xtask fuzz` looks for such bytes; `cargo test -p kube-informer-fuzz` replays those in `corpus`.
+//! `cargo xtask fuzz` searches for such bytes; `cargo test -p kube-informer-fuzz` replays the inputs in `corpus`.
 
 mod answers;
 mod applies;
@@ -24,10 +24,10 @@ pub use schemas::schemas;
 pub use subresources::subresources;
 pub use text::{keys, selectors};
 
-/// Panics if something does not hold for this input.
+/// Panics if a property does not hold for this input.
 pub type Target = fn(&[u8]);
 
-/// Every target by name.
+/// Every target with its name.
 pub const TARGETS: [(&str, Target); 13] = [
     ("watch", watch),
     ("list", list),
@@ -44,7 +44,7 @@ pub const TARGETS: [(&str, Target); 13] = [
     ("subresources", subresources),
 ];
 
-/// Runs to the end on a clock that never waits.
+/// Runs a future to its end on a paused clock.
 fn run<R>(future: impl Future<Output = R>) -> R {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(future)

@@ -1,4 +1,4 @@
-//! Objects in protobuf, to the embedded server.
+//! Objects in protobuf, for the embedded server.
 
 use kube_embedded_apiserver::ApiServer;
 use serde_json::Value;
@@ -7,15 +7,15 @@ use crate::ask::{Answer, Ask, JSON, PROTOBUF, YAML, differences, encoded, settle
 use crate::choices::Choices;
 use crate::samples::{SAMPLES, Sample};
 
-/// What stands before every object.
+/// The first bytes of every message.
 const MAGIC: &[u8] = b"k8s\0";
 /// Deeper than the server reads.
 const DEEPEST: usize = 110;
 
-/// Any body in protobuf to create, replace or delete with: taken or refused. What is taken can be read in every format, and put back
-/// as it was read without a new version.
+/// A protobuf body for create, update and delete: the server accepts or refuses it. An accepted object can be read in
+/// every format, and an update with the response does not change the version.
 ///
-/// The first byte says of which kind it is, the second how the rest becomes a body: as it is, as a message, or field by field.
+/// The first byte chooses the kind, the second how the rest becomes a body: unchanged, as a message, or field by field.
 pub fn protobuf(input: &[u8]) {
     let mut choices = Choices::new(input);
     let sample = &SAMPLES[choices.below(SAMPLES.len())];
@@ -37,7 +37,7 @@ pub fn protobuf(input: &[u8]) {
     });
 }
 
-/// Creates an object of the body, and takes it away again.
+/// Creates an object from the body, and deletes it.
 async fn created(server: &ApiServer, sample: &Sample, body: &[u8]) {
     let answer = send(server, "POST", &sample.collection, PROTOBUF, body.to_vec()).await;
     if !answer.is_success() {
@@ -50,11 +50,12 @@ async fn created(server: &ApiServer, sample: &Sample, body: &[u8]) {
     stays(server, &path).await;
     let namespace = created["metadata"]["namespace"].as_str();
     server.patch(sample.resource, namespace, name, serde_json::json!({"metadata": {"finalizers": null}})).expect(&path);
-    // Namespaces and definitions take a while.
+    // Namespaces and CRDs take some time to be deleted.
     let _ = server.delete(sample.resource, namespace, name);
 }
 
-/// What is at this path can be read in every format, and put back as it was read: it is the same object then.
+/// Checks that the object at this path can be read in every format, and that an update with each response changes
+/// nothing.
 async fn stays(server: &ApiServer, path: &str) {
     let before = read(server, path).await;
     for format in [JSON, YAML, PROTOBUF] {
@@ -77,7 +78,7 @@ async fn send(server: &ApiServer, method: &str, target: &str, content_type: &str
     Ask { method, target, content_type, accept: JSON, body }.send(server).await
 }
 
-/// A message in its envelope.
+/// Returns a message in its envelope.
 fn sealed(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
     let (mut meta, mut body) = (Vec::new(), MAGIC.to_vec());
     put_bytes(1, api_version.as_bytes(), &mut meta);
@@ -87,7 +88,7 @@ fn sealed(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
     body
 }
 
-/// A message field by field: two bits say of which type a field is, or that the message ends here, and six which number it has.
+/// Builds a message field by field: two bits of a byte are the type of the field, or the end; six are its number.
 fn message(choices: &mut Choices<'_>, level: usize) -> Vec<u8> {
     let mut out = Vec::new();
     while !choices.is_empty() {
@@ -111,7 +112,7 @@ fn message(choices: &mut Choices<'_>, level: usize) -> Vec<u8> {
     out
 }
 
-/// A number: small ones in one byte, large ones in eight.
+/// Appends a number: small ones take one byte of input, large ones eight.
 fn put_number(number: u64, choices: &mut Choices<'_>, out: &mut Vec<u8>) {
     let value = match choices.byte() {
         0xff => choices.take(8).iter().fold(0, |value, byte| value << 8 | u64::from(*byte)),

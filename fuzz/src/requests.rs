@@ -1,4 +1,4 @@
-//! What a client asks, to the embedded server.
+//! Requests of a client, for the embedded server.
 
 use bytes::Bytes;
 use kube_embedded_apiserver::ApiServer;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::ask::{Ask, encoded};
 
-/// Any method, path, query and body, one line each: an answer always comes, and it never says that the server is broken.
+/// Any method, path, query and body, a line each. The server always answers, and never with an internal error.
 pub fn routes(input: &[u8]) {
     let server = small();
     let mut parts = input.splitn(4, |byte| *byte == b'\n').map(String::from_utf8_lossy);
@@ -18,7 +18,7 @@ pub fn routes(input: &[u8]) {
     intact(&server);
 }
 
-/// Any continue token: taken or refused, and nothing is listed twice.
+/// Any continue token: the server accepts or refuses it, and lists no object twice.
 pub fn continue_tokens(input: &[u8]) {
     let Ok(token) = std::str::from_utf8(input) else { return };
     let server = small();
@@ -34,7 +34,7 @@ pub fn continue_tokens(input: &[u8]) {
     }
 }
 
-/// Any patch, the first byte says of which type: applied or refused, and the object stays what it is.
+/// Any patch, of the type in the first byte: the server applies or refuses it, and the object keeps its identity.
 pub fn patches(input: &[u8]) {
     let Some((kind, patch)) = input.split_first() else { return };
     let kinds =
@@ -46,7 +46,7 @@ pub fn patches(input: &[u8]) {
     intact(&server);
 }
 
-/// Any body to create, replace or delete with: taken or refused.
+/// Any body for create, update and delete: the server accepts or refuses it.
 pub fn writes(input: &[u8]) {
     let server = small();
     let collection = "/api/v1/namespaces/default/configmaps";
@@ -62,7 +62,7 @@ pub fn writes(input: &[u8]) {
     crate::run(answer(&server, "POST", definitions, "application/json", input.to_vec()));
 }
 
-/// A server with two config maps.
+/// Creates a server with two config maps.
 fn small() -> ApiServer {
     let server = ApiServer::builder().seed(1).build();
     for name in ["a", "b"] {
@@ -72,7 +72,7 @@ fn small() -> ApiServer {
     server
 }
 
-/// Whatever was asked: what is stored is still of its kind, and under its own name.
+/// Checks that stored objects have their kind and can be found by their name.
 fn intact(server: &ApiServer) {
     let (_, objects) = server.list("configmaps").expect("a list");
     for object in objects {
@@ -81,11 +81,11 @@ fn intact(server: &ApiServer) {
         let namespace = metadata["namespace"].as_str();
         let name = metadata["name"].as_str().expect("a name");
         assert!(metadata["uid"].is_string() && metadata["resourceVersion"].is_string(), "{object}");
-        assert_eq!(server.get("configmaps", namespace, name).expect("it is there"), object);
+        assert_eq!(server.get("configmaps", namespace, name).expect("the object exists"), object);
     }
 }
 
-/// The code and the body of an answer; of a watch, nothing but the code.
+/// Sends a request, and returns code and body of the response; of a watch only the code.
 pub(crate) async fn answer(
     server: &ApiServer,
     method: &str,

@@ -1,4 +1,4 @@
-//! Rules over custom objects, in CEL.
+//! CEL rules of custom resources.
 
 use kube_embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -7,13 +7,13 @@ use crate::ask::{Ask, MERGE};
 use crate::choices::Choices;
 use crate::things::{THING, THINGS, define, in_time, thing, version_of};
 
-/// How deep expressions are made.
+/// The depth of generated expressions.
 const LEVELS: usize = 6;
 
-/// Any text as a rule, and after the end of the line as the expression of its message: the definition is refused, or the rule is held
-/// against objects, in time, and always with the same result.
+/// Any text as a rule, and its second line as the message expression: the server refuses the CRD, or validates objects
+/// with the rule, within the time limit and always with the same result.
 ///
-/// After a byte that is in no text, every other byte stands for a word of the language, or for a choice in its grammar.
+/// A first byte that no text has means that each other byte is a word of the language, or a choice in its grammar.
 pub fn rules(input: &[u8]) {
     let text = match input.split_first() {
         Some((0xff, words)) => words.iter().map(|word| WORDS[usize::from(*word) % WORDS.len()]).collect(),
@@ -35,7 +35,7 @@ pub fn rules(input: &[u8]) {
     });
 }
 
-/// An expression of this kind; at the bottom, one that needs no other.
+/// Returns an expression of this type; at the deepest level one without subexpressions.
 fn expression(kind: char, choices: &mut Choices<'_>, levels: usize) -> String {
     let forms = GRAMMAR.iter().find(|(known, _)| *known == kind).map_or(&[][..], |(_, forms)| forms);
     let plain = forms.iter().take_while(|form| !form.contains('~')).count();
@@ -50,7 +50,7 @@ fn expression(kind: char, choices: &mut Choices<'_>, levels: usize) -> String {
     made
 }
 
-/// A version with a rule over values of every type.
+/// Returns a version with a rule for values of every type.
 fn ruled(rule: &str, message: &str) -> Value {
     let mut validation = json!({"rule": rule});
     if !message.is_empty() {
@@ -73,14 +73,15 @@ fn ruled(rule: &str, message: &str) -> Value {
     version_of(json!({"type": "object", "properties": {"spec": spec}}))
 }
 
-/// Holds objects against a rule: alone, as they were, and after one another. The same is always judged alike.
+/// Validates objects with a rule: alone, updated without a change, and updated to another. Equal objects have equal
+/// results.
 async fn judge(server: &ApiServer) {
     let objects = specs().map(|spec| thing(json!({"spec": spec})));
     for (number, object) in objects.iter().enumerate() {
         let tried = Ask::json("POST", &format!("{THINGS}?dryRun=All"), object).send(server).await;
         let created = Ask::json("POST", THINGS, object).send(server).await;
         assert!(matches!(created.code, 201 | 422), "{object}: {created:?}");
-        assert_eq!(created.code, tried.code, "it is not always judged alike: {object}");
+        assert_eq!(created.code, tried.code, "the result differs: {object}");
         if created.code == 422 {
             continue;
         }
@@ -92,7 +93,7 @@ async fn judge(server: &ApiServer) {
     }
 }
 
-/// Nothing, something of everything, the outermost of everything, and a lot.
+/// Returns four specs: empty, with every field, with extreme values, and large.
 fn specs() -> [Value; 4] {
     [
         json!({}),
@@ -108,7 +109,8 @@ fn specs() -> [Value; 4] {
     ]
 }
 
-/// What expressions are made of, by the kind of their result. `~` and a letter stand for another; what needs no other comes first.
+/// Forms of expressions by type of their result. `~` and a letter stand for a subexpression; forms without one come
+/// first.
 #[rustfmt::skip]
 const GRAMMAR: &[(char, &[&str])] = &[
     ('b', &[
@@ -175,7 +177,7 @@ const GRAMMAR: &[(char, &[&str])] = &[
     ]),
 ];
 
-/// Words that stand in expressions.
+/// Words of expressions.
 #[rustfmt::skip]
 const WORDS: &[&str] = &[
     "self",

@@ -1,26 +1,26 @@
-//! Objects that the server takes, one of many kinds, to make others of.
+//! Valid objects of many kinds, as a base for variations.
 
 use kube_embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
-/// A kind, and an object of it that is called `a`.
+/// A kind, and an object of it with the name `a`.
 #[derive(Debug)]
 pub(crate) struct Sample {
-    /// As the server names the resource.
+    /// The id of the resource in the server.
     pub(crate) resource: &'static str,
-    /// The path of its objects, up to the slash before their names.
+    /// The path of the collection.
     pub(crate) collection: String,
     pub(crate) object: Value,
 }
 
 impl Sample {
-    /// The name of the object: a definition cannot be called `a`.
+    /// Returns the name of the object, which is `a` except for a CRD.
     pub(crate) fn name(&self) -> &str {
         self.object["metadata"]["name"].as_str().unwrap_or_default()
     }
 
-    /// The path of the object.
+    /// Returns the path of the object.
     pub(crate) fn path(&self) -> String {
         format!("{}/{}", self.collection, self.name())
     }
@@ -33,17 +33,17 @@ impl Sample {
         self.object["kind"].as_str().unwrap_or_default()
     }
 
-    /// Puts the object into a server, unless it is there.
+    /// Creates the object in a server, unless it exists.
     pub(crate) fn put(&self, server: &ApiServer) {
         let namespace = self.collection.contains("/namespaces/").then_some("default");
         if let Err(status) = server.create(self.resource, namespace, self.object.clone()) {
-            // Shapes may have been undefined meanwhile.
+            // Another request may have deleted the CRD of shapes.
             assert!(matches!(status.code, 403 | 404 | 409), "{status}");
         }
     }
 }
 
-/// A sample of many built-in kinds. A new one comes last: inputs name them by number.
+/// Samples of many built-in kinds. Append new ones at the end: inputs choose them by number.
 pub(crate) static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
     let [definition, _] = definitions();
     let mut samples = workloads();
@@ -52,7 +52,7 @@ pub(crate) static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
     samples
 });
 
-/// The definition of `shapes`, with every type of list and map; and a shape.
+/// The CRD of `shapes`, with every type of list and map; and a shape.
 pub(crate) static SHAPES: LazyLock<[Sample; 2]> = LazyLock::new(definitions);
 
 const CLUSTER_WIDE: [&str; 3] = ["CustomResourceDefinition", "Node", "Namespace"];
@@ -312,7 +312,7 @@ mod tests {
     use crate::ask::{Ask, settled};
 
     #[test]
-    fn the_server_takes_every_sample() {
+    fn the_server_accepts_every_sample() {
         let server = ApiServer::builder().seed(1).build();
         crate::run(async {
             for sample in SAMPLES.iter().chain(&SHAPES[1..]) {

@@ -1,4 +1,4 @@
-//! Schemas of custom resources, and objects that are held against them.
+//! Schemas of custom resources, and objects that are validated with them.
 
 use kube_embedded_apiserver::ApiServer;
 use serde_json::{Map, Value, json};
@@ -7,9 +7,11 @@ use crate::ask::{Ask, MERGE, differences};
 use crate::choices::Choices;
 use crate::things::{TABLE, THING, THINGS, define, in_time, thing, version_of};
 
-/// Any schema in a definition, and any objects of that: each taken or refused, in time. What is taken is taken again as it was read.
+/// Any schema in a CRD, and objects for it: the server accepts or refuses each, within the time limit. An accepted
+/// object is accepted again as it was returned.
 ///
-/// JSON is taken as it is: a line with the schema, and a line for each object. Anything else is made into both.
+/// Input that begins like JSON has a line with the schema, and a line for each object. Both are generated from other
+/// input.
 pub fn schemas(input: &[u8]) {
     let (version, objects) = if input.first() == Some(&b'{') { written(input) } else { made(input) };
     in_time(|| {
@@ -24,14 +26,14 @@ pub fn schemas(input: &[u8]) {
     });
 }
 
-/// A version and objects as they are written.
+/// Reads a version and objects from JSON.
 fn written(input: &[u8]) -> (Value, Vec<Value>) {
     let mut lines = input.split(|byte| *byte == b'\n').map(|line| serde_json::from_slice(line).unwrap_or_default());
     let schema = lines.next().unwrap_or_default();
     (version_of(schema), lines.filter(Value::is_object).collect())
 }
 
-/// A version and objects made of bytes.
+/// Generates a version and objects from bytes.
 fn made(input: &[u8]) -> (Value, Vec<Value>) {
     let mut choices = Choices::new(input);
     let mut properties = Map::new();
@@ -68,7 +70,7 @@ fn columns(choices: &mut Choices<'_>) -> Value {
     json!([{"name": "A", "type": choices.pick(&["string", "integer", "number", "boolean", "date"]), "jsonPath": path}])
 }
 
-/// A schema that may well be sound.
+/// Generates a schema that is likely to be valid.
 fn schema(choices: &mut Choices<'_>, levels: usize) -> Value {
     let mut fields = Map::new();
     fields.insert("type".into(), choices.pick(TYPES).into());
@@ -109,7 +111,7 @@ fn field(name: &str, choices: &mut Choices<'_>, levels: usize) -> Value {
     }
 }
 
-/// Holds an object against the schema. What is taken stays taken.
+/// Validates an object with the schema. An accepted object stays valid and unchanged.
 async fn hold(server: &ApiServer, object: &Value, has_transitions: bool) {
     let answer = Ask::json("POST", THINGS, &thing(object.clone())).send(server).await;
     if !answer.is_success() {
@@ -122,20 +124,20 @@ async fn hold(server: &ApiServer, object: &Value, has_transitions: bool) {
     let patch = Ask { content_type: MERGE, ..Ask::json("PATCH", THING, &json!({})) };
     for again in [put, patch] {
         let again = again.send(server).await;
-        assert!(again.code == 200 || has_transitions, "{kept} is not taken again: {again:?}");
+        assert!(again.code == 200 || has_transitions, "{kept} is refused the second time: {again:?}");
         let changes = if again.code == 200 { differences(&kept, &again.value()) } else { Vec::new() };
-        assert!(changes.is_empty(), "it has changed by itself: {changes:#?}");
+        assert!(changes.is_empty(), "the object has changed: {changes:#?}");
     }
     change_parts(server).await;
     assert_eq!(Ask::json("DELETE", THING, &json!({})).send(server).await.code, 200);
     let again = Ask::json("POST", THINGS, &thing(kept.clone())).send(server).await;
-    assert_eq!(again.code, 201, "{kept} is not taken again: {again:?}");
+    assert_eq!(again.code, 201, "{kept} is refused the second time: {again:?}");
     let changes = differences(&thing(kept), &thing(again.value()));
-    assert!(changes.is_empty(), "it has changed by itself: {changes:#?}");
+    assert!(changes.is_empty(), "the object has changed: {changes:#?}");
     Ask::json("DELETE", THING, &json!({})).send(server).await;
 }
 
-/// Changes the parts that an object may have: it is what it was, whatever the definition says of them.
+/// Writes to the subresources of an object. Its kind and name do not change, whatever paths the CRD names.
 async fn change_parts(server: &ApiServer) {
     for (part, change) in [("scale", json!({"spec": {"replicas": 3}})), ("status", json!({"status": {"a": 3}}))] {
         let path = format!("{THING}/{part}");
@@ -148,7 +150,7 @@ async fn change_parts(server: &ApiServer) {
     }
 }
 
-/// Whether a rule may look at what was there before, and so refuse that it stays.
+/// Returns true if a rule may compare with the old object, and so refuse an unchanged one.
 fn has_transitions(version: &Value) -> bool {
     version.to_string().contains("oldSelf")
 }

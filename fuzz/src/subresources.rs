@@ -1,4 +1,4 @@
-//! Every path that there is, by every method, with bodies that are nearly right.
+//! Requests to all paths with all methods, and nearly valid bodies.
 
 use kube_embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
@@ -10,12 +10,12 @@ use crate::samples::{SAMPLES, SHAPES};
 /// More requests to the same server find little more.
 const MOST_REQUESTS: usize = 8;
 
-/// A few requests, each to any path of any kind by any method: an answer always comes, it never says that the server is broken, and
-/// what is kept is still of its kind.
+/// A few requests, each to any path of any kind with any method. The server always answers, never with an internal
+/// error, and stored objects keep their kind.
 pub fn subresources(input: &[u8]) {
     let mut choices = Choices::new(input);
     let server = ApiServer::builder().seed(1).garbage_collection(choices.coin()).build();
-    // A budget keeps pods from being evicted, and a definition lets shapes be.
+    // The disruption budget prevents evictions, and the CRD allows shapes.
     [&SAMPLES[15], &SHAPES[0]].iter().for_each(|sample| sample.put(&server));
     crate::run(async {
         for _ in 0..MOST_REQUESTS {
@@ -66,7 +66,8 @@ async fn request(server: &ApiServer, choices: &mut Choices<'_>) {
     }
 }
 
-/// The path of a kind, and an object of it. Those without a sample come last, so that numbers stay the same when kinds are added.
+/// Returns the path of a kind and an object of it. Kinds without a sample come last, so that new kinds do not change
+/// the numbers.
 fn kind(server: &ApiServer, choices: &mut Choices<'_>) -> (String, Value) {
     let samples: Vec<_> = SAMPLES.iter().chain(&SHAPES[1..]).collect();
     let resources = server.resources();
@@ -84,7 +85,7 @@ fn kind(server: &ApiServer, choices: &mut Choices<'_>) -> (String, Value) {
     (format!("{base}/{api_version}{namespace}/{}", resource.plural()), sent(resource.kind(), &api_version))
 }
 
-/// What may be sent of a kind that there is no sample of.
+/// Returns an object of a kind without a sample.
 fn sent(kind: &str, api_version: &str) -> Value {
     let spec = json!({"resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "default"}, "user": "u",
         "token": "t", "namespace": "default", "groups": ["g"]});
@@ -93,7 +94,7 @@ fn sent(kind: &str, api_version: &str) -> Value {
         "webhooks": []})
 }
 
-/// What may be sent to a part of an object.
+/// Returns a body for a subresource.
 fn part(choices: &mut Choices<'_>) -> Value {
     let metadata = json!({"name": "a", "namespace": "default"});
     match choices.below(6) {
@@ -117,7 +118,7 @@ fn query(choices: &mut Choices<'_>) -> String {
     if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
 }
 
-/// Whatever was asked: what is kept is of its kind and has a name, in every form.
+/// Checks that every stored object has its kind and can be found by its name.
 async fn intact(server: &ApiServer) {
     for resource in server.resources() {
         let Ok((_, objects)) = server.list(resource.id()) else { continue };
@@ -126,7 +127,7 @@ async fn intact(server: &ApiServer) {
             assert_eq!(object["kind"], resource.kind(), "{object}");
             assert!(metadata["uid"].is_string() && metadata["resourceVersion"].is_string(), "{object}");
             let name = metadata["name"].as_str().unwrap_or_else(|| panic!("no name: {object}"));
-            let found = server.get(resource.id(), metadata["namespace"].as_str(), name).expect("it is there");
+            let found = server.get(resource.id(), metadata["namespace"].as_str(), name).expect("the object exists");
             assert_eq!(found, *object);
         }
     }

@@ -1,4 +1,4 @@
-//! What people and programs write by hand.
+//! Strings that users and programs write.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_embedded_apiserver::ApiServer;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::ask::encoded;
 use crate::requests::answer;
 
-/// A key that can be read is written as it was read.
+/// A key that can be parsed is formatted as the same string.
 pub fn keys(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     if let Ok(key) = text.parse::<ObjectKey>() {
@@ -23,7 +23,7 @@ pub fn keys(input: &[u8]) {
     }
 }
 
-/// Client and server understand a label selector alike: both refuse it, or both choose the same objects.
+/// Client and server agree about a label selector: both refuse it, or both select the same objects.
 pub fn selectors(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let ours = text.parse::<Selector>();

@@ -1,4 +1,4 @@
-//! Replays what is in `corpus`, and what a fixed seed makes of it, with cargo alone.
+//! Replays the inputs in `corpus`, and variations of them from a fixed seed, with stable cargo.
 #![allow(missing_docs)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,12 +9,12 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
-/// How many inputs are made for each target. The same ones each time, so that a change is judged by itself; `cargo xtask fuzz`
-/// looks elsewhere.
+/// The number of variations for each target. They are the same each time, so that only a change of the code changes the
+/// result; `cargo xtask fuzz` searches for others.
 const MADE: usize = 400;
 /// Larger input finds little more.
 const LARGEST: usize = 4096;
-/// What the inputs are full of, and what upsets readers of them.
+/// Frequent parts of inputs, and strings that parsers handle specially.
 const WORDS: [&[u8]; 16] = [
     b"{",
     b"}",
@@ -37,7 +37,7 @@ const WORDS: [&[u8]; 16] = [
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
 #[test]
-fn every_input_in_the_corpora_and_near_them_is_dealt_with() {
+fn no_input_of_the_corpora_and_no_variation_panics() {
     count_panics();
     for (name, target) in kube_informer_fuzz::TARGETS {
         let mut inputs = corpus(name);
@@ -47,14 +47,14 @@ fn every_input_in_the_corpora_and_near_them_is_dealt_with() {
         inputs.extend(made);
         inputs.push(Vec::new());
         for input in &inputs {
-            let dealt_with = catch_unwind(AssertUnwindSafe(|| target(input)));
-            assert!(dealt_with.is_ok(), "{name} fails for {:?}", String::from_utf8_lossy(input));
+            let outcome = catch_unwind(AssertUnwindSafe(|| target(input)));
+            assert!(outcome.is_ok(), "{name} fails for {:?}", String::from_utf8_lossy(input));
         }
     }
     assert_eq!(PANICS.load(Ordering::Relaxed), 0, "something panicked in the background");
 }
 
-/// In the order of their names, so that chance makes the same of them each time.
+/// Returns the inputs of a target in the order of their names, so that the variations are the same each time.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
     let files = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -63,13 +63,13 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
     files.iter().map(|file| std::fs::read(file).expect("its bytes")).collect()
 }
 
-/// One of them, with a few small changes.
+/// Returns a random input with a few small changes.
 fn changed(inputs: &[Vec<u8>], rng: &mut StdRng) -> Vec<u8> {
     let mut input = inputs.choose(rng).cloned().unwrap_or_default();
     for _ in 0..rng.random_range(1..=4) {
         let from = rng.random_range(0..=input.len());
         let to = rng.random_range(from..=input.len().min(from + 64));
-        // A byte or a word takes the place of one byte, so that most of the input stays what it was.
+        // A byte or a word replaces one byte, so that most of the input stays unchanged.
         let one = to.min(from + 1);
         let (to, with) = match rng.random_range(0..5) {
             0 => (to, Vec::new()),
@@ -84,13 +84,13 @@ fn changed(inputs: &[Vec<u8>], rng: &mut StdRng) -> Vec<u8> {
     input
 }
 
-/// Some of its bytes.
+/// Returns a random part of an input.
 fn piece(input: &[u8], rng: &mut StdRng) -> Vec<u8> {
     let from = rng.random_range(0..=input.len());
     input[from..rng.random_range(from..=input.len().min(from + 200))].to_vec()
 }
 
-/// Counts them: one in a task of the server unwinds to nobody.
+/// Counts panics: one in a task of the server does not reach the test.
 fn count_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

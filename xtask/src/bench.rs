@@ -1,4 +1,5 @@
-//! What informers cost, beside client-go's and kube-rs's: a server replays the same bytes to each, in a process of its own.
+//! `cargo xtask bench`: measures informers next to those of client-go and kube-rs. A server replays the same bytes to
+//! each client.
 
 mod chart;
 pub(crate) mod machine;
@@ -17,13 +18,13 @@ use clap::{Args, Subcommand, ValueEnum};
 use self::programs::{Program, Programs, Server};
 use self::results::Results;
 
-/// Where the results are kept, with the sources: a figure is worth what it can be compared with.
+/// The folder of committed results, so that figures can be compared with earlier ones.
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/results");
-/// Where what is not worth keeping goes.
+/// The folder of temporary files.
 const SCRATCH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/bench");
-/// Objects that are read by key: so many that neither they nor what leads to them fits into a cache of the processor.
+/// The number of objects for reads by key: so many that they do not fit into the processor's cache.
 const READ: usize = 100_000;
-/// Sizes at which it is looked at how figures grow.
+/// The sizes of `--growth`.
 const GROWTH: [usize; 3] = [5_000, 20_000, 100_000];
 
 #[derive(Args)]
@@ -31,44 +32,45 @@ const GROWTH: [usize; 3] = [5_000, 20_000, 100_000];
 pub(crate) struct Options {
     #[command(subcommand)]
     which: Option<Which>,
-    /// How often everything is measured; the least of each figure counts.
+    /// The number of rounds; the smallest value of each figure counts.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// What the objects are. client-go and views take part for pods only.
+    /// The kind of objects. client-go and views are measured with pods only.
     #[arg(long, value_enum, default_value_t = Kind::Pods)]
     kind: Kind,
-    /// How many objects there are.
+    /// The number of objects.
     #[arg(long, default_value_t = 20_000)]
     objects: usize,
-    /// How many of them change while it is measured.
+    /// The number of events.
     #[arg(long, default_value_t = 50_000)]
     events: usize,
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Only these clients.
+    /// Measure only these clients.
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Client>,
-    /// Only these scenarios.
+    /// Measure only these scenarios.
     #[arg(long, value_enum, value_delimiter = ',')]
     scenario: Vec<Scenario>,
-    /// Measures at several sizes instead, to see what does not stay the same.
+    /// Measure several sizes, to see which figures grow.
     #[arg(long)]
     growth: bool,
-    /// Measures nothing, and writes the last results into the README.
+    /// Measure nothing, and write the last results into the README.
     #[arg(long, conflicts_with_all = ["growth", "quick"])]
     readme: bool,
-    /// Ours alone, few objects, one round, not optimised: it says nothing about speed, but fails if anything is lost.
+    /// Measure only our clients, with few objects, one round and no optimisation. This checks that no object is lost.
     #[arg(long, conflicts_with = "growth")]
     quick: bool,
 }
 
 #[derive(Subcommand)]
 enum Which {
-    /// The figures of the parts: cache and handlers, representations, connections, the embedded server, queues and controllers.
+    /// Measure the parts: cache and handlers, representations, connections, the embedded server, queues and
+    /// controllers.
     Parts,
 }
 
-/// A shape of objects: large, middle and small ones, and custom resources.
+/// The kind of objects: large, medium and small ones, and custom resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
     Pods,
@@ -78,14 +80,14 @@ enum Kind {
     Widgets,
 }
 
-/// Who is measured.
+/// A measured client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 enum Client {
     Typed,
     View,
     Compact,
     KubeRs,
-    /// client-go with protobuf, as it is used for pods.
+    /// client-go with protobuf, its usual encoding for pods.
     #[value(name = "client-go")]
     Go,
     #[value(name = "client-go-json")]
@@ -93,7 +95,7 @@ enum Client {
     Floor,
 }
 
-/// What is measured.
+/// What is measured; see bench/src/client.rs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 enum Scenario {
     Streamed,
@@ -105,7 +107,7 @@ enum Scenario {
 }
 
 impl Scenario {
-    /// How many objects it has, if the others have so many.
+    /// Returns the number of objects in this scenario, if other scenarios have `objects`.
     fn size(self, objects: usize) -> usize {
         if self == Self::Reads { READ } else { objects }
     }
@@ -118,7 +120,7 @@ impl Client {
         name(self)
     }
 
-    /// The program, and what it is called there.
+    /// Returns the program, and its argument for this client.
     fn program(self) -> (Program, &'static str) {
         match self {
             Self::Typed => (Program::Ours, "typed"),
@@ -131,7 +133,8 @@ impl Client {
         }
     }
 
-    /// kube-rs has one reader for a stream, and where nobody is told of anything there is little to measure.
+    /// Returns true if the client supports the scenario: kube-rs has one reader per stream, and the floor has no
+    /// handlers.
     fn takes_part(self, scenario: Scenario) -> bool {
         match self {
             Self::KubeRs => !matches!(scenario, Scenario::Ten | Scenario::Stuck),
@@ -145,18 +148,18 @@ fn name(value: impl ValueEnum) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-/// What is to be measured.
+/// What to measure.
 struct Plan {
     clients: Vec<Client>,
-    /// How many objects there are, and what is measured with them.
+    /// The scenarios for each number of objects.
     sizes: BTreeMap<usize, Vec<Scenario>>,
     rounds: usize,
     seed: u64,
-    /// What the objects are, as the programs call it.
+    /// The kind of objects, as an argument of the programs.
     kind: String,
-    /// What the programs are told beside.
+    /// Further arguments of the programs.
     arguments: Vec<String>,
-    /// Where the results go.
+    /// The file for the results.
     file: PathBuf,
 }
 
@@ -169,7 +172,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     }
 }
 
-/// Fails if a figure is missing, an object is lost, or a handler is told of something that did not happen.
+/// Fails if a figure is missing, an object is lost, or a relist without changes calls a handler.
 pub(crate) fn quick() -> Result<(), String> {
     let numbers = ["--events=5000", "--stuck-events=10000", "--duration-secs=1"];
     let plan = |clients: &[Client], objects, scenarios: &[Scenario], kind| Plan {
@@ -184,7 +187,7 @@ pub(crate) fn quick() -> Result<(), String> {
     let (programs, objects) = (Programs::build("dev")?, 5_000);
     let results = plan(&Client::OURS, objects, Scenario::value_variants(), "pods").measure(&programs)?;
     targets::check_quick(&results, objects, &Client::OURS, Scenario::value_variants())?;
-    // Views are of pods only, and compact nodes are on no node that they could be found by.
+    // Views exist for pods only, and compact nodes have no index by node.
     let (scenarios, objects) = ([Scenario::Streamed], 500);
     let kinds = [
         ("nodes", &[Client::Typed][..]),
@@ -195,7 +198,7 @@ pub(crate) fn quick() -> Result<(), String> {
         let results = plan(clients, objects, &scenarios, kind).measure(&programs)?;
         targets::check_quick(&results, objects, clients, &scenarios).map_err(|error| format!("{error} of {kind}"))?;
     }
-    println!("bench: every figure is there, and nothing was lost");
+    println!("bench: all figures were measured, and no object was lost");
     Ok(())
 }
 
@@ -219,7 +222,7 @@ fn compare(options: &Options) -> Result<(), String> {
         arguments.push("--duration-secs=1".to_owned());
     }
     let file = match growth {
-        // What is measured in part takes the place of nothing.
+        // Partial results do not replace complete ones.
         _ if !(only.is_empty() && scenario.is_empty() && pods) => PathBuf::from(SCRATCH).join("partial.json"),
         true => PathBuf::from(RESULTS).join("growth.json"),
         false => PathBuf::from(RESULTS).join("latest.json"),
@@ -239,8 +242,8 @@ fn compare(options: &Options) -> Result<(), String> {
 }
 
 impl Plan {
-    /// Measures everything, one process after the other, and saves what there is after each round. What fails is told at the
-    /// end, with the rest measured.
+    /// Measures everything, one process after the other, and saves the results after each round. Failures are returned
+    /// at the end, after all other measurements.
     fn measure(&self, programs: &Programs) -> Result<Results, String> {
         let mut results = Results::new(machine::describe(), self.seed);
         let mut failed = Vec::new();
@@ -271,7 +274,7 @@ impl Plan {
     }
 }
 
-/// All of them, beginning with another one each round: who comes first finds another machine than who comes last.
+/// Returns all clients, with a different first one each round, because the order affects the figures.
 fn rotated<T: Copy>(all: &[T], round: usize) -> impl Iterator<Item = T> {
     let start = round % all.len().max(1);
     all[start..].iter().chain(&all[..start]).copied()
@@ -288,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_are_measured_among_many_whatever_the_others_have() {
+    fn reads_are_measured_with_a_fixed_number_of_objects() {
         assert_eq!((Scenario::Reads.size(20_000), Scenario::Streamed.size(20_000)), (READ, 20_000));
         assert!(!Client::Floor.takes_part(Scenario::Reads) && Client::KubeRs.takes_part(Scenario::Reads));
     }

@@ -1,11 +1,11 @@
-//! Builds the guides as a book, where mdBook is there. They are readable as files without it.
+//! `cargo xtask book`: builds the guides as a book, if mdBook is installed.
 
 use std::process::Command;
 use std::time::Duration;
 
 use crate::within;
 
-/// It renders a few pages.
+/// The time limit for rendering.
 const LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run() -> Result<(), String> {

@@ -1,28 +1,28 @@
-//! Opens the live page in a real browser, on a program that runs informers, and on the demo.
+//! `cargo xtask browser`: checks the live page in a real browser, for an example program and for the demo.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The page, and everything that is checked of it, takes well under a minute.
+/// The time limit; all checks take well under a minute.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
-/// One small package is fetched; a registry that does not answer is not waited for.
+/// The time limit for npm, in case the registry does not answer.
 const INSTALLED: Duration = Duration::from_secs(3 * 60);
-/// How Chromium is called here and there.
+/// Names of Chromium.
 const CHROMIUM: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// What to do beside checking.
+/// Options besides checking.
 #[derive(Default, clap::Args)]
 pub(crate) struct Options {
-    /// Writes docs/live-page.png too.
+    /// Also write docs/live-page.png.
     #[arg(long)]
     screenshot: bool,
-    /// Writes pictures of the whole page into this folder: both lights, desktop and phone, and a fault.
+    /// Write screenshots into this folder: light and dark theme, desktop and phone, and a fault.
     #[arg(long, value_name = "FOLDER")]
     pictures: Option<PathBuf>,
 }
 
-/// Checks the page, where a browser is there.
+/// Checks the page, if a browser is installed.
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     let Some(chromium) = CHROMIUM.iter().find_map(|name| found(name)) else {
         println!("browser: skipped, chromium is not installed (it is in your system's packages)");
@@ -36,7 +36,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     let folder = root.join("target/browser");
     let failed = |error: std::io::Error| format!("browser: {error}");
     std::fs::create_dir_all(&folder).map_err(failed)?;
-    // What is installed stays out of the sources; the script stands beside it, as that is where it is looked for.
+    // npm installs into target/; the script is copied there, because node resolves packages relative to it.
     for file in ["package.json", "package-lock.json", "page.mjs"] {
         let source = root.join("crates/inspect/tests/browser").join(file);
         std::fs::copy(source, folder.join(file)).map_err(failed)?;
@@ -50,7 +50,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
         );
         return Ok(());
     }
-    // Both at once, and of no package in particular: so they are what `cargo test` has built already.
+    // Both builds cover the default members, so that they reuse what `cargo test` has built.
     let build = || crate::cargo(["build", "--bin", "informer", "--example", "inspected"]);
     let program = crate::executable("browser build", &mut build(), &["example"])?;
     let demo = crate::executable("browser build", &mut build(), &["bin"])?;
@@ -66,7 +66,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     crate::within(LIMIT, "browser", &mut test)
 }
 
-/// Where a program is, if it is there.
+/// Returns the path of a program, if it is installed.
 fn found(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())

@@ -1,4 +1,4 @@
-//! What each client does when its API server does wrong: one process plays one fault to one client, many beside each other.
+//! `cargo xtask faults`: measures how each client behaves when its API server is faulty.
 
 mod play;
 mod results;
@@ -14,39 +14,39 @@ use serde::{Deserialize, Serialize};
 use self::play::{Job, Programs};
 use self::results::Results;
 
-/// What was found, with the sources, so that the page can be written without playing everything.
+/// The committed results, so that the page can be written without playing all rows.
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../faults/results/latest.json");
 /// The page.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/faults.md");
-/// Where what is not worth keeping goes.
+/// The folder of temporary files.
 const SCRATCH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/faults");
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only these faults, such as F12, or F5b for one form of it. What is found is printed, and kept only if asked.
+    /// Play only these faults, such as F12, or F5b for one form. The results are printed, and kept only with --keep.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Only these clients.
+    /// Play only these clients.
     #[arg(long, value_enum, value_delimiter = ',')]
     client: Vec<Client>,
-    /// Where chance comes from.
+    /// The seed of random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How often everything is played, each time with the next seed; the page shows what is in the middle.
+    /// How often each row is played, with increasing seeds; the page shows the median.
     #[arg(long, default_value_t = 1)]
     runs: u64,
-    /// How many are played at once: they mostly wait.
+    /// How many rows are played at the same time: they mostly wait.
     #[arg(long, default_value_t = 12)]
     at_once: usize,
-    /// Keeps what is found of some faults or clients in place of what was found of them before, and writes the page.
+    /// Replace the results of the played faults and clients, and write the page.
     #[arg(long)]
     keep: bool,
-    /// Plays nothing, and writes the page from what was found last.
+    /// Play nothing, and write the page from the last results.
     #[arg(long, conflicts_with_all = ["only", "client", "keep"])]
     page: bool,
 }
 
-/// Who is played to.
+/// A client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Client {
@@ -69,7 +69,7 @@ impl Client {
     }
 }
 
-/// What a fault is, as the program that plays it says.
+/// A row of the catalogue, as the program prints it.
 #[derive(Debug, Clone, Deserialize)]
 struct Row {
     id: String,
@@ -77,7 +77,7 @@ struct Row {
     played: String,
     /// Seconds that a client may take.
     bound: f64,
-    /// Whether it keeps a processor busy.
+    /// True if the row keeps a processor busy.
     heavy: bool,
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     }
     let chosen: Vec<&Row> = rows.iter().filter(|row| is_chosen(&row.id, &options.only)).collect();
     if chosen.is_empty() {
-        return Err(format!("faults: there is none of {}", options.only.join(", ")));
+        return Err(format!("faults: no row matches {}", options.only.join(", ")));
     }
     let start = Instant::now();
     let seeds = options.seed..options.seed + options.runs.max(1);
@@ -122,7 +122,7 @@ fn write_page(rows: &[Row], results: &Results) -> Result<(), String> {
     Ok(())
 }
 
-/// A number stands for all its forms.
+/// Returns true if a row was selected. A number without a letter selects all forms.
 fn is_chosen(id: &str, only: &[String]) -> bool {
     let number = id.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
     only.is_empty() || only.iter().any(|wanted| wanted == id || wanted == number)
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_stands_for_all_its_forms() {
+    fn a_number_selects_all_forms_of_a_fault() {
         let only = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         assert!(is_chosen("F5b", &[]) && is_chosen("F5b", &only(&["F5"])) && is_chosen("F5b", &only(&["F1", "F5b"])));
         assert!(!is_chosen("F5", &only(&["F5b"])) && !is_chosen("F50b", &only(&["F5"])));

@@ -1,18 +1,18 @@
-//! Looks for input that breaks what must hold for any input, one target after the other.
+//! `cargo xtask fuzz`: searches for inputs that break a property, one target after the other.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Passed to every call: the stable toolchain, no sanitizer, and not optimised more than it pays to build.
+/// Arguments of every call: stable toolchain, no sanitizer, and moderate optimisation.
 const HOW: [&str; 7] = ["--fuzz-dir", "fuzz", "--dev", "-s", "none", "--features", "libfuzzer"];
-/// It is built apart from everything else, with the marks that guide the fuzzer.
+/// The time limit for building: fuzz targets share nothing with other builds.
 const BUILD: Duration = Duration::from_secs(20 * 60);
 /// Larger input finds little more.
 const LARGEST: &str = "4096";
 
-/// Checks that the targets build, where they can. CI does not search: what chance finds says nothing about the change that is
-/// judged. What was found before, and what one seed makes of it, is in `cargo test`.
+/// Checks that the targets build, if a C++ compiler is installed. CI does not search, because the result would depend
+/// on chance. `cargo test` replays the corpora and variations from one seed.
 pub(crate) fn build() -> Result<(), String> {
     if !is_installed("c++", "a C++ compiler is in your system's packages") {
         return Ok(());
@@ -21,7 +21,7 @@ pub(crate) fn build() -> Result<(), String> {
     crate::within(BUILD, "fuzz targets", &mut crate::cargo(targets))
 }
 
-/// Searches from anywhere, for so long with each target.
+/// Searches for some time with each target.
 pub(crate) fn run(duration: Duration, only: Option<&str>) -> Result<(), String> {
     if !is_installed("cargo-fuzz", "cargo install cargo-fuzz")
         || !is_installed("c++", "a C++ compiler is in your system's packages")
@@ -37,13 +37,13 @@ pub(crate) fn run(duration: Duration, only: Option<&str>) -> Result<(), String> 
     };
     crate::within(BUILD, "fuzz: build", &mut fuzz("build"))?;
     for name in targets(&root, only)? {
-        // What is found is kept beside the build; the corpus in the repository stays small.
+        // New inputs are kept in the target folder, so that the corpus in the repository stays small.
         let found = target.join("found").join(&name);
         std::fs::create_dir_all(&found).map_err(|error| format!("{}: {error}", found.display()))?;
         let mut command = fuzz("run");
         command.arg(&name).arg(&found).arg(root.join("fuzz/corpus").join(&name)).arg("--");
         command.args(["-print_final_stats=1", "-timeout=20", "-rss_limit_mb=1024"]);
-        // None at all would mean for ever.
+        // Zero would mean no limit.
         command.arg(format!("-max_total_time={}", duration.as_secs().max(1)));
         command.arg(format!("-max_len={LARGEST}")).stdout(Stdio::null());
         let output = command.stderr(Stdio::piped()).output().map_err(|error| format!("{name}: {error}"))?;
@@ -58,7 +58,7 @@ pub(crate) fn run(duration: Duration, only: Option<&str>) -> Result<(), String> 
                 .map_or_else(String::new, |value| value.trim().to_owned())
         };
         println!(
-            "fuzz: {name}: {} inputs tried, {} new ones kept",
+            "fuzz: {name}: {} inputs, {} new ones kept",
             stat("stat::number_of_executed_units:"),
             stat("stat::new_units_added:")
         );

@@ -1,25 +1,25 @@
-//! Counts the instructions of the parts that programs spend their time in: the same on every machine of a kind, or nearly. What they were
-//! when somebody last looked at them stands beside this program; a part that takes much more is an error.
+//! `cargo xtask instructions`: counts the instructions of the hot parts, which hardly depend on the machine. The
+//! baseline is in instructions.json; a part that needs many more instructions is an error.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// How much more than the baseline is too much.
+/// The ratio to the baseline that is an error.
 const TOO_MUCH: f64 = 1.25;
 
-/// One thing that is counted.
+/// A part that is counted.
 struct Part {
-    /// How it is called here.
+    /// The name in the table.
     name: &'static str,
-    /// How the program calls it.
+    /// The name in the program.
     part: &'static str,
-    /// Which of its repetitions.
+    /// The repetitions that are counted.
     repetitions: Range<u64>,
-    /// How many operations each of them is.
+    /// The number of operations in each repetition.
     operations: u64,
-    /// How many events of a watch are at hand at once, if not all of them.
+    /// How many events of a watch arrive at once, if not all.
     burst: Option<&'static str>,
 }
 
@@ -37,7 +37,7 @@ impl Part {
     }
 }
 
-/// A dictionary is trained on the first compact objects: those are not like the rest.
+/// The first 256 compact objects train a dictionary, and are not counted.
 const PARTS: [Part; 9] = [
     Part::new("decode-list, an object", "decode-list", 0..1_000),
     Part::new("decode-watch, an object", "decode-watch", 0..1_000),
@@ -50,14 +50,14 @@ const PARTS: [Part; 9] = [
     Part::new("fanout one by one, a notification", "fanout", 0..10_000).operations(10).one_by_one(),
 ];
 
-/// What was counted, with which compiler and for which processor: another one makes other instructions, or takes other paths.
+/// The counts, with the compiler and the processor, which affect them.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Baseline {
     compiler: String,
     instructions: BTreeMap<String, f64>,
 }
 
-/// Counts, and compares with the baseline, or writes it.
+/// Counts, and compares with the baseline or writes it.
 pub(crate) fn run(write: bool) -> Result<(), String> {
     if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
         println!("instructions: skipped, valgrind is not installed (it is in your system's packages)");
@@ -67,7 +67,7 @@ pub(crate) fn run(write: bool) -> Result<(), String> {
     let baseline = read()?;
     if !write && baseline.compiler != compiler {
         println!(
-            "instructions: skipped, the baseline is of {}, and this is {compiler} (write one: cargo xtask instructions --write)",
+            "instructions: skipped, the baseline was written with {}, but this is {compiler} (write a new one: cargo xtask instructions --write)",
             baseline.compiler
         );
         return Ok(());
@@ -78,7 +78,7 @@ pub(crate) fn run(write: bool) -> Result<(), String> {
     println!("{:<34} {:>12} {:>12}", "instructions", "now", "baseline");
     let (mut instructions, mut worse) = (BTreeMap::new(), Vec::new());
     for Part { name, part, repetitions, operations, burst } in PARTS {
-        // What is done before a part does not depend on the repetitions.
+        // The set-up does not depend on the repetitions, so that the difference has only these.
         let without = count(&program, part, repetitions.start, burst)?;
         let with = count(&program, part, repetitions.end, burst)?;
         let counted = (repetitions.end - repetitions.start) * operations;
@@ -94,7 +94,11 @@ pub(crate) fn run(write: bool) -> Result<(), String> {
     if write {
         return save(&Baseline { compiler, instructions });
     }
-    if worse.is_empty() { Ok(()) } else { Err(format!("instructions: far more than before: {}", worse.join("; "))) }
+    if worse.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("instructions: far more than the baseline: {}", worse.join("; ")))
+    }
 }
 
 fn change(before: f64, now: f64) -> f64 {
@@ -121,7 +125,7 @@ fn save(baseline: &Baseline) -> Result<(), String> {
     std::fs::write(path(), text).map_err(|error| format!("{}: {error}", path().display()))
 }
 
-/// Which compiler, and which processor.
+/// Returns the compiler and the kind of processor.
 fn compiler() -> Result<String, String> {
     let failed = |error: &dyn std::fmt::Display| format!("rustc: {error}");
     let output = Command::new("rustc").arg("-vV").output().map_err(|error| failed(&error))?;
@@ -130,7 +134,7 @@ fn compiler() -> Result<String, String> {
     Ok(format!("rustc {} {} {}", said("release: "), said("host: "), processor()))
 }
 
-/// What programs choose their paths by: valgrind shows them a processor that has these too, and nothing newer.
+/// Returns the processor features that affect which code is used. valgrind emulates these, and no newer ones.
 #[cfg(target_arch = "x86_64")]
 fn processor() -> &'static str {
     match () {
@@ -145,11 +149,11 @@ fn processor() -> &'static str {
     "of any kind"
 }
 
-/// How many instructions one run takes, start and end included.
+/// Returns the number of instructions of a run, with start and end.
 fn count(program: &str, part: &str, repetitions: u64, burst: Option<&str>) -> Result<u64, String> {
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", program, part]);
-    // With as many digits whatever the number: the length of the arguments shifts what is done before a little.
+    // Padded to a fixed number of digits: the length of the arguments changes the set-up slightly.
     valgrind.arg(format!("{repetitions:06}")).args(burst);
     let output = valgrind.stdout(Stdio::null()).output().map_err(|error| format!("instructions: {error}"))?;
     let text = String::from_utf8_lossy(&output.stderr);
@@ -162,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quarter_more_is_too_much() {
+    fn a_quarter_more_than_the_baseline_is_an_error() {
         assert!(!is_worse(1000.0, 1249.0) && is_worse(1000.0, 1251.0));
         assert_eq!(change(1000.0, 1250.0), 25.0);
     }

@@ -1,5 +1,5 @@
-//! Every habit of this project as a command; `cargo xtask --help` lists them. Nothing to install beyond cargo, and what a
-//! habit needs beyond that is named where it is missing.
+//! The commands of this project; `cargo xtask --help` lists them. They need only cargo; a command that needs another
+//! tool names it if it is missing.
 
 #![allow(
     clippy::print_stdout,
@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 
-/// The habits of this project.
+/// The commands of this project.
 #[derive(Parser)]
 #[command(name = "cargo xtask")]
 struct Arguments {
@@ -37,64 +37,64 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Habit {
-    /// What to run before a commit: format, clippy, unit and integration tests. Three minutes if all is built.
+    /// Run format, clippy, unit and integration tests before a commit. Takes three minutes if everything is built.
     Check {
-        /// All that CI runs: also simulations, stress, docs, the browser, packages, the rules for dependencies, a short benchmark,
-        /// instruction counts, and a real API server.
+        /// Run everything that CI runs: also simulations, stress, docs, the browser, packages, the rules for
+        /// dependencies, a short benchmark, instruction counts, and tests against kube-apiserver.
         #[arg(long)]
         full: bool,
     },
-    /// Has threads do everything at once to one informer for a while, and fails if anything was lost.
+    /// Run all operations on one informer from many threads, and fail if a change was lost.
     Stress {
         /// How long, such as 20s or 5m.
         #[arg(default_value = "20s", value_parser = humantime::parse_duration)]
         duration: Duration,
     },
-    /// Simulates clusters with faults, one per seed, and prints what happened.
+    /// Simulate clusters with faults, one per seed, and print a summary.
     Sim {
-        /// How many seeds to run.
+        /// The number of seeds.
         #[arg(default_value_t = 10_000)]
         seeds: u64,
         /// The first seed.
         #[arg(long, default_value_t = 0)]
         first: u64,
     },
-    /// Holds informers and the embedded server against a real API server, which is built the first time.
+    /// Test informers and the embedded server against kube-apiserver, which is built the first time.
     E2e(e2e::Options),
-    /// Writes what the real libraries answer, for the unit tests of the embedded server to compare with; and its table of types.
-    /// Needs Go.
+    /// Write the answers of the Kubernetes libraries, which the embedded server's unit tests compare with, and its
+    /// table of types. Needs Go.
     Truth(truth::Options),
-    /// Measures what informers cost beside client-go's and kube-rs's, or the parts of ours by themselves.
+    /// Measure informers next to those of client-go and kube-rs, or the parts of ours alone.
     Bench(bench::Options),
-    /// Plays faults of an API server to our informer, kube-rs's and client-go's, and writes what became of them to docs/faults.md.
+    /// Play faults of an API server to the informers of kube-informer, kube-rs and client-go, and write docs/faults.md.
     /// Needs Go.
     Faults(faults::Options),
-    /// Opens the live page in a real browser, and checks what people are promised of it. Needs chromium, node and npm.
+    /// Check the live page in a real browser. Needs chromium, node and npm.
     Browser(browser::Options),
-    /// Counts the instructions of decoding, applying, reading and telling, and fails if they are far more than the baseline.
-    /// Needs valgrind.
+    /// Count the instructions of decoding, applying, reading and delivering, and fail if they are far more than the
+    /// baseline. Needs valgrind.
     Instructions {
-        /// Writes the baseline instead.
+        /// Write the baseline instead.
         #[arg(long)]
         write: bool,
     },
-    /// Makes the packages that are published, and checks that they are fit for it.
+    /// Create the packages to publish, and check them.
     Package(package::Options),
-    /// Checks that no module uses a module that stands after it in `lib.rs`.
+    /// Check that no module uses a module that stands after it in lib.rs.
     Modules,
-    /// Finds phrases that have to be read twice, so that they do not come back.
+    /// Find phrases that an engineer has to read twice.
     Prose,
-    /// Runs the first command of README as it stands there, and checks that the habits that pages name are there.
+    /// Run the first command of README, and check that the commands in pages exist.
     Readme,
-    /// Builds the guides as a book, in target/book. Needs mdbook.
+    /// Build the guides as a book, in target/book. Needs mdbook.
     Book,
-    /// Loads one informer for a while, prints a table, and fails if anything was lost or memory grew.
+    /// Load one informer for some time, print a table, and fail if a change was lost or memory grew.
     Soak {
         /// How long, such as 30s or 10m.
         #[arg(default_value = "1m", value_parser = humantime::parse_duration)]
         duration: Duration,
     },
-    /// Looks for input that breaks what must hold for any input. Needs cargo-fuzz and a C++ compiler.
+    /// Search for inputs that break a property. Needs cargo-fuzz and a C++ compiler.
     Fuzz {
         /// How long for each target, such as 30s or 10m.
         #[arg(default_value = "30s", value_parser = humantime::parse_duration)]
@@ -103,7 +103,8 @@ enum Habit {
         #[arg(long)]
         target: Option<String>,
     },
-    /// Plants one small bug after the other, and checks that the tests find it. What is not committed is not looked at.
+    /// Apply the bugs in xtask/mutants one after the other, and check that the tests find each. Uses only committed
+    /// sources.
     Mutants(mutants::Options),
 }
 
@@ -137,24 +138,24 @@ fn main() -> ExitCode {
     }
 }
 
-/// What to run before a commit.
+/// Runs the checks before a commit.
 fn check() -> Result<(), String> {
     lint()?;
     let mut tests = cargo(["test", "--workspace", "--exclude", "kube-informer-e2e", "--lib", "--bins", "--test", "it"]);
     run("test", &mut tests)
 }
 
-/// All that CI runs. Everything is built for the whole workspace, or for its default members, which turn on the same features:
-/// building one package by itself would build its dependencies once more.
+/// Runs everything that CI runs. Builds cover the whole workspace or its default members, which enable the same
+/// features: building one package alone would build its dependencies again.
 fn check_all() -> Result<(), String> {
     lint()?;
-    // Alone, without the features that other crates of the workspace turn on.
+    // Alone, without the features that other crates of the workspace enable.
     run(
         "no kube",
         &mut cargo(["clippy", "-p", "kube-informer", "--lib", "--no-default-features", "--", "-D", "warnings"]),
     )?;
     run("test", &mut cargo(["test"]))?;
-    // No default members: they are tools, and people who work on the library do not wait for them.
+    // Tools are not default members, so that library developers do not wait for their tests.
     run("test of tools", &mut cargo(["test", "--workspace", "--exclude", "kube-informer-e2e", "--bins"]))?;
     stress(Duration::from_secs(20))?;
     run("docs", cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
@@ -206,12 +207,12 @@ fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
     command
 }
 
-/// Builds a test or a benchmark, and gives its program.
+/// Builds a test or a benchmark, and returns the path of its program.
 fn program(step: &str, build: &mut Command) -> Result<String, String> {
     executable(step, build.arg("--no-run"), &["test", "bench"])
 }
 
-/// Builds what makes a program of one of these kinds, and gives that program.
+/// Builds a target of one of these kinds, and returns the path of its program.
 fn executable(step: &str, build: &mut Command, kinds: &[&str]) -> Result<String, String> {
     let built = build.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit()).output();
     let built = built.map_err(|error| format!("{step}: {error}"))?;
@@ -222,7 +223,7 @@ fn executable(step: &str, build: &mut Command, kinds: &[&str]) -> Result<String,
     program.filter(|_| built.status.success()).ok_or_else(|| step.to_owned())
 }
 
-/// Runs one step and says how long it took.
+/// Runs a step, and prints how long it took.
 fn run(step: &str, command: &mut Command) -> Result<(), String> {
     let start = Instant::now();
     let status = command.status().map_err(|error| format!("{step}: {error}"))?;
@@ -230,7 +231,7 @@ fn run(step: &str, command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(step.to_owned()) }
 }
 
-/// Runs one step, says how long it took, and ends it if it takes too long.
+/// Runs a step, prints how long it took, and kills it after a time limit.
 fn within(limit: Duration, step: &str, command: &mut Command) -> Result<(), String> {
     let start = Instant::now();
     let mut child = command.spawn().map_err(|error| format!("{step}: {error}"))?;
@@ -239,7 +240,7 @@ fn within(limit: Duration, step: &str, command: &mut Command) -> Result<(), Stri
             break status;
         }
         if start.elapsed() > limit {
-            // What it started ends with it.
+            // Its child processes end with it.
             let ended = child.kill().and_then(|()| child.wait());
             ended.map_err(|error| format!("{step}: {error}"))?;
             return Err(format!("{step}: not done within {:.0} minutes", limit.as_secs_f64() / 60.0));

@@ -1,9 +1,10 @@
 //! Plants one small bug after the other, and checks that the tests find it.
 //!
-//! Each file in `xtask/mutants` is a patch named for the promise it breaks. They are applied to a copy of the sources, one
-//! at a time; a patch that leaves all tests green, or that no longer applies, is a failure.
+//! Each file in `xtask/mutants` is a patch named for the promise it breaks. They are applied to a copy of the sources,
+//! one at a time; a patch that leaves all tests green, or that no longer applies, is a failure.
 //!
-//! Before the first bug the same tests run without one. They must be green, and their time is the measure for tests that hang.
+//! Before the first bug the same tests run without one. They must be green, and their time is the measure for tests
+//! that hang.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -20,7 +21,8 @@ const SEEDS: &str = "400";
 const MINUTE: Duration = Duration::from_secs(60);
 /// A build takes no longer than this.
 const BUILD: Duration = Duration::from_secs(1200);
-/// Compiling takes most of the time, so what changes with each bug is compiled without optimisation and without debug information.
+/// Compiling takes most of the time, so what changes with each bug is compiled without optimisation and without debug
+/// information.
 const QUICK_TO_BUILD: [&str; 2] = ["profile.dev.package.kube-informer.opt-level=0", "profile.dev.debug=false"];
 
 /// Which mutants are tested, and how.

@@ -1,5 +1,5 @@
-//! Packages what is published: everything that a registry asks for is there, packages are small, and what they promise is
-//! compared with what was promised last, where there is something to compare with.
+//! `cargo xtask package`: creates the packages to publish, and checks their metadata, their size, and their public API
+//! if an earlier version is published.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,27 +9,27 @@ use serde_json::Value;
 
 use crate::{cargo, within};
 
-/// How long it may take in all: nothing is built unless asked for, but a registry may be asked, and the machine busy.
+/// The time limit without building; cargo may ask the registry.
 const LIMIT: Duration = Duration::from_secs(600);
-/// How long building every package by itself may take, with all dependencies and in a profile that nobody else uses.
+/// The time limit for building every package alone, with all dependencies.
 const VERIFIED: Duration = Duration::from_secs(1800);
-/// The largest package: who depends on us downloads it.
+/// The largest package in bytes.
 const LARGEST: u64 = 1024 * 1024;
-/// As many as a registry takes.
+/// The most keywords that crates.io accepts.
 const KEYWORDS: usize = 5;
 
-/// What everything here may be used under.
+/// The licence of all packages.
 const LICENCE: &str = include_str!("../../LICENSE");
 
-/// How packages are checked.
+/// Options of the checks.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Builds each package from what is in it, as publishing does: some minutes.
+    /// Build each package from its content, like publishing does; takes minutes.
     #[arg(long)]
     verify: bool,
 }
 
-/// What `check` runs: packages are made, and nothing is built.
+/// Checks packages without building them, as part of `check --full`.
 pub(crate) fn quick() -> Result<(), String> {
     run(&Options { verify: false })
 }
@@ -41,10 +41,10 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
         return Err(format!("package: {}", problems.join("; ")));
     }
     let names: Vec<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
-    // All at once: they stand on each other, and none of these versions is published yet.
+    // All at once: they depend on each other, and these versions are not published yet.
     let mut command = cargo(["package", "--quiet", "--allow-dirty"]);
     command.args(names.iter().flat_map(|name| ["--package", name]));
-    // Libraries leave this to programs; building them by themselves needs some.
+    // Libraries leave the Kubernetes version to programs, but a build alone needs one.
     command.env("K8S_OPENAPI_ENABLED_VERSION", "1.37");
     match options.verify {
         true => within(VERIFIED, "package, verified", &mut command)?,
@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     semver(&names)
 }
 
-/// The packages of the workspace that may be published.
+/// Returns the packages of the workspace that may be published.
 fn published() -> Result<Vec<Value>, String> {
     let output = cargo(["metadata", "--no-deps", "--format-version", "1"]).stderr(Stdio::inherit()).output();
     let output = output.map_err(|error| format!("package: {error}"))?;
@@ -64,7 +64,7 @@ fn published() -> Result<Vec<Value>, String> {
     Ok(packages.into_iter().filter(|package| package["publish"].is_null()).collect())
 }
 
-/// What a package lacks.
+/// Returns the problems of a package's metadata.
 fn missing(package: &Value) -> Vec<String> {
     let name = package["name"].as_str().unwrap_or_default();
     let given = |field: &str| package[field].as_str().is_some_and(|text| !text.is_empty());
@@ -77,11 +77,11 @@ fn missing(package: &Value) -> Vec<String> {
     if !(1..=KEYWORDS).contains(&listed("keywords")) {
         missing.push(format!("{name} has no keywords, or more than {KEYWORDS}"));
     }
-    // A package stands alone: what is meant is the text, and not where it is.
+    // Each package needs a copy of the licence text.
     let folder = Path::new(package["manifest_path"].as_str().unwrap_or_default()).parent();
     let licence = folder.and_then(|folder| std::fs::read_to_string(folder.join("LICENSE")).ok());
     if licence.as_deref() != Some(LICENCE) {
-        missing.push(format!("{name} has no LICENSE, or another one than the workspace"));
+        missing.push(format!("{name} has no LICENSE, or a different one from the workspace"));
     }
     if listed("categories") == 0 {
         missing.push(format!("{name} has no categories"));
@@ -93,7 +93,7 @@ fn missing(package: &Value) -> Vec<String> {
     missing
 }
 
-/// Says how large the packages are, and fails if one is too large.
+/// Prints the sizes of packages, and fails if one is too large.
 fn sizes(packages: &[Value]) -> Result<(), String> {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     for package in packages {
@@ -112,13 +112,13 @@ fn sizes(packages: &[Value]) -> Result<(), String> {
     Ok(())
 }
 
-/// Compares interfaces with those that were published last.
+/// Compares the public API with the last published version.
 fn semver(names: &[&str]) -> Result<(), String> {
     if Command::new("cargo-semver-checks").arg("--version").output().is_err() {
         println!("semver: skipped, cargo-semver-checks is not installed (cargo install cargo-semver-checks)");
         return Ok(());
     }
-    // Elsewhere, so that the registry is asked, and not this workspace.
+    // In another folder, so that cargo asks the registry and does not find this workspace.
     let is_published = |name: &&&str| {
         let asked = cargo(["info", "--quiet", name]).current_dir(std::env::temp_dir()).output();
         asked.is_ok_and(|output| output.status.success())

@@ -1,12 +1,12 @@
-//! Finds phrases that an engineer has to read twice, so that they do not come back.
+//! `cargo xtask prose`: finds phrases that an engineer has to read twice.
 //!
-//! Pages must have none. Sources still have some: their number may only fall.
+//! Pages must have none. Sources still have some; their number must not grow.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Each of these hides the actor, or paraphrases a word of the field.
-const PHRASES: [&str; 14] = [
+/// Phrases that hide the actor, or paraphrase a term of the field.
+const PHRASES: [&str; 22] = [
     "somebody",
     "nobody",
     "whoever",
@@ -21,19 +21,24 @@ const PHRASES: [&str; 14] = [
     "what came",
     "that clients know",
     "once in a while",
+    "so long as it",
+    "no news",
+    "how things stand",
+    "where chance comes from",
+    "unless it is said",
+    "as it were",
+    "be had",
+    "comes of",
 ];
 
-/// How many lines of Rust have such a phrase. Lower it with each line that you rewrite.
-const IN_SOURCES: usize = 564;
-
-/// Pages that are made by a command, from texts in its source.
-const GENERATED: [&str; 1] = ["docs/faults.md"];
+/// The number of lines of Rust that may have such a phrase. Lower it with each line that you rewrite.
+const IN_SOURCES: usize = 352;
 
 pub(crate) fn run() -> Result<(), String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("prose: the workspace is not found")?;
     let (pages, sources) = (files(root, "*.md")?, files(root, "*.rs")?);
     let mut found = Vec::new();
-    for page in pages.iter().filter(|page| !GENERATED.contains(&&*page.to_string_lossy())) {
+    for page in &pages {
         for (number, line, phrase) in hits(root, page)? {
             found.push(format!("{}:{number}: {phrase:?} in {:?}", page.display(), line.trim()));
         }
@@ -45,10 +50,7 @@ pub(crate) fn run() -> Result<(), String> {
     for source in sources.iter().filter(|source| !source.ends_with("xtask/src/prose.rs")) {
         lines += hits(root, source)?.len();
     }
-    println!(
-        "prose: {} pages have no such phrase, {lines} lines of Rust have one",
-        pages.len().saturating_sub(GENERATED.len())
-    );
+    println!("prose: {} pages have no such phrase, {lines} lines of Rust have one", pages.len());
     match lines {
         lines if lines > IN_SOURCES => Err(format!("prose: {lines} lines of Rust, {IN_SOURCES} are allowed")),
         _ => Ok(()),
@@ -85,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_phrase_is_found_as_whole_words() {
+    fn phrases_are_found_as_whole_words() {
         assert_eq!(phrase_in("Handlers are told everything."), Some("are told"));
         assert_eq!(phrase_in("NOBODY knows"), Some("nobody"));
         assert_eq!(phrase_in("the nobody_knows variable, amended"), None);

@@ -1,4 +1,4 @@
-//! What README and guides say one can do, one can do: the first command runs, and every habit that is named is there.
+//! `cargo xtask readme`: checks the commands in README and guides.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,17 +7,17 @@ use clap::Parser as _;
 
 use crate::{Arguments, within};
 
-/// How long a command of README may take, if something has to be built for it.
+/// The time limit for a command, with building.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
-/// Checks what pages name, and runs what README begins with.
+/// Checks the commands in pages, and runs the first command of README.
 pub(crate) fn run() -> Result<(), String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("the workspace is not found")?;
     habits(root)?;
     first_command(root)
 }
 
-/// Every `cargo xtask` of a page is one that there is, with arguments that it takes.
+/// Checks that every `cargo xtask` command in a page exists and accepts its arguments.
 fn habits(root: &Path) -> Result<(), String> {
     let docs = std::fs::read_dir(root.join("docs")).map_err(failed)?;
     let mut pages = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
@@ -34,11 +34,11 @@ fn habits(root: &Path) -> Result<(), String> {
             count += 1;
         }
     }
-    println!("readme: {count} habits are named, and there");
+    println!("readme: {count} commands of pages exist");
     Ok(())
 }
 
-/// The commands in blocks of shell and between backticks, as words.
+/// Returns the commands in blocks of shell and between backticks, as words.
 fn commands(text: &str) -> Vec<Vec<&str>> {
     let code = text.split('`').skip(1).step_by(2);
     let lines = code.flat_map(|code| match code.strip_prefix("sh\n") {
@@ -48,16 +48,16 @@ fn commands(text: &str) -> Vec<Vec<&str>> {
     lines.map(|line| line.split_whitespace().take_while(|word| !word.starts_with('#')).collect()).collect()
 }
 
-/// Runs what README begins with, as it stands there. CI does so in a clean clone.
+/// Runs the first command of README. CI runs it in a clean clone.
 fn first_command(root: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(root.join("README.md")).map_err(failed)?;
     let all = commands(&text);
     if !all.contains(&vec!["cargo", "test"]) {
-        return Err("readme: README does not say how all tests are run".to_owned());
+        return Err("readme: README does not have the command `cargo test`".to_owned());
     }
-    // `cargo test` is a step of its own.
+    // `cargo test` is a step of `check --full`.
     let Some(first) = all.iter().find(|words| words.starts_with(&["cargo", "run"])) else {
-        return Err("readme: README does not say how to see it at work".to_owned());
+        return Err("readme: README has no `cargo run` command".to_owned());
     };
     within(LIMIT, &format!("readme: {}", first.join(" ")), crate::cargo([]).args(&first[1..]).current_dir(root))
 }

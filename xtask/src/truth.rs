@@ -1,27 +1,28 @@
-//! Has the real Kubernetes libraries answer, and writes down what they say, for the unit tests of the embedded server to compare with.
+//! `cargo xtask truth`: writes the answers of the Kubernetes libraries, which the embedded server's unit tests compare
+//! with.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::run;
 
-/// What is to be written.
+/// Options.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Writes answers to this folder instead; the unit tests read them there if the variable TRUTH names it.
+    /// Write answers to this folder; unit tests read them if the variable TRUTH names it.
     #[arg(long, value_name = "FOLDER")]
     into: Option<PathBuf>,
-    /// Where chance comes from.
+    /// The seed of random numbers.
     #[arg(long, default_value_t = 1, requires = "into")]
     seed: u64,
-    /// How many times as many cases as a sample has; with more than one, none of them is left out.
+    /// The number of cases, as a multiple of a sample's; with more than one, no case is left out.
     #[arg(long, default_value_t = 1, requires = "into")]
     times: u64,
 }
 
 /// Writes the samples and the table of types, or answers to another folder.
 pub(crate) fn write(options: &Options) -> Result<(), String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask lies in no folder")?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("the workspace is not found")?;
     let go = |arguments: &[&str]| {
         let mut command = Command::new("go");
         command.args(arguments).current_dir(root.join("e2e/go"));
@@ -40,11 +41,11 @@ pub(crate) fn write(options: &Options) -> Result<(), String> {
         run("table of types", go(&["run", "./kinds"]).arg(root.join("crates/apiserver/src/kinds/types.gz")))?;
     }
     let size = print_sizes(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    println!("{} KB in all", size / 1000);
+    println!("{} KB in total", size / 1000);
     Ok(())
 }
 
-/// Prints how large each file is, and returns how large all are.
+/// Prints the size of each file, and returns the total.
 fn print_sizes(folder: &Path) -> std::io::Result<u64> {
     let mut size = 0;
     let mut entries = std::fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;

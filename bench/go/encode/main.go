@@ -1,5 +1,5 @@
-// Encode reads pods as JSON, one a line, and writes each as protobuf to a file: its length in four bytes, the highest first, then
-// the message. The bench server makes its protobuf answers of them.
+// Encode reads pods as JSON, one per line, and writes each as protobuf to a file: its length in four bytes (big endian), then the
+// message. The bench server uses them for its protobuf responses.
 package main
 
 import (
@@ -32,7 +32,7 @@ func encode(pods io.Reader, path string) error {
 	}
 	defer file.Close()
 	decoder, messages := json.NewDecoder(bufio.NewReaderSize(pods, 1<<20)), bufio.NewWriterSize(file, 1<<20)
-	// What a pod has not would be lost on the way, and the two encodings would not say the same.
+	// An unknown field would be lost, and the two encodings would differ.
 	decoder.DisallowUnknownFields()
 	for number := 0; ; number++ {
 		var pod corev1.Pod
@@ -45,7 +45,7 @@ func encode(pods io.Reader, path string) error {
 		if err != nil {
 			return fmt.Errorf("pod %d: %w", number, err)
 		}
-		// An error of a write stays, and Flush gives it.
+		// Flush returns an earlier error of a write.
 		messages.Write(binary.BigEndian.AppendUint32(nil, uint32(len(message))))
 		messages.Write(message)
 	}

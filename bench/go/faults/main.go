@@ -1,5 +1,5 @@
-// Faults follows a collection with client-go's informer, with its default settings, until the standard input ends, and prints what it
-// holds whenever that has changed. The programs of the other clients print the same: see faults/src/client.
+// Faults watches a collection with client-go's informer, with default settings, until stdin ends, and prints the state of the cache
+// whenever it has changed. The programs of the other clients print the same; see faults/src/client.
 package main
 
 import (
@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// tick is how often the client looks at itself.
+	// tick is how often the state is read.
 	tick = 50 * time.Millisecond
-	// resync is what the sample controller has.
+	// resync is the period of the sample controller.
 	resync = 30 * time.Second
 )
 
@@ -88,7 +88,7 @@ func newInformer(kubeconfig string, widgets bool, namespace, selector string) (c
 	if err != nil {
 		return nil, err
 	}
-	// Events are spoilt as lines of JSON, the same for every client. Left alone, client-go asks for protobuf.
+	// Faulty events are inserted as lines of JSON for every client. By default client-go requests protobuf.
 	config.AcceptContentTypes, config.ContentType = "application/json", "application/json"
 	tweak := func(options *metav1.ListOptions) { options.LabelSelector = selector }
 	if widgets {
@@ -109,18 +109,18 @@ func newInformer(kubeconfig string, widgets bool, namespace, selector string) (c
 	return factory.Core().V1().ConfigMaps().Informer(), nil
 }
 
-// told is what a handler knows from what it was told alone.
+// told is the state that a handler derives from its events.
 type told struct {
 	lock    sync.Mutex
 	objects map[string]uint64
-	// failed says that an error is the last it was told of.
+	// failed is true if the last report was an error.
 	failed atomic.Bool
 }
 
 func (t *told) update(old, object any) {
 	before, ok := old.(metav1.Object)
 	now, is := object.(metav1.Object)
-	// The same version is a resync, and no news.
+	// An equal version means a resync.
 	if ok && is && before.GetResourceVersion() != now.GetResourceVersion() {
 		t.put(object)
 	}
@@ -177,7 +177,7 @@ func key(object metav1.Object) string {
 	return object.GetName()
 }
 
-// state is the number of one state of one object.
+// state returns the hash of an object's state.
 func state(object metav1.Object) uint64 {
 	hash := fnv.New64a()
 	content := ""
@@ -188,7 +188,7 @@ func state(object metav1.Object) uint64 {
 	return hash.Sum64()
 }
 
-// report prints what is found whenever it has changed.
+// report prints the state whenever it has changed.
 func report(look func() line) {
 	var last line
 	for first := true; ; first = false {

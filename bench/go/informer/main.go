@@ -1,5 +1,5 @@
-// Informer measures client-go's informer of pods, with its default settings, against the bench server, and prints figures as JSON,
-// one a line. The programs of our own crates have the same flags and figures: see bench/src.
+// Informer measures client-go's informer of pods, with default settings, against the bench server, and prints figures as lines of
+// JSON. The Rust programs have the same flags and figures; see bench/src.
 package main
 
 import (
@@ -32,9 +32,9 @@ import (
 const (
 	byNode         = "node"
 	sentAnnotation = "bench.example.com/sent"
-	// patience is for what must come; without an end, a lost event would hang the driver.
+	// patience is the time limit for expected events; without one, a lost event would block the benchmark.
 	patience = 5 * time.Minute
-	// readRounds of which the least counts, as a collection may fall into one.
+	// readRounds is the number of rounds; the shortest counts, because a garbage collection may happen during one.
 	readRounds = 5
 )
 
@@ -67,8 +67,8 @@ func run(arguments []string) error {
 		return err
 	}
 	if options.scenario == "listed" {
-		// client-go reads this when it first asks for a feature. It then lists in pages of 500 from version 0 by itself: an API
-		// server with a watch cache would give all at once, the bench server gives pages.
+		// client-go reads this variable when it first checks a feature. With it, client-go lists in pages of 500 from version 0: a
+		// server with a watch cache would return everything at once, the bench server returns pages.
 		if err := os.Setenv("KUBE_FEATURE_"+string(features.WatchListClient), "false"); err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func newBench(client string, options options) (*bench, error) {
 	}, nil
 }
 
-// calls counts what handlers are told, and says when that is enough.
+// calls counts the events of handlers, and signals when a number is reached.
 type calls struct {
 	count, target atomic.Int64
 	reached       chan struct{}
@@ -149,7 +149,7 @@ func (c *calls) add() {
 	}
 }
 
-// handle registers a handler that counts, and that shows updates to another function.
+// handle registers a handler that counts, and that passes updates to another function.
 func (b *bench) handle(updated func(*corev1.Pod)) error {
 	return b.register(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { b.calls.add() },
@@ -169,8 +169,8 @@ func (b *bench) register(handler cache.ResourceEventHandler) error {
 
 func ignore(*corev1.Pod) {}
 
-// sync starts the informer and waits until the cache is full and the handlers know. It gives the processor time, and the most that
-// was resident.
+// sync starts the informer, and waits until it is synced and the handlers have received all objects. It returns the processor time and
+// the peak of resident memory.
 func (b *bench) sync() (time.Duration, float64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -191,7 +191,7 @@ func (b *bench) sync() (time.Duration, float64, error) {
 	return used, peak(), b.check()
 }
 
-// check fails if an object is missing, or was not come by as it should.
+// check fails if an object is missing, or if client-go used another kind of request than expected.
 func (b *bench) check() error {
 	if have := len(b.informer.GetStore().ListKeys()); have != b.objects {
 		return fmt.Errorf("%d objects in the cache instead of %d", have, b.objects)
@@ -199,10 +199,10 @@ func (b *bench) check() error {
 	return b.wire.check(b.scenario != "listed")
 }
 
-// settle gives the process time to give memory back.
+// settle waits, so that the runtime can return memory to the system.
 func settle() { time.Sleep(3 * time.Second) }
 
-// send has the server send events, and waits until each was told to the handlers that count. It gives the processor time.
+// send lets the server send events, and waits until all counting handlers have received them. It returns the processor time.
 func (b *bench) send(events, rate, handlers int) (time.Duration, error) {
 	requests := b.wire.requests()
 	b.calls.target.Store(b.calls.count.Load() + int64(events*handlers))
@@ -278,19 +278,19 @@ func (b *bench) first() error {
 	figure("base_rss", b.base, "bytes")
 	figure("settled_rss", (b.settled-b.base)/float64(b.objects), "bytes/object")
 	figure("sync_peak", b.ratio(most), "ratio")
-	// No program would force a collection: this shows how much of the above is garbage. It has to come here, as events leave holes
-	// in the heap that stay; what events cost is the same with it and without.
+	// Programs do not force a garbage collection: this shows how much of the memory is garbage. It must be done here, because events
+	// leave holes in the heap; it does not change the cost of events.
 	runtime.GC()
 	debug.FreeOSMemory()
 	figure("settled_rss_after_gc", (resident()-b.base)/float64(b.objects), "bytes/object")
 	return nil
 }
 
-// gets reads by key, in an order that is the same for all programs.
+// gets reads by key, in the order that all programs use.
 func (b *bench) gets() error {
 	indexer := b.informer.GetIndexer()
 	keys := indexer.ListKeys()
-	// Keys come from elsewhere in a program, and are not the very strings that the cache has.
+	// The keys are copies, because a program does not have the cache's own strings.
 	for number, key := range keys {
 		keys[number] = strings.Clone(key)
 	}
@@ -313,7 +313,7 @@ func (b *bench) gets() error {
 }
 
 func (b *bench) reads() error {
-	// Late, as in the other programs, so that what is measured before is the same work.
+	// Added late, as in the other programs, so that the earlier measurements do the same work.
 	err := b.informer.AddIndexers(cache.Indexers{byNode: func(object any) ([]string, error) {
 		return []string{object.(*corev1.Pod).Spec.NodeName}, nil
 	}})
@@ -352,8 +352,8 @@ func (b *bench) reads() error {
 	return err
 }
 
-// relist has the server end the watch, and waits until client-go has listed anew. It does so in its own time, and nothing says when
-// it is done: versions are as they were, and only a handler that it tells about each object anew would notice.
+// relist lets the server end the watch, and waits until client-go has listed again. client-go does not report when this is done:
+// versions do not change, and only the handler calls for every object show it.
 func (b *bench) relist() error {
 	calls, requests := b.calls.count.Load(), b.wire.requests()
 	resetPeak()
@@ -373,7 +373,7 @@ func (b *bench) relist() error {
 	return nil
 }
 
-// quiet waits until nothing has been going on for some time, and gives the processor time at which that began.
+// quiet waits until the process is idle for some time, and returns the processor time at the beginning of that time.
 func (b *bench) quiet(span time.Duration) time.Duration {
 	const step = 50 * time.Millisecond
 	last, calls := processorTime(), b.calls.count.Load()
@@ -381,7 +381,7 @@ func (b *bench) quiet(span time.Duration) time.Duration {
 	for time.Since(since) < span {
 		time.Sleep(step)
 		now, told := processorTime(), b.calls.count.Load()
-		// Go's runtime gives memory back meanwhile, for which it takes a hundredth.
+		// Go's runtime returns memory meanwhile, which takes about 1 % of the time.
 		if told != calls || now-last > step/20 {
 			quiet, since = now, time.Now()
 		}
@@ -476,12 +476,12 @@ func (b *bench) latency() error {
 	return b.check()
 }
 
-// ratio is a size in terms of what the cache took once it had settled.
+// ratio returns a number of bytes as a multiple of the synced cache's memory.
 func (b *bench) ratio(size float64) float64 {
 	return (size - b.base) / (b.settled - b.base)
 }
 
-// least is the least time of several rounds.
+// least returns the shortest time of several rounds.
 func least(round func()) time.Duration {
 	least := time.Duration(-1)
 	for range readRounds {

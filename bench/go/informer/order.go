@@ -1,6 +1,6 @@
 package main
 
-// chance is the generator called SplitMix64, as in bench/src/chance.rs: what is read is read in the same order by all programs.
+// chance is the generator SplitMix64, as in bench/src/chance.rs, so that all programs read in the same order.
 type chance uint64
 
 func newChance(seed uint64, part string, number uint64) chance {
@@ -21,7 +21,7 @@ func (c *chance) next() uint64 {
 	return mixed ^ (mixed >> 31)
 }
 
-// shuffle puts keys that are sorted into the order in which they are read.
+// shuffle puts sorted keys into the order in which they are read.
 func shuffle[T any](keys []T) {
 	order := newChance(7, "keys", 0)
 	for last := len(keys) - 1; last > 0; last-- {

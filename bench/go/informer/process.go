@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process has used so far, the collector's share included.
+// processorTime returns the processor time of this process so far, with garbage collection.
 func processorTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -20,7 +20,7 @@ func processorTime() time.Duration {
 
 func resident() float64 { return status("VmRSS:") }
 
-// peak is the most that was resident since the last resetPeak.
+// peak returns the highest resident memory since the last resetPeak.
 func peak() float64 { return status("VmHWM:") }
 
 func resetPeak() {
@@ -29,7 +29,7 @@ func resetPeak() {
 	}
 }
 
-// status is a line of the process status, in bytes.
+// status returns a value of /proc/self/status in bytes.
 func status(name string) float64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

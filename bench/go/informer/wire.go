@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// wire counts what client-go asks. It falls back to a list, and takes JSON, without a word: the figures would stand under the name
-// of another way.
+// wire counts client-go's requests. client-go falls back to lists and JSON without an error, and the figures would then have the wrong
+// name.
 type wire struct {
 	contentType          string
 	next                 http.RoundTripper
@@ -39,7 +39,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func (w *wire) requests() int64 { return w.lists.Load() + w.watches.Load() }
 
-// check fails if what was measured is not what was meant.
+// check fails if client-go did not use the expected requests.
 func (w *wire) check(streamed bool) error {
 	if w.odds.Load() > 0 {
 		return fmt.Errorf("the server did not answer in %s", w.contentType)

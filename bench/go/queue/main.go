@@ -1,5 +1,5 @@
-// Queue prints the figures of client-go's work queue, one a line: name, value, unit. `cargo xtask bench` prints them beside
-// those of crates/controller/benches/figures.rs, which are taken in the same way and have the same names.
+// Queue prints the figures of client-go's work queue, one per line: name, value, unit. `cargo xtask bench` prints them next to those
+// of crates/controller/benches/figures.rs, which are measured in the same way and have the same names.
 package main
 
 import (
@@ -33,11 +33,11 @@ func figure(name, unit string, value float64) {
 	fmt.Printf("%s %.0f %s\n", name, value, unit)
 }
 
-// least is the least time of several rounds, per item.
+// least returns the shortest time of several rounds, per item.
 func least(round func() time.Duration) float64 {
 	least := round()
 	for range rounds - 1 {
-		// What earlier rounds left behind is not part of the next.
+		// Collect the garbage of earlier rounds first.
 		runtime.GC()
 		least = min(least, round())
 	}
@@ -52,7 +52,7 @@ func key(number int) string {
 	return fmt.Sprintf("default/thing-%07d", number)
 }
 
-// keys are in an order that is not that of their names.
+// keys returns keys in random order.
 func keys() []string {
 	keys := make([]string, items)
 	for number := range keys {
@@ -61,7 +61,7 @@ func keys() []string {
 	return keys
 }
 
-// inTurn has one goroutine do everything, with a queue that is empty in between.
+// inTurn measures one goroutine that adds and takes each item, so that the queue is empty in between.
 func inTurn() time.Duration {
 	queue, keys := newQueue(), keys()
 	defer queue.ShutDown()
@@ -74,7 +74,7 @@ func inTurn() time.Duration {
 	return time.Since(start)
 }
 
-// throughput has workers take what another goroutine adds meanwhile.
+// throughput measures workers that take items while another goroutine adds them.
 func throughput(workers int) time.Duration {
 	queue, keys := newQueue(), keys()
 	var group sync.WaitGroup
@@ -98,7 +98,7 @@ func throughput(workers int) time.Duration {
 	return time.Since(start)
 }
 
-// insert puts items in for some time within an hour, none of which comes due.
+// insert measures adding items that become due within an hour.
 func insert() time.Duration {
 	queue, keys := newQueue(), keys()
 	defer queue.ShutDown()
@@ -109,7 +109,7 @@ func insert() time.Duration {
 	return time.Since(start)
 }
 
-// fire waits for items that are due at one moment, from then on.
+// fire measures how long it takes to get items that become due at the same time.
 func fire() time.Duration {
 	queue, keys := newQueue(), keys()
 	defer queue.ShutDown()
@@ -127,7 +127,7 @@ func fire() time.Duration {
 	return time.Since(due)
 }
 
-// memory is what an item that waits takes, with its key.
+// memory measures the memory of a waiting item with its key.
 func memory() float64 {
 	before, queue := heap(), newQueue()
 	defer queue.ShutDown()

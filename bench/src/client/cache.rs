@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Error;
 use super::connection::Connection;
-use super::received::{Latency, Received};
+use super::event_counter::{EventCounter, Latency};
 use crate::objects::Kind;
 
 /// A selector for all objects of one service.
@@ -28,9 +28,9 @@ pub(super) const PAGE: usize = 500;
 /// What a handler does with an event.
 #[derive(Clone)]
 pub(super) enum Handler {
-    Counts(Arc<Received>),
+    Counts(Arc<EventCounter>),
     /// Counts, and measures how long the event took.
-    Times(Arc<Received>, Arc<Latency>),
+    Times(Arc<EventCounter>, Arc<Latency>),
     /// Never returns after it has received an update.
     Stuck,
 }

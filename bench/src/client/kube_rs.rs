@@ -25,7 +25,7 @@ use crate::objects::Kind;
 /// kube-rs has no indexes: each lookup by node visits all objects, so that only a few nodes are looked up.
 const NODES: usize = 5;
 
-pub(super) struct KubeRs<K: Followed> {
+pub(super) struct KubeRs<K: WatchedKind> {
     store: Store<K>,
     resource: K::DynamicType,
     lists: Arc<AtomicU64>,
@@ -34,7 +34,7 @@ pub(super) struct KubeRs<K: Followed> {
 }
 
 /// A kind of object that kube-rs can watch.
-pub(super) trait Followed:
+pub(super) trait WatchedKind:
     Resource<DynamicType: Eq + Hash + Clone + Send + Sync + Unpin>
     + Clone
     + DeserializeOwned
@@ -47,7 +47,7 @@ pub(super) trait Followed:
     fn node(&self) -> Option<&str>;
 }
 
-impl Followed for Pod {
+impl WatchedKind for Pod {
     fn resource() {}
 
     fn node(&self) -> Option<&str> {
@@ -55,7 +55,7 @@ impl Followed for Pod {
     }
 }
 
-impl Followed for Node {
+impl WatchedKind for Node {
     fn resource() {}
 
     fn node(&self) -> Option<&str> {
@@ -63,7 +63,7 @@ impl Followed for Node {
     }
 }
 
-impl Followed for ConfigMap {
+impl WatchedKind for ConfigMap {
     fn resource() {}
 
     fn node(&self) -> Option<&str> {
@@ -71,7 +71,7 @@ impl Followed for ConfigMap {
     }
 }
 
-impl Followed for DynamicObject {
+impl WatchedKind for DynamicObject {
     fn resource() -> ApiResource {
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("bench.example.com", "v1", "Widget"), "widgets")
     }
@@ -81,7 +81,7 @@ impl Followed for DynamicObject {
     }
 }
 
-impl<K: Followed> Cache for KubeRs<K> {
+impl<K: WatchedKind> Cache for KubeRs<K> {
     type Key = ObjectRef<K>;
 
     async fn start(connection: &Connection, _: Kind, listing: Listing, handlers: Vec<Handler>) -> Result<Self, Error> {
@@ -146,7 +146,7 @@ impl<K: Followed> Cache for KubeRs<K> {
     }
 }
 
-async fn read<K: Followed>(
+async fn read<K: WatchedKind>(
     stream: impl Stream<Item = Result<Event<K>, watcher::Error>>,
     handler: Handler,
     lists: Arc<AtomicU64>,
@@ -166,7 +166,7 @@ async fn read<K: Followed>(
     }
 }
 
-fn call<K: Followed>(handler: &Handler, object: &K) {
+fn call<K: WatchedKind>(handler: &Handler, object: &K) {
     let version = object.meta().resource_version.as_deref().unwrap_or_default();
     match handler {
         Handler::Counts(received) => received.record(version),

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::cache::{Cache, Handler, Listing};
 use super::connection::Connection;
+use super::event_counter::{EventCounter, Latency};
 use super::measure::{cpu, least, micros, nanos, peak, print, quiet, reset_peak, resident};
-use super::received::{Latency, Received};
 use super::{Error, Options, Scenario};
 use crate::chance::Chance;
 
@@ -19,14 +19,14 @@ const RATE: usize = 1000;
 struct Synced<C> {
     cache: C,
     connection: Connection,
-    received: Vec<Arc<Received>>,
+    received: Vec<Arc<EventCounter>>,
     /// Resident bytes before the first request, and after the first sync.
     base: f64,
     settled: f64,
 }
 
 pub(super) async fn run<C: Cache>(options: &Options) -> Result<(), Error> {
-    let counting = || Arc::new(Received::default());
+    let counting = || Arc::new(EventCounter::default());
     match options.scenario {
         Scenario::Streamed => streamed::<C>(options).await,
         Scenario::Listed => sync::<C>(options, Listing::Paged, vec![counting()], &[], Figures::Printed).await.map(drop),
@@ -52,7 +52,7 @@ pub(super) async fn run<C: Cache>(options: &Options) -> Result<(), Error> {
 }
 
 async fn streamed<C: Cache>(options: &Options) -> Result<(), Error> {
-    let received = vec![Arc::new(Received::default())];
+    let received = vec![Arc::new(EventCounter::default())];
     let mut synced = sync::<C>(options, Listing::Streamed, received, &[], Figures::Printed).await?;
     reset_peak()?;
     synced.events(options.events.unwrap_or(EVENTS)).await?;
@@ -69,7 +69,7 @@ async fn streamed<C: Cache>(options: &Options) -> Result<(), Error> {
 }
 
 async fn latency<C: Cache>(options: &Options) -> Result<(), Error> {
-    let (received, latency) = (Arc::new(Received::default()), Arc::new(Latency::default()));
+    let (received, latency) = (Arc::new(EventCounter::default()), Arc::new(Latency::default()));
     let times = [Handler::Times(received.clone(), latency.clone())];
     let mut synced = sync::<C>(options, Listing::Streamed, Vec::new(), &times, Figures::Kept).await?;
     // The events of this handler are counted too.
@@ -97,7 +97,7 @@ enum Figures {
 async fn sync<C: Cache>(
     options: &Options,
     listing: Listing,
-    received: Vec<Arc<Received>>,
+    received: Vec<Arc<EventCounter>>,
     others: &[Handler],
     figures: Figures,
 ) -> Result<Synced<C>, Error> {

@@ -8,7 +8,7 @@ mod program;
 mod ready_counts;
 mod story;
 mod summary;
-mod teller;
+mod event_log;
 mod world;
 
 use std::net::SocketAddr;
@@ -19,10 +19,10 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use self::event_log::EventLog;
 use self::faults::Faults;
-use self::meter::Meter;
+use self::meter::MetricsRecorder;
 use self::program::Program;
-use self::teller::Teller;
 use self::world::World;
 use crate::failure::Failure;
 use crate::{cluster, ending, view};
@@ -37,10 +37,8 @@ const LAST_WORK: Duration = Duration::from_secs(1);
 /// Show the library at work.
 ///
 /// Without a cluster and a configuration, an API server runs in this process, with a small cluster whose objects
-/// change.
-/// Informers follow it, handlers receive events, the demo reads an index, and a controller writes. In a terminal the
-/// demo
-/// draws this live; in a pipe it prints lines.
+/// change. Informers follow it, handlers receive events, the demo reads an index, and a controller writes. In a
+/// terminal the demo draws this live; in a pipe it prints lines.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   informer demo                        runs until q or Ctrl-C
@@ -89,9 +87,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         () = ending::after(None) => return Ok(()),
         world = world => world?,
     };
-    let meter = Meter::install();
-    let teller = if on_screen { Teller::to_tail() } else { Teller::to_stdout() };
-    let program = Program::new(&world, &teller)?;
+    let meter = MetricsRecorder::install();
+    let event_log = if on_screen { EventLog::to_tail() } else { EventLog::to_stdout() };
+    let program = Program::new(&world, &event_log)?;
     let page = match arguments.no_page {
         true => None,
         false => Some(open_page(&program, &meter, arguments.listen).await?),
@@ -99,26 +97,26 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let address = page.as_ref().map(Serving::url);
 
     let (ask, asked) = mpsc::channel(4);
-    let faults = world.server().map(|server| Faults::new(server.clone(), &program, teller.clone()));
+    let faults = world.server().map(|server| Faults::new(server.clone(), &program, event_log.clone()));
     let injected = faults.as_ref().map(Faults::record).unwrap_or_default();
     let term = CancellationToken::new();
     {
         let control = program.control(term.clone());
         let trouble = faults::run(faults, arguments.faults, asked);
         let life = world.live();
-        let stage = live::Stage {
+        let demo_view = live::DemoView {
             program: &program,
             world: &world.title,
             address,
-            teller: &teller,
+            event_log: &event_log,
             ask,
             injected: world.server().map(|_| injected.clone()),
             duration: arguments.duration,
         };
         let show = async {
             match on_screen {
-                true => live::show(stage).await,
-                false => lines::show(stage).await,
+                true => live::show(demo_view).await,
+                false => lines::show(demo_view).await,
             }
         };
         tokio::pin!(control);
@@ -133,8 +131,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         term.cancel();
         let _ = timeout(LAST_WORK, control).await;
     }
-    teller.hush();
-    summary::print(&summary::lines(&world.title, &program, &meter, &teller, &injected.lock()));
+    event_log.close();
+    summary::print(&summary::lines(&world.title, &program, &meter, &event_log, &injected.lock()));
     if let Some(page) = page {
         let _ = timeout(LAST_WORK, page.stop()).await;
     }
@@ -167,7 +165,7 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn open_page(program: &Program, meter: &Meter, listen: Option<SocketAddr>) -> Result<Serving, Failure> {
+async fn open_page(program: &Program, meter: &MetricsRecorder, listen: Option<SocketAddr>) -> Result<Serving, Failure> {
     let (factory, meter) = (program.factory.clone(), meter.clone());
     let mut inspection =
         Inspection::of(move || factory.informers()).title("informer demo").metrics(move || meter.render());

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 
 /// A resource that a server serves, with its names.
 #[derive(Debug, Clone)]
-pub(crate) struct Offered {
+pub(crate) struct ServedResource {
     pub(crate) resource: ResourceType,
     singular: String,
     short_names: Vec<String>,
@@ -17,7 +17,7 @@ pub(crate) struct Offered {
 }
 
 /// Finds a resource by plural, singular, kind or short name, with or without its group: `deploy`, `deployments.apps`.
-pub(crate) async fn find(cluster: &Cluster, name: &str) -> Result<Offered, Failure> {
+pub(crate) async fn find(cluster: &Cluster, name: &str) -> Result<ServedResource, Failure> {
     let offered = offered(&cluster.client).await.map_err(|error| cannot_ask(cluster, error))?;
     choose(&offered, name).cloned()
 }
@@ -45,7 +45,7 @@ fn cannot_ask(cluster: &Cluster, error: kube_client::Error) -> Failure {
     }
 }
 
-fn choose<'o>(offered: &'o [Offered], name: &str) -> Result<&'o Offered, Failure> {
+fn choose<'o>(offered: &'o [ServedResource], name: &str) -> Result<&'o ServedResource, Failure> {
     let (short, group) = name.split_once('.').map_or((name, None), |(short, group)| (short, Some(group)));
     let short = short.to_lowercase();
     let named = offered.iter().filter(|resource| group.is_none_or(|group| resource.is_of(group)));
@@ -64,7 +64,7 @@ fn choose<'o>(offered: &'o [Offered], name: &str) -> Result<&'o Offered, Failure
     }
 }
 
-fn unknown(offered: &[Offered], name: &str, short: &str) -> Failure {
+fn unknown(offered: &[ServedResource], name: &str, short: &str) -> Failure {
     let failure = Failure::plain(format!("the server has no resource {name:?}"));
     let near = nearest(offered, short);
     match near.as_slice() {
@@ -75,9 +75,9 @@ fn unknown(offered: &[Offered], name: &str, short: &str) -> Failure {
 }
 
 /// Returns up to three names like this one, the most similar first.
-fn nearest(offered: &[Offered], name: &str) -> Vec<String> {
+fn nearest(offered: &[ServedResource], name: &str) -> Vec<String> {
     let far = (name.chars().count() / 3).max(1);
-    let distance_to = |resource: &Offered| {
+    let distance_to = |resource: &ServedResource| {
         let names = [resource.resource.plural.as_str(), &resource.singular].into_iter();
         let names = names.chain(resource.short_names.iter().map(String::as_str).filter(|short| short.len() > 2));
         names.filter(|known| !known.is_empty()).map(|known| distance(known, name)).min()
@@ -111,7 +111,7 @@ fn distance(from: &str, to: &str) -> usize {
     rows[from.len()][to.len()]
 }
 
-impl Offered {
+impl ServedResource {
     /// Returns the singular name in lower case: `pod`.
     pub(crate) fn singular(&self) -> String {
         if self.singular.is_empty() { self.resource.kind.to_lowercase() } else { self.singular.clone() }
@@ -132,14 +132,14 @@ impl Offered {
 }
 
 /// Returns all resources of a server: the core group first, preferred versions first.
-async fn offered(client: &Client) -> Result<Vec<Offered>, kube_client::Error> {
+async fn offered(client: &Client) -> Result<Vec<ServedResource>, kube_client::Error> {
     let mut offered = Vec::new();
     for list in [client.list_core_api_versions_aggregated().await?, client.list_api_groups_aggregated().await?] {
         for group in list.items {
             let name = group.metadata.and_then(|metadata| metadata.name).unwrap_or_default();
             for version in group.versions {
                 let (group, version_name) = (&name, version.version.unwrap_or_default());
-                offered.extend(version.resources.into_iter().map(|resource| Offered {
+                offered.extend(version.resources.into_iter().map(|resource| ServedResource {
                     resource: ResourceType {
                         group: group.clone(),
                         version: version_name.clone(),
@@ -159,7 +159,7 @@ async fn offered(client: &Client) -> Result<Vec<Offered>, kube_client::Error> {
 }
 
 /// Returns all resources of a server, with one request for each group version.
-async fn offered_one_by_one(client: &Client) -> Result<Vec<Offered>, kube_client::Error> {
+async fn offered_one_by_one(client: &Client) -> Result<Vec<ServedResource>, kube_client::Error> {
     let mut lists = Vec::new();
     for version in client.list_core_api_versions().await?.versions {
         lists.push(client.list_core_api_resources(&version).await?);
@@ -174,7 +174,7 @@ async fn offered_one_by_one(client: &Client) -> Result<Vec<Offered>, kube_client
     for list in lists {
         let (group, version) = list.group_version.split_once('/').unwrap_or(("", &list.group_version));
         let whole = list.resources.iter().filter(|resource| !resource.name.contains('/'));
-        offered.extend(whole.map(|resource| Offered {
+        offered.extend(whole.map(|resource| ServedResource {
             resource: ResourceType {
                 group: group.to_owned(),
                 version: version.to_owned(),
@@ -194,8 +194,8 @@ async fn offered_one_by_one(client: &Client) -> Result<Vec<Offered>, kube_client
 mod tests {
     use super::*;
 
-    fn resource(group: &str, version: &str, kind: &str, short_names: &[&str]) -> Offered {
-        Offered {
+    fn resource(group: &str, version: &str, kind: &str, short_names: &[&str]) -> ServedResource {
+        ServedResource {
             resource: ResourceType {
                 group: group.to_owned(),
                 version: version.to_owned(),
@@ -209,20 +209,24 @@ mod tests {
         }
     }
 
-    fn cluster() -> Vec<Offered> {
+    fn cluster() -> Vec<ServedResource> {
         vec![
             resource("", "v1", "Pod", &["po"]),
             resource("", "v1", "Event", &["ev"]),
             resource("apps", "v1", "Deployment", &["deploy"]),
             resource("apps", "v1beta1", "Deployment", &["deploy"]),
             resource("events.k8s.io", "v1", "Event", &["ev"]),
-            Offered { verbs: vec!["create".to_owned()], ..resource("authorization.k8s.io", "v1", "Review", &[]) },
+            ServedResource {
+                verbs: vec!["create".to_owned()],
+                ..resource("authorization.k8s.io", "v1", "Review", &[])
+            },
         ]
     }
 
     fn check(name: &str, expected: &str) {
         let cluster = cluster();
-        let found = choose(&cluster, name).map(|Offered { resource, .. }| (resource.api_version(), &resource.plural));
+        let found =
+            choose(&cluster, name).map(|ServedResource { resource, .. }| (resource.api_version(), &resource.plural));
         let found = found.map(|(api_version, plural)| format!("{api_version} {plural}"));
         assert_eq!(found.unwrap_or_else(|failure| failure.to_string()), expected, "{name}");
     }

@@ -11,7 +11,7 @@ use crate::line::Line;
 use crate::output::{Output, Table, document, full_name, pretty_json, yaml};
 use crate::progress;
 use crate::say;
-use crate::which::{Followed, Which};
+use crate::target::{TargetArguments, TargetInformer};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,13 +23,13 @@ Examples:
 
 /// Print the objects of a resource.
 ///
-/// An informer lists them; the command ends as soon as its cache is synced. Tables have kubectl's columns; for custom
-/// resources they have the columns of the CRD. They show no data of Secrets.
+/// An informer lists the objects; the command ends as soon as its cache is synced. Tables have kubectl's columns; for
+/// custom resources they have the columns of the CRD. They show no data of Secrets.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    which: Which,
+    target: TargetArguments,
     /// The output format.
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t = Output::Table)]
     output: Output,
@@ -39,19 +39,24 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let Arguments { which, output, timeout } = arguments;
+    let Arguments { target, output, timeout } = arguments;
     let line = Line::new();
     let outcome = tokio::select! {
         biased;
         () = ending::after(None) => return Err(Failure::interrupted("interrupted before the server answered")),
-        outcome = answer(which, output, timeout, &line) => outcome,
+        outcome = answer(target, output, timeout, &line) => outcome,
     };
     line.clear();
     say::write(outcome?.as_bytes())
 }
 
 /// Returns the whole output.
-async fn answer(which: Which, output: Output, timeout: Option<Duration>, line: &Line) -> Result<String, Failure> {
+async fn answer(
+    target: TargetArguments,
+    output: Output,
+    timeout: Option<Duration>,
+    line: &Line,
+) -> Result<String, Failure> {
     let start = Instant::now();
     // Rounded to milliseconds, because a message may show it.
     let left = || timeout.map(|whole| Duration::from_millis(millis(whole.saturating_sub(start.elapsed()))));
@@ -59,8 +64,8 @@ async fn answer(which: Which, output: Output, timeout: Option<Duration>, line: &
         let whole = timeout.unwrap_or_default();
         Failure::new(format!("cannot get {what}"), format!("the server did not answer within {whole:?}"))
     };
-    let resource = which.resource.clone();
-    let mut followed = limited(left(), which.open("get"), || late(&resource)).await?;
+    let resource = target.resource.clone();
+    let mut followed = limited(left(), target.open("get"), || late(&resource)).await?;
     followed.start()?;
     synced(&mut followed, left(), line).await?;
     let text = limited(left(), written(&followed, output), || late(&followed.title)).await;
@@ -84,7 +89,7 @@ async fn limited<T>(
     }
 }
 
-async fn synced(followed: &mut Followed, timeout: Option<Duration>, line: &Line) -> Result<(), Failure> {
+async fn synced(followed: &mut TargetInformer, timeout: Option<Duration>, line: &Line) -> Result<(), Failure> {
     let informer = followed.informer.clone();
     let wait = async {
         match timeout {
@@ -110,7 +115,7 @@ async fn synced(followed: &mut Followed, timeout: Option<Duration>, line: &Line)
     waited.map_err(|error| followed.cannot(error))
 }
 
-async fn written(followed: &Followed, output: Output) -> Result<String, Failure> {
+async fn written(followed: &TargetInformer, output: Output) -> Result<String, Failure> {
     let objects = followed.objects();
     let single = followed.name.is_some() && !followed.many_namespaces();
     if objects.is_empty() && followed.name.is_some() {
@@ -141,13 +146,13 @@ async fn written(followed: &Followed, output: Output) -> Result<String, Failure>
     })
 }
 
-fn not_found(followed: &Followed) -> Failure {
+fn not_found(followed: &TargetInformer) -> Failure {
     let (resource, name) = (followed.resource(), followed.name.as_deref().unwrap_or_default());
     let rest = followed.title.strip_prefix(&resource.to_string()).unwrap_or_default();
     let what = format!("{resource} {name:?} not found{rest}");
     let failure = Failure::plain(what);
     match resource.namespaced {
-        false => failure.hint(format!("`informer get {resource}` lists all")),
-        true => failure.hint(format!("`informer get {resource} -A` lists all namespaces")),
+        false => failure.hint(format!("`informer get {resource}` lists all of them")),
+        true => failure.hint(format!("`informer get {resource} -A` lists those of all namespaces")),
     }
 }

@@ -22,7 +22,7 @@ mod tests;
 mod top;
 mod view;
 mod watch;
-mod which;
+mod target;
 
 use std::process::{self, ExitCode};
 

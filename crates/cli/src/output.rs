@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 pub(crate) use self::change::changes;
 pub(crate) use self::paint::Paint;
 pub(crate) use self::table::Table;
-use crate::discover::Offered;
+use crate::discover::ServedResource;
 use crate::object::Wire;
 
 /// The output format of objects.
@@ -32,7 +32,7 @@ pub(crate) enum Output {
 }
 
 /// Returns `pod/web-1` or `deployment.apps/web`, which kubectl accepts as a name.
-pub(crate) fn full_name(offered: &Offered, object: &Wire) -> String {
+pub(crate) fn full_name(offered: &ServedResource, object: &Wire) -> String {
     let singular = offered.singular();
     match offered.resource.group.as_str() {
         "" => format!("{singular}/{}", object.name()),

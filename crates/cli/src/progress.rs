@@ -11,7 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::line::Line;
 use crate::object::Wire;
-use crate::which::Followed;
+use crate::target::TargetInformer;
 
 /// A list that is complete within this time needs no bar.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -35,7 +35,7 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    pub(crate) fn of(followed: &Followed, line: &Line) -> Self {
+    pub(crate) fn of(followed: &TargetInformer, line: &Line) -> Self {
         let resource = followed.resource();
         let mut collections: Vec<String> =
             followed.namespaces.iter().map(|namespace| collection(resource, Some(namespace))).collect();
@@ -74,8 +74,7 @@ impl Bar {
     }
 
     /// Returns the number of objects in the collections. A streamed list does not say how many objects follow, but the
-    /// answer
-    /// to a list with `limit=1` does. With a selection the server does not count, so this returns `None`.
+    /// answer to a list with `limit=1` does. With a selection the server does not count, so this returns `None`.
     async fn expected(&self) -> Option<u64> {
         if self.selected || !self.line.is_drawn() {
             return None;

@@ -1,17 +1,17 @@
 //! `informer top`: all informers of a program, or of the given resources, as a live table.
 
-mod here;
+mod local;
 mod lines;
 mod live;
-mod there;
+mod remote;
 
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use self::here::Here;
-use self::there::There;
+use self::local::LocalInformers;
+use self::remote::RemoteInformers;
 use crate::failure::Failure;
 use crate::view::{self, Board, Reading, Work};
 use crate::{cluster, ending};
@@ -19,8 +19,7 @@ use crate::{cluster, ending};
 /// Show informers as a live table: state, objects, events per second, lag of the slowest handler, and relists.
 ///
 /// The informers are those of a program with the inspection router (`--connect`), or informers that this command starts
-/// for
-/// the given resources.
+/// for the given resources.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   informer top --connect 127.0.0.1:8080        the informers of a program
@@ -65,7 +64,7 @@ fn period(text: &str) -> Result<Duration, String> {
 }
 
 /// The state of a program.
-pub(crate) struct Seen {
+pub(crate) struct ProgramState {
     /// A short description of the program.
     title: String,
     informers: Vec<Reading>,
@@ -73,19 +72,19 @@ pub(crate) struct Seen {
 }
 
 /// The state of a program, or why it is not available.
-type Answer = Result<Seen, Failure>;
+type Answer = Result<ProgramState, Failure>;
 
 /// Where the informers run.
 enum Source {
-    Here(Here),
-    There(Box<There>),
+    Local(LocalInformers),
+    Remote(Box<RemoteInformers>),
 }
 
 impl Source {
     async fn read(&self) -> Answer {
         match self {
-            Self::Here(here) => Ok(here.read()),
-            Self::There(there) => there.read().await,
+            Self::Local(local) => Ok(local.read()),
+            Self::Remote(remote) => remote.read().await,
         }
     }
 }
@@ -99,10 +98,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     tokio::pin!(end);
     let open = async {
         Ok::<_, Failure>(match &arguments.connect {
-            Some(address) => Source::There(Box::new(There::new(address, arguments.token.as_deref())?)),
+            Some(address) => Source::Remote(Box::new(RemoteInformers::new(address, arguments.token.as_deref())?)),
             None => {
                 let cluster = arguments.cluster.connect().await?;
-                Source::Here(Here::start(cluster, &arguments.resources, &arguments.namespaces).await?)
+                Source::Local(LocalInformers::start(cluster, &arguments.resources, &arguments.namespaces).await?)
             }
         })
     };
@@ -132,8 +131,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             () = ask(&source, arguments.interval, sender) => Ok(()),
         }
     };
-    if let Source::Here(here) = &source {
-        here.stop().await;
+    if let Source::Local(local) = &source {
+        local.stop().await;
     }
     outcome
 }
@@ -153,8 +152,8 @@ async fn ask(source: &Source, period: Duration, answers: mpsc::Sender<Answer>) {
 
 /// Prints one table. Rates need two readings.
 async fn once(source: &Source, period: Duration) -> Result<(), Failure> {
-    if let Source::Here(here) = source {
-        here.settled().await;
+    if let Source::Local(local) = source {
+        local.settled().await;
     }
     let mut board = Board::default();
     let first = source.read().await?;
@@ -167,7 +166,7 @@ async fn once(source: &Source, period: Duration) -> Result<(), Failure> {
 }
 
 /// Returns a failure in one line, without its hint.
-fn in_a_line(failure: &Failure) -> String {
+fn in_one_line(failure: &Failure) -> String {
     let text = failure.to_string();
     let text = text.split("\n\nhint: ").next().unwrap_or_default();
     text.trim_start_matches("error: ").replace("\n  caused by: ", ": ").replace('\n', " ")

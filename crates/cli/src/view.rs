@@ -1,8 +1,7 @@
 //! The screen: the same for informers of this process and of another program.
 //!
 //! [`Reading`] is the state of one informer at one time; [`Board`] remembers readings and computes rates; [`Picture`]
-//! draws a
-//! whole screen from plain values; [`Screen`] is the terminal, and restores it at the end.
+//! draws a whole screen from plain values; [`Screen`] is the terminal, and restores it at the end.
 
 mod board;
 mod charts;

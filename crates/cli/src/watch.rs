@@ -12,7 +12,7 @@ use self::printer::Printer;
 use crate::failure::Failure;
 use crate::line::Line;
 use crate::output::Output;
-use crate::which::Which;
+use crate::target::TargetArguments;
 use crate::{ending, progress, say, stats};
 
 /// How long the last lines may take to be written at the end.
@@ -23,19 +23,18 @@ Examples:
   informer watch deployments.apps -A -l tier=front        one JSON object per line: {\"type\":\"ADDED\",\"object\":{…}}
   informer watch pods -n web | jq -r '.type + \" \" + .object.metadata.name'
   informer watch pods --diff                              the fields that each update changed
-  informer watch nodes -o wide --stats                    a growing table, and the state of the informer
+  informer watch nodes -o wide --stats                    a growing table, and statistics
   informer watch pods -A --index spec.nodeName=worker-7   pods of one node";
 
 /// Print every change of a resource.
 ///
 /// The watch survives broken connections and restarts of the server. Every change goes to stdout, also a delete that
-/// happened
-/// while the connection was broken. Everything else goes to stderr.
+/// happened while the connection was broken. Everything else goes to stderr.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    which: Which,
+    target: TargetArguments,
     /// The output format [default: one JSON object per line; with --diff a table].
     #[arg(long, short, value_enum, value_name = "FORMAT")]
     output: Option<Output>,
@@ -66,11 +65,11 @@ impl Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let output = arguments.output()?;
-    let Arguments { which, diff, stats, duration, .. } = arguments;
+    let Arguments { target, diff, stats, duration, .. } = arguments;
     let end = ending::after(duration);
     tokio::pin!(end);
     let opened = async {
-        let followed = which.open("watch").await?;
+        let followed = target.open("watch").await?;
         let printer = Printer::new(&followed, output, diff).await;
         Ok::<_, Failure>((followed, printer))
     };

@@ -1,8 +1,7 @@
 //! The API server that examples in the docs use: in this process, with three objects.
 //!
 //! The namespace `web` has a pod, a config map and a secret, each with the name `a` and the label `app=shop`. The pod
-//! runs on
-//! the node `worker-7`.
+//! runs on the node `worker-7`.
 
 use std::error::Error;
 

@@ -22,8 +22,7 @@ pub struct Block {
 /// # Errors
 ///
 /// Returns the position of a block that would not be compiled: an unknown attribute, a set-up without a block, or a
-/// block
-/// without an end.
+/// block without an end.
 pub fn find(file: &str, text: &str) -> Result<Vec<Block>, String> {
     let mut lines = (1..).zip(text.lines());
     let (mut blocks, mut set_up) = (Vec::new(), None);
@@ -94,7 +93,7 @@ pub fn module(block: &Block) -> String {
     let mut text = format!("/// {file}:{line}\nmod {name}_{line} {{\n");
     let main = code.contains("fn main()");
     let _ = if main || code.contains("#[tokio::test") || code.contains("#[test]") {
-        let run = "#[test]\nfn runs() {\n    kube_informer_guides::Ended::check(main());\n}\n";
+        let run = "#[test]\nfn runs() {\n    kube_informer_guides::MainResult::check(main());\n}\n";
         write!(text, "{set_up}{code}{}", if main && *runs { run } else { "" })
     } else {
         let run = "#[test]\nfn runs() {\n    kube_informer_guides::run(block);\n}\n";

@@ -2,8 +2,7 @@
 //! end.
 //!
 //! `build.rs` finds the blocks ([`blocks`]) and writes each one as a module; `tests/blocks.rs` includes them. The kind
-//! of
-//! block decides what happens to it:
+//! of block decides what happens to it:
 //!
 //! | block | treatment |
 //! |---|---|
@@ -80,16 +79,16 @@ where
 }
 
 /// The result of a `main` function.
-pub trait Ended {
+pub trait MainResult {
     /// Panics if the result is an error.
     fn check(self);
 }
 
-impl Ended for () {
+impl MainResult for () {
     fn check(self) {}
 }
 
-impl<E: std::fmt::Debug> Ended for Result<(), E> {
+impl<E: std::fmt::Debug> MainResult for Result<(), E> {
     fn check(self) {
         self.expect("main succeeds");
     }

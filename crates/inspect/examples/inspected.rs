@@ -1,8 +1,7 @@
 //! A program with a live page: open the address that it prints.
 //!
 //! `cargo run -p kube-informer-inspect --example inspected -- --for 5m`. It reads commands from stdin: `fail` lets the
-//! server
-//! refuse all requests for pods, `heal` ends that, and `touch NAMESPACE/NAME` changes a pod.
+//! server refuse all requests for pods, `heal` ends that, and `touch NAMESPACE/NAME` changes a pod.
 
 #![allow(
     missing_docs,

@@ -5,8 +5,7 @@ use serde_json::Value;
 use crate::model::FieldChange;
 
 /// Returns up to `most` differences, sorted by the fields' names, and the number of further ones. The resource version
-/// is
-/// left out, because it changes with every write.
+/// is left out, because it changes with every write.
 pub(crate) fn differences(old: &Value, new: &Value, most: usize) -> (Vec<FieldChange>, u64) {
     let mut found = Found { changes: Vec::new(), more: 0, most };
     found.compare(&mut String::new(), Some(old), Some(new));

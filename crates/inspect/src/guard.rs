@@ -7,34 +7,34 @@ use axum::http::{HeaderMap, Uri, header};
 
 /// The credentials of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shows {
+pub(crate) enum TokenCheck {
     /// The request has the token, or none is required.
-    Token,
+    Valid,
     /// The request has the token in its URL; the browser should keep it as a cookie.
-    TokenInAddress,
+    ValidInUrl,
     /// The request has no token, or a wrong one.
-    Nothing,
+    Invalid,
 }
 
 /// Checks the token of a request: in the header, in the URL, or in a cookie.
-pub(crate) fn shows(token: &str, headers: &HeaderMap, uri: &Uri) -> Shows {
+pub(crate) fn check_token(token: &str, headers: &HeaderMap, uri: &Uri) -> TokenCheck {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = bearer.and_then(|value| value.split_once(' '));
     let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, given)| given.trim());
     if bearer.is_some_and(|given| equal(token, given)) {
-        return Shows::Token;
+        return TokenCheck::Valid;
     }
     let query = uri.query().unwrap_or_default().as_bytes();
     if form_urlencoded::parse(query).any(|(name, given)| name == "token" && equal(token, &given)) {
-        return Shows::TokenInAddress;
+        return TokenCheck::ValidInUrl;
     }
     let name = cookie_name(token);
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut cookies = cookies.flat_map(|value| value.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
     if cookies.any(|(given, value)| given == name && equal(&encoded(token), value)) {
-        return Shows::Token;
+        return TokenCheck::Valid;
     }
-    Shows::Nothing
+    TokenCheck::Invalid
 }
 
 /// Returns the cookie with the token, for this path and the paths below it.
@@ -64,9 +64,8 @@ fn equal(token: &str, given: &str) -> bool {
 }
 
 /// Returns true if the request uses a loopback address or `localhost` as its host. Another site's page can point its
-/// own host
-/// name to this machine (DNS rebinding), but cannot send a loopback name.
-pub(crate) fn calls_this_machine(headers: &HeaderMap) -> bool {
+/// own host name to this machine (DNS rebinding), but cannot send a loopback name.
+pub(crate) fn has_loopback_host(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
     let Ok(host) = host.to_str() else { return false };
@@ -92,7 +91,7 @@ mod tests {
     use super::*;
 
     fn host(text: &'static str) -> bool {
-        calls_this_machine(&HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(text))]))
+        has_loopback_host(&HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(text))]))
     }
 
     #[test]
@@ -105,7 +104,7 @@ mod tests {
         {
             assert!(!host(foreign), "{foreign}");
         }
-        assert!(!calls_this_machine(&HeaderMap::new()));
+        assert!(!has_loopback_host(&HeaderMap::new()));
     }
 
     #[test]
@@ -115,15 +114,18 @@ mod tests {
             HeaderMap::from_iter([(name, HeaderValue::from_str(value).unwrap())])
         };
         let token = "a b;c";
-        assert_eq!(shows(token, &with(header::AUTHORIZATION, "bearer a b;c"), &uri), Shows::Token);
-        assert_eq!(shows(token, &none, &Uri::from_static("/?token=a+b%3Bc")), Shows::TokenInAddress);
+        assert_eq!(check_token(token, &with(header::AUTHORIZATION, "bearer a b;c"), &uri), TokenCheck::Valid);
+        assert_eq!(check_token(token, &none, &Uri::from_static("/?token=a+b%3Bc")), TokenCheck::ValidInUrl);
         let kept = cookie(token, "/x");
         let kept = kept.split(';').next().unwrap();
-        assert_eq!(shows(token, &with(header::COOKIE, &format!("other=1; {kept}")), &uri), Shows::Token);
-        assert_eq!(shows("other", &with(header::COOKIE, kept), &uri), Shows::Nothing);
+        assert_eq!(check_token(token, &with(header::COOKIE, &format!("other=1; {kept}")), &uri), TokenCheck::Valid);
+        assert_eq!(check_token("other", &with(header::COOKIE, kept), &uri), TokenCheck::Invalid);
         for wrong in ["Bearer", "Bearer a b;d", "Bearer a b;cc", "Basic a b;c"] {
-            assert_eq!(shows(token, &with(header::AUTHORIZATION, wrong), &uri), Shows::Nothing, "{wrong}");
+            assert_eq!(check_token(token, &with(header::AUTHORIZATION, wrong), &uri), TokenCheck::Invalid, "{wrong}");
         }
-        assert_eq!(shows("", &with(header::AUTHORIZATION, "Bearer "), &Uri::from_static("/?token=")), Shows::Nothing);
+        assert_eq!(
+            check_token("", &with(header::AUTHORIZATION, "Bearer "), &Uri::from_static("/?token=")),
+            TokenCheck::Invalid
+        );
     }
 }

@@ -13,18 +13,18 @@ use crate::answer::{Json, Refusal};
 use crate::model::{Counts, Handler, Informer, Overview, Part, Phase, Queue, Resource, Undecodable};
 use crate::parameters::Parameters;
 use crate::recorder::now_ms;
-use crate::shown::Shown;
+use crate::state::InspectionState;
 
 /// The largest number of undecodable objects in a response.
 const UNDECODABLE: usize = 100;
 
-pub(crate) async fn all(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Json<Overview>, Refusal> {
+pub(crate) async fn all(State(shown): State<Arc<InspectionState>>, uri: Uri) -> Result<Json<Overview>, Refusal> {
     Parameters::of(&uri).end()?;
     Ok(Json::ok(overview(&shown)))
 }
 
 pub(crate) async fn one(
-    State(shown): State<Arc<Shown>>,
+    State(shown): State<Arc<InspectionState>>,
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Json<Informer>, Refusal> {
@@ -33,12 +33,12 @@ pub(crate) async fn one(
     Ok(Json::ok(informer_of(id, &informer, shown.settings.fresh_within)))
 }
 
-pub(crate) async fn queues(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Json<Vec<Queue>>, Refusal> {
+pub(crate) async fn queues(State(shown): State<Arc<InspectionState>>, uri: Uri) -> Result<Json<Vec<Queue>>, Refusal> {
     Parameters::of(&uri).end()?;
     Ok(Json::ok(queues_of(&shown)))
 }
 
-pub(crate) fn overview(shown: &Shown) -> Overview {
+pub(crate) fn overview(shown: &InspectionState) -> Overview {
     let fresh_within = shown.settings.fresh_within;
     let informers = shown.informers().into_iter().map(|(id, informer)| informer_of(id, &informer, fresh_within));
     Overview {
@@ -50,7 +50,7 @@ pub(crate) fn overview(shown: &Shown) -> Overview {
     }
 }
 
-fn queues_of(shown: &Shown) -> Vec<Queue> {
+fn queues_of(shown: &InspectionState) -> Vec<Queue> {
     let queues = shown.settings.queues.iter().flat_map(|queues| queues());
     queues.map(|queue| queue_of(&*queue)).collect()
 }

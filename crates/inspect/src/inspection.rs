@@ -10,9 +10,9 @@ use kube_informer::health::{AnyProbe, AnyQueue};
 use tokio::net::ToSocketAddrs;
 use tokio_util::sync::CancellationToken;
 
-use crate::router::{Guarded, router};
+use crate::router::{AccessCheck, router};
 use crate::serve::{ServeError, Serving, serve};
-use crate::shown::{Settings, Shown};
+use crate::state::{InspectionState, Settings};
 
 /// Bookmarks arrive about every minute, and the reflector notices silence within 150 s. A longer silence is not fresh.
 const FRESH: Duration = Duration::from_secs(180);
@@ -99,11 +99,11 @@ impl Inspection {
     /// axum's `nest("/inspect", …)` serves the page at `/inspect` only, `nest_service` also at `/inspect/`.
     pub fn router(self) -> Router {
         let guarded = match (&self.settings.token, self.open) {
-            (Some(_), _) => Guarded::ByToken,
-            (None, true) => Guarded::ByProgram,
-            (None, false) => Guarded::ProbesOnly,
+            (Some(_), _) => AccessCheck::ByToken,
+            (None, true) => AccessCheck::ByProgram,
+            (None, false) => AccessCheck::ProbesOnly,
         };
-        router(Shown::new(self.settings, CancellationToken::new()), guarded)
+        router(InspectionState::new(self.settings, CancellationToken::new()), guarded)
     }
 
     /// Serves the routes on an address. A loopback address such as `127.0.0.1:0` needs no token, any other does.

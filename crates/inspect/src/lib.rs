@@ -1,6 +1,5 @@
-//! Shows the state and the objects of a program's informers: a read-only [`axum`] router that any program can mount,
-//! with a
-//! live page.
+//! TokenCheck the state and the objects of a program's informers: a read-only [`axum`] router that any program can mount,
+//! with a live page.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::Pod;
@@ -28,8 +27,7 @@
 //! # Paths
 //!
 //! All paths are read by `GET`; other methods are answered with 405. Responses are JSON, with the types in [`model`].
-//! Unknown or
-//! invalid parameters are answered with 400 and a [`model::Failure`] with a hint.
+//! Unknown or invalid parameters are answered with 400 and a [`model::Failure`] with a hint.
 //!
 //! | path | response |
 //! |---|---|
@@ -53,30 +51,26 @@
 //!
 //! Without a reader there are no costs. Changes are recorded from the first request for `api/stream` or
 //! `api/informers/{id}/history` until 30 s after the last one. During that time each event is encoded as JSON once or
-//! twice.
-//! The memory is bounded: the last ten states of at most 500 objects, 8 MiB in all. Events that arrive faster than a
-//! page can
-//! show them are dropped and counted.
+//! twice. The memory is bounded: the last ten states of at most 500 objects, 8 MiB in all. Events that arrive faster
+//! than a page can show them are dropped and counted.
 //! # Access
 //!
 //! [`Inspection::serve`] listens on loopback, and accepts only requests with a loopback host name, so that another
-//! site's page
-//! cannot read it by DNS rebinding. Any other address needs a [token](Inspection::token). A mounted router requires the
-//! token;
-//! without a token it answers only probes, unless the program calls [`Inspection::open`] and checks access itself.
+//! site's page cannot read it by DNS rebinding. Any other address needs a [token](Inspection::token). A mounted router
+//! requires the token; without a token it answers only probes, unless the program calls [`Inspection::open`] and checks
+//! access itself.
 //!
 //! The data and the last-applied annotation of Secrets are never shown. Secrets can be found only by the index of
-//! namespaces,
-//! because other indexes may contain their data.
+//! namespaces, because other indexes may contain their data.
 
 pub mod model;
 mod answer;
 mod guard;
 mod parameters;
-mod named;
+mod ids;
 mod difference;
 mod recorder;
-mod shown;
+mod state;
 mod objects;
 mod informers;
 mod probes;

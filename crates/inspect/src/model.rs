@@ -1,8 +1,7 @@
 //! The types of responses. They can be serialised and deserialised, so that a client can use them too.
 //!
 //! Field names contain the unit: `age_ms` is in milliseconds. Unknown values are `null`. Fields may be added; a client
-//! should
-//! ignore those it does not know.
+//! should ignore those it does not know.
 
 use std::collections::BTreeMap;
 

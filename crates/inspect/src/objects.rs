@@ -9,13 +9,13 @@ use kube_informer::{AnyInformer, ObjectKey};
 use crate::answer::{Json, Refusal};
 use crate::model::{History, Keys, Object, Values};
 use crate::parameters::{Parameters, page};
-use crate::shown::Shown;
+use crate::state::InspectionState;
 
 /// The only index that contains no data of Secrets.
 const NAMESPACE: &str = "namespace";
 
 pub(crate) async fn keys(
-    State(shown): State<Arc<Shown>>,
+    State(shown): State<Arc<InspectionState>>,
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Json<Keys>, Refusal> {
@@ -33,7 +33,7 @@ pub(crate) async fn keys(
             return Err(Refusal::bad("`index` and `value` go together", hint));
         }
     };
-    let found = aside(move || {
+    let found = blocking(move || {
         let all = match by_index {
             Some((index, value)) => informer.keys_by_index(&index, &value),
             None => informer.keys(),
@@ -46,7 +46,7 @@ pub(crate) async fn keys(
 }
 
 pub(crate) async fn values(
-    State(shown): State<Arc<Shown>>,
+    State(shown): State<Arc<InspectionState>>,
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Json<Values>, Refusal> {
@@ -58,13 +58,13 @@ pub(crate) async fn values(
     parameters.end()?;
     let index = known_index(&informer, index)?;
     let asked = index.clone();
-    let found = aside(move || page(&informer.index_values(&asked), &prefix, after.as_deref(), limit));
+    let found = blocking(move || page(&informer.index_values(&asked), &prefix, after.as_deref(), limit));
     let (values, total, next) = found.await?;
     Ok(Json::ok(Values { index, values, total, next }))
 }
 
 pub(crate) async fn object(
-    State(shown): State<Arc<Shown>>,
+    State(shown): State<Arc<InspectionState>>,
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Json<Object>, Refusal> {
@@ -84,14 +84,14 @@ pub(crate) async fn object(
 }
 
 pub(crate) async fn history(
-    State(shown): State<Arc<Shown>>,
+    State(shown): State<Arc<InspectionState>>,
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Json<History>, Refusal> {
     let informer = shown.informer(&id)?;
     let key = key_of(&uri)?;
-    let recalled = shown.recorder.history(&informer, key.as_str());
-    Ok(Json::ok(aside(move || recalled.compared()).await?))
+    let recorded = shown.recorder.history(&informer, key.as_str());
+    Ok(Json::ok(blocking(move || recorded.compared()).await?))
 }
 
 /// Returns the indexes that may be used for an informer's objects.
@@ -129,7 +129,7 @@ fn key_of(uri: &Uri) -> Result<ObjectKey, Refusal> {
 }
 
 /// Runs work on a thread for blocking tasks, because it takes long for a large cache.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the cache could not be read", "try again"))

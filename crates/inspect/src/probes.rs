@@ -11,15 +11,15 @@ use kube_informer::health::{self, AnyProbe};
 use crate::answer::{Json, Refusal, plain};
 use crate::model::{Probe, Problem};
 use crate::parameters::{Parameters, duration};
-use crate::shown::Shown;
+use crate::state::InspectionState;
 
 /// Fails if a restart of the program would help; see [`Health::why_not_live`].
-pub(crate) async fn live(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Json<Probe>, Refusal> {
+pub(crate) async fn live(State(shown): State<Arc<InspectionState>>, uri: Uri) -> Result<Json<Probe>, Refusal> {
     Parameters::of(&uri).end()?;
     Ok(probe(&shown, Health::why_not_live, |probe| probe.live()))
 }
 
-pub(crate) async fn ready(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Json<Probe>, Refusal> {
+pub(crate) async fn ready(State(shown): State<Arc<InspectionState>>, uri: Uri) -> Result<Json<Probe>, Refusal> {
     let mut parameters = Parameters::of(&uri);
     let fresh = match parameters.take("fresh").as_deref() {
         None => None,
@@ -32,7 +32,7 @@ pub(crate) async fn ready(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<J
     Ok(probe(&shown, |health| health.why_not_ready(fresh), |probe| probe.ready()))
 }
 
-pub(crate) async fn metrics(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Response<Body>, Refusal> {
+pub(crate) async fn metrics(State(shown): State<Arc<InspectionState>>, uri: Uri) -> Result<Response<Body>, Refusal> {
     Parameters::of(&uri).end()?;
     match &shown.settings.metrics {
         Some(render) => Ok(plain(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", render())),
@@ -46,7 +46,7 @@ pub(crate) async fn metrics(State(shown): State<Arc<Shown>>, uri: Uri) -> Result
 /// Collects the problems of all informers and of the program's probes. A problem of an informer that a probe repeats is
 /// dropped.
 fn probe(
-    shown: &Shown,
+    shown: &InspectionState,
     of_informer: impl Fn(&Health) -> Option<String>,
     of_probe: impl Fn(&dyn AnyProbe) -> Vec<health::Problem>,
 ) -> Json<Probe> {

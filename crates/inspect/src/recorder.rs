@@ -15,10 +15,10 @@ use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval};
 
-use self::history::{Histories, Recalled};
+use self::history::{Histories, RecordedHistory};
 use crate::difference::differences;
+use crate::ids::InformerIds;
 use crate::model::{Change, ChangeKind};
-use crate::named::Named;
 
 /// How long recording continues after the last reader has gone, so that a reloaded page finds its history.
 const LINGER: Duration = Duration::from_secs(30);
@@ -33,7 +33,7 @@ const TURN: usize = 32;
 
 /// Records changes of all informers while there are readers.
 pub(crate) struct Recorder {
-    informers: Arc<Named>,
+    informers: Arc<InformerIds>,
     recording: Arc<Recording>,
     /// The task that records, if there is one; a drop of the recorder aborts it.
     task: Mutex<JoinSet<()>>,
@@ -58,23 +58,23 @@ struct State {
 pub(crate) struct Watcher(Arc<Recording>);
 
 /// A message from an informer.
-enum Said {
+enum Message {
     Event(AnyEvent),
     Ended,
 }
 
 /// An informer that is recorded.
 #[derive(Clone)]
-struct Follows {
+struct RecordedInformer {
     number: u64,
     /// The id. Another informer may get it after this one has stopped.
     id: Arc<str>,
 }
 
-type Followed = BoxStream<'static, (Follows, Said)>;
+type InformerEvents = BoxStream<'static, (RecordedInformer, Message)>;
 
 impl Recorder {
-    pub(crate) fn new(informers: Arc<Named>) -> Self {
+    pub(crate) fn new(informers: Arc<InformerIds>) -> Self {
         let recording = Recording { tail: broadcast::Sender::new(TAIL), state: Mutex::default() };
         Self { informers, recording: Arc::new(recording), task: Mutex::default() }
     }
@@ -90,10 +90,10 @@ impl Recorder {
         };
         if starts {
             // Subscribed before this returns, so that the reader misses no later change.
-            let mut rounds = Rounds::new(self.informers.clone());
-            rounds.look();
+            let mut subscriptions = Subscriptions::new(self.informers.clone());
+            subscriptions.add_new();
             while task.try_join_next().is_some() {}
-            task.spawn(record(self.recording.clone(), rounds));
+            task.spawn(record(self.recording.clone(), subscriptions));
         }
         Watcher(self.recording.clone())
     }
@@ -105,7 +105,7 @@ impl Recorder {
     }
 
     /// Returns the recorded changes of an object. A call counts as a reader, so that recording starts or continues.
-    pub(crate) fn history(&self, informer: &AnyInformer, key: &str) -> Recalled {
+    pub(crate) fn history(&self, informer: &AnyInformer, key: &str) -> RecordedHistory {
         drop(self.watch());
         let state = self.recording.state.lock();
         let recorded = state.since.map_or(Duration::ZERO, |since| since.elapsed());
@@ -131,33 +131,34 @@ impl Drop for Watcher {
 }
 
 /// The informers that are recorded.
-struct Rounds {
-    informers: Arc<Named>,
+struct Subscriptions {
+    informers: Arc<InformerIds>,
     known: HashSet<u64>,
-    followed: SelectAll<Followed>,
+    events: SelectAll<InformerEvents>,
 }
 
-impl Rounds {
-    fn new(informers: Arc<Named>) -> Self {
-        Self { informers, known: HashSet::new(), followed: SelectAll::new() }
+impl Subscriptions {
+    fn new(informers: Arc<InformerIds>) -> Self {
+        Self { informers, known: HashSet::new(), events: SelectAll::new() }
     }
 
     /// Subscribes to new informers.
-    fn look(&mut self) {
+    fn add_new(&mut self) {
         for (id, informer) in self.informers.all() {
             if informer.is_running() && self.known.insert(informer.number()) {
-                self.followed.push(follow(id, &informer));
+                self.events.push(events_of(id, &informer));
             }
         }
     }
 }
 
-fn follow(id: String, informer: &AnyInformer) -> Followed {
-    let (ended, follows) = (stream::iter([Said::Ended]), Follows { number: informer.number(), id: id.into() });
-    informer.changes().map(Said::Event).chain(ended).map(move |said| (follows.clone(), said)).boxed()
+fn events_of(id: String, informer: &AnyInformer) -> InformerEvents {
+    let recorded = RecordedInformer { number: informer.number(), id: id.into() };
+    let messages = informer.changes().map(Message::Event).chain(stream::iter([Message::Ended]));
+    messages.map(move |message| (recorded.clone(), message)).boxed()
 }
 
-async fn record(recording: Arc<Recording>, mut rounds: Rounds) {
+async fn record(recording: Arc<Recording>, mut subscriptions: Subscriptions) {
     let mut round = interval(ROUND);
     let mut turn = 0;
     loop {
@@ -172,12 +173,12 @@ async fn record(recording: Arc<Recording>, mut rounds: Rounds) {
                         return;
                     }
                 }
-                rounds.look();
+                subscriptions.add_new();
             }
-            Some((follows, said)) = rounds.followed.next() => {
-                match said {
-                    Said::Event(event) => recording.take(&follows, &event),
-                    Said::Ended => { rounds.known.remove(&follows.number); }
+            Some((informer, message)) = subscriptions.events.next() => {
+                match message {
+                    Message::Event(event) => recording.take(&informer, &event),
+                    Message::Ended => { subscriptions.known.remove(&informer.number); }
                 }
                 turn += 1;
                 if turn % TURN == 0 {
@@ -189,7 +190,7 @@ async fn record(recording: Arc<Recording>, mut rounds: Rounds) {
 }
 
 impl Recording {
-    fn take(&self, informer: &Follows, event: &AnyEvent) {
+    fn take(&self, informer: &RecordedInformer, event: &AnyEvent) {
         let at_ms = now_ms();
         let (mut fields, mut more) = (Vec::new(), 0);
         if let (Some(old), Some(new)) = (&event.old, &event.object) {

@@ -11,13 +11,13 @@ use axum::response::IntoResponse as _;
 use axum::routing::get;
 
 use crate::answer::Refusal;
-use crate::guard::{Shows, calls_this_machine, comes_from_another_site, cookie, shows};
-use crate::shown::Shown;
+use crate::guard::{TokenCheck, check_token, comes_from_another_site, cookie, has_loopback_host};
+use crate::state::InspectionState;
 use crate::{informers, objects, page, probes, stream};
 
 /// The access check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Guarded {
+pub(crate) enum AccessCheck {
     /// The request needs the token.
     ByToken,
     /// The request needs a loopback host name.
@@ -31,7 +31,7 @@ pub(crate) enum Guarded {
 /// Paths that reveal only whether the program is healthy.
 const PROBES: [&str; 2] = ["/livez", "/readyz"];
 
-pub(crate) fn router(shown: Arc<Shown>, guarded: Guarded) -> Router {
+pub(crate) fn router(shown: Arc<InspectionState>, guarded: AccessCheck) -> Router {
     Router::new()
         .route("/", get(page::page))
         .route("/api/informers", get(informers::all))
@@ -60,30 +60,30 @@ async fn read_only() -> Refusal {
 }
 
 async fn guard(
-    State((shown, guarded)): State<(Arc<Shown>, Guarded)>,
+    State((shown, guarded)): State<(Arc<InspectionState>, AccessCheck)>,
     OriginalUri(uri): OriginalUri,
     request: Request,
     next: Next,
 ) -> Response<Body> {
     let headers = request.headers();
     let for_people = request.method() == Method::GET && request.uri().path() == "/";
-    let shows = match &shown.settings.token {
-        Some(token) => shows(token, headers, request.uri()),
-        None => Shows::Token,
+    let token = match &shown.settings.token {
+        Some(token) => check_token(token, headers, request.uri()),
+        None => TokenCheck::Valid,
     };
-    let mut response = if guarded == Guarded::ByHost && !calls_this_machine(headers) {
+    let mut response = if guarded == AccessCheck::ByHost && !has_loopback_host(headers) {
         let hint = "open it as 127.0.0.1 or localhost; with a token other names are accepted too";
         Refusal::forbidden("this is not a name of this machine", hint).into_response()
-    } else if guarded == Guarded::ProbesOnly && !PROBES.contains(&request.uri().path()) {
+    } else if guarded == AccessCheck::ProbesOnly && !PROBES.contains(&request.uri().path()) {
         let hint = "set `Inspection::token`, or call `Inspection::open` if the program checks access itself";
         Refusal::forbidden("no token is set, so that only probes are answered", hint).into_response()
     } else if comes_from_another_site(headers) {
         Refusal::forbidden("the request comes from another site's page", "open the page itself").into_response()
     } else {
-        match (shows, &shown.settings.token) {
-            (Shows::Nothing, _) if for_people => page::ask_for_token(),
-            (Shows::Nothing, _) => refuse(),
-            (Shows::TokenInAddress, Some(token)) if for_people => keep_token(token, uri.path()),
+        match (token, &shown.settings.token) {
+            (TokenCheck::Invalid, _) if for_people => page::ask_for_token(),
+            (TokenCheck::Invalid, _) => refuse(),
+            (TokenCheck::ValidInUrl, Some(token)) if for_people => keep_token(token, uri.path()),
             _ => next.run(request).await,
         }
     };

@@ -13,8 +13,8 @@ use tokio::net::{TcpListener, TcpStream, ToSocketAddrs, lookup_host};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::router::{Guarded, router};
-use crate::shown::{Settings, Shown};
+use crate::router::{AccessCheck, router};
+use crate::state::{InspectionState, Settings};
 
 /// The largest number of connections; further ones wait.
 const CONNECTIONS: usize = 128;
@@ -77,11 +77,11 @@ pub(crate) async fn serve(settings: Settings, address: impl ToSocketAddrs) -> Re
     let addresses: Vec<SocketAddr> = lookup_host(address).await.map_err(ServeError::Address)?.collect();
     let guarded = match &settings.token {
         Some(token) if token.is_empty() => return Err(ServeError::EmptyToken),
-        Some(_) => Guarded::ByToken,
-        None => Guarded::ByHost,
+        Some(_) => AccessCheck::ByToken,
+        None => AccessCheck::ByHost,
     };
     let open = |address: &&SocketAddr| !address.ip().is_loopback();
-    if guarded == Guarded::ByHost
+    if guarded == AccessCheck::ByHost
         && let Some(address) = addresses.iter().find(open)
     {
         return Err(ServeError::NeedsToken(*address));
@@ -94,11 +94,11 @@ pub(crate) async fn serve(settings: Settings, address: impl ToSocketAddrs) -> Re
     let address = listener.local_addr().map_err(listen)?;
     let closing = CancellationToken::new();
     let mut task = JoinSet::new();
-    task.spawn(accept(listener, Shown::new(settings, closing.clone()), guarded));
+    task.spawn(accept(listener, InspectionState::new(settings, closing.clone()), guarded));
     Ok(Serving { address, closing, task })
 }
 
-async fn accept(listener: TcpListener, shown: Arc<Shown>, guarded: Guarded) {
+async fn accept(listener: TcpListener, shown: Arc<InspectionState>, guarded: AccessCheck) {
     let (router, closing) = (router(shown.clone(), guarded), &shown.closing);
     let mut connections = JoinSet::new();
     loop {

@@ -20,7 +20,7 @@ use crate::informers::overview;
 use crate::model::{Change, Changes, Overview};
 use crate::parameters::Parameters;
 use crate::recorder::Watcher;
-use crate::shown::Shown;
+use crate::state::InspectionState;
 
 /// How often the stream looks for changes.
 const TICK: Duration = Duration::from_millis(200);
@@ -29,7 +29,7 @@ const HEALTH: Duration = Duration::from_secs(1);
 /// The largest number of changes in one event; older ones are dropped.
 const MOST: usize = 100;
 
-pub(crate) async fn stream(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<Response<Body>, Refusal> {
+pub(crate) async fn stream(State(shown): State<Arc<InspectionState>>, uri: Uri) -> Result<Response<Body>, Refusal> {
     let mut parameters = Parameters::of(&uri);
     let changes = parameters.unless_false("changes")?;
     let informer = parameters.take("informer").filter(|informer| !informer.is_empty());
@@ -43,21 +43,21 @@ pub(crate) async fn stream(State(shown): State<Arc<Shown>>, uri: Uri) -> Result<
     });
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let teller = Teller { shown, tail, ticks, told: None, _permit: permit };
-    let body = stream::unfold(teller, |mut teller| async move {
-        let text = teller.next().await?;
-        Some((Ok::<_, Infallible>(text), teller))
+    let page = PageStream { shown, tail, ticks, sent: None, _permit: permit };
+    let body = stream::unfold(page, |mut page| async move {
+        let text = page.next().await?;
+        Some((Ok::<_, Infallible>(text), page))
     });
     Ok(plain(StatusCode::OK, "text/event-stream", Body::from_stream(body)))
 }
 
 /// The stream of one page.
-struct Teller {
-    shown: Arc<Shown>,
+struct PageStream {
+    shown: Arc<InspectionState>,
     tail: Option<Tail>,
     ticks: Interval,
     /// The last overview that was sent, and when.
-    told: Option<(Instant, Overview)>,
+    sent: Option<(Instant, Overview)>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -68,7 +68,7 @@ struct Tail {
     _watcher: Watcher,
 }
 
-impl Teller {
+impl PageStream {
     /// Returns the next events as text; `None` at the end.
     async fn next(&mut self) -> Option<String> {
         loop {
@@ -78,7 +78,7 @@ impl Teller {
                 _ = self.ticks.tick() => {}
             }
             let mut text = String::new();
-            self.say_health(&mut text);
+            self.push_health_if_due(&mut text);
             if let Some(changes) = self.tail.as_mut().and_then(Tail::drain) {
                 push(&mut text, "changes", &changes);
             }
@@ -88,15 +88,15 @@ impl Teller {
         }
     }
 
-    fn say_health(&mut self, text: &mut String) {
+    fn push_health_if_due(&mut self, text: &mut String) {
         let now = overview(&self.shown);
-        let due = match &self.told {
+        let due = match &self.sent {
             Some((at, before)) => at.elapsed() >= HEALTH || doing(before) != doing(&now),
             None => true,
         };
         if due {
             push(text, "health", &now);
-            self.told = Some((Instant::now(), now));
+            self.sent = Some((Instant::now(), now));
         }
     }
 }

@@ -1,7 +1,7 @@
-// Follow keeps client-go informers, typed and dynamic and with default settings, and shows their caches when asked.
+// Follow runs client-go informers, typed and dynamic and with default settings, and prints their caches on request.
 //
-// It says "synced" once they are. Each line on its standard input is answered by one line of JSON: for each informer the
-// version and uid of every object by its key. It ends with its input.
+// It prints "synced" when they are synced. It answers each line of stdin with a line of JSON: for each informer, version and uid of
+// every object by key. It ends when stdin ends.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// follow follows resources, each given as group/version/plural, until its input ends.
+// follow watches resources, given as group/version/plural, until stdin ends.
 func follow(kubeconfig string, resources []string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Kinds prints the types of every kind that the embedded server serves, as the Go types and the OpenAPI definitions of the pinned
-// version describe them: one line for each type, one for each of its fields, and no prose.
+// Kinds prints the types of every kind that the embedded server serves, from the Go types and the OpenAPI definitions of the pinned
+// version: a line for each type and for each field, without descriptions.
 //
 //	kinds [FILE]
 //
-// With a file it writes there, compressed; without one it prints.
+// With a file it writes there, compressed.
 package main
 
 import (
@@ -31,7 +31,7 @@ import (
 	openapi "k8s.io/kubernetes/pkg/generated/openapi"
 )
 
-// What has a form of its own in JSON or protobuf.
+// Types with a special form in JSON or protobuf.
 var special = map[reflect.Type]string{
 	reflect.TypeFor[meta.Time]():                                  "Time",
 	reflect.TypeFor[meta.MicroTime]():                             "MicroTime",
@@ -78,7 +78,7 @@ func main() {
 	}
 }
 
-// definitions gives the OpenAPI definition of each type, by its model name.
+// definitions returns the OpenAPI definition of each type, by model name.
 func definitions() map[string]spec.Schema {
 	found := map[string]spec.Schema{}
 	for name, definition := range openapi.GetOpenAPIDefinitions(func(path string) spec.Ref { return spec.Ref{} }) {
@@ -87,7 +87,7 @@ func definitions() map[string]spec.Schema {
 	return found
 }
 
-// definition gives the OpenAPI definition of a type, or an empty one.
+// definition returns the OpenAPI definition of a type, or an empty one.
 func (p *printer) definition(of reflect.Type) spec.Schema {
 	if named, ok := reflect.New(of).Elem().Interface().(interface{ OpenAPIModelName() string }); ok {
 		return p.definitions[named.OpenAPIModelName()]
@@ -95,7 +95,7 @@ func (p *printer) definition(of reflect.Type) spec.Schema {
 	return p.definitions[of.PkgPath()+"."+of.Name()]
 }
 
-// add describes a struct and all that it holds, and gives its name.
+// add describes a struct and the types of its fields, and returns its name.
 func (p *printer) add(of reflect.Type) string {
 	name := packages.Replace(of.PkgPath()) + "." + of.Name()
 	if _, known := p.types[name]; known {
@@ -161,7 +161,7 @@ func (p *printer) field(lines *strings.Builder, field reflect.StructField, defin
 	lines.WriteString("\n")
 }
 
-// extensions gives how lists and maps of a field are merged.
+// extensions returns how lists and maps of a field are merged.
 func extensions(of spec.Schema) []string {
 	var found []string
 	if kind, ok := of.Extensions["x-kubernetes-list-type"].(string); ok {
@@ -180,7 +180,7 @@ func extensions(of spec.Schema) []string {
 	return found
 }
 
-// fallback gives the default of a field as JSON: an empty text counts, as it stands for a key that an item of a list leaves out.
+// fallback returns the default of a field as JSON. An empty string counts: it is the value of a list key that an item leaves out.
 func fallback(of spec.Schema) (string, bool) {
 	if of.Default == nil {
 		return "", false
@@ -192,7 +192,8 @@ func fallback(of spec.Schema) (string, bool) {
 	return string(text), true
 }
 
-// expression writes a type: `*` is a pointer, `[]` a list, `{}` a map by text; a scalar of its own name carries it behind a colon.
+// expression returns the notation of a type: `*` is a pointer, `[]` a list, `{}` a map with string keys; a named scalar has its name
+// after a colon.
 func (p *printer) expression(of reflect.Type) string {
 	if name, ok := special[of]; ok {
 		return name
@@ -222,7 +223,7 @@ func (p *printer) expression(of reflect.Type) string {
 	return ""
 }
 
-// wrapped marks a list that is a message of its own in protobuf.
+// wrapped reports whether a list is a separate message in protobuf.
 func wrapped(of reflect.Type) string {
 	if _, message := reflect.New(of).Interface().(interface{ Size() int }); message {
 		return "%"

@@ -1,4 +1,4 @@
-// Package served names the kinds that the embedded server serves, with their Go types.
+// Package served lists the kinds that the embedded server serves, with their Go types.
 package served
 
 import (
@@ -18,13 +18,13 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Kind is something that is read or written.
+// Kind is a kind that is read or written.
 type Kind struct {
 	schema.GroupVersionKind
 	Of reflect.Type
 }
 
-// The kinds that have a path of their own, by group and version.
+// Kinds with their own path, by group and version.
 var own = map[string]string{
 	"/v1": "Namespace Node Pod ConfigMap Secret Service ServiceAccount Endpoints Event LimitRange ResourceQuota PersistentVolume " +
 		"PersistentVolumeClaim PodTemplate ReplicationController",
@@ -45,7 +45,7 @@ var own = map[string]string{
 	"authentication.k8s.io/v1":        "TokenReview SelfSubjectReview",
 }
 
-// What is read or written beside them, by group and version.
+// Other kinds that are read or written, by group and version.
 var others = map[string][]any{
 	"apiextensions.k8s.io/v1":  {apiextensions.CustomResourceDefinition{}},
 	"autoscaling/v1":           {autoscaling.Scale{}},
@@ -55,7 +55,7 @@ var others = map[string][]any{
 	"v1":                       {core.Binding{}, meta.ListMeta{}, meta.Status{}},
 }
 
-// Kinds gives all of them, those with a path of their own first.
+// Kinds returns all kinds, those with their own path first.
 func Kinds() iter.Seq[Kind] {
 	return func(yield func(Kind) bool) {
 		for _, in := range slices.Sorted(maps.Keys(own)) {

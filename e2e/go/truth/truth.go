@@ -1,9 +1,10 @@
-// Package truth writes what the real libraries make of random objects, for the unit tests of the embedded server to compare with.
+// Package truth writes the results of the Kubernetes libraries for random objects, which the embedded server's unit tests compare
+// with.
 //
 //	go test -count=1 ./truth/... -args -into FOLDER [-seed NUMBER] [-times NUMBER]
 //
-// `cargo xtask truth` does so for what is committed. Each package below writes the answers of one library. They are tests because
-// some of the libraries ask for the time, and only a test can say what time it is. Nothing is written without a folder.
+// `cargo xtask truth` runs it for the committed files. Each package below writes the results of one library. They are tests, because
+// some libraries read the clock, and only a test can set it. Without a folder nothing is written.
 package truth
 
 import (
@@ -26,23 +27,23 @@ var (
 	times = flag.Int("times", 1, "how many times as many cases; with more than one, none of them is left out")
 )
 
-// Seed says where chance comes from: a number of its own for each use.
+// Seed is the seed of random numbers; each use derives its own.
 func Seed(use int) int64 { return *seed*1_000_003 + int64(use)*7_919 }
 
-// Times gives how many cases there are to be where one sample has this many.
+// Times is the number of cases, relative to a sample.
 func Times(sample int) int { return sample * *times }
 
-// File is a file in the making: one case for each line.
+// File is a file that is being written: a case per line.
 type File struct {
 	test    *testing.T
 	name    string
 	lines   [][]byte
 	offered []*offer
-	// How many bytes may be chosen of what is offered.
+	// The bytes that the sample may have.
 	room int
 }
 
-// offer is a case that may be chosen, and what it shows that others may not.
+// offer is a case that may be chosen, with its content.
 type offer struct {
 	line   []byte
 	sort   string
@@ -50,7 +51,7 @@ type offer struct {
 	chosen bool
 }
 
-// Create begins a file, which is written when the test has passed. Without a folder to write to the test is skipped.
+// Create starts a file, which is written if the test passes. Without a folder the test is skipped.
 func Create(t *testing.T, name string) *File {
 	if *into == "" {
 		t.Skip("no folder to write to; see the package truth")
@@ -60,17 +61,17 @@ func Create(t *testing.T, name string) *File {
 	return file
 }
 
-// Sample begins a file of chosen cases with this many bytes, before they are compressed.
+// Sample starts a file of chosen cases with this number of bytes before compression.
 func Sample(t *testing.T, name string, room int) *File {
 	file := Create(t, name)
 	file.room = room
 	return file
 }
 
-// Put adds a case: as a line of JSON, or as it is if it is bytes.
+// Put adds a case: as a line of JSON, or unchanged if it is bytes.
 func (f *File) Put(line any) { f.lines = append(f.lines, written(line)) }
 
-// Offer adds a case that is chosen if it is the only one of its sort, or shows much that others do not.
+// Offer adds a case that is chosen if it is the only one of its type, or has much content that other cases do not have.
 func (f *File) Offer(sort string, line any, shows []string) {
 	f.offered = append(f.offered, &offer{written(line), sort, shows, false})
 }
@@ -82,7 +83,7 @@ func written(line any) []byte {
 	return append(JSON(line), '\n')
 }
 
-// choose chooses of every sort the case that shows most for its size, and then of all as long as there is room.
+// choose chooses the best case of every type, and then further cases while there is room.
 func (f *File) choose() {
 	seen, sorts, room := map[string]bool{}, map[string][]*offer{}, f.room
 	for _, one := range f.offered {
@@ -112,7 +113,7 @@ func (f *File) choose() {
 	}
 }
 
-// worth gives how much a case shows that was not seen yet, for its size.
+// worth returns how much new content a case has, relative to its size.
 func (o *offer) worth(seen map[string]bool) float64 {
 	count := 0
 	for _, what := range o.shows {
@@ -146,7 +147,7 @@ func (f *File) close() {
 	Check(os.WriteFile(path, packed.Bytes(), 0o644))
 }
 
-// Changes names the places where two JSON values differ, with what stands there afterwards. Items of lists are not told apart.
+// Changes returns the places where two JSON values differ, with the new values. Indexes of list items are left out.
 func Changes(before, after any) []string {
 	var found []string
 	changes("", before, after, &found)
@@ -186,28 +187,28 @@ var (
 	numbers = regexp.MustCompile(`[0-9]+`)
 )
 
-// Shape gives a text without what it quotes and counts.
+// Shape returns a string without quoted parts and numbers.
 func Shape(text string) string {
 	return numbers.ReplaceAllString(quoted.ReplaceAllString(text, `""`), "0")
 }
 
-// Value gives something as JSON has it.
+// Value returns a value as decoded JSON.
 func Value(of any) any {
 	var value any
 	Check(json.Unmarshal(JSON(of), &value))
 	return value
 }
 
-// JSON writes a value.
+// JSON encodes a value.
 func JSON(of any) []byte { return Must(json.Marshal(of)) }
 
-// Must gives what a call returned that cannot fail.
+// Must returns the result of a call that cannot fail.
 func Must[T any](value T, err error) T {
 	Check(err)
 	return value
 }
 
-// Check stops at an error that cannot be.
+// Check stops at an error that should not happen.
 func Check(err error) {
 	if err != nil {
 		panic(fmt.Sprint(err))

@@ -1,4 +1,4 @@
-//! Several writers that create, change and delete objects without pause.
+//! Writers that create, change and delete objects without a pause.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,34 +14,34 @@ use crate::server::{Collection, Server};
 
 pub(crate) const NAMESPACES: [&str; 8] = ["e0", "e1", "e2", "e3", "e4", "e4-b", "e5", "e6"];
 const WRITERS: u64 = 6;
-/// Between two writes of one writer: readers and servers share the machine with it.
+/// The pause between two writes of a writer, because clients and servers share the machine.
 const PAUSE: Duration = Duration::from_millis(8);
-/// A write that takes longer is given up; it may still happen.
+/// The time limit for a write. A write that exceeds it may still succeed later.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How many objects of each collection there can be.
+/// The largest number of objects of each collection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) config_maps: u32,
     pub(crate) widgets: u32,
 }
 
-/// Writers at work until they are paused, or until this is stopped.
+/// The writers. They write until they are paused or stopped.
 pub(crate) struct Churn {
     server: Server,
     size: Size,
-    /// Held for reading during each write: whoever holds it for writing has silence.
+    /// Locked for reading during each write; a lock for writing stops all writes.
     gate: Arc<RwLock<()>>,
     writes: Arc<AtomicU64>,
     writers: JoinSet<()>,
 }
 
-/// Nobody writes while this is held.
-pub(crate) type Silence = OwnedRwLockWriteGuard<()>;
+/// No write happens while this guard exists.
+pub(crate) type WritesPaused = OwnedRwLockWriteGuard<()>;
 
 impl Churn {
-    /// Creates every object, and begins in silence.
-    pub(crate) async fn start(server: Server, size: Size, seed: u64) -> (Self, Silence) {
+    /// Creates every object, and starts the writers in a paused state.
+    pub(crate) async fn start(server: Server, size: Size, seed: u64) -> (Self, WritesPaused) {
         for namespace in NAMESPACES {
             server.create_namespace(namespace).await;
         }
@@ -58,17 +58,17 @@ impl Churn {
         (churn, silence)
     }
 
-    /// Creates all widgets again: with their definition they are gone.
+    /// Creates all widgets again, after their CRD was deleted.
     pub(crate) async fn fill_widgets(&self) {
         self.fill(Collection::Widgets, self.size.widgets).await;
     }
 
-    /// Waits until writes under way have ended, and keeps others from beginning.
-    pub(crate) async fn pause(&self) -> Silence {
+    /// Waits for the current writes, and stops further ones.
+    pub(crate) async fn pause(&self) -> WritesPaused {
         self.gate.clone().write_owned().await
     }
 
-    /// How many writes were answered well.
+    /// Returns the number of successful writes.
     pub(crate) fn writes(&self) -> u64 {
         self.writes.load(Ordering::Relaxed)
     }
@@ -108,12 +108,12 @@ async fn write_forever(server: Server, size: Size, gate: Arc<RwLock<()>>, writes
         let done = write(&server, collection, number, &mut random).await;
         writes.fetch_add(u64::from(done), Ordering::Relaxed);
         drop(turn);
-        // A server that is down needs no hammering.
+        // Wait longer if the server is down.
         tokio::time::sleep(if done { PAUSE } else { PAUSE * 20 }).await;
     }
 }
 
-/// Changes or deletes an object, or creates it if it is not there. False if the server did not do it, or did not say so.
+/// Changes, deletes or creates an object. Returns false if there is no successful response.
 async fn write(server: &Server, collection: Collection, number: u32, random: &mut StdRng) -> bool {
     let (namespace, name) = place(number);
     let content = random.random();
@@ -121,7 +121,7 @@ async fn write(server: &Server, collection: Collection, number: u32, random: &mu
     let path = format!("{}/{name}", collection.path(Some(namespace)));
     let (method, change) = match random.random_range(0..100) {
         0..12 => ("DELETE", Value::Null),
-        // Labels of others are flipped too: objects come into view of a selector and leave it.
+        // Labels change, so that objects start or stop to match a selector.
         12..50 => ("PATCH", json!({"metadata": {"labels": object["metadata"]["labels"]}})),
         _ if collection == Collection::ConfigMaps => ("PUT", object.clone()),
         _ => ("PATCH", object.clone()),

@@ -1,4 +1,4 @@
-//! The case table of the embedded server, run against both servers.
+//! Runs the case table of the embedded server against both servers.
 
 use kube_client::Config;
 use kube_embedded_apiserver::ApiServer;
@@ -9,11 +9,9 @@ use crate::server::Server;
 #[path = "../../../crates/apiserver/tests/conformance/table.rs"]
 mod table;
 
-/// Cases that do not hold on the real server as it is run here, and why that is no failure of the embedded one.
-const DIFFERS: &[(u32, &str)] = &[(
-    96,
-    "a namespace is emptied by the controller manager, which does not run here; the embedded server has its part",
-)];
+/// Cases that do not hold on this kube-apiserver, and why this is not a defect of the embedded server.
+const DIFFERS: &[(u32, &str)] =
+    &[(96, "the controller manager empties namespaces, and does not run here; the embedded server does this itself")];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_case_holds_on_both_servers() {
@@ -21,7 +19,7 @@ async fn every_case_holds_on_both_servers() {
     println!("conformance: {cluster}");
     let server = Server::connect(cluster.operator().await.unwrap());
     server.define_widgets().await;
-    // A server that has just started remembers everything since; this one is to have forgotten version 1.
+    // A restarted server has no history before its start: for it version 1 has expired.
     cluster.compact().await.unwrap();
     cluster.kill_apiserver().await.unwrap();
     cluster.start_apiserver().await.unwrap();
@@ -29,10 +27,10 @@ async fn every_case_holds_on_both_servers() {
     let real = table::failing(&cluster.operator().await.unwrap()).await;
     println!("conformance: {} cases, {} listed as different", table::LAST, DIFFERS.len());
     let listed: Vec<u32> = DIFFERS.iter().map(|(number, _)| *number).collect();
-    assert_eq!(real, listed, "cases that do not hold on the real server, and those that are listed");
+    assert_eq!(real, listed, "failing cases on kube-apiserver, and listed cases");
 
     let embedded = ApiServer::new().serve("127.0.0.1:0").await.unwrap();
     let failed = table::failing(&Config::new(embedded.url().parse().unwrap())).await;
-    assert_eq!(failed, Vec::<u32>::new(), "cases that do not hold on the embedded server");
+    assert_eq!(failed, Vec::<u32>::new(), "failing cases on the embedded server");
     embedded.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Informers in every form follow ten thousand objects through churn, while everything goes wrong that can.
+//! Informers of every form watch 10,000 objects during writes and faults, and converge.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::time::Instant;
 
-use crate::churn::{Churn, Silence, Size};
+use crate::churn::{Churn, Size, WritesPaused};
 use crate::follower::{Followers, FreshThoughWrong, says_fresh};
 use crate::server::{Collection, Objects, Server};
 
-/// Some are always deleted: this many leave at least [`OBJECTS`] at any time.
+/// The number of names. Some objects are always deleted; at least [`OBJECTS`] exist at any time.
 const SIZE: Size = Size { config_maps: 9_600, widgets: 2_400 };
 const OBJECTS: usize = 10_000;
-/// Faults are over and nobody writes: within this time every cache must be right. Delays grow to a minute; a token that has
-/// changed is read again within another.
+/// The time limit for recovery after the last fault and the last write. Backoff grows to a minute, and a changed token
+/// is read again within another minute.
 const RECOVERY: Duration = Duration::from_secs(150);
-/// Whoever says that it follows the server may be wrong for this long, on a machine that has other things to do too.
+/// How long an informer may be wrong while it reports that it is fresh, on a busy machine.
 const WRONG_THOUGH_FRESH: Duration = Duration::from_secs(20);
-/// So many connections are cut before it is asked who has recovered.
+/// How many connections are cut before the check.
 const CUTS: u64 = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,24 +36,24 @@ enum Fault {
     Definition,
 }
 
-/// From mild to harsh: informers wait longer each time they fail, until they were healthy for a while.
+/// Mild faults come first: backoff grows with each failure, until an informer was healthy for some time.
 const FAULTS: [Fault; 7] =
     [Fault::Pause, Fault::Restart, Fault::Restore, Fault::Compact, Fault::Token, Fault::Definition, Fault::Cut];
 
-/// What a run was like.
+/// The figures of a run.
 #[derive(Debug, Default)]
 struct Report {
     compared: u64,
-    told: u64,
+    changes: u64,
     faults: BTreeMap<Fault, u32>,
-    /// The longest time from the end of a fault until all was right.
+    /// The longest recovery.
     slowest: Duration,
 }
 
 struct World {
     random: StdRng,
     cluster: Cluster,
-    /// Between the informers and the server. Writers, and who asks for the truth, do without.
+    /// The proxy between informers and server. Writers and the comparison use the server directly.
     proxy: Proxy,
     server: Server,
     churn: Churn,
@@ -75,20 +75,20 @@ async fn every_cache_converges_through_every_fault() {
         for fault in faults {
             silence = world.round(fault, silence).await;
         }
-        // Once through each of them was the least; from here on in any order.
+        // Every fault has happened once; the order of further ones is random.
         faults.shuffle(&mut world.random);
     }
     world.end().await;
-    // Connections that were closed are noticed by their tasks in a moment.
+    // The tasks of closed connections need some time to end.
     let deadline = Instant::now() + Duration::from_secs(20);
     while tasks.num_alive_tasks() > before && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    assert_eq!(tasks.num_alive_tasks(), before, "a task is left");
+    assert_eq!(tasks.num_alive_tasks(), before, "a task has leaked");
 }
 
 impl World {
-    async fn start(seed: u64) -> (Self, Silence) {
+    async fn start(seed: u64) -> (Self, WritesPaused) {
         let cluster = Cluster::start(&Assets::ready().unwrap()).await.unwrap();
         println!("convergence: {cluster}");
         let server = Server::connect(cluster.operator().await.unwrap());
@@ -106,8 +106,8 @@ impl World {
         (world, silence)
     }
 
-    /// Churn, a fault in the middle of it, and a quiet end at which all must be right.
-    async fn round(&mut self, fault: Fault, silence: Silence) -> Silence {
+    /// Writes with a fault in the middle; then writes stop, and all caches must be right.
+    async fn round(&mut self, fault: Fault, silence: WritesPaused) -> WritesPaused {
         println!("convergence: {fault:?}");
         let (start, writes) = (Instant::now(), self.churn.writes());
         let silence = match fault {
@@ -132,7 +132,7 @@ impl World {
         let recovery = self.settle(&format!("{fault:?}")).await;
         self.verify(fault).await;
         if fault == Fault::Restore {
-            // From here on versions must go up again: for that witnesses begin anew.
+            // Versions must increase again: new handlers check this from here on.
             for follower in &mut self.followers.all {
                 follower.change_handlers().await;
             }
@@ -147,7 +147,7 @@ impl World {
         silence
     }
 
-    /// Lets writers write for a number of seconds.
+    /// Lets the writers write for some seconds.
     async fn live(&mut self, seconds: std::ops::Range<u64>) {
         let seconds = self.random.random_range(seconds.start as f64..seconds.end as f64);
         tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
@@ -165,7 +165,7 @@ impl World {
         self.cluster.resume_apiserver().await.unwrap();
     }
 
-    /// Informers are cut off, the world goes on, and what they know is forgotten before they come back.
+    /// Cuts off the informers, changes objects, and compacts before the informers reconnect.
     async fn compact(&mut self) {
         let expired = self.followers.failed("410");
         self.proxy.refuse();
@@ -177,13 +177,14 @@ impl World {
         self.wait_for("versions to expire", |followers| followers.failed("410") > expired).await;
     }
 
-    /// Informers share a connection, and wait longer after each failure: how soon enough were cut is up to them.
+    /// Cuts connections until enough were cut. How long this takes depends on the backoff of the informers, which share
+    /// a connection.
     async fn cut(&mut self) {
         let (enough, deadline) = (self.proxy.cuts() + CUTS, Instant::now() + RECOVERY);
         while self.proxy.cuts() < enough {
             let missing = enough - self.proxy.cuts();
             assert!(Instant::now() < deadline, "{missing} cuts are missing: {:?}", self.followers.failures);
-            // Watches die often enough as it is: in between, some lists come through.
+            // Between two rounds of cuts, some lists succeed.
             self.proxy.cut_within(self.random.random_range(10_000..3_000_000));
             self.live(2..5).await;
             self.proxy.pass();
@@ -208,21 +209,21 @@ impl World {
         self.churn.fill_widgets().await;
     }
 
-    /// The server goes back to an older state. Nobody writes until all have noticed: a server that has since reached the
-    /// versions it had before cannot be told from one that was not restored.
-    async fn restore(&mut self, silence: Silence) -> Silence {
+    /// Restores an older state of the server. Writes stop until all informers have noticed, because a restored server
+    /// that has reached its former revision looks like one that was not restored.
+    async fn restore(&mut self, silence: WritesPaused) -> WritesPaused {
         let saved = self.cluster.save().await.unwrap();
         let old = self.cluster.revision().await.unwrap();
         drop(silence);
         self.live(2..5).await;
-        // Fewer are not worth losing.
+        // A restore must lose at least 100 writes.
         let deadline = Instant::now() + RECOVERY;
         while self.cluster.revision().await.unwrap() < old + 100 {
-            assert!(Instant::now() < deadline, "nobody writes");
+            assert!(Instant::now() < deadline, "no writes");
             self.live(0..1).await;
         }
         let silence = self.churn.pause().await;
-        // What is lost must have been seen, or nothing goes back.
+        // The informers must have seen the lost writes, or their versions would not go back.
         self.settle("before restore").await;
         self.followers.all.iter().for_each(|follower| follower.versions_may_go_back());
         self.cluster.restore(&saved).await.unwrap();
@@ -233,12 +234,12 @@ impl World {
     async fn wait_for(&self, what: &str, happened: impl Fn(&Followers) -> bool) {
         let deadline = Instant::now() + RECOVERY;
         while !happened(&self.followers) {
-            assert!(Instant::now() < deadline, "waited in vain for {what}: {:?}", self.followers.failures);
+            assert!(Instant::now() < deadline, "timed out waiting for {what}: {:?}", self.followers.failures);
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 
-    /// No more faults and no more writes: waits until every cache is right, and checks that it stays so.
+    /// Waits until every cache is right, after the last fault and the last write, and checks that it stays right.
     async fn settle(&mut self, after: &str) -> Duration {
         let start = Instant::now();
         let mut fresh_though_wrong = FreshThoughWrong::default();
@@ -255,7 +256,8 @@ impl World {
                 assert!(start.elapsed() < RECOVERY, "after {after}: not recovered: {state}");
                 wrong = Some(state);
             }
-            // A write that was given up may still have been done, once: what is compared must be what is there now.
+            // A write that timed out may still succeed later, so that the server is read again before the comparison
+            // counts.
             let now = self.truth().await;
             let quiet = now == truth;
             truth = now;
@@ -272,13 +274,13 @@ impl World {
         recovery
     }
 
-    /// Everything that must be true at a quiet point.
+    /// Checks everything that must hold when no writes happen.
     async fn check(&mut self, after: &str, truth: &BTreeMap<Collection, Objects>) {
         let objects: usize = truth.values().map(BTreeMap::len).sum();
-        assert!(objects >= OBJECTS, "{objects} objects prove little");
+        assert!(objects >= OBJECTS, "only {objects} objects exist");
         let mut compared = 0;
         for follower in &self.followers.all {
-            // Slow handlers may still have something to be told.
+            // Slow handlers may still have events to receive.
             let deadline = Instant::now() + Duration::from_secs(30);
             let objects = &truth[&follower.selection().collection];
             let outcome = loop {
@@ -292,8 +294,8 @@ impl World {
         self.report.compared += compared;
     }
 
-    /// Nothing more is told, and informers find themselves right when asked. They take their time for it: on a quiet collection
-    /// a cache learns of newer versions by bookmarks only.
+    /// Checks that the informers' own verification finds no difference, and that handlers receive no further events.
+    /// Verification may take long: in a quiet collection a cache learns newer versions only from bookmarks.
     async fn verify(&self, after: Fault) {
         let changes = self.changes();
         let verified = join_all(self.followers.all.iter().map(|follower| follower.verify())).await;
@@ -301,14 +303,14 @@ impl World {
             assert!(follower.is_synced(), "{}", follower.name());
             assert_eq!(found, Vec::<String>::new(), "after {after:?}: {}", follower.name());
         }
-        assert_eq!(self.changes(), changes, "after {after:?}: told of a change though nothing changed");
+        assert_eq!(self.changes(), changes, "after {after:?}: a handler was called without a change");
     }
 
     fn changes(&self) -> u64 {
         self.followers.all.iter().map(|follower| follower.changes()).sum()
     }
 
-    /// What the server holds now.
+    /// Returns the objects of the server.
     async fn truth(&self) -> BTreeMap<Collection, Objects> {
         let mut truth = BTreeMap::new();
         for collection in [Collection::ConfigMaps, Collection::Widgets] {
@@ -318,13 +320,13 @@ impl World {
     }
 
     async fn end(mut self) {
-        self.report.told = self.changes();
+        self.report.changes = self.changes();
         println!(
-            "convergence: {} informers, {} writes, {} objects compared, {} changes told, {} connections cut, slowest recovery {:.1} s",
+            "convergence: {} informers, {} writes, {} objects compared, {} events handled, {} connections cut, slowest recovery {:.1} s",
             self.followers.all.len(),
             self.churn.writes(),
             self.report.compared,
-            self.report.told,
+            self.report.changes,
             self.proxy.cuts(),
             self.report.slowest.as_secs_f64()
         );

@@ -1,9 +1,9 @@
-//! The same random writes to the embedded server and to the real one: every answer, every object and every owner of a field must be
-//! the same.
+//! Sends the same random writes to the embedded server and to kube-apiserver, and compares every response, object and
+//! managed field.
 //!
-//! Objects are valid by construction, since the validation of built-in kinds is a short list in the embedded server; what is refused
-//! comes from a list too. `E2E_SEED` and `E2E_OPERATIONS` repeat a run, or make it longer. A difference is shown by the shortest
-//! sequence of writes that still has it.
+//! Objects are valid by construction, because the embedded server validates few rules of built-in kinds; invalid
+//! changes come from a list. `E2E_SEED` and `E2E_OPERATIONS` repeat a run, or make it longer. For a difference, the
+//! test prints the shortest sequence of writes that still shows it.
 
 mod change;
 mod objects;
@@ -25,21 +25,21 @@ use change::{Change, changes};
 use objects::gears;
 use shown::{Symbols, difference};
 
-/// How many sequences there are at a time: the real server answers one slowly, and many quickly.
+/// The number of concurrent sequences: kube-apiserver has a high latency, but handles many requests at once.
 const LANES: u64 = 8;
-/// How many writes a sequence has.
+/// The number of writes in a sequence.
 const LENGTH: usize = 50;
 
-/// One server, and what it is told in one namespace.
+/// A server, and the namespace for a sequence.
 #[derive(Clone)]
 struct Side {
     client: Client,
     namespace: String,
-    /// What was sent, where that is to be shown.
+    /// The requests, if they are to be printed.
     trace: Option<Arc<Mutex<Vec<String>>>>,
 }
 
-/// What a server answered.
+/// A response of a server.
 #[derive(Debug, Clone)]
 struct Answer {
     code: u16,
@@ -70,7 +70,7 @@ impl Side {
     }
 }
 
-/// Both servers.
+/// The two servers.
 #[derive(Clone)]
 struct Pair {
     real: Client,
@@ -86,7 +86,7 @@ impl Pair {
         })
     }
 
-    /// Makes the same changes on both, and tells of the first that is answered differently.
+    /// Makes the same changes on both servers, and returns the first difference.
     async fn run(&self, namespace: &str, changes: &[Change]) -> Option<String> {
         self.run_on(self.sides(namespace), changes).await
     }
@@ -109,8 +109,8 @@ impl Pair {
         None
     }
 
-    /// The shortest sequence that still has a difference, and the difference.
-    async fn shrink(&self, name: &str, mut changes: Vec<Change>, mut told: String) -> String {
+    /// Returns the shortest sequence that still shows a difference, with the difference.
+    async fn shrink(&self, name: &str, mut changes: Vec<Change>, mut found: String) -> String {
         let (mut attempt, mut size) = (0, changes.len() / 2);
         while size > 0 && attempt < 150 {
             let mut start = 0;
@@ -119,23 +119,23 @@ impl Pair {
                 fewer.drain(start..(start + size).min(changes.len()));
                 attempt += 1;
                 match self.run(&format!("{name}-{attempt}"), &fewer).await {
-                    Some(still) => (changes, told) = (fewer, still),
+                    Some(still) => (changes, found) = (fewer, still),
                     None => start += size,
                 }
             }
             size /= 2;
         }
-        // Once more, to show what was sent.
+        // Once more, to record the requests.
         let (trace, mut sides) = (Arc::default(), self.sides(&format!("{name}-shown")));
         sides[0].trace = Some(Arc::clone(&trace));
-        told = self.run_on(sides, &changes).await.unwrap_or(told);
+        found = self.run_on(sides, &changes).await.unwrap_or(found);
         let steps = trace.lock().unwrap().join("\n");
-        format!("{steps}\n{told}")
+        format!("{steps}\n{found}")
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_write_is_answered_as_by_the_real_server() {
+async fn every_write_is_answered_like_kube_apiserver() {
     let cluster = Cluster::start_plain(&Assets::ready().unwrap()).await.unwrap();
     println!("differential: {cluster}");
     let embedded = ApiServer::new().serve("127.0.0.1:0").await.unwrap();
@@ -166,8 +166,8 @@ async fn every_write_is_answered_as_by_the_real_server() {
             for sequence in (lane..sequences).step_by(LANES as usize) {
                 let made = changes(seed.wrapping_add(sequence), LENGTH);
                 let name = format!("differ-{sequence}");
-                if let Some(told) = pair.run(&name, &made).await {
-                    found.push((name, made, told));
+                if let Some(difference) = pair.run(&name, &made).await {
+                    found.push((name, made, difference));
                     if found.len() >= 2 {
                         break;
                     }
@@ -177,11 +177,11 @@ async fn every_write_is_answered_as_by_the_real_server() {
         });
     }
     let found: Vec<_> = lanes.join_all().await.into_iter().flatten().collect();
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     for (name, changes, difference) in found.iter().take(from_environment("E2E_SHOWN", 3) as usize) {
-        told.push(pair.shrink(name, changes.clone(), difference.clone()).await);
+        texts.push(pair.shrink(name, changes.clone(), difference.clone()).await);
     }
     println!("differential: {} of {sequences} sequences differ", found.len());
-    assert!(found.is_empty(), "E2E_SEED={seed}\n{}", told.join("\n\n"));
+    assert!(found.is_empty(), "E2E_SEED={seed}\n{}", texts.join("\n\n"));
     embedded.stop().await;
 }

@@ -1,4 +1,4 @@
-//! An informer with its handlers, and everything that must be true of them.
+//! An informer with its handlers, and the checks of their promises.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -20,20 +20,20 @@ use tokio::time::Instant;
 use crate::oracle::SharedWitness;
 use crate::server::{Collection, Objects};
 
-/// What went wrong on the way to the server, by kind, over all informers.
+/// The number of failures of each kind, over all informers.
 pub(crate) type Failures = Arc<Mutex<BTreeMap<String, u64>>>;
 
-/// Which objects an informer follows.
+/// The objects that an informer selects.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Selection {
     pub(crate) collection: Collection,
-    /// All if empty.
+    /// The namespaces; empty for all.
     namespaces: &'static [&'static str],
-    /// The value of label `l`.
+    /// The value of the label `l`.
     label: Option<&'static str>,
-    /// A namespace that is left out, by a field selector.
+    /// A namespace that a field selector excludes.
     not_in: Option<&'static str>,
-    /// Whether only metadata is kept.
+    /// True if the informer keeps only metadata.
     metadata_only: bool,
 }
 
@@ -41,7 +41,7 @@ const ALL: Selection =
     Selection { collection: Collection::ConfigMaps, namespaces: &[], label: None, not_in: None, metadata_only: false };
 
 impl Selection {
-    /// What the server has of it.
+    /// Returns the selected objects of the server.
     pub(crate) fn of<'a>(&self, objects: &'a Objects) -> impl Iterator<Item = (&'a String, &'a Value)> {
         let Self { namespaces, label, not_in, .. } = *self;
         objects.iter().filter(move |(_, object)| {
@@ -53,27 +53,28 @@ impl Selection {
     }
 }
 
-/// An informer of any type, under observation.
+/// An informer of any type, with its checks.
 pub(crate) trait Follower: Send + Sync {
     fn name(&self) -> &str;
     fn selection(&self) -> Selection;
     fn health(&self) -> Health;
     fn is_synced(&self) -> bool;
-    /// The first key at which the cache, by keys and versions, is not what the server has.
+    /// Returns the first difference between the cache and the server, by keys and versions.
     fn quick_difference(&self, objects: &Objects) -> Option<String>;
-    /// The first object that is not, in full, what the server has, or what a handler was told; otherwise how many were compared.
+    /// Returns the first difference of a whole object between server, cache and handlers; otherwise the number of
+    /// compared objects.
     fn compare(&self, objects: &Objects) -> Result<u64, String>;
-    /// How many changes the handlers were told of.
+    /// Returns how many events the handlers have received.
     fn changes(&self) -> u64;
-    /// The server is about to be restored to an older state.
+    /// Allows versions to go back once, because the server will be restored to an older state.
     fn versions_may_go_back(&self);
-    /// Handlers leave, and others come late: what they are told begins anew.
+    /// Removes the handlers, and adds new ones.
     fn change_handlers(&mut self) -> BoxFuture<'_, ()>;
-    /// Asks the informer itself.
+    /// Lets the informer verify its cache, and returns the differences.
     fn verify(&self) -> BoxFuture<'_, Vec<String>>;
 }
 
-/// Informers in every form, on connections of one client.
+/// Informers of every form, which share the connections of a client.
 pub(crate) struct Followers {
     pub(crate) all: Vec<Box<dyn Follower>>,
     factories: Vec<SharedInformerFactory>,
@@ -81,7 +82,8 @@ pub(crate) struct Followers {
 }
 
 impl Followers {
-    /// Starts them: typed, compact, views, dynamic, metadata only, a set of namespaces, selectors by label and field; in both orders.
+    /// Starts the informers: typed, compact, views, dynamic, metadata only, several namespaces, selectors; in both
+    /// queue orders.
     pub(crate) fn start(client: &Client) -> Self {
         let mut followers = Self { all: Vec::new(), factories: Vec::new(), failures: Failures::default() };
         for order in [QueueOrder::Ordered, QueueOrder::PerObject] {
@@ -143,7 +145,7 @@ impl Followers {
         followers
     }
 
-    /// How often something went wrong in this way.
+    /// Returns the number of failures of this kind.
     pub(crate) fn failed(&self, kind: &str) -> u64 {
         self.failures.lock().unwrap().get(kind).copied().unwrap_or_default()
     }
@@ -165,14 +167,14 @@ struct Watched<T> {
     name: String,
     selection: Selection,
     informer: SharedInformer<T>,
-    /// What an object is in full.
+    /// Converts an object to JSON.
     json: fn(&T) -> Value,
     handlers: Vec<(SharedWitness, HandlerHandle)>,
-    /// What witnesses before were told.
+    /// The number of events that removed handlers have received.
     changes_before: u64,
 }
 
-/// A view that leaves nothing out.
+/// A view with all fields.
 #[derive(serde::Deserialize)]
 struct Whole(serde_json::Map<String, Value>);
 
@@ -205,19 +207,19 @@ impl<T: Object> Watched<T> {
         Box::new(watched)
     }
 
-    /// One that is told of every change, and a slow one that is told of the latest.
+    /// Adds a handler that receives every event, and a slow one that receives only the latest event of each object.
     fn add_handlers(&mut self) {
         for delivery in [Delivery::default(), Delivery::Latest] {
             let slow = delivery == Delivery::Latest;
             let witness = SharedWitness::default();
             let registration = self.informer.register().delivery(delivery);
-            let told = witness.clone();
+            let recorded = witness.clone();
             let handle = match slow {
-                false => registration.on_event(move |event: Event<T>| told.lock().unwrap().tell(&event)),
+                false => registration.on_event(move |event: Event<T>| recorded.lock().unwrap().tell(&event)),
                 true => {
                     let mut count = 0;
                     registration.on_event_async(move |event: Event<T>| {
-                        told.lock().unwrap().tell(&event);
+                        recorded.lock().unwrap().tell(&event);
                         count += 1;
                         let rest = count % 100 == 0;
                         async move {
@@ -284,7 +286,10 @@ impl<T: Object> Follower for Watched<T> {
             let witness = witness.lock().unwrap();
             witness.check(handle.name());
             if let Some(difference) = witness.difference(&snapshot) {
-                return Err(format!("{} was told something else than the cache holds: {difference}", handle.name()));
+                return Err(format!(
+                    "{} has received events that lead to another state than the cache: {difference}",
+                    handle.name()
+                ));
             }
         }
         Ok(compared)
@@ -317,7 +322,7 @@ impl<T: Object> Follower for Watched<T> {
     }
 }
 
-/// An object without what the cache does not keep.
+/// Removes the fields that the cache does not keep.
 fn comparable(mut object: Value, selection: Selection) -> Value {
     if selection.metadata_only {
         object = serde_json::json!({"metadata": object["metadata"].take()});
@@ -332,17 +337,17 @@ fn comparable(mut object: Value, selection: Selection) -> Value {
     object
 }
 
-/// True if it says that it has just heard from the server and follows it.
+/// Returns true if the informer reports that it watches, and has received a message in the last 10 s.
 pub(crate) fn says_fresh(health: &Health) -> bool {
     health.is_watching() && health.age().is_some_and(|age| age < Duration::from_secs(10))
 }
 
-/// Since when followers that are wrong say that they are fresh.
+/// Since when wrong followers have reported that they are fresh.
 #[derive(Default)]
 pub(crate) struct FreshThoughWrong(BTreeMap<String, Instant>);
 
 impl FreshThoughWrong {
-    /// Takes note of what one says while it is wrong, and gives for how long it has said so.
+    /// Records what a wrong follower reports, and returns for how long it has reported to be fresh.
     pub(crate) fn note(&mut self, name: &str, fresh: bool) -> Duration {
         if !fresh {
             self.0.remove(name);

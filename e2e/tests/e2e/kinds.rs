@@ -1,4 +1,4 @@
-//! The table of types that the embedded server is built with is the one of the pinned version.
+//! The embedded server's table of types is that of the pinned Kubernetes version.
 
 use std::io::Read as _;
 use std::process::Command;
@@ -20,6 +20,6 @@ fn the_table_of_types_is_that_of_the_pinned_version() {
     let mut kept = String::new();
     GzDecoder::new(std::fs::File::open(TABLE).unwrap()).read_to_string(&mut kept).unwrap();
     let differs = kept.lines().zip(made.lines()).find(|(kept, made)| kept != made);
-    assert!(kept == made, "`cargo xtask truth` writes it anew; the first line that differs: {differs:?}");
+    assert!(kept == made, "`cargo xtask truth` writes the table; the first different line: {differs:?}");
     println!("kinds: {} lines are the same", kept.lines().count());
 }

@@ -1,4 +1,4 @@
-//! Everyday commands of the pinned `kubectl`, one after the other, on both servers: what it prints must be the same.
+//! Runs everyday commands of the pinned `kubectl` on both servers, and compares the output.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -54,7 +54,7 @@ metadata: {name: g}
 spec: {size: 8}
 ";
 
-/// One command: its words, and what it reads from its standard input.
+/// A command: its arguments, and its stdin.
 struct Step(&'static str, String);
 
 fn step(words: &'static str) -> Step {
@@ -161,7 +161,7 @@ fn steps() -> Vec<Step> {
     ]
 }
 
-/// Runs one command as a user would, in the namespace of the test.
+/// Runs a command in the namespace of the test.
 async fn run(kubectl: &Path, home: &Path, config: &Path, step: &Step) -> String {
     let words = step.0.split(' ').map(|word| word.trim_matches('\'').replace('_', " "));
     let mut command = Command::new(kubectl);
@@ -178,7 +178,7 @@ async fn run(kubectl: &Path, home: &Path, config: &Path, step: &Step) -> String 
     format!("{}\n{}{}", output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-/// What is compared: not times, addresses, ports, uids and versions.
+/// Returns the output without times, addresses, ports, uids and versions.
 fn plain(text: &str) -> String {
     let explains = text.contains("\nDESCRIPTION:");
     let word = |word: &str| {
@@ -191,7 +191,7 @@ fn plain(text: &str) -> String {
         let is_time = bare.contains('T') && bare.ends_with('Z') && digits >= 14;
         let is_uid = bare.len() == 36 && bare.matches('-').count() == 4;
         let is_address = bare.split('.').count() == 4 && bare.split('.').all(|part| part.parse::<u8>().is_ok());
-        // Files that `diff` compares, and when they were made.
+        // Files that `diff` compares, and their times.
         let is_file = bare.contains("/LIVE-") || bare.contains("/MERGED-") || bare.contains("+0000");
         let is_clock = bare.matches(':').count() == 2 && digits >= 6;
         if is_age || is_time || is_uid || is_address || is_file || is_clock { "*" } else { word }.to_owned()
@@ -202,7 +202,7 @@ fn plain(text: &str) -> String {
         if cut.iter().any(|start| line.trim_start_matches(['+', '-', ' ']).starts_with(start)) {
             return String::new();
         }
-        // What a field means is said in words of our own, or not at all.
+        // The embedded server has its own descriptions of fields, or none.
         let prose = line.starts_with("    ") && explains || line.starts_with("  enum:");
         if prose {
             return String::new();
@@ -213,17 +213,17 @@ fn plain(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Commands that print something else, and why that is no failure of the embedded server.
+/// Commands with a different output, and why this is not a defect of the embedded server.
 const DIFFERS: &[(&str, &str)] = &[
-    ("api-versions", "the real server has groups that the embedded one does not serve"),
-    ("apply --validate=strict -f -", "the real server shows what its merge left of the patch, and not the patch"),
+    ("api-versions", "kube-apiserver has groups that the embedded one does not serve"),
+    ("apply --validate=strict -f -", "kube-apiserver shows the patch after its merge, and not as it was sent"),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_command_prints_the_same() {
     let assets = Assets::ready().unwrap();
     let Some(kubectl) = assets.kubectl() else {
-        println!("kubectl: skipped, there is none beside the servers");
+        println!("kubectl: skipped, it is not in the folder of the servers");
         return;
     };
     let cluster = Cluster::start_plain(&assets).await.unwrap();

@@ -1,9 +1,9 @@
-//! The truth: what a real API server does, what informers make of it, and what their peers do.
+//! Tests against kube-apiserver: the embedded server, the informers, and other clients.
 //!
-//! `cargo xtask e2e` runs it. `E2E_SEED` repeats the chances of a run (not its timing), and `E2E_SECONDS` makes the churn of
-//! `convergence` last longer than once through every fault.
+//! `cargo xtask e2e` runs them. `E2E_SEED` repeats the random choices of a run (not its timing), and `E2E_SECONDS`
+//! makes `convergence` run longer than once through every fault.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests say what is wrong by panicking, and print")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic and print")]
 
 mod churn;
 mod conformance;
@@ -17,7 +17,7 @@ mod peers;
 mod sample_controller;
 mod server;
 mod side_by_side;
-#[allow(dead_code, unused_imports, reason = "the simulation asks for more")]
+#[allow(dead_code, unused_imports, reason = "the simulation uses more of it")]
 #[path = "../../../crates/informer/tests/oracle/mod.rs"]
 mod oracle;
 

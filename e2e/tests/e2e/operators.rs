@@ -1,4 +1,5 @@
-//! Operators that apply: kube-rs's `Controller` and ours, each on both servers, come to the same end.
+//! Operators that use server-side apply, with kube-rs's `Controller` and with ours, lead to the same state on both
+//! servers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +19,10 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 const NAMESPACE: &str = "default";
-/// How long an operator may take.
+/// The time limit for an operator.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What is made for each config map that asks for it: one with a name of its own, and a note on the first.
+/// For each config map with the label, applies a child and an annotation on the config map itself.
 async fn reconcile(client: &Client, map: &ConfigMap) -> Result<(), kube_client::Error> {
     let wants = map.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key("wants"));
     let Some(name) = map.metadata.name.as_deref().filter(|_| wants) else { return Ok(()) };
@@ -61,7 +62,7 @@ async fn ours(client: Client) {
     controller.run(CancellationToken::new(), reconciled, Arc::new(client)).await.unwrap();
 }
 
-/// Makes, changes and deletes things, and gives what is left when the operator is done.
+/// Creates, changes and deletes objects, and returns the objects after the operator is done.
 async fn story(client: &Client) -> Vec<Value> {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
     let parameters = PatchParams::apply("user").force();
@@ -87,7 +88,7 @@ async fn story(client: &Client) -> Vec<Value> {
     };
     child("a-child", "2").await;
     child("b-child", "1").await;
-    // Somebody meddles: what the operator applies is put right, and what is not its own stays.
+    // Another client changes the child: the operator restores its own fields, and other fields stay.
     let meddled = json!({"data": {"size": "9", "extra": "mine"}});
     maps.patch("a-child", &PatchParams::default(), &Patch::Merge(&meddled)).await.unwrap();
     child("a-child", "2").await;
@@ -109,7 +110,7 @@ async fn story(client: &Client) -> Vec<Value> {
     left
 }
 
-/// Removes what no two servers agree on.
+/// Removes values that differ on every server.
 fn cut(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -119,7 +120,7 @@ fn cut(value: &mut Value) {
             if let Some(Value::Array(entries)) = members.get_mut("managedFields") {
                 entries.sort_by_key(|entry| (entry["manager"].to_string(), entry["operation"].to_string()));
             }
-            // Field paths name uids too.
+            // Field paths contain uids too.
             let renamed: Vec<String> = members.keys().filter(|name| name.starts_with("k:{\"uid\"")).cloned().collect();
             for name in renamed {
                 let below = members.remove(&name);
@@ -133,14 +134,14 @@ fn cut(value: &mut Value) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn operators_that_apply_come_to_the_same_end() {
+async fn operators_with_server_side_apply_lead_to_the_same_state() {
     let assets = Assets::ready().unwrap();
     let mut ends = Vec::new();
     for operator in ["kube-rs", "ours"] {
         let cluster = Cluster::start_plain(&assets).await.unwrap();
         let embedded = ApiServer::new().serve("127.0.0.1:0").await.unwrap();
         for (server, config) in [
-            ("the real server", cluster.operator().await.unwrap()),
+            ("kube-apiserver", cluster.operator().await.unwrap()),
             ("the embedded server", Config::new(embedded.url().parse().unwrap())),
         ] {
             let client = kube_informer::client_from(config).unwrap();
@@ -150,7 +151,7 @@ async fn operators_that_apply_come_to_the_same_end() {
                 "ours" => running.spawn(ours(acting)),
                 _ => running.spawn(kube_rs(acting)),
             };
-            let end = tokio::time::timeout(2 * LIMIT, story(&client)).await.expect("the operator does its work");
+            let end = tokio::time::timeout(2 * LIMIT, story(&client)).await.expect("the operator finishes in time");
             running.shutdown().await;
             println!("operators: {operator} on {server}: {} objects", end.len());
             ends.push((format!("{operator} on {server}"), end));

@@ -1,4 +1,4 @@
-//! Our informers and their peers, each with its cache of the same collections.
+//! Our informers and other clients, each with its cache of the same collections.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,18 +20,18 @@ use tokio::task::JoinSet;
 
 use crate::follower::resource;
 
-/// Version and uid of each object by its key.
+/// The version and uid of each object, by key.
 pub(crate) type Cache = BTreeMap<String, String>;
 
-/// Caches by the name of who keeps them; the name ends with the collection.
+/// Caches by name; the name ends with the collection.
 pub(crate) type Caches = BTreeMap<String, Cache>;
 
-/// The collections, as the client-go program wants them.
+/// The collections, as arguments of the client-go program.
 const COLLECTIONS: [&str; 2] = ["/v1/configmaps", "demo.example.com/v1/widgets"];
 
 const SYNCED: Duration = Duration::from_secs(60);
 
-/// Ours.
+/// Informers of kube-informer.
 pub(crate) struct Informers {
     factory: SharedInformerFactory,
     config_maps: SharedInformer<ConfigMap>,
@@ -70,11 +70,11 @@ fn widgets() -> ApiResource {
     resource("demo.example.com", "Widget", "widgets")
 }
 
-/// Those of kube-rs.
+/// Reflectors of kube-rs.
 pub(crate) struct Reflectors {
     config_maps: reflector::Store<ConfigMap>,
     widgets: reflector::Store<DynamicObject>,
-    /// Their streams, which somebody has to read. Dropped, they end.
+    /// The tasks that poll the streams.
     _readers: JoinSet<()>,
 }
 
@@ -110,7 +110,7 @@ impl Reflectors {
     }
 }
 
-/// Those of client-go, in a program of its own. It ends with its input.
+/// Informers of client-go, in a child process that ends when its stdin ends.
 pub(crate) struct ClientGo {
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
@@ -118,7 +118,7 @@ pub(crate) struct ClientGo {
 }
 
 impl ClientGo {
-    /// Starts it and waits until it is synced.
+    /// Starts the program, and waits until it is synced.
     pub(crate) async fn start(program: &Path, kubeconfig: &Path) -> Self {
         let mut child = Command::new(program)
             .arg("-kubeconfig")
@@ -153,7 +153,7 @@ impl ClientGo {
     }
 }
 
-/// What `kubectl get` shows.
+/// Returns the output of `kubectl get`.
 pub(crate) async fn kubectl(program: &Path, kubeconfig: &Path) -> Caches {
     let mut caches = Caches::new();
     for collection in ["configmaps", "widgets"] {

@@ -1,14 +1,14 @@
-//! Our sample controller and client-go's own, unmodified, each with the same Foos on a cluster of its own and on the embedded
-//! server: all come to the same end.
+//! Our sample controller and client-go's unmodified one lead to the same state: with the same Foos, each on its own
+//! kube-apiserver and on the embedded server.
 //!
-//! Ours runs as two copies of which one leads, and the audit log says whether ever both acted.
+//! Ours runs as two replicas with leader election, and the audit log shows that only the leader acted.
 
-#![allow(clippy::disallowed_names, reason = "Foo is what client-go's sample controller calls it")]
+#![allow(clippy::disallowed_names, reason = "the sample controller's resource is called Foo")]
 
 mod audit;
-mod copies;
+mod replicas;
 mod end_state;
-mod ground;
+mod server_under_test;
 mod story;
 
 use std::time::Duration;
@@ -16,41 +16,41 @@ use std::time::Duration;
 use kube_informer_e2e::{Assets, Proxy};
 use tokio::time::Instant;
 
-use self::copies::{Copies, Whose};
 use self::end_state::{EndState, differences};
-use self::ground::Ground;
+use self::replicas::{Implementation, Replicas};
+use self::server_under_test::TestServer;
 use self::story::{Definition, Story};
 
-/// How long all of them may take; it takes less than a minute where nothing else runs.
+/// The time limit for all of them; less than a minute is needed on an idle machine.
 const LIMIT: Duration = Duration::from_secs(12 * 60);
 
-/// How long each answer takes on a slow server.
+/// The delay of each response in the slow test.
 const SLOW: Duration = Duration::from_secs(3);
 
-/// Where the two may differ, and why. A star stands for any name.
+/// Allowed differences, with reasons. A star matches any name.
 const DIFFERS: &[(&str, &str)] = &[
     (
         "foos/*/metadata/finalizers",
-        "ours shows what a finalizer does, and client-go's leaves cleaning up to the cluster",
+        "ours uses a finalizer as an example; client-go's leaves the deletion to the garbage collector",
     ),
-    ("events/*/*/note", "each says it in its own words"),
+    ("events/*/*/note", "the texts differ"),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_come_to_the_same_end() {
+async fn both_controllers_lead_to_the_same_state() {
     let assets = Assets::ready().unwrap();
     let Some(program) = assets.sample_controller() else {
-        println!("sample controller: skipped, since go is not installed");
+        println!("sample controller: skipped, because go is not installed");
         return;
     };
     let both = async {
-        // Ours first, since it brings the definition.
-        let ours = Ended::play(Ground::real(&assets).await, Whose::Ours, None).await;
-        let client_go = Whose::ClientGo(program.to_owned());
-        let truth = Ended::play(Ground::real(&assets).await, client_go.clone(), Some(&ours.definition)).await;
-        let embedded = Ground::embedded("client-go").await;
-        let theirs = Ended::play(embedded, client_go, Some(&ours.definition)).await;
-        let again = Ended::play(Ground::embedded("ours").await, Whose::Ours, None).await;
+        // Ours first: it installs the CRD that the others use.
+        let ours = StoryResult::play(TestServer::real(&assets).await, Implementation::Ours, None).await;
+        let client_go = Implementation::ClientGo(program.to_owned());
+        let truth = StoryResult::play(TestServer::real(&assets).await, client_go.clone(), Some(&ours.definition)).await;
+        let embedded = TestServer::embedded("client-go").await;
+        let theirs = StoryResult::play(embedded, client_go, Some(&ours.definition)).await;
+        let again = StoryResult::play(TestServer::embedded("ours").await, Implementation::Ours, None).await;
         println!("sample controller: {} fields of client-go's compared", truth.state.fields());
         for (what, ended) in [("ours", &ours), ("client-go's on the embedded server", &theirs), ("ours there", &again)]
         {
@@ -58,76 +58,81 @@ async fn both_come_to_the_same_end() {
             assert!(differences.is_empty(), "client-go's and {what} differ:\n{}", differences.join("\n"));
         }
     };
-    tokio::time::timeout(LIMIT, both).await.expect("both come to their end in time");
+    tokio::time::timeout(LIMIT, both).await.expect("both finish in time");
 }
 
-/// Every answer takes three seconds, also those to renewals: the leader keeps its term, and both come to the same end.
+/// Each response takes three seconds, also that to a renewal: the leader keeps its lease, and both lead to the same
+/// state.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_come_to_the_same_end_on_a_slow_server() {
+async fn both_controllers_lead_to_the_same_state_on_a_slow_server() {
     let assets = Assets::ready().unwrap();
     let Some(program) = assets.sample_controller() else {
-        println!("sample controller: skipped, since go is not installed");
+        println!("sample controller: skipped, because go is not installed");
         return;
     };
     let slow = async {
-        // The definition is the one that ours brings.
-        let ours = Ended::play_slowly(&assets, Whose::Ours, None).await;
-        let client_go = Whose::ClientGo(program.to_owned());
-        let truth = Ended::play_slowly(&assets, client_go, Some(&ours.definition)).await;
+        // Ours first: it installs the CRD that the other uses.
+        let ours = StoryResult::play_slowly(&assets, Implementation::Ours, None).await;
+        let client_go = Implementation::ClientGo(program.to_owned());
+        let truth = StoryResult::play_slowly(&assets, client_go, Some(&ours.definition)).await;
         let differences = differences(&truth.state, &ours.state, DIFFERS);
         assert!(differences.is_empty(), "client-go's and ours differ:\n{}", differences.join("\n"));
     };
-    tokio::time::timeout(LIMIT, slow).await.expect("both come to their end in time");
+    tokio::time::timeout(LIMIT, slow).await.expect("both finish in time");
 }
 
-/// What is left when the story has been played with one of them.
-struct Ended {
+/// The state after a story was played with a controller.
+struct StoryResult {
     definition: Definition,
     state: EndState,
-    /// Its files stay if the test fails.
-    _ground: Ground,
+    /// Keeps its files if the test fails.
+    _ground: TestServer,
 }
 
-impl Ended {
-    /// Plays a short story on a fresh server whose answers take three seconds.
-    async fn play_slowly(assets: &Assets, whose: Whose, definition: Option<&Definition>) -> Self {
+impl StoryResult {
+    /// Plays a short story on a new server whose responses take three seconds.
+    async fn play_slowly(assets: &Assets, implementation: Implementation, definition: Option<&Definition>) -> Self {
         let start = Instant::now();
-        let mut ground = Ground::real(assets).await;
-        let proxy = Proxy::start(ground.port(), 1).await.unwrap();
+        let mut server_under_test = TestServer::real(assets).await;
+        let proxy = Proxy::start(server_under_test.port(), 1).await.unwrap();
         proxy.delay(SLOW);
-        println!("sample controller: {whose:?} on {ground}, {SLOW:?} for each answer");
-        let mut story = Story::begin(&ground, definition).await;
-        let copies = Copies::start(whose, &ground, Some(proxy.port())).await;
-        let term = copies.term().await;
-        story.play_slowly(&copies).await;
-        assert_eq!(copies.term().await, term, "the leader lost its term:\n{}", copies.last_words());
+        println!("sample controller: {implementation:?} on {server_under_test}, {SLOW:?} for each answer");
+        let mut story = Story::begin(&server_under_test, definition).await;
+        let replicas = Replicas::start(implementation, &server_under_test, Some(proxy.port())).await;
+        let term = replicas.term().await;
+        story.play_slowly(&replicas).await;
+        assert_eq!(replicas.term().await, term, "the leader lost its term:\n{}", replicas.last_words());
         let (definition, state) = (story.definition().await, EndState::of(story.server()).await);
-        copies.end().await;
+        replicas.end().await;
         proxy.stop().await;
-        ground.end().await;
+        server_under_test.end().await;
         println!("sample controller: done in {:.0} s", start.elapsed().as_secs_f64());
-        Self { definition, state, _ground: ground }
+        Self { definition, state, _ground: server_under_test }
     }
 
-    /// Plays the story on a fresh server.
-    async fn play(mut ground: Ground, whose: Whose, definition: Option<&Definition>) -> Self {
+    /// Plays the story on a new server.
+    async fn play(
+        mut server_under_test: TestServer,
+        implementation: Implementation,
+        definition: Option<&Definition>,
+    ) -> Self {
         let start = Instant::now();
-        println!("sample controller: {whose:?} on {ground}");
-        let mut story = Story::begin(&ground, definition).await;
-        let mut copies = Copies::start(whose.clone(), &ground, None).await;
-        story.play(&mut ground, &mut copies).await;
+        println!("sample controller: {implementation:?} on {server_under_test}");
+        let mut story = Story::begin(&server_under_test, definition).await;
+        let mut replicas = Replicas::start(implementation.clone(), &server_under_test, None).await;
+        story.play(&mut server_under_test, &mut replicas).await;
         let (definition, state) = (story.definition().await, EndState::of(story.server()).await);
-        copies.end().await;
-        let writes = ground.audit_log().map(|log| audit::read(&log)).unwrap_or_default();
-        ground.end().await;
+        replicas.end().await;
+        let writes = server_under_test.audit_log().map(|log| audit::read(&log)).unwrap_or_default();
+        server_under_test.end().await;
         for line in audit::summary(&writes) {
             println!("sample controller: {line}");
         }
-        if whose == Whose::Ours && !writes.is_empty() {
+        if implementation == Implementation::Ours && !writes.is_empty() {
             audit::only_the_holder_acted(&writes);
             audit::nothing_was_created_twice(&writes);
         }
         println!("sample controller: done in {:.0} s", start.elapsed().as_secs_f64());
-        Self { definition, state, _ground: ground }
+        Self { definition, state, _ground: server_under_test }
     }
 }

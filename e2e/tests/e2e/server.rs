@@ -1,4 +1,4 @@
-//! Plain requests to a server, and the truth about what it holds.
+//! Plain requests to a server, and the list of its objects.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use kube_client::{Client, Config};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// What a server holds of one collection, by key.
+/// The objects of a collection, by key.
 pub(crate) type Objects = BTreeMap<String, Value>;
 
-/// Config maps and widgets are what is written and followed.
+/// A collection that is written and watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Collection {
     ConfigMaps,
@@ -20,7 +20,7 @@ pub(crate) enum Collection {
 }
 
 impl Collection {
-    /// Where its objects are: those of one namespace, or all.
+    /// Returns the path of the collection, in one namespace or in all.
     pub(crate) fn path(self, namespace: Option<&str>) -> String {
         let (root, plural) = match self {
             Self::ConfigMaps => ("/api/v1", "configmaps"),
@@ -35,10 +35,10 @@ impl Collection {
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const WIDGETS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.demo.example.com";
-/// How long the slowest single request may take; a server that is frozen is given up sooner.
+/// The time limit for the slowest request; a stopped server is given up earlier.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A client of one server that panics where an answer must come, and does not retry.
+/// A client for a server. It panics if a required response is missing, and does not retry.
 #[derive(Clone)]
 pub(crate) struct Server {
     client: Client,
@@ -49,7 +49,7 @@ impl Server {
         Self { client: kube_informer::client_from(config).unwrap() }
     }
 
-    /// Sends a request; `None` if no whole answer came in time.
+    /// Sends a request; returns `None` if there is no complete response in time.
     pub(crate) async fn try_send(
         &self,
         method: &str,
@@ -78,13 +78,13 @@ impl Server {
         assert!(code == 201 || code == 409, "{answer}");
     }
 
-    /// All objects of a collection as they are now, and the version of the list.
+    /// Returns all current objects of a collection, and the version of the list.
     pub(crate) async fn list(&self, collection: Collection) -> (String, Objects) {
         let deadline = Instant::now() + PATIENCE;
         let mut list = loop {
             match self.send("GET", &collection.path(None), &Value::Null).await {
                 (200, list) => break list,
-                // A server that has just started, or has a new definition, asks for patience.
+                // A server that has just started, or has a new CRD, may answer 429.
                 (429, _) if Instant::now() < deadline => tokio::time::sleep(Duration::from_millis(100)).await,
                 (code, answer) => panic!("{code} {answer}"),
             }
@@ -95,16 +95,16 @@ impl Server {
         (text(&list, "resourceVersion"), items.into_iter().map(|object| (key(&object), object)).collect())
     }
 
-    /// Installs the custom resource that the embedded server has by itself, and waits until it is served.
+    /// Installs the CRD that the embedded server has built in, and waits until it is served.
     pub(crate) async fn define_widgets(&self) {
         let (code, answer) = self.send("POST", DEFINITIONS, &widgets()).await;
         assert_eq!(code, 201, "{answer}");
         self.wait_for_widgets().await;
     }
 
-    /// Waits until widgets are served: a server that was started again needs a moment.
+    /// Waits until widgets are served, which takes some time after a restart.
     pub(crate) async fn wait_for_widgets(&self) {
-        // Discovery says so last.
+        // Discovery is updated last.
         while self.send("GET", "/apis/demo.example.com/v1", &Value::Null).await.0 != 200
             || self.send("GET", &Collection::Widgets.path(None), &Value::Null).await.0 != 200
         {
@@ -112,7 +112,7 @@ impl Server {
         }
     }
 
-    /// Deletes the definition and with it all widgets, and waits until they are gone.
+    /// Deletes the CRD and with it all widgets, and waits until it is gone.
     pub(crate) async fn remove_widgets(&self) {
         assert_eq!(self.send("DELETE", WIDGETS, &Value::Null).await.0, 200);
         while self.send("GET", WIDGETS, &Value::Null).await.0 != 404 {

@@ -1,4 +1,4 @@
-//! Our cache, client-go's and kube-rs' of the same churn: at quiet points all agree.
+//! Our cache, client-go's and kube-rs' of the same collections agree whenever no writes happen.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,35 +8,41 @@ use kube_embedded_apiserver::{ApiServer, History};
 use kube_informer_e2e::{Assets, Cluster, Proxy};
 use tokio::time::Instant;
 
-use crate::churn::{Churn, Silence, Size};
+use crate::churn::{Churn, Size, WritesPaused};
 use crate::peers::{Cache, Caches, ClientGo, Informers, Reflectors, kubectl};
 use crate::server::{Collection, Objects, Server};
 
 const SIZE: Size = Size { config_maps: 2_000, widgets: 500 };
-/// All of them wait longer each time they fail.
+/// The time limit for recovery: backoff grows with each failure.
 const RECOVERY: Duration = Duration::from_secs(150);
 
-/// Everybody who follows one server.
+/// All clients of a server.
 struct Peers {
     server: Server,
     churn: Churn,
     informers: Informers,
     reflectors: Reflectors,
-    /// `None` where there is no Go.
+    /// `None` without Go.
     client_go: Option<ClientGo>,
     compared: usize,
 }
 
 impl Peers {
-    /// Fills the server, and starts all who follow it through a kubeconfig.
-    async fn start(assets: &Assets, server: Server, client: Config, kubeconfig: &Path, seed: u64) -> (Self, Silence) {
+    /// Fills the server, and starts the clients with a kubeconfig.
+    async fn start(
+        assets: &Assets,
+        server: Server,
+        client: Config,
+        kubeconfig: &Path,
+        seed: u64,
+    ) -> (Self, WritesPaused) {
         let (churn, silence) = Churn::start(server.clone(), SIZE, seed).await;
         let informers = Informers::start(kube_informer::client_from(client.clone()).unwrap()).await;
         let reflectors = Reflectors::start(Client::try_from(client).unwrap()).await;
         let client_go = match assets.follow() {
             Some(program) => Some(ClientGo::start(program, kubeconfig).await),
             None => {
-                println!("side by side: without client-go, since go is not installed");
+                println!("side by side: without client-go, because go is not installed");
                 None
             }
         };
@@ -45,19 +51,19 @@ impl Peers {
         (peers, silence)
     }
 
-    async fn live(&self, silence: Silence) {
+    async fn live(&self, silence: WritesPaused) {
         drop(silence);
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
 
-    /// Nobody writes any more: waits until every cache holds what the server does.
+    /// Waits until every cache equals the server's state, while no writes happen.
     async fn agree(&mut self, after: &str) {
         let start = Instant::now();
         loop {
             let expected = self.truth().await;
             let caches = self.caches().await;
             let differs = caches.iter().find_map(|(name, cache)| differs(name, cache, &expected));
-            // A write that was given up may still have been done.
+            // A write that timed out may still succeed later.
             match differs {
                 None if self.truth().await == expected => {
                     self.compared += caches.values().map(Cache::len).sum::<usize>();
@@ -80,7 +86,7 @@ impl Peers {
         caches
     }
 
-    /// What the server holds, of config maps and of widgets.
+    /// Returns the config maps and widgets of the server.
     async fn truth(&self) -> [Cache; 2] {
         let config_maps = self.server.list(Collection::ConfigMaps).await.1;
         [cache_of(config_maps), cache_of(self.server.list(Collection::Widgets).await.1)]
@@ -102,7 +108,7 @@ fn cache_of(objects: Objects) -> Cache {
     objects.into_iter().map(entry).collect()
 }
 
-/// The first key at which a cache is not as it should be.
+/// Returns the first key at which a cache is wrong.
 fn differs(name: &str, cache: &Cache, [config_maps, widgets]: &[Cache; 2]) -> Option<String> {
     let expected = if name.ends_with("widgets") { widgets } else { config_maps };
     let keys = expected.keys().chain(cache.keys());
@@ -111,7 +117,7 @@ fn differs(name: &str, cache: &Cache, [config_maps, widgets]: &[Cache; 2]) -> Op
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_caches_agree_on_the_real_server() {
+async fn all_caches_agree_on_kube_apiserver() {
     let seed = crate::from_environment("E2E_SEED", 1);
     let assets = Assets::ready().unwrap();
     let mut cluster = Cluster::start(&assets).await.unwrap();
@@ -127,7 +133,7 @@ async fn all_caches_agree_on_the_real_server() {
     let silence = peers.churn.pause().await;
     peers.agree("churn").await;
 
-    // First of the faults: everybody waits longer each time they fail.
+    // This fault comes first, because backoff grows with each failure.
     proxy.refuse();
     peers.live(silence).await;
     cluster.compact().await.unwrap();
@@ -156,7 +162,7 @@ async fn all_caches_agree_on_the_real_server() {
         assert_eq!(caches.iter().find_map(|(name, cache)| differs(name, cache, &expected)), None);
     }
     drop(silence);
-    peers.end("the real server").await;
+    peers.end("kube-apiserver").await;
     proxy.stop().await;
 }
 
@@ -195,7 +201,7 @@ async fn all_caches_agree_on_the_embedded_server() {
     listening.stop().await;
 }
 
-/// A kubeconfig in a file that goes with it.
+/// A kubeconfig in a temporary file.
 struct Kubeconfig(PathBuf);
 
 impl Kubeconfig {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube_embedded_apiserver::{Action, Fault, ListFlaw, Verb};
 
 use super::{Row, code, lasting, lists, of_lists, pages, relisted};
-use crate::step::{Followed, Setup, Step};
+use crate::step::{Setup, Step, WatchedCollection};
 
 pub(super) fn rows() -> Vec<Row> {
     let twice = |flaw| Step::Fault(Fault::list(flaw).times(2));
@@ -40,7 +40,7 @@ pub(super) fn rows() -> Vec<Row> {
             "the items of an empty list are null",
             "From the start, in a namespace that has no objects until later; server without streaming lists.",
         )
-        .on(Setup { followed: Followed::Namespace("b"), objects: 1, ..lists() })
+        .on(Setup { followed: WatchedCollection::Namespace("b"), objects: 1, ..lists() })
         .before([Step::Pause, of_lists(Action::List(ListFlaw::NullItems))])
         .steps([Step::Wait(3.0), Step::Clear, Step::Resume]),
         Row::new("F40b", "lists have no resource version", "Server without streaming lists; two lists.")

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{LONG, Row, relisted};
 use crate::Error;
 use crate::stage::Stage;
-use crate::step::{Followed, NAMESPACES, Setup, Step};
+use crate::step::{NAMESPACES, Setup, Step, WatchedCollection};
 
 const DEFINITION: &str = "widgets.demo.example.com";
 const DEFINITIONS: &str = "customresourcedefinitions";
@@ -28,7 +28,7 @@ pub(super) fn rows() -> Vec<Row> {
             "a CRD is deleted and created again",
             "Deleted for 8 s; then there are new objects with the same names.",
         )
-        .on(follows(Followed::Widgets))
+        .on(follows(WatchedCollection::Widgets))
         .steps([
             Step::Pause,
             Step::Do(undefine),
@@ -40,14 +40,14 @@ pub(super) fn rows() -> Vec<Row> {
         ])
         .within(LONG),
         Row::new("F52", "the selected namespace is deleted", "For 3 s; then it is created again, with new objects.")
-            .on(follows(Followed::Namespace(NAMESPACES[0])))
+            .on(follows(WatchedCollection::Namespace(NAMESPACES[0])))
             .steps([Step::Pause, Step::Do(remove_namespace), Step::Wait(3.0), Step::Do(make_namespace), Step::Resume]),
         Row::new(
             "F53",
             "objects stop and start to match the selector",
             "100 changes at once, many of them of the selected label.",
         )
-        .on(follows(Followed::Selected))
+        .on(follows(WatchedCollection::Selected))
         .steps([Step::Burst(100)]),
         Row::new(
             "F54",

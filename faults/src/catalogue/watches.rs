@@ -113,7 +113,7 @@ fn older(stage: &mut Stage) -> Result<(), Error> {
     let insert = Action::InsertLine { after_events: 5, line };
     stage.spoil(Fault::new(insert).verb(Verb::Watch).times(1));
     stage.server.disconnect_watches();
-    (0..20).try_for_each(|_| stage.truth.live())
+    (0..20).try_for_each(|_| stage.truth.random_change())
 }
 
 fn retyped(stage: &mut Stage) -> Result<(), Error> {
@@ -134,14 +134,14 @@ fn retyped(stage: &mut Stage) -> Result<(), Error> {
     stage.server.disconnect_watches();
     stage.truth.create(NAMESPACES[0], "new", "1")?;
     stage.truth.update(NAMESPACES[0], "fixed-1", "1")?;
-    (0..20).try_for_each(|_| stage.truth.live())
+    (0..20).try_for_each(|_| stage.truth.random_change())
 }
 
 fn missed(stage: &mut Stage) -> Result<(), Error> {
     stage.spoil(Fault::new(Action::DropEvent(1)).verb(Verb::Watch).times(1));
     stage.server.disconnect_watches();
     stage.truth.delete(NAMESPACES[0], "fixed-2")?;
-    (0..20).try_for_each(|_| stage.truth.live())
+    (0..20).try_for_each(|_| stage.truth.random_change())
 }
 
 fn elsewhere(stage: &mut Stage) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! The figures that matter most, as bars.
+//! A chart of the most important figures.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::readme::COLUMNS;
 use super::results::Results;
 use super::table::number;
 
-/// Each group of bars: what it says, its figure, and by what that is divided.
+/// The groups of bars: title, figure, and divisor.
 const GROUPS: [(&str, &str, f64); 3] = [
     ("First sync: µs of processor time per pod", "sync_cpu", 1.0),
     ("Memory: KiB per pod", "settled_rss", 1024.0),
@@ -15,14 +15,14 @@ const GROUPS: [(&str, &str, f64); 3] = [
 ];
 
 const WIDTH: f64 = 720.0;
-/// Where bars begin, and how long the longest is; its number stands behind it.
+/// The left end of the bars, and the length of the longest one. Its number stands after it.
 const LEFT: f64 = 96.0;
 const LONGEST: f64 = 560.0;
 const ROW: f64 = 22.0;
 const TITLE: f64 = 30.0;
 const GAP: f64 = 12.0;
 
-/// Bars that are as easy to read on a dark page as on a light one: nothing is drawn behind them.
+/// Draws bars that are readable on dark and light pages: the background is transparent.
 pub(super) fn draw(results: &Results, objects: usize) -> String {
     let height = GROUPS.len() as f64 * (TITLE + ROW * COLUMNS.len() as f64 + GAP);
     let mut svg = format!(

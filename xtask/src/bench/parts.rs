@@ -1,5 +1,5 @@
-//! The figures of the parts by themselves: cache and handlers, representations, connections, the embedded server, and the work
-//! queue beside client-go's.
+//! Measures the parts alone: cache and handlers, representations, connections, the embedded server, and the work queue
+//! next to client-go's.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 
 use crate::{cargo, run};
 
-/// Where our client-go program is.
+/// The folder of our client-go programs.
 const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/go");
 
-/// One line of either program: a name, a value and a unit.
+/// A line of a program: a name, a value and a unit.
 #[derive(Debug, PartialEq)]
 struct Figure {
     name: String,
@@ -18,7 +18,7 @@ struct Figure {
     unit: String,
 }
 
-/// Prints all of them.
+/// Prints all figures.
 pub(super) fn run_all() -> Result<(), String> {
     run("figures", &mut cargo(["bench", "-p", "kube-informer", "--bench", "figures"]))?;
     let locks = ["bench", "-p", "kube-informer", "--features", "__measured_locks", "--bench", "locks"];
@@ -27,11 +27,11 @@ pub(super) fn run_all() -> Result<(), String> {
     run("connections", &mut cargo(["bench", "-p", "kube-informer", "--bench", "connections"]))?;
     run("server figures", &mut cargo(["run", "--release", "-p", "kube-embedded-apiserver", "--example", "figures"]))?;
     controller()?;
-    println!("`cargo xtask instructions` counts what does not depend on the machine");
+    println!("`cargo xtask instructions` counts instructions, which do not depend on the machine");
     Ok(())
 }
 
-/// Prints the figures of queues and controllers, and those of client-go's queue if there is Go.
+/// Prints the figures of queues and controllers, and of client-go's queue if Go is installed.
 fn controller() -> Result<(), String> {
     let mut bench = cargo(["bench", "-p", "kube-controller", "--bench", "figures"]);
     let ours = figures("controller figures", &mut bench)?;
@@ -45,7 +45,7 @@ fn controller() -> Result<(), String> {
     Ok(())
 }
 
-/// Builds our client-go program, beside this one, and gives its path.
+/// Builds our client-go program next to this one, and returns its path.
 fn client_go() -> Result<PathBuf, String> {
     let this = std::env::current_exe().map_err(|error| format!("client-go build: {error}"))?;
     let program = this.with_file_name(format!("client-go-queue{}", std::env::consts::EXE_SUFFIX));
@@ -53,7 +53,7 @@ fn client_go() -> Result<PathBuf, String> {
     Ok(program)
 }
 
-/// Runs a program, passes on what it prints, and picks the figures out of that.
+/// Runs a program, prints its output, and returns the figures in it.
 fn figures(step: &str, command: &mut Command) -> Result<Vec<Figure>, String> {
     let failed = |error: std::io::Error| format!("{step}: {error}");
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
@@ -74,7 +74,7 @@ fn figure(line: &str) -> Option<Figure> {
     Some(Figure { name: name.trim_end().to_owned(), value, unit: unit.to_owned() })
 }
 
-/// Prints our figures beside those of client-go, each with how many times theirs it is. Ours are named for their key besides.
+/// Prints our figures next to client-go's, with the ratio. The names of ours end with the type of the key.
 fn side_by_side(ours: &[Figure], theirs: &[Figure]) {
     println!("{:<30} {:>10} {:>18} {:>18}", "", "client-go", "ObjectKey", "String");
     for Figure { name, value, unit } in theirs {

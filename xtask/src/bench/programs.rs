@@ -1,4 +1,4 @@
-//! The programs: ours, client-go's, and the server that both are measured against.
+//! The programs of clients and server.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use serde::Deserialize;
 use super::{Client, SCRATCH, Scenario, name};
 use crate::{cargo, executable, run};
 
-/// Where the Go programs are.
+/// The folder of the Go programs.
 const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/go");
 
-/// Which program a client is part of.
+/// The program of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Program {
     Ours,
     ClientGo,
 }
 
-/// One line of either program.
+/// A line of a program.
 #[derive(Debug, PartialEq, Deserialize)]
 pub(super) struct Line {
     pub(super) figure: String,
@@ -27,7 +27,7 @@ pub(super) struct Line {
     pub(super) unit: String,
 }
 
-/// The programs, built.
+/// The built programs.
 pub(super) struct Programs {
     ours: PathBuf,
     go: Option<GoPrograms>,
@@ -39,10 +39,10 @@ struct GoPrograms {
 }
 
 impl Programs {
-    /// Builds what is there to build. Without Go there is no client-go, and without optimisation there is nothing to compare.
+    /// Builds the programs. The Go programs need Go, and are not built in the profile `dev`.
     pub(super) fn build(profile: &str) -> Result<Self, String> {
         std::fs::create_dir_all(SCRATCH).map_err(|error| format!("{SCRATCH}: {error}"))?;
-        // Measured by itself, with the features of a program; for a quick look, as `cargo test` has built it already.
+        // For measuring, built alone with the features of a normal program; for `quick`, as `cargo test` has built it.
         let package = if profile == "dev" { "--workspace" } else { "--package=kube-informer-bench" };
         let mut build = cargo(["build", package, "--bin", "kube-informer-bench", "--profile", profile]);
         let ours = executable("bench build", &mut build, &["bin"])?.into();
@@ -61,7 +61,7 @@ impl Programs {
         program == Program::Ours || self.go.is_some()
     }
 
-    /// Measures one client in a process of its own.
+    /// Measures a client in its own process.
     pub(super) fn measure(
         &self,
         client: Client,
@@ -79,7 +79,7 @@ impl Programs {
         let mut command = Command::new(path);
         command.arg(called).arg(format!("--server=http://{}", server.address));
         if program == Program::Ours {
-            // The other one knows of pods only.
+            // The Go program supports pods only.
             command.arg(format!("--kind={}", server.kind));
         }
         command.arg(format!("--objects={objects}")).arg(format!("--scenario={}", name(scenario))).args(arguments);
@@ -91,7 +91,7 @@ impl Programs {
         text.lines().map(|line| serde_json::from_str(line).map_err(|error| format!("{line:?}: {error}"))).collect()
     }
 
-    /// Writes the pods of a server as protobuf messages, which only Go can make.
+    /// Writes the pods of a server as protobuf messages, which needs Go.
     fn protobuf(&self, objects: usize, seed: u64) -> Result<Option<PathBuf>, String> {
         let Some(GoPrograms { encode, .. }) = &self.go else { return Ok(None) };
         let path = Path::new(SCRATCH).join("pods.pb");
@@ -117,7 +117,7 @@ fn go_build(program: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// The server, which ends with its input.
+/// The server, which ends when its stdin ends.
 pub(super) struct Server {
     address: String,
     kind: String,
@@ -126,7 +126,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts it, and waits until it has made all objects.
+    /// Starts the server, and waits until it has generated all objects.
     pub(super) fn start(programs: &Programs, kind: &str, objects: usize, seed: u64) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("bench server: {error}");
         let mut command = Command::new(&programs.ours);
@@ -141,7 +141,7 @@ impl Server {
         let mut line = String::new();
         BufReader::new(output.ok_or("bench server: no output")?).read_line(&mut line).map_err(failed)?;
         if let Some(path) = &protobuf {
-            // It has been read, and is large.
+            // The server has read the file, which is large.
             std::fs::remove_file(path).map_err(failed)?;
         }
         let address = line.trim().strip_prefix("listening on ").ok_or("bench server: it did not start")?.to_owned();
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_programs_print_the_same_lines() {
+    fn lines_of_both_programs_can_be_parsed() {
         let expected = Line { figure: "get".to_owned(), value: 41.5, unit: "ns".to_owned() };
         for line in [r#"{"figure":"get","value":41.5,"unit":"ns"}"#, r#"{"figure":"get","unit":"ns","value":41.5}"#] {
             assert_eq!(serde_json::from_str::<Line>(line).unwrap(), expected);

@@ -1,4 +1,4 @@
-//! The figures in the README: a table between two marks, and a chart.
+//! Writes the figures into the README, as a table between two marks and a chart.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ const END: &str = "<!-- /bench -->";
 
 const PICTURE: &str = "![What a pod costs in client-go, kube-rs and kube-informer](docs/bench.svg)";
 
-/// Who stands beside whom, and what they are called there.
+/// The clients in the table, with their titles.
 pub(super) const COLUMNS: [(Client, &str); 5] = [
     (Client::Go, "client-go"),
     (Client::KubeRs, "kube-rs"),
@@ -22,21 +22,26 @@ pub(super) const COLUMNS: [(Client, &str); 5] = [
     (Client::Compact, "`Compact`"),
 ];
 
-/// What a row says, the figure, and by what it is divided for the unit that it is told in.
+/// The rows of the table: text, scenario, figure, and divisor for the unit.
 const ROWS: [(&str, Scenario, &str, f64); 10] = [
     ("first sync, µs of processor time per pod", Scenario::Streamed, "sync_cpu", 1.0),
-    ("the same by pages", Scenario::Listed, "sync_cpu", 1.0),
+    ("first sync by pages", Scenario::Listed, "sync_cpu", 1.0),
     ("memory, KiB per pod", Scenario::Streamed, "settled_rss", 1024.0),
-    ("most memory during a relist, in caches", Scenario::Streamed, "relist_peak", 1.0),
+    ("peak memory during a relist, relative to the cache", Scenario::Streamed, "relist_peak", 1.0),
     ("an event to one handler, µs of processor time", Scenario::Streamed, "event_cpu", 1.0),
     ("an event to ten handlers", Scenario::Ten, "event_cpu", 1.0),
-    ("from sent to told, µs (median, 1,000 events a second)", Scenario::Latency, "latency_p50", 1.0),
+    (
+        "from sending an event to receiving it, µs (median, 1,000 events per second)",
+        Scenario::Latency,
+        "latency_p50",
+        1.0,
+    ),
     ("get by key among 100,000, ns", Scenario::Reads, "get", 1.0),
-    ("handler calls for a relist that changes nothing", Scenario::Streamed, "relist_announcements", 1.0),
-    ("memory beside a handler that is stuck, in caches", Scenario::Stuck, "stuck_rss", 1.0),
+    ("handler calls for a relist without changes", Scenario::Streamed, "relist_announcements", 1.0),
+    ("memory with a blocked handler, relative to the cache", Scenario::Stuck, "stuck_rss", 1.0),
 ];
 
-/// Writes table and chart.
+/// Writes the table and the chart.
 pub(super) fn write(results: &Results) -> Result<(), String> {
     let failed = |path: &'static str| move |error: std::io::Error| format!("{path}: {error}");
     let objects = results.objects().ok_or("no figures in the results")?;
@@ -74,17 +79,17 @@ fn table(results: &Results, objects: usize) -> String {
         }
         text.push('\n');
     }
-    let said = |name: &str| results.machine.get(name).map_or("?", String::as_str);
+    let machine = |name: &str| results.machine.get(name).map_or("?", String::as_str);
     let _ = writeln!(
         text,
-        "\n{} pods of 9 KB, the least of {} rounds; client-go {} reads protobuf, the others read JSON; kube {}; {}, {} cores; {}.",
+        "\n{} pods of 9 KB, the smallest of {} rounds; client-go {} reads protobuf, the others read JSON; kube {}; {}, {} cores; {}.",
         thousands(objects),
         results.rounds(),
-        said("client-go"),
-        said("kube"),
-        said("cpu"),
-        said("cores"),
-        said("date"),
+        machine("client-go"),
+        machine("kube"),
+        machine("cpu"),
+        machine("cores"),
+        machine("date"),
     );
     text
 }
@@ -102,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stood_between_the_marks_is_replaced_and_nothing_else() {
+    fn only_the_text_between_the_marks_is_replaced() {
         let readme = "# Title\n<!-- bench -->\nold\n<!-- /bench -->\nrest\n";
         let expected = "# Title\n<!-- bench -->\nnew\n<!-- /bench -->\nrest\n";
         assert_eq!(between_marks(readme, "new\n").as_deref(), Some(expected));
@@ -111,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_the_least_of_each_client_in_its_unit() {
+    fn a_row_has_the_smallest_value_of_each_client_in_its_unit() {
         let figures: [(_, _, _, &[f64]); 2] = [
             (Client::Typed, Scenario::Streamed, "settled_rss", &[20480.0, 10240.0]),
             (Client::KubeRs, Scenario::Streamed, "settled_rss", &[30720.0]),

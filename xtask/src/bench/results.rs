@@ -1,4 +1,4 @@
-//! Figures of all rounds, and how they are kept.
+//! The figures of all rounds, and their file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 use super::programs::Line;
 use super::{Client, Scenario, name};
 
-/// All that was measured.
+/// All results.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Results {
-    /// Where, and what with.
+    /// The machine and the versions.
     pub(super) machine: BTreeMap<String, String>,
     pub(super) seed: u64,
-    /// By how many objects there were, client, scenario and name.
+    /// The figures by number of objects, client, scenario and name.
     pub(super) figures: BTreeMap<usize, BTreeMap<String, Scenarios>>,
 }
 
 type Scenarios = BTreeMap<String, BTreeMap<String, Figure>>;
 
-/// One figure, of all rounds.
+/// The values of a figure in all rounds.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Figure {
     pub(super) unit: String,
@@ -28,7 +28,7 @@ pub(super) struct Figure {
 }
 
 impl Figure {
-    /// What the least of all rounds was: noise only ever adds.
+    /// Returns the smallest value: noise can only increase a value.
     pub(super) fn least(&self) -> f64 {
         self.rounds.iter().copied().fold(f64::INFINITY, f64::min)
     }
@@ -43,7 +43,7 @@ impl Results {
         Self { machine, seed, figures: BTreeMap::new() }
     }
 
-    /// Adds what one process printed.
+    /// Adds the lines of a process.
     pub(super) fn add(&mut self, objects: usize, client: Client, scenario: Scenario, lines: Vec<Line>) {
         let clients = self.figures.entry(objects).or_default();
         let figures = clients.entry(client.name()).or_default().entry(name(scenario)).or_default();
@@ -58,18 +58,18 @@ impl Results {
         self.figures.get(&objects)?.get(&client.name())?.get(&name(scenario))?.get(figure)
     }
 
-    /// The least of a figure over all rounds.
+    /// Returns the smallest value of a figure.
     pub(super) fn least(&self, objects: usize, client: Client, scenario: Scenario, figure: &str) -> Option<f64> {
         self.get(objects, client, scenario, figure).map(Figure::least)
     }
 
-    /// How many objects there were where most was measured.
+    /// Returns the number of objects with the most figures.
     pub(super) fn objects(&self) -> Option<usize> {
         let measured = |clients: &BTreeMap<String, Scenarios>| clients.values().map(BTreeMap::len).sum::<usize>();
         self.figures.iter().max_by_key(|(_, clients)| measured(clients)).map(|(objects, _)| *objects)
     }
 
-    /// How many rounds there were.
+    /// Returns the number of rounds.
     pub(super) fn rounds(&self) -> usize {
         let clients = self.figures.values().flat_map(BTreeMap::values);
         let figures = clients.flat_map(BTreeMap::values).flat_map(BTreeMap::values);
@@ -96,7 +96,7 @@ impl Results {
 pub(super) mod tests {
     use super::*;
 
-    /// Results of some figures, each with its rounds.
+    /// Returns results with these figures.
     pub(in crate::bench) fn results(figures: &[(Client, Scenario, &str, &[f64])]) -> Results {
         let mut results = Results::default();
         for (client, scenario, figure, rounds) in figures {
@@ -109,7 +109,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn results_round_trip_as_json() {
         let written = results(&[(Client::Typed, Scenario::Streamed, "sync_cpu", &[3.0, 2.0, 4.5])]);
         let text = serde_json::to_string(&written).unwrap();
         assert_eq!(serde_json::from_str::<Results>(&text).unwrap(), written);
@@ -119,7 +119,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_size_of_most_figures_is_that_of_the_results() {
+    fn the_number_of_objects_is_that_of_most_figures() {
         let mut results = results(&[
             (Client::Typed, Scenario::Streamed, "sync_cpu", &[3.0]),
             (Client::Typed, Scenario::Listed, "sync_cpu", &[3.0]),

@@ -1,4 +1,4 @@
-//! The figures of all clients, one under the other.
+//! Prints the figures of all clients, one below the other.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,32 +8,32 @@ use clap::ValueEnum as _;
 use super::results::{Figure, Results};
 use super::{Client, Scenario, name};
 
-/// The order of the figures, and what each says. What is not here comes last.
+/// The order of figures, with their descriptions. Other figures come last.
 const FIGURES: [(&str, &str); 21] = [
     ("sync_cpu", "first sync, processor time"),
-    ("sync_time", "first sync, time on a clock"),
-    ("base_rss", "memory before it"),
+    ("sync_time", "first sync, wall-clock time"),
+    ("base_rss", "memory before the first sync"),
     ("settled_rss", "memory of the cache"),
-    ("settled_rss_after_gc", "the same after a forced collection"),
-    ("sync_peak", "most memory during the first sync, in caches"),
+    ("settled_rss_after_gc", "memory of the cache after a forced garbage collection"),
+    ("sync_peak", "peak memory during the first sync, relative to the cache"),
     ("event_cpu", "an event, processor time"),
-    ("event_peak", "most memory while events come, in caches"),
+    ("event_peak", "peak memory during events, relative to the cache"),
     ("get", "get by key"),
     ("snapshot_get", "get from a snapshot"),
     ("index_cpu", "adding an index, processor time"),
     ("by_index", "get by index, each object"),
     ("by_index_call", "get by index, each call"),
-    ("select", "select by labels, each object looked at"),
-    ("relist_cpu", "relist with no change, processor time"),
-    ("relist_announcements", "relist with no change, handler calls"),
-    ("relist_peak", "most memory during a relist, in caches"),
-    ("idle_cpu", "at rest, processor time"),
-    ("stuck_rss", "memory beside a stuck handler, in caches"),
-    ("latency_p50", "from sent to told, half of all events"),
-    ("latency_p99", "from sent to told, 99 of 100 events"),
+    ("select", "select by labels, each tested object"),
+    ("relist_cpu", "relist without changes, processor time"),
+    ("relist_announcements", "relist without changes, handler calls"),
+    ("relist_peak", "peak memory during a relist, relative to the cache"),
+    ("idle_cpu", "idle, processor time"),
+    ("stuck_rss", "memory with a blocked handler, relative to the cache"),
+    ("latency_p50", "from sending an event to receiving it, median"),
+    ("latency_p99", "from sending an event to receiving it, 99th percentile"),
 ];
 
-/// Every figure of every client: the least of all rounds, how far they are apart, and how many times that of a peer it is.
+/// Returns every figure of every client: the smallest value, the spread, and the ratio to client-go and kube-rs.
 pub(super) fn comparison(results: &Results, objects: usize) -> String {
     let mut text = heading(results, objects);
     let _ = writeln!(text, "{:<50} {:>11} {:>21} {:>10} {:>9}", "", "least", "spread", "client-go", "kube-rs");
@@ -57,7 +57,7 @@ pub(super) fn comparison(results: &Results, objects: usize) -> String {
     text
 }
 
-/// The least of every figure at each size.
+/// Returns the smallest value of every figure at each size.
 pub(super) fn growth(results: &Results) -> String {
     let sizes: Vec<_> = results.figures.keys().copied().collect();
     let mut text = heading(results, sizes.iter().copied().max().unwrap_or_default());
@@ -84,10 +84,10 @@ pub(super) fn growth(results: &Results) -> String {
 
 fn heading(results: &Results, objects: usize) -> String {
     let machine: Vec<_> = results.machine.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-    format!("{objects} pods, the least of {} rounds\n{}\n\n", results.rounds(), machine.join("; "))
+    format!("{objects} pods, the smallest of {} rounds\n{}\n\n", results.rounds(), machine.join("; "))
 }
 
-/// The figures of a scenario in their order, each with its unit.
+/// Returns the figures of a scenario in their order, each with its unit.
 fn figures(results: &Results, objects: usize, scenario: Scenario) -> Vec<(String, String)> {
     let clients = results.figures.get(&objects).into_iter().flat_map(BTreeMap::values);
     let figures = clients.filter_map(|scenarios| scenarios.get(&name(scenario))).flatten();
@@ -102,7 +102,7 @@ fn described(figure: &str) -> &str {
     FIGURES.iter().find(|(known, _)| *known == figure).map_or(figure, |(_, described)| described)
 }
 
-/// As many digits as are worth reading.
+/// Formats a number with three significant digits or more.
 pub(super) fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_are_those_of_the_least() {
+    fn ratios_compare_the_smallest_values() {
         let figures: [(_, _, _, &[f64]); 3] = [
             (Client::Typed, Scenario::Streamed, "sync_cpu", &[30.0, 20.0]),
             (Client::Go, Scenario::Streamed, "sync_cpu", &[40.0, 90.0]),

@@ -1,4 +1,4 @@
-//! What our figures should be, beside those of the peers or by themselves.
+//! Targets for our figures, absolute or relative to those of other clients.
 
 use std::fmt::Write as _;
 
@@ -7,15 +7,15 @@ use clap::ValueEnum as _;
 use super::results::Results;
 use super::{Client, Scenario, name};
 
-/// A figure of a client in a scenario.
+/// A figure of a scenario.
 type Which = (Scenario, &'static str);
 
-/// What a figure is divided by.
+/// The divisor of a figure.
 enum By {
     Nothing,
-    /// The same figure of a peer.
+    /// The same figure of another client.
     Peer(Client),
-    /// A figure of the peer that has another name there.
+    /// Another figure of another client.
     PeersOwn(Client, Which),
     /// Another figure of the same client.
     Own(Which),
@@ -25,7 +25,7 @@ struct Target {
     what: &'static str,
     figure: Which,
     by: By,
-    /// For typed objects, views and compact ones; `None` where there is none.
+    /// The limits for typed objects, views and compact objects; `None` without a target.
     at_most: [Option<f64>; 3],
 }
 
@@ -37,44 +37,44 @@ const fn target(what: &'static str, figure: Which, by: By, at_most: [f64; 3]) ->
 use Scenario::{Latency, Listed, Reads, Streamed, Stuck, Ten};
 
 const TARGETS: [Target; 19] = [
-    target("first sync beside client-go", (Streamed, "sync_cpu"), By::Peer(Client::Go), [0.6, 0.25, 0.15]),
-    target("first sync beside kube-rs", (Streamed, "sync_cpu"), By::Peer(Client::KubeRs), [0.6, 0.25, 0.15]),
-    target("by pages beside a stream", (Listed, "sync_cpu"), By::Own((Streamed, "sync_cpu")), [1.1, 1.15, 1.3]),
-    target("an event beside client-go", (Streamed, "event_cpu"), By::Peer(Client::Go), [0.6, 0.25, 0.17]),
-    target("an event beside kube-rs", (Streamed, "event_cpu"), By::Peer(Client::KubeRs), [0.45, 0.2, 0.13]),
+    target("first sync vs client-go", (Streamed, "sync_cpu"), By::Peer(Client::Go), [0.6, 0.25, 0.15]),
+    target("first sync vs kube-rs", (Streamed, "sync_cpu"), By::Peer(Client::KubeRs), [0.6, 0.25, 0.15]),
+    target("by pages vs streaming", (Listed, "sync_cpu"), By::Own((Streamed, "sync_cpu")), [1.1, 1.15, 1.3]),
+    target("an event vs client-go", (Streamed, "event_cpu"), By::Peer(Client::Go), [0.6, 0.25, 0.17]),
+    target("an event vs kube-rs", (Streamed, "event_cpu"), By::Peer(Client::KubeRs), [0.45, 0.2, 0.13]),
     Target {
-        what: "memory beside kube-rs",
+        what: "memory vs kube-rs",
         figure: (Streamed, "settled_rss"),
         by: By::Peer(Client::KubeRs),
         at_most: [Some(0.85), None, None],
     },
     Target {
-        what: "memory beside client-go",
+        what: "memory vs client-go",
         figure: (Streamed, "settled_rss"),
         by: By::Peer(Client::Go),
         at_most: [None, Some(0.3), Some(0.08)],
     },
-    target("most memory, first sync", (Streamed, "sync_peak"), By::Nothing, [1.1, 1.1, 1.2]),
-    target("most memory, first sync by pages", (Listed, "sync_peak"), By::Nothing, [1.1, 1.1, 1.2]),
-    target("most memory, events", (Streamed, "event_peak"), By::Nothing, [1.25, 1.15, 1.2]),
+    target("peak memory, first sync", (Streamed, "sync_peak"), By::Nothing, [1.1, 1.1, 1.2]),
+    target("peak memory, first sync by pages", (Listed, "sync_peak"), By::Nothing, [1.1, 1.1, 1.2]),
+    target("peak memory, events", (Streamed, "event_peak"), By::Nothing, [1.25, 1.15, 1.2]),
     target("calls for an unchanged relist", (Streamed, "relist_announcements"), By::Nothing, [0.0; 3]),
-    target("most memory, relist", (Streamed, "relist_peak"), By::Nothing, [1.1, 1.1, 1.2]),
-    target("memory beside a stuck handler", (Stuck, "stuck_rss"), By::Nothing, [1.2; 3]),
+    target("peak memory, relist", (Streamed, "relist_peak"), By::Nothing, [1.1, 1.1, 1.2]),
+    target("memory with a blocked handler", (Stuck, "stuck_rss"), By::Nothing, [1.2; 3]),
     target(
-        "get from a snapshot beside client-go",
+        "get from a snapshot vs client-go",
         (Reads, "snapshot_get"),
         By::PeersOwn(Client::Go, (Reads, "get")),
         [0.6; 3],
     ),
-    target("get beside client-go", (Reads, "get"), By::Peer(Client::Go), [0.9; 3]),
-    target("get beside kube-rs", (Reads, "get"), By::Peer(Client::KubeRs), [0.8; 3]),
-    target("ten handlers beside one", (Ten, "event_cpu"), By::Own((Streamed, "event_cpu")), [1.15, 1.3, 1.3]),
-    target("latency beside client-go", (Latency, "latency_p50"), By::Peer(Client::Go), [1.0; 3]),
-    target("latency beside kube-rs", (Latency, "latency_p50"), By::Peer(Client::KubeRs), [1.0; 3]),
+    target("get vs client-go", (Reads, "get"), By::Peer(Client::Go), [0.9; 3]),
+    target("get vs kube-rs", (Reads, "get"), By::Peer(Client::KubeRs), [0.8; 3]),
+    target("ten handlers vs one", (Ten, "event_cpu"), By::Own((Streamed, "event_cpu")), [1.15, 1.3, 1.3]),
+    target("latency vs client-go", (Latency, "latency_p50"), By::Peer(Client::Go), [1.0; 3]),
+    target("latency vs kube-rs", (Latency, "latency_p50"), By::Peer(Client::KubeRs), [1.0; 3]),
 ];
 
 impl Target {
-    /// The figure of one of ours, divided; `None` if one of the two was not measured.
+    /// Returns the figure of one of our clients, divided; `None` if a value was not measured.
     fn value(&self, results: &Results, objects: usize, client: Client) -> Option<f64> {
         let least = |client, (scenario, figure): Which| results.least(scenario.size(objects), client, scenario, figure);
         let own = least(client, self.figure)?;
@@ -87,11 +87,11 @@ impl Target {
     }
 }
 
-/// What a reader would else take these figures for.
-const NOTE: &str = "most memory, first sync: where freed memory is not given back to the system, it counts as the cache's, and \
-                    1.00 does not say that none was used in between";
+/// A note on the meaning of a figure.
+const NOTE: &str = "peak memory, first sync: memory that the process frees and keeps counts as the cache's memory; 1.00 does not \
+                    mean that no temporary memory was used";
 
-/// Each target of each of ours: what it is, what it should be, and whether it is.
+/// Returns each target for each of our clients, with the value and the result.
 pub(super) fn table(results: &Results, objects: usize) -> String {
     let mut text = String::from("\n");
     let columns = Client::OURS.map(|client| client.name());
@@ -113,7 +113,7 @@ pub(super) fn table(results: &Results, objects: usize) -> String {
     text
 }
 
-/// The figures that each scenario must give, whoever is measured.
+/// The figures that each scenario must give for every client.
 const NEEDED: [(Scenario, &[&str]); 6] = [
     (
         Streamed,
@@ -142,7 +142,8 @@ const NEEDED: [(Scenario, &[&str]); 6] = [
     (Reads, &["get", "snapshot_get"]),
 ];
 
-/// Fails if one of ours is without a figure, or announces what has not changed. Lost objects have ended its process.
+/// Fails if a figure is missing, or a relist without changes calls a handler. A lost object has made the client fail
+/// before.
 pub(super) fn check_quick(
     results: &Results,
     objects: usize,
@@ -159,7 +160,7 @@ pub(super) fn check_quick(
             }
         }
         if results.least(objects, client, Streamed, "relist_announcements") != Some(0.0) {
-            return Err(format!("bench: {}: a relist that changed nothing was announced", client.name()));
+            return Err(format!("bench: {}: a relist without changes called handlers", client.name()));
         }
     }
     debug_assert_eq!(NEEDED.len(), Scenario::value_variants().len());
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_reached_or_says_how_far_it_is() {
+    fn a_target_shows_the_value_the_limit_and_the_result() {
         let figures: [(_, _, _, &[f64]); 7] = [
             (Client::Typed, Streamed, "sync_cpu", &[30.0, 22.0]),
             (Client::View, Streamed, "sync_cpu", &[20.0]),
@@ -197,18 +198,18 @@ mod tests {
             let row = row(&text, what);
             assert!(row.contains(expected), "{row}");
         };
-        check("first sync beside client-go", "0.55 of 0.6 reached");
-        check("first sync beside client-go", "0.50 of 0.25 NOT");
-        check("first sync beside client-go", "? of 0.15");
-        check("by pages beside a stream", "1.50 of 1.1 NOT");
+        check("first sync vs client-go", "0.55 of 0.6 reached");
+        check("first sync vs client-go", "0.50 of 0.25 NOT");
+        check("first sync vs client-go", "? of 0.15");
+        check("by pages vs streaming", "1.50 of 1.1 NOT");
         check("calls for an unchanged relist", "0.00 of 0 reached");
-        check("memory beside client-go", "0.25 of 0.3 reached");
-        check("get from a snapshot beside client-go", "0.50 of 0.6 reached");
+        check("memory vs client-go", "0.25 of 0.3 reached");
+        check("get from a snapshot vs client-go", "0.50 of 0.6 reached");
         check("4 of 6 reached", "4 of 6 reached");
     }
 
     #[test]
-    fn quick_asks_for_every_figure_and_for_silence() {
+    fn quick_needs_every_figure_and_a_relist_without_calls() {
         let quick = |figures: &[(Client, Scenario, &str, &[f64])]| {
             check_quick(&results(figures), 100, &Client::OURS, Scenario::value_variants())
         };
@@ -224,6 +225,6 @@ mod tests {
         assert_eq!(missing, Err("bench: typed stuck: no stuck_rss".to_owned()));
         let announced = figures.iter_mut().find(|figure| figure.2 == "relist_announcements").unwrap();
         announced.3 = &[7.0];
-        assert!(quick(&figures).unwrap_err().contains("was announced"));
+        assert!(quick(&figures).unwrap_err().contains("called handlers"));
     }
 }

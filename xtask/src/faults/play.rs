@@ -1,4 +1,4 @@
-//! Plays faults beside each other, each in a process of its own.
+//! Plays several rows at the same time, each in its own process.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,21 +9,21 @@ use super::results::Outcome;
 use super::{Client, Row, SCRATCH};
 use crate::{cargo, executable, run};
 
-/// Where the Go program is.
+/// The folder of the Go programs.
 const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/go");
-/// What a row takes beside the time that a client may: making objects, the fault itself.
+/// The time that a row may take in addition to the client's: creating objects, and the fault.
 const BESIDE: Duration = Duration::from_secs(150);
-/// How many of those are played at once that keep a processor busy.
+/// How many rows that keep a processor busy are played at the same time.
 const HEAVY: usize = 2;
 
-/// One fault for one client.
+/// A row for a client.
 pub(super) struct Job {
     pub(super) row: Row,
     pub(super) client: Client,
     pub(super) seed: u64,
 }
 
-/// The programs, built.
+/// The built programs.
 pub(super) struct Programs {
     ours: PathBuf,
     client_go: Option<PathBuf>,
@@ -38,7 +38,7 @@ impl Programs {
         Ok(Self { ours, client_go })
     }
 
-    /// What there is to play.
+    /// Returns the rows of the catalogue.
     pub(super) fn rows(&self) -> Result<Vec<Row>, String> {
         let listed = Command::new(&self.ours).arg("list").output().map_err(|error| format!("faults: {error}"))?;
         serde_json::from_slice(&listed.stdout).map_err(|error| format!("faults: {error}"))
@@ -53,7 +53,7 @@ impl Programs {
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let limit = Duration::from_secs_f64(job.row.bound) + BESIDE;
-        let text = answered(&mut command, limit)?;
+        let text = output_of(&mut command, limit)?;
         serde_json::from_str(&text).map_err(|error| format!("{text:?}: {error}"))
     }
 }
@@ -66,16 +66,16 @@ fn build_client_go() -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// What a process printed, which ends by itself or is ended.
-fn answered(command: &mut Command, limit: Duration) -> Result<String, String> {
+/// Returns the output of a process, and kills it after a time limit.
+fn output_of(command: &mut Command, limit: Duration) -> Result<String, String> {
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     let start = Instant::now();
-    // What it prints is short, so that it never waits for somebody to read it.
+    // The output is short, so that the process does not block while it is not read.
     let status = loop {
         match child.try_wait().map_err(|error| error.to_string())? {
             Some(status) => break status,
             None if start.elapsed() > limit => {
-                // What it started ends with it: a client ends with its input.
+                // Its client ends too, because the client's stdin ends.
                 child.kill().and_then(|()| child.wait()).map_err(|error| error.to_string())?;
                 return Err(format!("not done within {:.0} s", limit.as_secs_f64()));
             }
@@ -91,24 +91,24 @@ fn answered(command: &mut Command, limit: Duration) -> Result<String, String> {
     if status.success() { Ok(text) } else { Err(error.trim().to_owned()) }
 }
 
-/// Plays them all, the longest first, and prints each when it is done.
+/// Plays all jobs, the longest first, and prints each result.
 pub(super) fn all(programs: &Programs, mut jobs: Vec<Job>, at_once: usize) -> Vec<Outcome> {
-    // Popped from the end.
+    // Jobs are popped from the end.
     jobs.sort_by(|a, b| a.row.bound.total_cmp(&b.row.bound));
     let (heavy, light): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.row.heavy);
-    let mut outcomes = beside_each_other(programs, light, at_once.max(1));
-    outcomes.extend(beside_each_other(programs, heavy, HEAVY.min(at_once.max(1))));
+    let mut outcomes = in_parallel(programs, light, at_once.max(1));
+    outcomes.extend(in_parallel(programs, heavy, HEAVY.min(at_once.max(1))));
     outcomes
 }
 
-fn beside_each_other(programs: &Programs, jobs: Vec<Job>, at_once: usize) -> Vec<Outcome> {
+fn in_parallel(programs: &Programs, jobs: Vec<Job>, at_once: usize) -> Vec<Outcome> {
     let (jobs, outcomes) = (Mutex::new(jobs), Mutex::new(Vec::new()));
     let next = || jobs.lock().ok().and_then(|mut jobs| jobs.pop());
     std::thread::scope(|scope| {
         for _ in 0..at_once {
             scope.spawn(|| {
                 while let Some(job) = next() {
-                    // A busy machine may be to blame: whoever fails twice has failed.
+                    // The first failure may be caused by a busy machine, so that a failed row is played again.
                     let played = programs.play(&job).or_else(|_| programs.play(&job));
                     let outcome = played.unwrap_or_else(|error| Outcome::failed(&job, error));
                     println!("{:5} {:9} seed {}: {}", job.row.id, job.client.name(), job.seed, outcome.in_words());

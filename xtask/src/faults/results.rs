@@ -1,4 +1,4 @@
-//! What was found, and how it is kept.
+//! The results, and their file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,35 +8,35 @@ use serde::{Deserialize, Serialize};
 use super::Client;
 use super::play::Job;
 
-/// What became of one client, once.
+/// A result of a row for a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Outcome {
     pub(super) fault: String,
     pub(super) client: Client,
     pub(super) seed: u64,
-    /// Whether an answer to this client was spoilt.
+    /// True if a response to this client was faulty.
     pub(super) met: bool,
-    /// How often what went wrong.
+    /// How often each kind of fault was injected.
     #[serde(default)]
     pub(super) fired: BTreeMap<String, usize>,
-    /// How the client's process ended, if it did.
+    /// The exit status of the client's process, if it has ended.
     pub(super) ended: Option<String>,
-    /// Seconds since all was well until it was right for good; `None` if it was not in the end.
+    /// Seconds from the end of the fault until the cache was right for good; `None` if it was not right at the end.
     pub(super) right_after: Option<f64>,
     pub(super) requests: u64,
-    /// Seconds for which it was wrong and said that it was synced.
+    /// Seconds for which the cache was wrong and the client was synced.
     pub(super) wrong: f64,
-    /// The seconds of these for which nothing told the program.
+    /// The part of these seconds for which the client reported no error.
     pub(super) unsaid: f64,
     pub(super) synced: bool,
-    /// Whether the handlers had been told of exactly what there is.
+    /// True if the handlers' events lead to the true state.
     pub(super) told: bool,
-    /// Why it could not be played.
+    /// Why the row could not be played.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) failed: Option<String>,
 }
 
-/// What is in the middle of several outcomes.
+/// The medians of several results.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Middle {
     pub(super) right_after: Option<f64>,
@@ -46,14 +46,14 @@ pub(super) struct Middle {
     pub(super) met: bool,
     pub(super) told: bool,
     pub(super) ended: bool,
-    /// How many times it was not right in the end, and of how many.
+    /// How many results were not right at the end, and the number of results.
     pub(super) dead: (usize, usize),
 }
 
-/// All that was found.
+/// All results.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Results {
-    /// Where, and what with.
+    /// The machine and the versions.
     pub(super) machine: BTreeMap<String, String>,
     pub(super) outcomes: Vec<Outcome>,
 }
@@ -81,12 +81,13 @@ impl Outcome {
         if let Some(why) = &self.failed {
             return format!("could not be played: {why}");
         }
-        let right = self.right_after.map_or("dead".to_owned(), |after| format!("right after {after:.1} s"));
-        let met = if self.met { "" } else { ", did not meet it" };
-        let told = if self.told { "" } else { ", handlers were told something else" };
+        let right =
+            self.right_after.map_or("never recovered".to_owned(), |after| format!("recovered after {after:.1} s"));
+        let met = if self.met { "" } else { ", not met" };
+        let told = if self.told { "" } else { ", handlers differ" };
         let ended = self.ended.as_ref().map_or(String::new(), |how| format!(", its process ended: {how}"));
         format!(
-            "{right}, {} requests, wrong for {:.1} s, unsaid for {:.1} s{met}{told}{ended}",
+            "{right}, {} requests, wrong for {:.1} s, unreported for {:.1} s{met}{told}{ended}",
             self.requests, self.wrong, self.unsaid
         )
     }
@@ -98,7 +99,7 @@ impl Results {
         Self { machine, outcomes }
     }
 
-    /// These in place of what was found of the same faults and clients before.
+    /// Returns these results, with newer ones instead of those of the same faults and clients.
     pub(super) fn with(self, newer: Self) -> Self {
         let replaced =
             |old: &Outcome| newer.outcomes.iter().any(|new| (&new.fault, new.client) == (&old.fault, old.client));
@@ -114,7 +115,7 @@ impl Results {
         seeds
     }
 
-    /// What is in the middle of all that was found of a fault and a client, if it was played.
+    /// Returns the medians of a fault for a client, if it was played.
     pub(super) fn middle(&self, fault: &str, client: Client) -> Option<Middle> {
         let of = |outcome: &&Outcome| outcome.fault == fault && outcome.client == client && outcome.failed.is_none();
         let outcomes: Vec<&Outcome> = self.outcomes.iter().filter(of).collect();
@@ -147,7 +148,7 @@ impl Results {
     }
 }
 
-/// The one in the middle; of two, the larger.
+/// Returns the median; of two, the larger.
 fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -177,7 +178,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_middle_counts_who_is_never_right_as_last() {
+    fn a_client_that_never_recovers_counts_as_slowest_in_the_median() {
         let three = [Some(4.0), None, Some(1.0)];
         let outcomes = three.iter().zip(1..).map(|(after, seed)| outcome("F1", Client::Ours, seed, *after)).collect();
         let results = Results::new(BTreeMap::new(), outcomes);
@@ -200,7 +201,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_the_program_prints_is_read() {
+    fn an_outcome_of_the_program_can_be_parsed() {
         let text = r#"{"fault":"F1","client":"kube-rs","seed":1,"met":true,"ended":null,"right_after":1.25,"requests":4,"wrong":8.1,"unsaid":0.1,"synced":true,"told":true}"#;
         let outcome: Outcome = serde_json::from_str(text).unwrap();
         assert_eq!((outcome.client, outcome.right_after, outcome.failed), (Client::KubeRs, Some(1.25), None));

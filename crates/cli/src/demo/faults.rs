@@ -11,8 +11,8 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
+use super::event_log::EventLog;
 use super::program::Program;
-use super::teller::Teller;
 use crate::view::{Mark, span};
 
 /// The pause between the end of one fault and the next one.
@@ -59,14 +59,14 @@ pub(super) type Record = Arc<Mutex<Vec<Injected>>>;
 pub(super) struct Faults {
     server: ApiServer,
     informers: Vec<HealthChanges>,
-    teller: Teller,
+    event_log: EventLog,
     record: Record,
 }
 
 /// Injects the kinds of faults in turn: one for each request in `asked`, and one after each pause if `again_and_again`.
 pub(super) async fn run(faults: Option<Faults>, again_and_again: bool, mut asked: mpsc::Receiver<()>) {
     let Some(mut faults) = faults else { return std::future::pending().await };
-    faults.calm_down().await;
+    faults.wait_until_watching().await;
     for kind in Kind::ALL.into_iter().cycle() {
         tokio::select! {
             biased;
@@ -79,8 +79,8 @@ pub(super) async fn run(faults: Option<Faults>, again_and_again: bool, mut asked
 }
 
 impl Faults {
-    pub(super) fn new(server: ApiServer, program: &Program, teller: Teller) -> Self {
-        Self { server, informers: program.changes(), teller, record: Record::default() }
+    pub(super) fn new(server: ApiServer, program: &Program, event_log: EventLog) -> Self {
+        Self { server, informers: program.changes(), event_log, record: Record::default() }
     }
 
     pub(super) fn record(&self) -> Record {
@@ -88,7 +88,7 @@ impl Faults {
     }
 
     /// Waits until every informer watches.
-    async fn calm_down(&mut self) {
+    async fn wait_until_watching(&mut self) {
         for informer in &mut self.informers {
             // Ignored: an informer that has ended does not watch again.
             let _ = informer.wait_for(Health::is_watching).await;
@@ -103,7 +103,7 @@ impl Faults {
             record.push(Injected { kind, recovered: None });
             record.len() - 1
         };
-        self.spoil(kind);
+        self.add_fault(kind);
         let recovered = timeout(PATIENCE, async {
             for (informer, before) in self.informers.iter_mut().zip(watches) {
                 let _ = informer.wait_for(|health| health.counts.watches > before && health.is_watching()).await;
@@ -113,27 +113,29 @@ impl Faults {
             Ok(()) => {
                 let took = started.elapsed();
                 self.record.lock()[at].recovered = Some(took);
-                self.teller.tell(Mark::Note, format!("all informers watch again, after {}", span(took)));
+                self.event_log.log(Mark::Note, format!("all informers watch again, after {}", span(took)));
             }
-            Err(_) => self.teller.tell(Mark::Failed, format!("not all informers watch again after {}", span(PATIENCE))),
+            Err(_) => {
+                self.event_log.log(Mark::Failed, format!("not all informers watch again after {}", span(PATIENCE)))
+            }
         }
     }
 
     /// Prepares a fault for the next watch of pods, and cuts all watches, so that informers ask again.
-    fn spoil(&self, kind: Kind) {
+    fn add_fault(&self, kind: Kind) {
         let next = |fault: Fault| self.server.faults().add(fault.verb(Verb::Watch).resource("pods").times(1));
         match kind {
             Kind::Disconnected => {
-                self.teller.tell(Mark::Note, "the connection breaks: the watch resumes at its last version".into());
+                self.event_log.log(Mark::Note, "the connection breaks: the watch resumes at its last version".into());
             }
             Kind::Forgotten => {
                 next(Fault::status(503));
                 let pods = self.server.list("pods").map(|(_, pods)| pods).unwrap_or_default();
-                let victim = pods.iter().find_map(settled);
+                let victim = pods.iter().find_map(running_pod);
                 let who =
                     victim.map_or_else(String::new, |(namespace, name)| format!("{namespace}/{name} is deleted and "));
                 let text = format!("the server answers one request with 503; meanwhile {who}history is lost");
-                self.teller.tell(Mark::Note, text);
+                self.event_log.log(Mark::Note, text);
                 self.server.disconnect_watches();
                 if let Some((namespace, name)) = victim {
                     // Ignored: the workload may have deleted the pod just now, which is as good.
@@ -144,15 +146,15 @@ impl Faults {
             }
             Kind::Away => {
                 next(Fault::status(503));
-                self.teller.tell(Mark::Note, "the server is unavailable: it answers 503".into());
+                self.event_log.log(Mark::Note, "the server is unavailable: it answers 503".into());
             }
             Kind::Busy => {
                 next(Fault::too_many_requests(Some(1)));
-                self.teller.tell(Mark::Note, "the server is busy: it answers 429 with Retry-After: 1".into());
+                self.event_log.log(Mark::Note, "the server is busy: it answers 429 with Retry-After: 1".into());
             }
             Kind::Silent => {
                 next(Fault::new(Action::NoAnswer));
-                self.teller.tell(Mark::Note, "the connection falls silent: the server sends no answer".into());
+                self.event_log.log(Mark::Note, "the connection falls silent: the server sends no answer".into());
             }
         }
         self.server.disconnect_watches();
@@ -160,7 +162,7 @@ impl Faults {
 }
 
 /// Returns namespace and name of a pod that runs and is not being deleted.
-fn settled(pod: &Value) -> Option<(&str, &str)> {
+fn running_pod(pod: &Value) -> Option<(&str, &str)> {
     let metadata = &pod["metadata"];
     let stays = pod["status"]["phase"] == "Running" && metadata["deletionTimestamp"].is_null();
     stays.then_some((metadata["namespace"].as_str()?, metadata["name"].as_str()?))

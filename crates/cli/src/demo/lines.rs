@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::live::Stage;
+use super::live::DemoView;
 use crate::ending;
 use crate::failure::Failure;
 use crate::view::{Board, Mark, State, count, rate, span};
@@ -15,13 +15,13 @@ const REPORT: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Prints lines until the user ends the demo, or the time is over.
-pub(super) async fn show(stage: Stage<'_>) -> Result<(), Failure> {
-    let note = |text: String| stage.teller.tell(Mark::Note, text);
-    note(format!("this is {}", stage.world));
-    if let Some(address) = &stage.address {
+pub(super) async fn show(demo_view: DemoView<'_>) -> Result<(), Failure> {
+    let note = |text: String| demo_view.event_log.log(Mark::Note, text);
+    note(format!("this is {}", demo_view.world));
+    if let Some(address) = &demo_view.address {
         note(format!("live page: {address}"));
     }
-    let end = ending::after(stage.duration);
+    let end = ending::after(demo_view.duration);
     tokio::pin!(end);
     let (mut board, mut synced, mut refused) = (Board::default(), false, Vec::new());
     let (mut looks, mut reported) = (interval_at(Instant::now(), LOOK), Instant::now());
@@ -30,20 +30,20 @@ pub(super) async fn show(stage: Stage<'_>) -> Result<(), Failure> {
         tokio::select! {
             biased;
             () = &mut end => return Ok(()),
-            () = first_list(&stage), if !synced => {
+            () = first_list(&demo_view), if !synced => {
                 synced = true;
-                let version = stage.program.pods.store().version().map_or_else(String::new, |version| version.to_string());
-                note(format!("synced: {} pods at version {version}", count(stage.program.pods.store().len() as u64)));
+                let version = demo_view.program.pods.store().version().map_or_else(String::new, |version| version.to_string());
+                note(format!("synced: {} pods at version {version}", count(demo_view.program.pods.store().len() as u64)));
             }
             _ = looks.tick() => {
-                let (readings, queues) = stage.program.readings();
+                let (readings, queues) = demo_view.program.readings();
                 board.update(readings, queues, Instant::now());
                 // Each informer that the server refuses is printed once.
                 for row in board.rows.iter().filter(|row| row.now.state == State::BackingOff && !row.now.synced) {
                     if !refused.contains(&row.now.name) {
                         refused.push(row.now.name.clone());
                         let why = row.now.why.as_deref().unwrap_or_default().replace('\n', " ");
-                        stage.teller.tell(Mark::Failed, format!("{} is not synced: {why}", row.now.name));
+                        demo_view.event_log.log(Mark::Failed, format!("{} is not synced: {why}", row.now.name));
                     }
                 }
                 if reported.elapsed() >= REPORT {
@@ -56,8 +56,8 @@ pub(super) async fn show(stage: Stage<'_>) -> Result<(), Failure> {
 }
 
 /// Waits until the informer of pods is synced.
-async fn first_list(stage: &Stage<'_>) {
-    if stage.program.pods.synced().await.is_err() {
+async fn first_list(demo_view: &DemoView<'_>) {
+    if demo_view.program.pods.synced().await.is_err() {
         std::future::pending().await
     }
 }

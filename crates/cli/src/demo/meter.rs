@@ -15,7 +15,7 @@ type Name = (String, Vec<(String, String)>);
 
 /// Records the metrics of this process. A clone shares them.
 #[derive(Clone, Default)]
-pub(super) struct Meter {
+pub(super) struct MetricsRecorder {
     kept: Arc<Mutex<Kept>>,
 }
 
@@ -31,13 +31,13 @@ struct Times(Mutex<(Values<u64>, f64)>);
 
 /// Percentiles of a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Took {
+pub(super) struct Percentiles {
     pub(super) times: u64,
     pub(super) half: Duration,
     pub(super) most: Duration,
 }
 
-impl Meter {
+impl MetricsRecorder {
     /// Installs a recorder; it keeps everything that is recorded after this call.
     pub(super) fn install() -> Self {
         let meter = Self::default();
@@ -47,7 +47,7 @@ impl Meter {
     }
 
     /// Returns the percentiles of a histogram, for each set of labels.
-    pub(super) fn took(&self, name: &str) -> Vec<(BTreeMap<String, String>, Took)> {
+    pub(super) fn took(&self, name: &str) -> Vec<(BTreeMap<String, String>, Percentiles)> {
         let kept = self.kept.lock();
         let named = kept.histograms.iter().filter(|((known, _), _)| known == name);
         named.map(|((_, labels), times)| (labels.iter().cloned().collect(), times.took())).collect()
@@ -101,7 +101,7 @@ fn name(key: &Key) -> Name {
     (key.name().to_owned(), key.labels().map(|label| (label.key().to_owned(), label.value().to_owned())).collect())
 }
 
-impl Recorder for Meter {
+impl Recorder for MetricsRecorder {
     fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
 
     fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
@@ -128,10 +128,10 @@ impl Times {
         Arc::new(Self(Mutex::new((values, 0.0))))
     }
 
-    fn took(&self) -> Took {
+    fn took(&self) -> Percentiles {
         let (values, _) = &*self.0.lock();
         let at = |quantile: f64| Duration::from_nanos(values.value_at_quantile(quantile));
-        Took { times: values.len(), half: at(0.5), most: at(0.99) }
+        Percentiles { times: values.len(), half: at(0.5), most: at(0.99) }
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn recorded_metrics_are_rendered_as_prometheus_text() {
-        let meter = Meter::default();
+        let meter = MetricsRecorder::default();
         metrics::with_local_recorder(&meter, || {
             metrics::counter!("watches_total", "name" => "pods").increment(2);
             metrics::counter!("watches_total", "name" => "say \"hi\"").increment(1);

@@ -10,9 +10,9 @@ use kube_informer::settings::{BackoffOptions, InformerOptions};
 use kube_informer::{Index, InformerRequest, Object, Selection, SharedInformer, SharedInformerFactory};
 use tokio_util::sync::CancellationToken;
 
+use super::event_log::EventLog;
 use super::ready_counts::{self, ReadyCounts};
 use super::story;
-use super::teller::Teller;
 use super::world::World;
 use crate::failure::Failure;
 use crate::view::{Group, Mark, Reading, Work};
@@ -33,7 +33,7 @@ pub(super) struct Program {
 
 impl Program {
     /// Creates informers, handlers, the index and the controller, and starts the informers.
-    pub(super) fn new(world: &World, teller: &Teller) -> Result<Self, Failure> {
+    pub(super) fn new(world: &World, event_log: &EventLog) -> Result<Self, Failure> {
         let factory = SharedInformerFactory::builder(world.client.clone()).options(options(world)).build();
         let cannot = |error| Failure::new("cannot follow the server", error);
         let pods = factory.informer::<Pod>().map_err(cannot)?;
@@ -43,18 +43,18 @@ impl Program {
             .add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())
             .map_err(|error| Failure::new("cannot index pods by node", error))?;
 
-        let (voice, mut listed) = (teller.clone(), 0);
-        pods.register().name("story").on_event(move |event| story::tell_of_pod(&voice, &event, &mut listed));
+        let (log, mut listed) = (event_log.clone(), 0);
+        pods.register().name("story").on_event(move |event| story::log_pod(&log, &event, &mut listed));
         // This handler falls behind; the others do not wait for it.
         pods.register().name("slow").on_event_async(|_| tokio::time::sleep(SLOW));
-        let voice = teller.clone();
-        deployments.register().name("story").on_event(move |event| story::tell_of_deployment(&voice, &event));
-        let voice = teller.clone();
-        nodes.register().name("story").on_event(move |event| story::tell_of_node(&voice, &event));
+        let log = event_log.clone();
+        deployments.register().name("story").on_event(move |event| story::log_deployment(&log, &event));
+        let log = event_log.clone();
+        nodes.register().name("story").on_event(move |event| story::log_node(&log, &event));
         let mut changes = vec![pods.health_changes(), deployments.health_changes(), nodes.health_changes()];
-        report(&pods, teller);
-        report(&deployments, teller);
-        report(&nodes, teller);
+        report(&pods, event_log);
+        report(&deployments, event_log);
+        report(&nodes, event_log);
 
         let ready_counts = match world.server() {
             None => None,
@@ -64,9 +64,9 @@ impl Program {
                     .map_err(|error| Failure::new("cannot select", error))?;
                 let request = InformerRequest::<ConfigMap>::new().select(ours);
                 let maps = factory.informer_with(request).map_err(cannot)?;
-                let voice = teller.clone();
-                maps.register().name("story").on_event(move |event| story::tell_of_map(&voice, &event));
-                report(&maps, teller);
+                let log = event_log.clone();
+                maps.register().name("story").on_event(move |event| story::log_map(&log, &event));
+                report(&maps, event_log);
                 changes.push(maps.health_changes());
                 Some(ReadyCounts::new(world.client.clone(), &deployments, &pods, maps)?)
             }
@@ -144,7 +144,7 @@ fn options(world: &World) -> InformerOptions {
     InformerOptions::new().seed(seed).backoff(backoff).progress_deadline(Duration::from_secs(2))
 }
 
-fn report<T: Object>(informer: &SharedInformer<T>, teller: &Teller) {
-    let (name, voice) = (informer.name().to_owned(), teller.clone());
-    informer.on_error(move |error| voice.tell(Mark::Failed, format!("{name}: {error}").replace('\n', " ")));
+fn report<T: Object>(informer: &SharedInformer<T>, event_log: &EventLog) {
+    let (name, log) = (informer.name().to_owned(), event_log.clone());
+    informer.on_error(move |error| log.log(Mark::Failed, format!("{name}: {error}").replace('\n', " ")));
 }

@@ -4,14 +4,14 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube_informer::Event;
 
-use super::teller::Teller;
+use super::event_log::EventLog;
 use crate::view::Mark;
 
 /// How many pods of the first list are printed.
 const FROM_THE_START: usize = 8;
 
 /// Prints an event of a pod. `listed` counts the printed pods of the first list.
-pub(super) fn tell_of_pod(teller: &Teller, event: &Event<Pod>, listed: &mut usize) {
+pub(super) fn log_pod(event_log: &EventLog, event: &Event<Pod>, listed: &mut usize) {
     let key = event.key();
     let (mark, text) = match event {
         Event::Added { initial: true, .. } if *listed == FROM_THE_START => return,
@@ -30,10 +30,10 @@ pub(super) fn tell_of_pod(teller: &Teller, event: &Event<Pod>, listed: &mut usiz
         Event::Deleted(_) => (Mark::Deleted, format!("pod {key} (the watch missed the delete; a relist found it)")),
         Event::Resynced(_) => return,
     };
-    teller.tell(mark, text);
+    event_log.log(mark, text);
 }
 
-pub(super) fn tell_of_deployment(teller: &Teller, event: &Event<Deployment>) {
+pub(super) fn log_deployment(event_log: &EventLog, event: &Event<Deployment>) {
     let key = event.key();
     let (mark, text) = match event {
         Event::Added { initial: true, .. } | Event::Resynced(_) => return,
@@ -46,21 +46,21 @@ pub(super) fn tell_of_deployment(teller: &Teller, event: &Event<Deployment>) {
         }
         Event::Deleted(_) => (Mark::Deleted, format!("deployment {key}")),
     };
-    teller.tell(mark, text);
+    event_log.log(mark, text);
 }
 
 /// Prints added and deleted nodes. Updates are left out: nodes report their status every few seconds.
-pub(super) fn tell_of_node(teller: &Teller, event: &Event<Node>) {
+pub(super) fn log_node(event_log: &EventLog, event: &Event<Node>) {
     let key = event.key();
     match event {
-        Event::Added { initial: false, .. } => teller.tell(Mark::Added, format!("node {key}")),
-        Event::Deleted(_) => teller.tell(Mark::Deleted, format!("node {key}")),
+        Event::Added { initial: false, .. } => event_log.log(Mark::Added, format!("node {key}")),
+        Event::Deleted(_) => event_log.log(Mark::Deleted, format!("node {key}")),
         _ => {}
     }
 }
 
 /// Prints what the controller wrote, when the cache receives it.
-pub(super) fn tell_of_map(teller: &Teller, event: &Event<ConfigMap>) {
+pub(super) fn log_map(event_log: &EventLog, event: &Event<ConfigMap>) {
     let key = event.key();
     let (mark, text) = match event {
         Event::Added { object, .. } => (Mark::Written, format!("the controller wrote {key}: {}", counted(object))),
@@ -69,7 +69,7 @@ pub(super) fn tell_of_map(teller: &Teller, event: &Event<ConfigMap>) {
         Event::Deleted(_) => (Mark::Deleted, format!("configmap {key}, because its deployment was deleted")),
         Event::Resynced(_) => return,
     };
-    teller.tell(mark, text);
+    event_log.log(mark, text);
 }
 
 fn counted(map: &ConfigMap) -> String {

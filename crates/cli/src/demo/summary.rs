@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::event_log::EventLog;
 use super::faults::{Injected, Kind};
-use super::meter::{Meter, Took};
+use super::meter::{MetricsRecorder, Percentiles};
 use super::program::Program;
-use super::teller::Teller;
 use crate::say::say;
 use crate::view::{State, align, bytes, count, lists, short, span};
 
@@ -13,11 +13,11 @@ use crate::view::{State, align, bytes, count, lists, short, span};
 pub(super) fn lines(
     world: &str,
     program: &Program,
-    meter: &Meter,
-    teller: &Teller,
+    meter: &MetricsRecorder,
+    event_log: &EventLog,
     faults: &[Injected],
 ) -> Vec<String> {
-    let mut lines = vec![String::new(), format!("{}, watched for {}", world, span(teller.elapsed()))];
+    let mut lines = vec![String::new(), format!("{}, watched for {}", world, span(event_log.elapsed()))];
     let (readings, queues) = program.readings();
 
     let rows = readings.iter().map(|reading| {
@@ -83,7 +83,7 @@ pub(super) fn lines(
     lines
 }
 
-fn times(took: Took) -> [String; 3] {
+fn times(took: Percentiles) -> [String; 3] {
     [count(took.times), span(took.half), span(took.most)]
 }
 

@@ -44,8 +44,7 @@ impl World {
     pub(super) async fn embedded(pods: usize, seed: u64) -> Self {
         let server = ApiServer::builder().seed(seed).garbage_collection(true).build();
         // 60% of the pods are wanted; the others are being replaced when deployments roll. A workload starts with half
-        // of its limit,
-        // plus up to ten pods.
+        // of its limit, plus up to ten pods.
         let wanted = (pods * 3).div_ceil(5);
         let nodes = (pods / 30).clamp(3, 10);
         let mut workload = Workload::new(seed).nodes(nodes).pods((wanted * 2).saturating_sub(10).max(wanted));

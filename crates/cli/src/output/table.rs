@@ -9,7 +9,7 @@ use kube_informer::object::ResourceType;
 use serde_json::Value;
 
 use crate::object::Wire;
-use crate::which::Followed;
+use crate::target::TargetInformer;
 
 /// The space between two columns.
 const GAP: &str = "   ";
@@ -27,7 +27,7 @@ pub(crate) struct Table {
 
 impl Table {
     /// Returns the table for the resource of an informer.
-    pub(crate) async fn of(followed: &Followed, wide: bool) -> Self {
+    pub(crate) async fn of(followed: &TargetInformer, wide: bool) -> Self {
         let printer = printer(&followed.cluster.client, followed.resource()).await;
         Self::new(printer, wide, followed.many_namespaces())
     }

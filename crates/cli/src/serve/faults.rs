@@ -8,8 +8,7 @@ use super::documents::{self, Document};
 use crate::failure::Failure;
 
 /// Adds the faults of a file, and returns their number. A file has a list of faults, or one fault in each document, in
-/// the
-/// format of the admin address.
+/// the format of the admin address.
 pub(super) fn add(faults: &Faults, file: &Path) -> Result<usize, Failure> {
     let read = documents::elements_of_file(file)?.iter().map(fault).collect::<Result<Vec<_>, _>>()?;
     // Faults are added only if all of them can be read.

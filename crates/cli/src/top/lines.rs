@@ -5,7 +5,7 @@ use std::pin::Pin;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::{Answer, in_a_line};
+use super::{Answer, in_one_line};
 use crate::failure::Failure;
 use crate::say::{remark, say};
 use crate::view::{Board, table_lines};
@@ -38,7 +38,7 @@ pub(super) async fn show(
             Some(Err(failure)) if first => return Err(failure),
             Some(Err(failure)) => {
                 if !std::mem::replace(&mut away, true) {
-                    remark(format!("warning: {}; trying again", in_a_line(&failure)));
+                    remark(format!("warning: {}; trying again", in_one_line(&failure)));
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::{Answer, in_a_line};
+use super::{Answer, in_one_line};
 use crate::failure::Failure;
 use crate::view::{Board, Key, Palette, Picture, Screen, span};
 
@@ -68,7 +68,7 @@ pub(super) async fn show(
                 Some(Err(failure)) => {
                     board.lose();
                     let since = away.map_or_else(Instant::now, |(since, _)| since);
-                    away = Some((since, in_a_line(&failure)));
+                    away = Some((since, in_one_line(&failure)));
                 }
             },
         }

@@ -8,7 +8,7 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 use super::palette::Palette;
 
 /// What the screen has besides the table.
-pub(super) struct Offered {
+pub(super) struct HelpSections {
     pub(super) tail: bool,
     pub(super) faults: bool,
 }
@@ -30,7 +30,7 @@ const WORDS: [(&str, &str); 6] = [
     ("+ ~ - = !", "added, updated, deleted, written by the controller, failed"),
 ];
 
-pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, offered: Offered, palette: Palette) {
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, offered: HelpSections, palette: Palette) {
     let line = |(key, meaning): &(&str, &str)| Line::from(format!("{key:<13} {meaning}"));
     let keys = KEYS.iter().filter(|(key, _)| (offered.faults || *key != "f") && (offered.tail || *key != "p"));
     let lines: Vec<Line<'_>> = keys.map(line).chain([Line::default()]).chain(WORDS.iter().map(line)).collect();

@@ -42,7 +42,7 @@ impl Picture<'_> {
         self.draw_middle(frame, middle);
         self.draw_footer(frame, footer);
         if self.help {
-            let offered = help::Offered { tail: self.tail.is_some(), faults: self.faults };
+            let offered = help::HelpSections { tail: self.tail.is_some(), faults: self.faults };
             help::draw(frame, area, offered, self.palette);
         }
     }
@@ -167,7 +167,7 @@ impl Picture<'_> {
                 let folds = if handler.folds > 0 { format!("  folded {} times", handler.folds) } else { String::new() };
                 let backlog = super::count(handler.backlog);
                 Line::raw(format!(
-                    "{:<24} {backlog:>9} waiting  lag {}{folds}",
+                    "{:<24} {backlog:>9} wait  lag {}{folds}",
                     short(&handler.name, 24),
                     super::span(handler.lag)
                 ))

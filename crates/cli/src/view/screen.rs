@@ -125,8 +125,7 @@ impl Drop for Screen {
 }
 
 /// Returns a terminal of a fixed size. A terminal that resizes itself asks for the position of the cursor; the thread
-/// that
-/// reads keys would take the answer.
+/// that reads keys would take the answer.
 fn terminal(area: Rect) -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
     let options = TerminalOptions { viewport: Viewport::Fixed(area) };
     Terminal::with_options(CrosstermBackend::new(io::stdout()), options)

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use kube_informer::Event;
 use serde_json::json;
 
-use crate::discover::Offered;
+use crate::discover::ServedResource;
 use crate::object::Wire;
 use crate::output::{Output, Paint, Table, changes, full_name, yaml};
 use crate::path::Lookup;
-use crate::which::Followed;
+use crate::target::TargetInformer;
 
 /// The verb, the state before an update, and the last state.
-type Seen<'e> = (Verb, Option<&'e Arc<Wire>>, &'e Arc<Wire>);
+type PrintedEvent<'e> = (Verb, Option<&'e Arc<Wire>>, &'e Arc<Wire>);
 
 /// Writes events to stdout.
 pub(super) struct Printer {
     output: Output,
-    offered: Offered,
+    offered: ServedResource,
     /// Only objects that match are printed.
     index: Option<Lookup>,
     /// `Some` only for tables.
@@ -47,7 +47,7 @@ impl Verb {
 }
 
 impl Printer {
-    pub(super) async fn new(followed: &Followed, output: Output, diff: bool) -> Self {
+    pub(super) async fn new(followed: &TargetInformer, output: Output, diff: bool) -> Self {
         let table = match output {
             Output::Table | Output::Wide => Some(Table::of(followed, output == Output::Wide).await),
             _ => None,
@@ -65,7 +65,7 @@ impl Printer {
 
     /// Writes an event and flushes it.
     pub(super) fn print(&mut self, event: &Event<Wire>) -> io::Result<()> {
-        let Some((verb, old, object)) = self.seen(event) else { return Ok(()) };
+        let Some((verb, old, object)) = self.printed(event) else { return Ok(()) };
         let mut text = match self.output {
             Output::Json => {
                 // Formatted by hand, so that the type comes first.
@@ -89,7 +89,7 @@ impl Printer {
     }
 
     /// Returns the event as a reader sees it who sees only the matching objects: an update may add or delete one.
-    fn seen<'e>(&self, event: &'e Event<Wire>) -> Option<Seen<'e>> {
+    fn printed<'e>(&self, event: &'e Event<Wire>) -> Option<PrintedEvent<'e>> {
         let matches = |object: &Wire| self.index.as_ref().is_none_or(|lookup| lookup.matches(&object.0));
         match event {
             Event::Added { object, .. } => matches(object).then_some((Verb::Added, None, object)),

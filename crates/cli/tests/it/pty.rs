@@ -15,11 +15,11 @@ use crate::command::DEADLINE;
 pub(crate) struct Terminal {
     child: Child,
     keyboard: File,
-    shown: Arc<Shown>,
+    shown: Arc<TerminalOutput>,
 }
 
 /// The output of the command.
-struct Shown {
+struct TerminalOutput {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -73,7 +73,7 @@ impl Terminal {
         let size = |number| NonZeroU16::new(number).unwrap();
         let state =
             State { parser: vt100::Parser::new(size(rows), size(columns), 1000), raw: Vec::new(), ended: false };
-        let shown = Arc::new(Shown { state: Mutex::new(state), changed: Condvar::new() });
+        let shown = Arc::new(TerminalOutput { state: Mutex::new(state), changed: Condvar::new() });
         std::thread::spawn({
             let (reader, shown) = (File::from(master.try_clone().unwrap()), shown.clone());
             move || shown.read(reader)
@@ -149,7 +149,7 @@ impl Drop for Terminal {
     }
 }
 
-impl Shown {
+impl TerminalOutput {
     fn read(&self, mut reader: File) {
         let mut buffer = [0; 4096];
         // Reading fails when the last process closes its end.

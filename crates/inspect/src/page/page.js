@@ -7,7 +7,7 @@ const POINTS = 60; // One per second.
 const TAIL = 150;
 const NOT_REACHED = 'program not reached';
 
-/** Makes an element: attributes by name, `text` for its text, `on…` for listeners. */
+/** Creates an element: attributes by name, `text` for its text, `on…` for listeners. */
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -20,7 +20,7 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Sets text only where it differs, so that selections and readers are left alone. */
+/** Sets text only if it differs, so that selections and screen readers are not disturbed. */
 function put(element, text) {
   const wanted = String(text);
   if (element.textContent !== wanted) element.textContent = wanted;
@@ -28,7 +28,7 @@ function put(element, text) {
 
 function putClass(element, name) { if (element.className !== name) element.className = name; }
 
-/** Makes the children of a list the wanted texts, in place. */
+/** Updates the texts of a list in place. */
 function putItems(list, texts) {
   while (list.children.length > texts.length) list.lastChild.remove();
   while (list.children.length < texts.length) list.append(make('li'));
@@ -67,7 +67,7 @@ const PHASES = {
 };
 const WORST = ['stopped', 'parked', 'backing_off', 'new', 'unknown', 'listing', 'streaming', 'watching'];
 
-/** The state of an informer is that of its worst part. */
+/** Returns the state of the part in the worst state. */
 function stateOf(informer) {
   const worst = [...informer.parts].sort((a, b) => WORST.indexOf(a.phase.state) - WORST.indexOf(b.phase.state))[0];
   const phase = worst ? worst.phase : { state: 'unknown' };
@@ -130,7 +130,7 @@ function learn(overview) {
   }
 }
 
-/** Writes a change of state down, and gives it as a sentence. */
+/** Adds a change of state to the list, and returns it as a sentence. */
 function log(at, informer, before, state) {
   const why = state.phase.why ?? '';
   const item = make('li', {}, make('time', { text: clock(at) }), make('b', { text: informer.name }), ` ${before} → `,
@@ -187,7 +187,7 @@ function drawChoices(overview) {
   if (known.chosen !== null && $('choose').value !== known.chosen) $('choose').value = known.chosen;
 }
 
-/** Rows by key, made once and then only filled. */
+/** Returns rows by key, and creates missing ones. */
 function rows(table, keys, makeRow) {
   const body = table.tBodies[0];
   const there = new Map([...body.rows].map((row) => [row.dataset.key, row]));
@@ -386,7 +386,7 @@ const objects = {
     $('nothing-shown').hidden = false;
   },
 
-  /** Looks up the keys, and again when the informer has more to show. */
+  /** Lists the keys, and again after the informer has synced or got an index. */
   offer(informer) {
     if (!informer) return;
     // The first list adds objects, and the program may add an index later.

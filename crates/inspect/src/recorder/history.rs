@@ -28,7 +28,7 @@ type Id = (u64, Box<str>);
 /// first.
 #[derive(Default)]
 pub(super) struct Histories {
-    objects: HashMap<Id, Remembered>,
+    objects: HashMap<Id, ObjectHistory>,
     /// Objects by the order of their last change, oldest first.
     order: BTreeMap<u64, Id>,
     next: u64,
@@ -36,15 +36,15 @@ pub(super) struct Histories {
 }
 
 #[derive(Default)]
-struct Remembered {
-    states: VecDeque<Kept>,
+struct ObjectHistory {
+    states: VecDeque<RecordedState>,
     forgotten: u64,
     /// The object's key in `order`.
     place: u64,
 }
 
 #[derive(Clone)]
-struct Kept {
+struct RecordedState {
     kind: ChangeKind,
     at_ms: u64,
     version: String,
@@ -52,7 +52,7 @@ struct Kept {
     object: Arc<str>,
 }
 
-impl Kept {
+impl RecordedState {
     fn new(kind: ChangeKind, at_ms: u64, version: &str, object: Option<&Value>) -> Self {
         let text = object.map(Value::to_string).filter(|text| text.len() <= LARGEST).unwrap_or_default();
         Self { kind, at_ms, version: version.to_owned(), object: text.into() }
@@ -71,11 +71,11 @@ impl Histories {
             self.order.remove(&remembered.place);
         } else if let Some(old) = &event.old {
             let version = old["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-            let known = Kept::new(ChangeKind::Known, at_ms, version, Some(old));
+            let known = RecordedState::new(ChangeKind::Known, at_ms, version, Some(old));
             self.bytes += known.bytes();
             remembered.states.push_back(known);
         }
-        let state = Kept::new(kind, at_ms, &event.version, event.object.as_ref());
+        let state = RecordedState::new(kind, at_ms, &event.version, event.object.as_ref());
         self.bytes += state.bytes();
         remembered.states.push_back(state);
         while remembered.states.len() > STATES {
@@ -88,33 +88,33 @@ impl Histories {
         while self.bytes > BYTES || self.objects.len() > OBJECTS {
             let Some((_, oldest)) = self.order.pop_first() else { break };
             let gone = self.objects.remove(&oldest);
-            self.bytes -= gone.iter().flat_map(|gone| &gone.states).map(Kept::bytes).sum::<usize>();
+            self.bytes -= gone.iter().flat_map(|gone| &gone.states).map(RecordedState::bytes).sum::<usize>();
         }
     }
 
     /// Returns the states of an object.
-    pub(super) fn of(&self, informer: u64, key: &str, recorded: Duration) -> Recalled {
+    pub(super) fn of(&self, informer: u64, key: &str, recorded: Duration) -> RecordedHistory {
         let remembered = self.objects.get(&(informer, key.into()));
         let states = remembered.iter().flat_map(|remembered| &remembered.states).cloned().collect();
         let forgotten = remembered.map_or(0, |remembered| remembered.forgotten);
-        Recalled { key: key.to_owned(), states, forgotten, recorded }
+        RecordedHistory { key: key.to_owned(), states, forgotten, recorded }
     }
 }
 
 /// The recorded states of an object.
-pub(crate) struct Recalled {
+pub(crate) struct RecordedHistory {
     key: String,
-    states: Vec<Kept>,
+    states: Vec<RecordedState>,
     forgotten: u64,
     recorded: Duration,
 }
 
-impl Recalled {
+impl RecordedHistory {
     /// Compares each state with the previous one. Slow for large objects.
     pub(crate) fn compared(self) -> History {
         let mut states = Vec::new();
         let mut before: Option<Value> = None;
-        for Kept { kind, at_ms, version, object } in self.states {
+        for RecordedState { kind, at_ms, version, object } in self.states {
             let object = serde_json::from_str::<Value>(&object).ok();
             let (changes, more) = match (&before, &object) {
                 (Some(before), Some(object)) => differences(before, object, DIFFERENCES),

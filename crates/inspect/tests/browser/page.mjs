@@ -29,7 +29,7 @@ async function program(...parameters) {
   throw new Error('the program ended without an address');
 }
 
-/** Waits until something holds in the page. */
+/** Waits until a condition holds in the page. */
 async function until(page, what, holds, argument) {
   try {
     await page.waitForFunction(holds, argument, { timeout: PATIENCE, polling: 50 });
@@ -117,7 +117,7 @@ async function survives(page, say) {
   });
 }
 
-/** Goes through the page by Tab alone, and notes what is reached and whether it can be seen. */
+/** Walks through the page with the Tab key, and checks that the focus is visible. */
 async function byKeyboard(page) {
   await page.evaluate(() => { document.activeElement?.blur(); scrollTo(0, 0); });
   await page.click('h1'); // Nothing that takes the focus: Tab begins at the top.
@@ -158,7 +158,7 @@ async function byEar(page) {
   for (const name of ['Pipeline', 'Informers', 'State changes', 'Events']) check(`the part ${name} can be found`, await page.getByRole('region', { name, exact: true }).count() === 1);
 }
 
-/** How well text stands out, as the accessibility guidelines measure it. */
+/** Checks the contrast of text, as defined by the accessibility guidelines. */
 async function contrasts(page, name) {
   const low = await page.evaluate(() => {
     const canvas = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
@@ -230,7 +230,7 @@ async function withToken(context, heard) {
   return url;
 }
 
-/** The page of `informer demo`, which then ends. */
+/** Checks the page of `informer demo`, also after the demo has ended. */
 async function ofTheDemo(context) {
   const child = spawn(given.demo, ['demo', '--plain', '--for', '1m'], { stdio: ['ignore', 'pipe', 'inherit'] });
   started.push(child);

@@ -1,7 +1,7 @@
-// Package fields writes what the real field manager and the real strategic merge patches make of random objects.
+// Package fields writes the results of Kubernetes' field manager and strategic merge patches for random objects.
 //
-// `types` describes the types that are made up here, so that the tests can read them; `writes` are updates and applies in a row, to
-// objects without Go types; `structs` are the same to built-in kinds as their Go types have them; `patches` are strategic merge patches.
+// `types` describes the invented types, for the tests to read; `writes` are sequences of updates and applies to objects without Go
+// types; `structs` are the same for built-in kinds with their Go types; `patches` are strategic merge patches.
 package fields
 
 import (
@@ -29,10 +29,10 @@ import (
 //go:embed made.yaml
 var made typed.YAMLObject
 
-// object is an object as JSON has it.
+// object is an object as decoded JSON.
 type object = map[string]any
 
-// kind is one of the kinds that are written to.
+// kind is one of the written kinds.
 type kind struct {
 	name     string
 	versions []schema.GroupVersionKind
@@ -41,7 +41,7 @@ type kind struct {
 	types    types
 }
 
-// kinds gives a made-up kind in two versions, one of which nothing is known, and built-in ones.
+// kinds returns an invented kind in two versions, one of them without a schema, and built-in kinds.
 func kinds() []*kind {
 	builtIn := applyconfigurations.NewTypeConverter(scheme.Scheme)
 	ours := func(version, kind string) schema.GroupVersionKind {
@@ -64,7 +64,7 @@ func kinds() []*kind {
 	return all
 }
 
-// TestTypes writes the types of the kinds that are made up here.
+// TestTypes writes the invented types.
 func TestTypes(t *testing.T) {
 	file := truth.Create(t, "fields/types.jsonl")
 	for _, kind := range kinds()[:2] {
@@ -72,7 +72,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// write is one update or apply, and what became of it.
+// write is an update or apply, and its result.
 type write struct {
 	Kind        string             `json:"kind"`
 	Seed        int64              `json:"seed"`
@@ -93,8 +93,8 @@ type write struct {
 	Causes      []meta.StatusCause `json:"causes,omitempty"`
 }
 
-// refused notes why a write was not made. The library names what is wrong in the order of a map, and not always all of it: of several
-// answers the first in order is taken, so that it is the same each time.
+// refused records why a write was refused. The library reports errors in the order of a map, and not always all of them: the first in
+// sorted order of several attempts is recorded, so that it is the same each time.
 func (w *write) refused(err error, again func() error) {
 	w.note(err)
 	for range 30 {
@@ -124,7 +124,7 @@ func (w *write) note(err error) {
 	}
 }
 
-// filters gives which fields a write owns: the tests have the same under the same names.
+// filters returns the fields that a write owns; the Rust tests have the same filters under the same names.
 func filters(name string, kind *kind) map[fieldpath.APIVersion]fieldpath.Filter {
 	var filter fieldpath.Filter
 	switch name {
@@ -156,7 +156,7 @@ func paths(names ...string) *fieldpath.Set {
 	return set
 }
 
-// madeTypes gives objects the type that is made up here.
+// madeTypes converts objects to the invented types.
 type madeTypes struct{ of typed.ParseableType }
 
 func (m madeTypes) ObjectToTyped(o runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
@@ -171,7 +171,7 @@ func (m madeTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, error
 	return &unstructured.Unstructured{Object: members}, nil
 }
 
-// untyped is what a field manager asks for about objects without Go types: their versions differ by name only.
+// untyped is the object converter of a field manager for objects without Go types: their versions differ only by name.
 type untyped struct{}
 
 func (untyped) Convert(in, out, context any) error { return errors.New("not asked for") }

@@ -24,7 +24,7 @@ var patched = []struct {
 	{"configmaps", core.ConfigMap{}},
 }
 
-// TestPatches writes strategic merge patches: half of them as clients make them, half with directives anywhere.
+// TestPatches writes strategic merge patches: half of them as clients compute them, half with directives at random places.
 func TestPatches(t *testing.T) {
 	file := truth.Create(t, "fields/patches.jsonl")
 	for n := range truth.Times(800) {
@@ -61,7 +61,7 @@ func TestPatches(t *testing.T) {
 
 type answer struct{ result, err string }
 
-// patchedAlways patches an object several times; some answers depend on the order of a map, and some are a panic.
+// patchedAlways patches an object several times, because some results depend on the order of a map, and some patches panic.
 func patchedAlways(original, patch []byte, of any) (first answer, same bool) {
 	defer func() {
 		if recover() != nil {
@@ -86,10 +86,10 @@ func patchedAlways(original, patch []byte, of any) (first answer, same bool) {
 	return first, true
 }
 
-// patching makes patches.
+// patching generates patches.
 type patching struct{ *random }
 
-// byClient makes the patch between an object and a change of it as clients do, and perhaps has somebody else change it meanwhile.
+// byClient computes the patch between an object and a change of it like a client, and sometimes changes the object meanwhile.
 func (r *patching) byClient(root string, original object, of any) (object, object) {
 	modified := r.keyed(root, r.changed(root, original, 0.15), true)
 	base := r.keyed(root, clone(original), true)
@@ -105,7 +105,7 @@ func (r *patching) byClient(root string, original object, of any) (object, objec
 	return original, patch
 }
 
-// addUnknown puts a member that no type has into both an object and its patch.
+// addUnknown adds a member that no type has to both an object and its patch.
 func (r *patching) addUnknown(original, patch object) {
 	value := one[any](r.random, object{"a": "b"}, []any{"a"}, []any{object{"name": "a"}}, "a")
 	for _, of := range []object{original, patch} {
@@ -116,7 +116,7 @@ func (r *patching) addUnknown(original, patch object) {
 	}
 }
 
-// keyed gives the items of merged lists their keys, mostly each its own.
+// keyed sets the keys of items in merged lists; most items get different keys.
 func (r *patching) keyed(name string, value any, distinct bool) any {
 	of := r.types[name]
 	members, ok := value.(object)
@@ -170,7 +170,7 @@ func (r *patching) keyedItems(field member, list *listOf, items []any, distinct 
 	return made
 }
 
-// directed puts directives into a patch.
+// directed adds directives to a patch.
 func (r *patching) directed(name string, value any, field member) any {
 	of := r.types[name]
 	if of == nil {
@@ -228,7 +228,7 @@ func (r *patching) directMembers(of *mapOf, members object) {
 	}
 }
 
-// order says in which order the items of a list are to be, and may name one that is not in it.
+// order sets the order of a list's items, and sometimes names one that does not exist.
 func (r *patching) order(field member, items []any) []any {
 	made := []any{}
 	for _, item := range items {

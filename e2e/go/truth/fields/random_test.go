@@ -9,7 +9,7 @@ import (
 	"kube-informer-e2e/truth"
 )
 
-// Fields that random objects have often; others of a large type are rare.
+// Fields that random objects often have; other fields of a large type are rare.
 var popular = map[string]bool{}
 
 func init() {
@@ -21,15 +21,15 @@ func init() {
 	}
 }
 
-// random makes values of types, and changes them.
+// random generates and changes values of types.
 type random struct {
 	*rand.Rand
 	types types
-	// Whether items of a list may be there twice that are told apart by their keys.
+	// True if a list with keys may have equal items.
 	duplicates bool
 }
 
-// chance is true that often.
+// chance returns true with this probability.
 func (r *random) chance(of float64) bool { return r.Float64() < of }
 
 func one[T any](r *random, choices ...T) T { return choices[r.Intn(len(choices))] }
@@ -41,7 +41,7 @@ func (r *random) text() string {
 	return one(r, "a", "b", "c", "d")
 }
 
-// object makes an object of a type, however often that takes.
+// object generates an object of a type, with as many attempts as needed.
 func (r *random) object(name string, depth int) object {
 	for {
 		if made, ok := r.value(name, depth).(object); ok {
@@ -50,7 +50,7 @@ func (r *random) object(name string, depth int) object {
 	}
 }
 
-// present makes a value that is not null.
+// present generates a value that is not null.
 func (r *random) present(name string) any {
 	for {
 		if made := r.value(name, 1); made != nil {
@@ -59,7 +59,7 @@ func (r *random) present(name string) any {
 	}
 }
 
-// value makes a value of a type, and seldom null.
+// value generates a value of a type, rarely null.
 func (r *random) value(name string, depth int) any {
 	of := r.types[name]
 	if of == nil {
@@ -127,7 +127,7 @@ func (r *random) list(of *listOf, depth int) []any {
 	return made
 }
 
-// item makes an item of a list, mostly with its keys.
+// item generates an item of a list, mostly with its keys.
 func (r *random) item(of *listOf, depth int) any {
 	item := r.value(of.Items, depth-1)
 	members, ok := item.(object)
@@ -145,7 +145,7 @@ func (r *random) item(of *listOf, depth int) any {
 	return item
 }
 
-// identity gives what an item of a list is told apart by.
+// identity returns the key of an item.
 func (r *random) identity(of *listOf, item any) string {
 	members, ok := item.(object)
 	if !ok || len(of.Keys) == 0 {
@@ -184,7 +184,7 @@ func (r *random) members(of *mapOf, depth int) object {
 	return made
 }
 
-// changed changes an object a little; if nothing of it is left, it is another.
+// changed returns an object with a few changes, or a new object if nothing is left of it.
 func (r *random) changed(name string, of object, rate float64) object {
 	if made, ok := r.change(name, clone(of), 6, rate).(object); ok {
 		return made
@@ -290,7 +290,7 @@ func keepKeys(of *listOf, from, to object) {
 	}
 }
 
-// broken puts something at one place of a value that does not belong there.
+// broken replaces a value at one place by one of a wrong type.
 func (r *random) broken(value any) any {
 	wrong := func() any {
 		return one[any](r, int64(7), "text", true, []any{"l"}, object{"m": int64(1)}, 2.5, nil)

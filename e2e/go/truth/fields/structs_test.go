@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// TestStructs writes updates and applies in a row, to the Go types that the real server has.
+// TestStructs writes sequences of updates and applies to objects with kube-apiserver's Go types.
 func TestStructs(t *testing.T) {
 	file := truth.Create(t, "fields/structs.jsonl")
 	builtIn := kinds()[2:]
@@ -35,7 +35,7 @@ func TestStructs(t *testing.T) {
 	})
 }
 
-// structs is one object as its Go type has it, and what happens to it.
+// structs is an object of a Go type, and its writes.
 type structs struct {
 	*random
 	kind    *kind
@@ -64,7 +64,7 @@ func (s *structs) write(w *write, file *truth.File) {
 	if result != nil {
 		w.Result = members(result)
 	} else if w.Error == "" || strings.HasPrefix(w.Error, "failed to convert") {
-		// What is no object of its type never comes as far as the field manager.
+		// kube-apiserver refuses an object that does not fit its type before the field manager.
 		return
 	}
 	file.Put(w)
@@ -75,7 +75,7 @@ func (s *structs) write(w *write, file *truth.File) {
 	truth.Must(meta.Accessor(s.live)).SetUID("u")
 }
 
-// wanted makes an object by what is there, or anew.
+// wanted generates an object from the current one, or a new one.
 func (s *structs) wanted(w *write) object {
 	var made object
 	if s.chance(0.2) || w.Step == 0 {
@@ -101,7 +101,7 @@ func (s *structs) update(w *write, manager *managedfields.FieldManager) runtime.
 		return nil
 	}
 	w.Object = members(made)
-	// JSON cannot tell an empty list from none inside of what is owned as a whole; the structs could.
+	// Inside of atomic values, JSON does not distinguish an empty list from none; the structs do.
 	made = truth.Must(typedObject(s.of, members(made)))
 	return manager.UpdateNoErrors(s.live, made, w.Manager)
 }
@@ -129,7 +129,7 @@ func (s *structs) apply(w *write, manager *managedfields.FieldManager) runtime.O
 	return made
 }
 
-// typedObjects is what a field manager asks for about objects of a Go type.
+// typedObjects is the object converter of a field manager for objects of a Go type.
 type typedObjects struct{ of schema.GroupVersionKind }
 
 func (t typedObjects) Convert(in, out, context any) error { return untyped{}.Convert(in, out, context) }
@@ -170,7 +170,7 @@ func typedObject(of schema.GroupVersionKind, members object) (runtime.Object, er
 	return made, nil
 }
 
-// members gives an object as JSON has it, with numbers as the machinery reads them.
+// members returns an object as decoded JSON, with numbers as apimachinery decodes them.
 func members(of any) object {
 	made := object{}
 	truth.Check(utiljson.Unmarshal(truth.JSON(of), &made))

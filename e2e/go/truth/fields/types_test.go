@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// types are types by name, in the form that the tests read.
+// types are types by name, in the format that the Rust tests read.
 type types map[string]*description
 
-// description says what may stand at a place: what is given of the three.
+// description is the type of a place: one of the three.
 type description struct {
 	Scalar string  `json:"scalar,omitempty"`
 	List   *listOf `json:"list,omitempty"`
@@ -35,14 +35,14 @@ type mapOf struct {
 type member struct {
 	Type    string `json:"type"`
 	Default any    `json:"default,omitempty"`
-	// What a strategic merge patch does to it, by the tags of its Go type.
+	// How a strategic merge patch merges it, by the tags of its Go type.
 	strategy, key string
 }
 
-// names gives the fields of a type in order, so that chance repeats itself.
+// names returns the fields of a type in order, so that the random choices are repeatable.
 func (m *mapOf) names() []string { return slices.Sorted(maps.Keys(m.Fields)) }
 
-// addParsed adds a type of a parsed schema and all that it holds, and gives its name.
+// addParsed adds a type of a parsed schema and the types of its fields, and returns its name.
 func (t types) addParsed(of *schema.Schema, reference schema.TypeRef) string {
 	atom, ok := of.Resolve(reference)
 	if !ok {
@@ -81,7 +81,7 @@ func (t types) addParsed(of *schema.Schema, reference schema.TypeRef) string {
 	return name
 }
 
-// plain gives a default that is a scalar; others are of no use as keys.
+// plain returns a default that is a scalar; others cannot be keys.
 func plain(value any) any {
 	switch value.(type) {
 	case string, int, bool, float64:
@@ -90,10 +90,10 @@ func plain(value any) any {
 	return nil
 }
 
-// What is a struct in Go and a scalar in JSON.
+// Types that are a struct in Go and a scalar in JSON.
 var scalars = map[string]string{"Quantity": "string", "Time": "string", "MicroTime": "string", "IntOrString": "untyped", "Duration": "string"}
 
-// addGo adds a Go type and all that it holds, and gives its name.
+// addGo adds a Go type and the types of its fields, and returns its name.
 func (t types) addGo(of reflect.Type) string {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()

@@ -20,7 +20,7 @@ import (
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// TestWrites writes updates and applies in a row, each to what the one before has left.
+// TestWrites writes sequences of updates and applies, each to the result of the previous one.
 func TestWrites(t *testing.T) {
 	file := truth.Create(t, "fields/writes.jsonl")
 	all := kinds()
@@ -32,15 +32,15 @@ func TestWrites(t *testing.T) {
 	})
 }
 
-// sequence is one object, and what happens to it.
+// sequence is an object, and its writes.
 type sequence struct {
 	*random
 	kind *kind
 	seed int64
 	live *unstructured.Unstructured
-	// What each manager applied last.
+	// The last applied object of each manager.
 	applied map[string]object
-	// Whether lists may have items twice, and whether so many write that entries are put together.
+	// Whether lists may have equal items, and whether so many managers write that entries are merged.
 	untidy, crowd bool
 }
 
@@ -66,7 +66,7 @@ func (s *sequence) run(file *truth.File) {
 	}
 }
 
-// write makes one write, and gives what became of the object; nothing if it was refused.
+// write makes a write, and returns the resulting object; nothing if the write was refused.
 func (s *sequence) write(step int) (*write, *unstructured.Unstructured) {
 	version := one(s.random, s.kind.versions...)
 	w := &write{Kind: s.kind.name, Seed: s.seed, Step: step, Version: version.GroupVersion().String(), ObjectKind: version.Kind}
@@ -108,7 +108,7 @@ func (s *sequence) write(step int) (*write, *unstructured.Unstructured) {
 
 func second[A, B any](_ A, b B) B { return b }
 
-// update makes what somebody puts in the place of an object.
+// update generates the object of an update.
 func (s *sequence) update(w *write, version schema.GroupVersionKind, before *unstructured.Unstructured, step int) object {
 	w.Op = "update"
 	w.Manager = one(s.random, "a", "b", "kubectl-client-side-apply", "", "", "")
@@ -142,7 +142,7 @@ func (s *sequence) update(w *write, version schema.GroupVersionKind, before *uns
 	return after
 }
 
-// apply makes what a manager wants of an object: what it wanted before with a change, what is there with one, or anything.
+// apply generates the object of an apply: the manager's last one with a change, the current object with a change, or any object.
 func (s *sequence) apply(w *write, version schema.GroupVersionKind, before *unstructured.Unstructured) object {
 	w.Op, w.Manager, w.Force = "apply", one(s.random, "a", "b", "c", "kubectl"), s.chance(0.4)
 	last := s.applied[w.Manager]
@@ -174,7 +174,7 @@ func (s *sequence) apply(w *write, version schema.GroupVersionKind, before *unst
 	return patch
 }
 
-// name says what an object is, and mostly what it is called.
+// name sets the type of an object, and mostly its name.
 func (s *sequence) name(made object, version schema.GroupVersionKind) {
 	made["apiVersion"], made["kind"] = version.GroupVersion().String(), version.Kind
 	if s.chance(0.1) {
@@ -187,7 +187,7 @@ func (s *sequence) name(made object, version schema.GroupVersionKind) {
 	}
 }
 
-// remember notes on an object what was applied, as kubectl does; not always the truth.
+// remember sets the last-applied annotation, like kubectl; not always with the right content.
 func (s *sequence) remember(made object) {
 	metadata, ok := made["metadata"].(object)
 	if !ok {
@@ -205,7 +205,7 @@ func (s *sequence) remember(made object) {
 	}
 }
 
-// label puts a label of many on an object.
+// label sets one of many labels.
 func (s *sequence) label(made object) {
 	metadata, ok := made["metadata"].(object)
 	if !ok {
@@ -220,7 +220,7 @@ func (s *sequence) label(made object) {
 	delete(metadata, "managedFields")
 }
 
-// meddle changes the entries that a client sends back.
+// meddle changes the managed fields that a client sends.
 func (s *sequence) meddle(made object, live *unstructured.Unstructured) {
 	metadata, ok := made["metadata"].(object)
 	if !ok {
@@ -247,12 +247,12 @@ func (s *sequence) meddle(made object, live *unstructured.Unstructured) {
 	}
 }
 
-// keep makes the result of a write what is there before the next.
+// keep stores the result of a write for the next one.
 func (s *sequence) keep(w *write, result *unstructured.Unstructured) {
 	s.live = &unstructured.Unstructured{Object: object{}}
 	truth.Check(utiljson.Unmarshal(truth.JSON(result.Object), &s.live.Object))
 	if _, err := s.kind.typed.ObjectToTyped(s.live, typed.AllowDuplicates); err != nil {
-		// What does not fit its type is not stored.
+		// An object that does not fit its type is not stored.
 		s.live = &unstructured.Unstructured{Object: clone(w.Live)}
 		return
 	}
@@ -270,7 +270,7 @@ func (s *sequence) keep(w *write, result *unstructured.Unstructured) {
 	}
 }
 
-// Fields that somebody could own when the types were others.
+// Fields that a manager could own under earlier types.
 var oldFields = []string{
 	`{"f:spec":{"f:wholeMap":{"f:a":{},"f:b":{}},"f:whole":{"i:0":{}},"f:opaque":{".":{},"f:x":{}},
 		"f:wholeStruct":{".":{},"f:name":{}},"f:entries":{"k:{\"name\":\"a\"}":{".":{},"f:args":{"v:1":{}}}}}}`,
@@ -281,7 +281,7 @@ var oldFields = []string{
 	`{}`,
 }
 
-// addOldEntry adds an entry from a time when the types were others.
+// addOldEntry adds a managed fields entry of earlier types.
 func (s *sequence) addOldEntry() {
 	var fields any
 	truth.Check(json.Unmarshal([]byte(one(s.random, oldFields...)), &fields))

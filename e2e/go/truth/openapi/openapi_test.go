@@ -1,5 +1,5 @@
-// Package openapi writes the OpenAPI documents of the real server, as far as they say how it is talked to: without prose, and each schema
-// once.
+// Package openapi writes the OpenAPI documents of kube-apiserver as far as they describe requests and responses: without descriptions,
+// and each schema once.
 package openapi
 
 import (
@@ -19,7 +19,7 @@ import (
 
 type object = map[string]any
 
-// TestDocuments writes a line for each group and version that is served.
+// TestDocuments writes a line for each served group and version.
 func TestDocuments(t *testing.T) {
 	file := truth.Create(t, "openapi.jsonl")
 	module := string(truth.Must(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()))
@@ -33,7 +33,7 @@ func TestDocuments(t *testing.T) {
 		seen = append(seen, in)
 		text, err := os.ReadFile(filepath.Join(folder, name(in)))
 		if err != nil {
-			// Some kinds have no path of their own.
+			// Some kinds have no path.
 			continue
 		}
 		document := object{}
@@ -49,7 +49,7 @@ func name(in schema.GroupVersion) string {
 	return "apis__" + in.Group + "__" + in.Version + "_openapi.json"
 }
 
-// paths gives of each operation what it is called, what it is about, and what it answers.
+// paths returns the id, the kind and the responses of each operation.
 func paths(document object) object {
 	made := object{}
 	for path, item := range document["paths"].(object) {
@@ -73,7 +73,7 @@ func paths(document object) object {
 	return made
 }
 
-// answered gives the schema of what an operation answers.
+// answered returns the schema of an operation's response.
 func answered(operation any) any {
 	for _, step := range []string{"responses", "200", "content", "application/json", "schema"} {
 		members, ok := operation.(object)
@@ -85,7 +85,7 @@ func answered(operation any) any {
 	return operation
 }
 
-// components gives the schemas that were not seen before.
+// components returns the schemas that were not returned before.
 func components(document object, seen map[string]bool) object {
 	made := object{}
 	for name, schema := range document["components"].(object)["schemas"].(object) {
@@ -97,7 +97,7 @@ func components(document object, seen map[string]bool) object {
 	return object{"schemas": made}
 }
 
-// withoutProse leaves out descriptions, but not members of that name.
+// withoutProse removes descriptions, but not members with that name.
 func withoutProse(schema any) any {
 	switch schema := schema.(type) {
 	case object:

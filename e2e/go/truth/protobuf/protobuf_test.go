@@ -1,7 +1,7 @@
-// Package protobuf writes random objects of every kind that is served, in JSON and in protobuf.
+// Package protobuf writes random objects of every served kind, in JSON and in protobuf.
 //
-// Each case is a line with the version of the API, the kind, and the lengths of two texts, which follow it: the object in JSON, and the
-// same in protobuf, in its envelope.
+// Each case is a line with the API version, the kind, and the lengths of the two encodings, which follow: the object in JSON, and in
+// protobuf with its envelope.
 package protobuf
 
 import (
@@ -26,14 +26,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// message is an object that has a form in protobuf.
+// message is an object with a protobuf encoding.
 type message interface {
 	runtime.Object
 	Marshal() ([]byte, error)
 	Unmarshal([]byte) error
 }
 
-// TestProtobuf writes objects of every kind that has an envelope, and a list.
+// TestProtobuf writes objects of every kind with an envelope, and a list.
 func TestProtobuf(t *testing.T) {
 	file := truth.Sample(t, "protobuf", 450_000)
 	kinds := append([]served.Kind{{
@@ -48,7 +48,7 @@ func TestProtobuf(t *testing.T) {
 			r.density, r.shows = one(r, 0.1, 0.3, 0.6, 1), nil
 			made := reflect.New(kind.Of)
 			r.fill(made.Elem(), 0)
-			// What JSON or protobuf does not tell is not there: a nanosecond, an empty list.
+			// Values that JSON or protobuf cannot represent (nanoseconds, empty lists) are removed.
 			object := reflect.New(kind.Of).Interface().(message)
 			truth.Check(json.Unmarshal(truth.JSON(made.Interface()), object))
 			told := truth.Must(object.Marshal())
@@ -64,12 +64,12 @@ func TestProtobuf(t *testing.T) {
 	}
 }
 
-// random fills objects in.
+// random fills objects.
 type random struct {
 	*rand.Rand
-	// How many of the members are set.
+	// The fraction of members that are set.
 	density float64
-	// Each member that was set, and what to.
+	// Each member that was set, with its value.
 	shows []string
 }
 
@@ -133,7 +133,7 @@ func (r *random) fillMembers(value reflect.Value, depth int) {
 		if !field.IsExported() || field.Type == reflect.TypeFor[meta.TypeMeta]() || field.Tag.Get("json") == "-" {
 			continue
 		}
-		// What refers to itself ends somewhere.
+		// Recursive types end at some depth.
 		if value.Field(i).Kind() == reflect.Struct || r.Float64() < often && depth < 14 {
 			r.fill(value.Field(i), depth+1)
 		}
@@ -141,7 +141,7 @@ func (r *random) fillMembers(value reflect.Value, depth int) {
 	}
 }
 
-// shown gives a scalar as it is, and of others whether there is something.
+// shown returns a scalar, and for other values whether there is one.
 func shown(value reflect.Value) any {
 	if value.Kind() == reflect.Pointer && !value.IsNil() {
 		value = value.Elem()
@@ -155,7 +155,7 @@ func shown(value reflect.Value) any {
 	return value.Interface()
 }
 
-// special makes what has a form of its own.
+// special generates types with a special form.
 func (r *random) special(value reflect.Value, depth int) any {
 	moment := time.Unix(one[int64](r, 0, 1_450_000_000, -5_000_000_000), 0).UTC()
 	text := []byte(one(r, `{"a":1,"b":[true,null,"x"]}`, `{}`, `{"f:a":{".":{},"f:b":{}}}`))
@@ -192,7 +192,7 @@ func (r *random) special(value reflect.Value, depth int) any {
 	return nil
 }
 
-// schema makes a schema inside of another; none deep down.
+// schema generates a schema inside of another, up to some depth.
 func (r *random) schema(depth int) *apiextensions.JSONSchemaProps {
 	if depth > 10 || r.Intn(3) == 0 {
 		return nil

@@ -20,7 +20,7 @@ import (
 //go:embed checks.txt
 var checks string
 
-// TestChecks writes what is said about the objects of checks.txt.
+// TestChecks writes the validation errors of the objects in checks.txt.
 func TestChecks(t *testing.T) {
 	file := truth.Create(t, "rules/checks.jsonl")
 	all := map[string]kind{}
@@ -39,14 +39,14 @@ func TestChecks(t *testing.T) {
 	})
 }
 
-// written is an object of checks.txt, and what it is changed to.
+// written is an object of checks.txt, and its change.
 type written struct {
 	verb          string
 	kinds         []string
 	before, after any
 }
 
-// cases gives what is in checks.txt, line by line.
+// cases returns the lines of checks.txt.
 func cases() iter.Seq[written] {
 	return func(yield func(written) bool) {
 		var block written
@@ -82,7 +82,7 @@ func (k kind) check(one written) map[string]any {
 	return line
 }
 
-// changed gives a value with something else at one place.
+// changed returns a value with a replacement at one place.
 func changed(value any, path []string, to string) any {
 	var inner any
 	if to != "-" || len(path) > 1 {
@@ -111,7 +111,7 @@ func changed(value any, path []string, to string) any {
 	}
 }
 
-// put gives what stands at the first step of a path after a change below it.
+// put returns the value at the first step of a path, after a change below it.
 func put(value any, path []string, to string) any {
 	if len(path) > 1 {
 		var inner any
@@ -131,7 +131,7 @@ func put(value any, path []string, to string) any {
 	return made
 }
 
-// known gives an object as it comes to the checks: with what every object has by then, and its defaults.
+// known returns an object as the validation gets it: with generated metadata and defaults.
 func (k kind) known(text []byte) runtime.Object {
 	object := k.read(text)
 	accessor := truth.Must(meta.Accessor(object))
@@ -178,7 +178,7 @@ func (k kind) checkUpdate(line map[string]any, before, after []byte) {
 
 type object = map[string]any
 
-// labelled gives a job the selector and the labels that it was given when it was created, where it says nothing of them.
+// labelled adds the selector and labels of a created job, unless the object has them.
 func labelled(job, old object) object {
 	spec, oldSpec := job["spec"].(object), old["spec"].(object)
 	if spec["selector"] == nil {

@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// TestDefaults writes objects before and after their defaults are filled in.
+// TestDefaults writes objects before and after defaulting.
 func TestDefaults(t *testing.T) {
 	file := truth.Sample(t, "rules/defaults.jsonl", 1_000_000)
 	for n, kind := range append(kinds(), older()) {
 		random := newRandom(truth.Seed(n))
 		for range truth.Times(100) {
 			before := truth.JSON(random.object(kind.sample))
-			// As the encoder and the decoder leave it.
+			// As it is after encoding and decoding.
 			before = truth.JSON(kind.read(before))
 			after := truth.JSON(kind.filledIn(kind.read(before)))
 			line := kind.line()
@@ -29,7 +29,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// shown names what a case shows: what was changed of an object, with its kind.
+// shown returns the content of a case for the sample: the changes of an object, with its kind.
 func shown(kind kind, verb string, before, after any) []string {
 	var what []string
 	for _, change := range truth.Changes(truth.Value(before), truth.Value(after)) {
@@ -38,7 +38,7 @@ func shown(kind kind, verb string, before, after any) []string {
 	return what
 }
 
-// TestReset writes which fields a write of an object, or of its status, leaves to others.
+// TestReset writes the fields that a write of an object, or of its status, does not own.
 func TestReset(t *testing.T) {
 	file := truth.Create(t, "rules/reset.jsonl")
 	for _, kind := range kinds() {

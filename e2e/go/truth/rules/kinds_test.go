@@ -1,8 +1,8 @@
-// Package rules writes what the real server's defaults, strategies and checks make of objects of every kind.
+// Package rules writes the results of kube-apiserver's defaults, strategies and validation for objects of every kind.
 //
-// `defaults` are random objects before and after their defaults are filled in; `strategies` are random objects before and after they are
-// prepared for a create, an update or an update of their status, and what is wrong with them; `checks` are objects with one mistake each,
-// from checks.txt; `reset` names the fields that a write of an object or of its status does not own.
+// `defaults` are random objects before and after defaulting; `strategies` are random objects before and after they are prepared for a
+// create, an update or a status update, with their validation errors; `checks` are objects with one mistake each, from checks.txt;
+// `reset` has the fields that a write of an object or of its status does not own.
 package rules
 
 import (
@@ -92,14 +92,14 @@ import (
 	"kube-informer-e2e/truth"
 )
 
-// kind is a kind of the server, with what it does to the objects of that kind.
+// kind is a kind of kube-apiserver, with its functions.
 type kind struct {
-	// As the embedded server names it.
+	// The id in the embedded server.
 	id string
 	schema.GroupVersion
 	sample   runtime.Object
 	strategy rest.RESTCreateUpdateStrategy
-	// What it does on a write of the status; none if that cannot be written by itself.
+	// The strategy for status updates; nil if the kind has no status subresource.
 	status rest.RESTUpdateStrategy
 }
 
@@ -168,12 +168,12 @@ func kinds() []kind {
 	}
 }
 
-// older gives a version of a kind that has defaults of its own.
+// older returns a version of a kind with different defaults.
 func older() kind {
 	return kind{GroupVersion: schema.GroupVersion{Group: "autoscaling", Version: "v1"}, sample: &autoscalingv1.HorizontalPodAutoscaler{}}
 }
 
-// line begins a line about an object of a kind.
+// line starts a line for an object of a kind.
 func (k kind) line() map[string]any {
 	names, _, err := k.scheme().ObjectKinds(k.sample)
 	truth.Check(err)
@@ -192,19 +192,19 @@ func (k kind) context() context.Context {
 	return request.WithRequestInfo(request.WithNamespace(context.Background(), "default"), info)
 }
 
-// read gives an object of a kind from JSON.
+// read decodes an object of a kind from JSON.
 func (k kind) read(text []byte) runtime.Object {
 	made := reflect.New(reflect.TypeOf(k.sample).Elem()).Interface().(runtime.Object)
 	truth.Check(json.Unmarshal(text, made))
 	return made
 }
 
-// internal gives an object as the server handles it.
+// internal returns an object in the internal version.
 func (k kind) internal(of runtime.Object) (runtime.Object, error) {
 	return k.scheme().ConvertToVersion(of, schema.GroupVersion{Group: k.Group, Version: runtime.APIVersionInternal})
 }
 
-// external gives an object as the server answers it: as it is read from its storage again.
+// external returns an object as kube-apiserver responds with it: after it was stored and read.
 func (k kind) external(of runtime.Object) []byte {
 	made := truth.Must(k.scheme().ConvertToVersion(of, k.GroupVersion))
 	made.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
@@ -216,14 +216,14 @@ func (k kind) external(of runtime.Object) []byte {
 	return truth.JSON(made)
 }
 
-// filledIn gives an object as it comes from a client, with its defaults.
+// filledIn returns an object as a client sends it, with its defaults.
 func (k kind) filledIn(of runtime.Object) runtime.Object {
 	made := k.read(truth.JSON(of))
 	k.scheme().Default(made)
 	return made
 }
 
-// updates is what all strategies of updates have, whatever they are for.
+// updates is the interface that all strategies of updates have.
 type updates interface {
 	PrepareForUpdate(ctx context.Context, new, old runtime.Object)
 	ValidateUpdate(ctx context.Context, new, old runtime.Object) field.ErrorList

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// What texts of a type are chosen from.
+// Strings for values of a type.
 var words = map[string][]string{
 	"ServiceType":                   {"", "ClusterIP", "NodePort", "LoadBalancer", "ExternalName"},
 	"ServiceAffinity":               {"", "None", "ClientIP"},
@@ -41,7 +41,7 @@ var words = map[string][]string{
 	"UID":                           {"u1", "u2"},
 }
 
-// What texts of a member are chosen from; `Key` are the keys of any map.
+// Strings for values of a member; `Key` is for the keys of any map.
 var wordsOf = map[string][]string{
 	"Image": images, "Reference": images,
 	"PodIP": addresses, "IP": addresses, "PodCIDR": addresses, "PodCIDRs": addresses, "ClusterIP": addresses, "ClusterIPs": addresses,
@@ -64,10 +64,10 @@ var (
 		"2", "3k", "1234567", "-1", "-0.0005", "1e-4", "5e6", "1023Ki", "999Ei", "1000", "0.1"}
 )
 
-// random fills objects in.
+// random fills objects.
 type random struct {
 	*rand.Rand
-	// How many of the members are set.
+	// The fraction of members that are set.
 	density float64
 }
 
@@ -75,7 +75,7 @@ func newRandom(seed int64) *random { return &random{Rand: rand.New(rand.NewSourc
 
 func one[T any](r *random, choices ...T) T { return choices[r.Intn(len(choices))] }
 
-// object makes an object of a type.
+// object generates an object of a type.
 func (r *random) object(sample runtime.Object) runtime.Object {
 	r.density = one(r, 0.05, 0.15, 0.3, 0.5, 0.7)
 	made := reflect.New(reflect.TypeOf(sample).Elem())
@@ -83,7 +83,7 @@ func (r *random) object(sample runtime.Object) runtime.Object {
 	return made.Interface().(runtime.Object)
 }
 
-// sets says whether a member is set: fewer of them the deeper they lie.
+// sets returns whether a member is set: the deeper, the less often.
 func (r *random) sets(depth int) bool {
 	often := r.density
 	for range depth - 5 {
@@ -95,7 +95,7 @@ func (r *random) sets(depth int) bool {
 	return r.Float64() < often
 }
 
-// fill fills a value in that is the member of this name.
+// fill fills a value that is the member with this name.
 func (r *random) fill(value reflect.Value, name string, depth int) {
 	if r.fillSpecial(value) {
 		return
@@ -146,7 +146,7 @@ func (r *random) fill(value reflect.Value, name string, depth int) {
 	}
 }
 
-// fillSpecial fills in what has a form of its own, and leaves out what defaults and strategies do not look at.
+// fillSpecial fills types with a special form, and skips types that defaults and strategies ignore.
 func (r *random) fillSpecial(value reflect.Value) bool {
 	var made any
 	switch value.Interface().(type) {
@@ -204,7 +204,7 @@ func (r *random) word(of reflect.Type, name string) string {
 	return one(r, "", "a", "b", "c", "long-word")
 }
 
-// change sets one member somewhere below to something else, or takes it away.
+// change replaces or removes one member at any depth.
 func (r *random) change(value reflect.Value, depth int) {
 	switch of := value.Type(); of.Kind() {
 	case reflect.Pointer:
@@ -234,7 +234,7 @@ func (r *random) change(value reflect.Value, depth int) {
 	}
 }
 
-// isWhole says whether a struct is a scalar in JSON.
+// isWhole reports whether a struct is a scalar in JSON.
 func isWhole(of reflect.Type) bool {
 	for _, part := range []string{"resource.", "intstr.", "runtime."} {
 		if strings.Contains(of.String(), part) {
@@ -254,7 +254,7 @@ func (r *random) changeMember(value reflect.Value, depth int) {
 	}
 }
 
-// rewrite writes every amount in another way, without another value.
+// rewrite formats every quantity differently, with the same value.
 func rewrite(value reflect.Value) {
 	switch value.Kind() {
 	case reflect.Pointer:

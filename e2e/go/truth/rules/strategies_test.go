@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// TestStrategies writes objects before and after they are prepared for a write, and what is wrong with them. The time is always the same.
+// TestStrategies writes objects before and after they are prepared for a write, with their validation errors. The clock is fixed.
 func TestStrategies(t *testing.T) {
 	file := truth.Sample(t, "rules/strategies.jsonl", 1_100_000)
 	synctest.Test(t, func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestStrategies(t *testing.T) {
 	})
 }
 
-// writes makes random writes to objects of one kind.
+// writes generates writes to objects of a kind.
 type writes struct {
 	kind
 	*random
@@ -54,7 +54,7 @@ func (w *writes) run() {
 	}
 }
 
-// update writes the object with some change, or another in its place.
+// update updates the object with a change, or with a new object.
 func (w *writes) update(verb string, created []byte, strategy updates) {
 	before, after := w.read(created), w.read(created)
 	switch w.Intn(8) {
@@ -76,7 +76,7 @@ func (w *writes) update(verb string, created []byte, strategy updates) {
 	}
 	older := truth.Must(w.internal(before))
 	newMeta, oldMeta := truth.Must(meta.Accessor(newer)), truth.Must(meta.Accessor(older))
-	// What every update does, as far as a strategy relies on it.
+	// What every update does before the strategy.
 	newMeta.SetGeneration(oldMeta.GetGeneration())
 	strategy.PrepareForUpdate(w.context(), newer, older)
 	if oldMeta.GetDeletionTimestamp() != nil {
@@ -101,7 +101,7 @@ func (w *writes) put(verb string, old, new, after []byte, found []cause) {
 	w.file.Offer(w.id+" "+verb, line, shown(w.kind, verb, line["new"], line["after"]))
 }
 
-// named gives an object what the server has given every object that comes to a strategy.
+// named sets the metadata that kube-apiserver has set before a strategy is called.
 func (w *writes) named(of runtime.Object) runtime.Object {
 	accessor := truth.Must(meta.Accessor(of))
 	accessor.SetName("thing")
@@ -118,14 +118,14 @@ func (w *writes) named(of runtime.Object) runtime.Object {
 	return of
 }
 
-// cause is one mistake in an object.
+// cause is a validation error.
 type cause struct {
 	Reason  string `json:"reason"`
 	Field   string `json:"field"`
 	Message string `json:"message"`
 }
 
-// judged gives what is wrong, in order; nothing at all if an object is too odd for the checks themselves.
+// judged returns the validation errors in order; none if the validation panics.
 func judged(check func() field.ErrorList) (found []cause) {
 	defer func() {
 		if recover() != nil {

@@ -12,7 +12,7 @@ import (
 //go:embed formats.json
 var formatsText []byte
 
-// TestFormats writes texts against every format and many patterns, and patterns that cannot be read.
+// TestFormats writes whether strings match every format and many patterns, and invalid patterns.
 func TestFormats(t *testing.T) {
 	file := truth.Create(t, "schema/formats.jsonl")
 	lists := map[string][]string{}

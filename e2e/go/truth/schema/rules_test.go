@@ -24,16 +24,16 @@ var rulesText string
 //go:embed thing.json
 var thingText []byte
 
-// TestRules writes rules against objects that keep or break them, and columns of the same objects.
+// TestRules writes rules with valid and invalid objects, and columns of the same objects.
 func TestRules(t *testing.T) {
 	file := truth.Sample(t, "schema/rules.jsonl", 1_700_000)
 	rules := readRules()
 	synctest.Test(t, func(t *testing.T) {
-		// The clock of a test begins before the times that are shown here.
+		// The clock of a test starts before the times in these objects.
 		time.Sleep(25 * 365 * 24 * time.Hour)
 		r := &ruled{random: &random{rand.New(rand.NewSource(truth.Seed(1)))}, rules: rules}
 		for n := range truth.Times(6 * len(rules["right"])) {
-			// Read anew each time, as it is changed.
+			// Read again each time, because it is changed.
 			thing := map[string]object{}
 			truth.Check(utiljson.Unmarshal(thingText, &thing))
 			r.values = thing["values"]
@@ -51,7 +51,7 @@ func TestRules(t *testing.T) {
 	})
 }
 
-// showing names what a case shows of its rules and columns.
+// showing returns the rules and columns of a case for the sample.
 func showing(of *line, rules []string) []string {
 	var what []string
 	for _, rule := range rules {
@@ -67,7 +67,7 @@ func showing(of *line, rules []string) []string {
 	return what
 }
 
-// readRules gives the rules by their sort.
+// readRules returns the rules by type.
 func readRules() map[string][]string {
 	found, sort := map[string][]string{}, ""
 	for text := range strings.Lines(rulesText) {
@@ -83,14 +83,14 @@ func readRules() map[string][]string {
 	return found
 }
 
-// ruled makes schemas with rules, and objects for them.
+// ruled generates schemas with rules, and objects for them.
 type ruled struct {
 	*random
 	rules  map[string][]string
 	values object
 }
 
-// schema puts rules somewhere into the schema of a thing, and says which. Every rule that can be read has its turn.
+// schema adds rules at random places of a schema, and returns them. Every valid rule gets its turn.
 func (r *ruled) schema(turn int, properties object) (object, []string) {
 	spec := object{"type": "object", "properties": properties}
 	root := object{"type": "object", "properties": object{"spec": spec}}
@@ -137,7 +137,7 @@ func (r *ruled) schema(turn int, properties object) (object, []string) {
 	return root, shown
 }
 
-// rule gives a rule what may stand beside it.
+// rule adds optional fields to a rule.
 func (r *ruled) rule(text string) object {
 	made := object{"rule": text}
 	put(r.random, made, 0.15, "message", " some message ")
@@ -148,7 +148,7 @@ func (r *ruled) rule(text string) object {
 	return made
 }
 
-// thing makes an object with some of the values.
+// thing generates an object with some of the values.
 func (r *ruled) thing() object {
 	spec := object{}
 	for _, name := range slices.Sorted(maps.Keys(r.values)) {
@@ -159,7 +159,7 @@ func (r *ruled) thing() object {
 	return object{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": object{"name": "x"}, "spec": spec}
 }
 
-// before makes what an object was: much of it the same.
+// before generates an old object with many equal values.
 func (r *ruled) before(of object) object {
 	if r.chance(0.1) {
 		return of
@@ -174,7 +174,7 @@ func (r *ruled) before(of object) object {
 	return made
 }
 
-// None of them leads to several members of a map, which come in any order.
+// None of these selects several members of a map, whose order is random.
 var columnPaths = []string{
 	".spec.i", ".spec.s", ".spec.l", ".spec.l[0]", `.spec.lm[?(@.name=="a")].v`, ".spec.ts", ".spec.d", ".spec.b", ".spec.o",
 	".spec.m['a']", ".spec.lm[*].name", ".metadata.name", ".spec.n", ".spec.zz.q", ".spec.l[-1]", ".spec.l[0:1]",

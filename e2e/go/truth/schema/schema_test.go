@@ -1,9 +1,9 @@
-// Package schema writes what the real server makes of the schemas of custom resources, and of objects that are checked against them.
+// Package schema writes kube-apiserver's results for schemas of custom resources and for objects that are validated with them.
 //
-// Each line has a schema, perhaps an object, an old one and columns; then what is wrong with the schema (`definition`), which fields are
-// not known, the object without them (`pruned`) and with defaults (`defaulted`) where that is something else, what is wrong with it
-// (`causes`), and what the columns show (`cells`). `structures` are random schemas, `rules` are rules in CEL, and `formats` are texts
-// against every format and many patterns.
+// Each line has a schema, and optionally an object, an old object and columns; then the errors of the schema (`definition`), the
+// unknown fields, the object without them (`pruned`) and with defaults (`defaulted`) where they differ, its validation errors
+// (`causes`), and the content of the columns (`cells`). `structures` are random schemas, `rules` are rules in CEL, and `formats` are
+// strings with every format and many patterns.
 package schema
 
 import (
@@ -38,10 +38,10 @@ import (
 	"k8s.io/apiserver/pkg/cel/common"
 )
 
-// object is an object as JSON has it.
+// object is an object as decoded JSON.
 type object = map[string]any
 
-// line is a case: what is given, and then what the server makes of it.
+// line is a case: the input, and then kube-apiserver's result.
 type line struct {
 	Schema  json.RawMessage `json:"schema"`
 	Object  json.RawMessage `json:"object,omitempty"`
@@ -54,11 +54,11 @@ type line struct {
 	Defaulted  json.RawMessage `json:"defaulted,omitempty"`
 	Causes     []cause         `json:"causes,omitempty"`
 	Cells      []any           `json:"cells,omitempty"`
-	// Why the metadata in the object could not be read: nothing else is said of it then.
+	// The error of invalid metadata in the object; there is no further result then.
 	Unreadable string `json:"unreadable,omitempty"`
 }
 
-// cause is one mistake.
+// cause is a validation error.
 type cause struct {
 	Reason  string `json:"reason"`
 	Field   string `json:"field"`
@@ -69,7 +69,7 @@ var scheme = runtime.NewScheme()
 
 func init() { install.Install(scheme) }
 
-// A type without a name has a new one each time.
+// A type without a name gets a new one each time.
 var unnamed = regexp.MustCompile(`selfType[A-Za-z0-9.]*`)
 
 func causes(errors field.ErrorList) []cause {
@@ -83,9 +83,9 @@ func causes(errors field.ErrorList) []cause {
 	return found
 }
 
-// answer notes what the server makes of a case; not if it cannot be asked.
+// answer adds kube-apiserver's result to a case, unless there is none.
 func (l *line) answer() (isAnswered bool) {
-	// Some rules panic when they are compiled, and some objects when they are looked at.
+	// Some rules panic when they are compiled, and some objects when they are validated.
 	defer func() { isAnswered = recover() == nil && isAnswered }()
 	var given v1.JSONSchemaProps
 	if utiljson.Unmarshal(l.Schema, &given) != nil {
@@ -128,7 +128,7 @@ func definitionOf(schema *v1.JSONSchemaProps) *v1.CustomResourceDefinition {
 	return made
 }
 
-// complete takes away from an object what its schema does not know, and fills in its defaults, as a request would.
+// complete prunes unknown fields of an object, and adds defaults, like a request.
 func (l *line) complete(known *structural.Structural, made object) bool {
 	_, _, unknown, err := objectmeta.GetObjectMetaWithOptions(made, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil {
@@ -154,7 +154,7 @@ func (l *line) complete(known *structural.Structural, made object) bool {
 	return true
 }
 
-// check says what is wrong with an object, in the order and on the conditions of the server.
+// check returns the validation errors of an object, in kube-apiserver's order and under its conditions.
 func (l *line) check(schema *apiextensions.JSONSchemaProps, known *structural.Structural, made object) field.ErrorList {
 	validator, _, err := validation.NewSchemaValidator(schema)
 	truth.Check(err)
@@ -189,7 +189,7 @@ func (l *line) check(schema *apiextensions.JSONSchemaProps, known *structural.St
 	return append(wrong, broken...)
 }
 
-// isInTheWay says whether rules are not looked at because of a mistake.
+// isInTheWay reports whether an error prevents the evaluation of rules.
 func isInTheWay(err *field.Error) bool {
 	switch err.Type {
 	case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
@@ -198,14 +198,14 @@ func isInTheWay(err *field.Error) bool {
 	return false
 }
 
-// show notes what columns show of an object, without its name.
+// show adds the content of columns for an object, without its name.
 func (l *line) show(made object) {
 	if l.Columns == nil {
 		return
 	}
 	var columns []v1.CustomResourceColumnDefinition
 	truth.Check(json.Unmarshal(l.Columns, &columns))
-	// What is wrong with a column is told, and it shows nothing.
+	// The error of a column is recorded, and the column has no content.
 	convertor, _ := tableconvertor.New(columns)
 	table, err := convertor.ConvertToTable(context.Background(), &unstructured.Unstructured{Object: made}, nil)
 	if err == nil && len(table.Rows) == 1 {
@@ -219,7 +219,7 @@ func decoded(text []byte) object {
 	return made
 }
 
-// shows names what a case shows: each sort of mistake, and what was done to the object.
+// shows returns the content of a case for the sample: each kind of error, and the changes of the object.
 func (l *line) shows() []string {
 	what := []string{"fine"}
 	for _, one := range l.Definition {

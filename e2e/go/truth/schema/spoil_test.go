@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// What a place of a schema may not have, or not there.
+// Mistakes: fields that a place of a schema must not have.
 var mistakes = []func(*random, object){
 	func(_ *random, at object) { delete(at, "type") },
 	func(r *random, at object) { at["type"] = one(r, "null", "foo", "array", "object") },
@@ -59,14 +59,14 @@ var mistakes = []func(*random, object){
 	},
 }
 
-// spoil makes a mistake somewhere in a schema, or two.
+// spoil makes one or two mistakes in a schema.
 func (r *random) spoil(schema object) {
 	for range one(r, 1, 1, 2) {
 		one(r, mistakes...)(r, one(r, places(schema)...))
 	}
 }
 
-// places gives a schema and all that are inside of it.
+// places returns a schema and all schemas inside of it.
 func places(schema object) []object {
 	found := []object{schema}
 	if properties, ok := schema["properties"].(object); ok {

@@ -11,7 +11,7 @@ import (
 	"kube-informer-e2e/truth"
 )
 
-// TestStructures writes random schemas, some of them wrong, with objects that mostly fit.
+// TestStructures writes random schemas, some of them invalid, with objects that are mostly valid.
 func TestStructures(t *testing.T) {
 	file := truth.Sample(t, "schema/structures.jsonl", 400_000)
 	synctest.Test(t, func(t *testing.T) {
@@ -37,28 +37,28 @@ func TestStructures(t *testing.T) {
 	})
 }
 
-// random makes schemas and objects.
+// random generates schemas and objects.
 type random struct{ *rand.Rand }
 
 func (r *random) chance(of float64) bool { return r.Float64() < of }
 
 func one[T any](r *random, choices ...T) T { return choices[r.Intn(len(choices))] }
 
-// some gives that many of the choices.
+// some returns this number of choices.
 func some[T any](r *random, count int, choices ...T) []T {
 	choices = slices.Clone(choices)
 	r.Shuffle(len(choices), func(i, j int) { choices[i], choices[j] = choices[j], choices[i] })
 	return choices[:min(count, len(choices))]
 }
 
-// put sets a member that often.
+// put sets a member with this probability.
 func put[T any](r *random, to object, often float64, name string, choices ...T) {
 	if r.chance(often) {
 		to[name] = one(r, choices...)
 	}
 }
 
-// root makes the schema of an object.
+// root generates the schema of an object.
 func (r *random) root() object {
 	made := object{"type": "object", "properties": object{"spec": r.node(3), "status": r.node(2)}}
 	put(r, made, 0.3, "required", []string{"spec"})
@@ -66,7 +66,7 @@ func (r *random) root() object {
 	return made
 }
 
-// node makes the schema of a place.
+// node generates the schema of a place.
 func (r *random) node(depth int) object {
 	kind := r.Float64()
 	var made object
@@ -141,7 +141,7 @@ func (r *random) list(depth int) object {
 	return made
 }
 
-// makeMap makes a list one whose items are told apart by keys, if they have members that can be.
+// makeMap makes a list a map with keys, if its items have members that can be keys.
 func (r *random) makeMap(list, items, properties object) {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
@@ -189,7 +189,7 @@ func (r *random) structure(depth int) object {
 	return made
 }
 
-// junctor makes what may stand inside of `oneOf` and its like.
+// junctor generates a schema for `oneOf`, `anyOf`, `allOf` and `not`.
 func (r *random) junctor(names []string, properties object) object {
 	made := object{}
 	put(r, made, 0.6, "required", some(r, 1, names...))
@@ -209,7 +209,7 @@ func (r *random) junctor(names []string, properties object) object {
 	return made
 }
 
-// value makes a value that mostly fits a schema.
+// value generates a value that is mostly valid for a schema.
 func (r *random) value(schema object) any {
 	if r.chance(0.06) {
 		return one[any](r, nil, "str", 5, true, []any{}, object{}, 1.5, object{"zz": 1}, []any{nil})
@@ -264,7 +264,7 @@ func (r *random) members(schema object) object {
 	return made
 }
 
-// object makes a whole object.
+// object generates a whole object.
 func (r *random) object(schema object) object {
 	made := r.members(schema)
 	metadata := object{"name": "x"}
@@ -273,7 +273,7 @@ func (r *random) object(schema object) object {
 	return made
 }
 
-// changed gives an object with something else at one place, or as it is.
+// changed returns an object with a replacement at one place, or unchanged.
 func (r *random) changed(of object) object {
 	made := truth.Value(of).(object)
 	r.change(made, 5)
@@ -316,7 +316,7 @@ func isFilled(value any) bool {
 	return false
 }
 
-// addDefaults gives places defaults, which do not always fit.
+// addDefaults adds defaults, some of them invalid.
 func (r *random) addDefaults(schema object) {
 	properties, _ := schema["properties"].(object)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {

@@ -72,7 +72,7 @@ func pod() object {
 		var list []object
 		for _, name := range initNames {
 			s := containerStatus(name)
-			// Mostly done, so that later ones are looked at.
+			// Most conditions are true, so that later ones matter.
 			if chance(60) {
 				s["state"] = object{"terminated": object{"exitCode": 0}}
 			}

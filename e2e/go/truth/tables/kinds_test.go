@@ -3,9 +3,9 @@ package tables
 // kind is a kind whose objects are printed.
 type kind struct {
 	id string
-	// Makes a random object.
+	// Generates a random object.
 	make func() object
-	// How many cases there are of it, for one of a plain kind.
+	// The number of cases, relative to a simple kind.
 	weight int
 }
 
@@ -39,13 +39,13 @@ var kinds = []kind{
 	{definitions, crd, 2},
 }
 
-// Kinds without a printer of their own.
+// Kinds without a special printer.
 var unprinted = map[string]bool{
 	"limitranges": true, "roles.rbac.authorization.k8s.io": true, "clusterroles.rbac.authorization.k8s.io": true,
 	"csistoragecapacities.storage.k8s.io": true,
 }
 
-// Kinds with amounts that a default rounds up, which the text of the object does not show.
+// Kinds with quantities that a default rounds up, which the JSON of the object does not show.
 var rounded = map[string]bool{"resourcequotas": true, "persistentvolumes": true, "persistentvolumeclaims": true}
 
 func plain(apiVersion, kind string, namespaced bool) func() object {

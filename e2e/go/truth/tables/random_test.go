@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// random is where all chance comes from; each kind has its own.
+// random is the source of random numbers; each kind has its own.
 var random *rand.Rand
 
-// object is an object as JSON has it.
+// object is an object as decoded JSON.
 type object = map[string]any
 
 func one[T any](choices ...T) T { return choices[random.Intn(len(choices))] }
@@ -23,7 +23,7 @@ func chance(percent int) bool { return random.Intn(100) < percent }
 
 func upto(n int) int { return random.Intn(n + 1) }
 
-// put sets a member most of the time, so that any may be missing.
+// put sets a member most of the time, so that any member may be missing.
 func put(o object, percent int, name string, value func() any) {
 	if chance(percent) {
 		o[name] = value()
@@ -38,7 +38,7 @@ func some[T any](most int, value func() T) []T {
 	return list
 }
 
-// ago is a time in seconds before now, of any order of magnitude; sometimes just ahead or never.
+// ago returns a time before now, of any order of magnitude; sometimes in the future or missing.
 func ago() string {
 	if chance(2) {
 		return "0001-01-01T00:00:00Z"
@@ -60,7 +60,7 @@ func ago() string {
 	default:
 		seconds = random.Int63n(12 * 365 * 86400)
 	}
-	// Whole units come up often enough to matter.
+	// Whole units are frequent.
 	if chance(20) {
 		seconds = seconds / 3600 * 3600
 	}
@@ -170,7 +170,7 @@ func address() string {
 
 func number(most int) func() any { return func() any { return upto(most) } }
 
-// amountText is an amount as somebody might write it, or something like one.
+// amountText returns a quantity as a user may write it, or a similar string.
 func amountText() string {
 	if chance(60) {
 		return one("1", "0", "100m", "1500m", "1.5", "0.5", "1Gi", "8Gi", "1024Mi", "1.5Gi", "500M", "1e3", "1E3", "2k", "10Ki", "1000Ki",
@@ -194,7 +194,7 @@ func amountText() string {
 	return b.String()
 }
 
-// amount is one that can be read.
+// amount returns a valid quantity.
 func amount() any {
 	for {
 		text := amountText()

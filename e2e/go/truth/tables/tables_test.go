@@ -1,7 +1,7 @@
-// Package tables writes what the real server's printers make of random objects of every kind.
+// Package tables writes the results of kube-apiserver's printers for random objects of every kind.
 //
-// Each line has a case of one sort: the `columns` of a kind, the `rows` of an object, those of a `list` where that is something else, the
-// whole `table` as an answer carries it, or how a `quantity` is written.
+// Each line is a case of one type: the `columns` of a kind, the `rows` of an object, those of a `list` where they differ, the whole
+// `table` of a response, or the form of a `quantity`.
 package tables
 
 import (
@@ -44,7 +44,7 @@ import (
 	printerstorage "k8s.io/kubernetes/pkg/printers/storage"
 )
 
-// line is a case of one sort.
+// line is a case of one type.
 type line struct {
 	What    string            `json:"what"`
 	ID      string            `json:"id,omitempty"`
@@ -62,7 +62,7 @@ type row struct {
 	Conditions []metav1.TableRowCondition `json:"conditions,omitempty"`
 }
 
-// TestTables writes cases of every sort and kind.
+// TestTables writes cases of every type and kind.
 func TestTables(t *testing.T) {
 	file := truth.Sample(t, "tables.jsonl", 550_000)
 	synctest.Test(t, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestTables(t *testing.T) {
 	})
 }
 
-// printed prints one object of a kind, and every tenth in every way; the first one shows the columns.
+// printed prints an object of a kind, every tenth one in all forms; the first one has the columns.
 func printed(file *truth.File, kind kind, i int) {
 	object, served := decoded(kind.id, truth.JSON(kind.make()), i%2 == 0 || rounded[kind.id])
 	table := converted(kind.id, object)
@@ -104,7 +104,7 @@ func printed(file *truth.File, kind kind, i int) {
 	}
 }
 
-// offer offers a case by what its cells show.
+// offer offers a case with the content of its cells.
 func offer(file *truth.File, sort string, of line) {
 	var shows []string
 	for _, row := range of.Rows {
@@ -131,7 +131,7 @@ func init() {
 	crdCodecs = serializer.NewCodecFactory(crdScheme)
 }
 
-// decoded gives an object as the server handles it, and as it was sent: with its defaults, if so told.
+// decoded returns an object in the internal version, and as it was sent; with defaults, if requested.
 func decoded(id string, text []byte, defaulted bool) (runtime.Object, []byte) {
 	scheme, codecs := legacyscheme.Scheme, legacyscheme.Codecs
 	if id == definitions {
@@ -143,7 +143,7 @@ func decoded(id string, text []byte, defaulted bool) (runtime.Object, []byte) {
 	if defaulted {
 		object.GetObjectKind().SetGroupVersionKind(*kind)
 		text = truth.JSON(object)
-		// What the text does not tell (an empty list, a time never set) must not count.
+		// Values that JSON does not have (empty lists, unset times) must not matter.
 		object, _, err = codecs.UniversalDeserializer().Decode(text, nil, nil)
 		truth.Check(err)
 	}
@@ -169,7 +169,7 @@ func rowsOf(table *metav1.Table) []row {
 	return rows
 }
 
-// storageClasses is a list: which class is the default shows in lists only.
+// storageClasses is a list, because only lists show the default class.
 func storageClasses() line {
 	const id = "storageclasses.storage.k8s.io"
 	list, made := &storage.StorageClassList{}, line{What: "list", ID: id, Now: now()}
@@ -182,8 +182,8 @@ func storageClasses() line {
 	return made
 }
 
-// wholeTable gives a table as an answer carries it: what is done after the printer is done by the server's handlers. Later ones of a watch
-// have no columns.
+// wholeTable returns a table as a response has it: with the changes by kube-apiserver's handlers. Later tables of a watch have no
+// columns.
 func wholeTable(table *metav1.Table, served []byte, include string, later bool) *metav1.Table {
 	if later {
 		table.ColumnDefinitions = nil

@@ -1,4 +1,4 @@
-//! One write: what it does depends on what the object is at that moment, and never on which server it is sent to.
+//! A write. It depends on the current object and on its seed, but not on the server.
 
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
@@ -13,7 +13,7 @@ const OPERATIONS: &str = "application/json-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// One write, chosen by a seed of its own.
+/// A write with its own seed.
 #[derive(Debug, Clone)]
 pub(super) struct Change {
     kind: Kind,
@@ -36,7 +36,7 @@ enum Verb {
     Read,
 }
 
-/// A sequence of writes.
+/// Returns a sequence of writes.
 pub(super) fn changes(seed: u64, count: usize) -> Vec<Change> {
     let mut chance = StdRng::seed_from_u64(seed);
     let change = |_| {
@@ -59,7 +59,7 @@ pub(super) fn changes(seed: u64, count: usize) -> Vec<Change> {
 }
 
 impl Change {
-    /// Makes this change on one server.
+    /// Makes this change on a server.
     pub(super) async fn make(&self, side: &Side) -> Answer {
         let chance = &mut StdRng::seed_from_u64(self.seed);
         let collection = self.kind.path(&side.namespace);
@@ -122,7 +122,7 @@ impl Change {
         }
     }
 
-    /// Sometimes makes of a write one that is refused or warned of; returns its query.
+    /// Sometimes makes a write invalid or causes a warning; returns the query.
     fn spoil(&self, object: &mut Value, chance: &mut StdRng) -> String {
         let mut query = manager(chance);
         match chance.random_range(0..24) {
@@ -219,7 +219,7 @@ impl Change {
         }
     }
 
-    /// What a manager wants: a whole object, or as much of it as there must be.
+    /// Returns the body of an apply: a whole object, or the required fields.
     fn wanted(&self, chance: &mut StdRng) -> Value {
         let mut wanted = self.kind.object(self.name, chance);
         if let Some(metadata) = wanted["metadata"].as_object_mut() {
@@ -239,7 +239,7 @@ impl Change {
             2 => wanted["metadata"]["managedFields"] = json!([{"manager": "x"}]),
             _ => {}
         }
-        // A pod keeps what it was made with.
+        // Most fields of a pod are immutable.
         if self.kind == Kind::Pod {
             wanted["spec"] = json!({"containers": [{"name": "one", "image": pick(chance, &["web", "web:1"])}]});
         }
@@ -248,7 +248,7 @@ impl Change {
 
     async fn write_status(&self, side: &Side, path: &str, chance: &mut StdRng) -> Answer {
         let found = side.send("GET", path, "", &Value::Null).await;
-        // The real server creates a service by its status, without an address: nobody means to.
+        // kube-apiserver creates a service through its status, without an address; no client relies on this.
         if self.kind == Kind::Service && found.code == 404 {
             return found;
         }

@@ -1,10 +1,10 @@
-//! Objects of the kinds that are written, each valid, and the definition of one that has every list type.
+//! Valid objects of the written kinds, and the CRD of a kind with every list type.
 
 use rand::RngExt;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
-/// The kinds that are written.
+/// The written kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     ConfigMap,
@@ -17,7 +17,7 @@ pub(super) enum Kind {
 pub(super) const KINDS: [Kind; 5] = [Kind::ConfigMap, Kind::Deployment, Kind::Service, Kind::Pod, Kind::Gear];
 
 impl Kind {
-    /// Where its objects are in a namespace.
+    /// Returns the path of the collection in a namespace.
     pub(super) fn path(self, namespace: &str) -> String {
         let (root, plural) = match self {
             Self::ConfigMap => ("/api/v1", "configmaps"),
@@ -43,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// A whole object of this name.
+    /// Returns a whole object with this name.
     pub(super) fn object(self, name: &str, chance: &mut StdRng) -> Value {
         let (api_version, kind) = self.named();
         let mut object = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}});
@@ -71,7 +71,7 @@ impl Kind {
         object
     }
 
-    /// A status that may be written.
+    /// Returns a valid status.
     pub(super) fn status(self, chance: &mut StdRng) -> Value {
         let number = chance.random_range(0..5);
         let condition = json!({"type": pick(chance, &["Ready", "Good"]), "status": pick(chance, &["True", "False"])});
@@ -91,7 +91,7 @@ pub(super) fn pick<'a>(chance: &mut StdRng, from: &[&'a str]) -> &'a str {
     from[chance.random_range(0..from.len())]
 }
 
-/// A few entries with short names.
+/// Returns a few entries with short names.
 pub(super) fn words(chance: &mut StdRng) -> Value {
     let mut words = json!({});
     for _ in 0..chance.random_range(1..4) {
@@ -109,7 +109,7 @@ pub(super) fn container(name: &str, chance: &mut StdRng) -> Value {
         json!({"name": name, "image": pick(chance, &["web", "web:1", "web:latest", "host:5000/web@sha256:0123"])});
     if chance.random_bool(0.4) {
         let port = |chance: &mut StdRng| {
-            // No two containers have the same port: the server would warn of it.
+            // Two containers with the same port would cause a warning.
             let mut port = json!({"containerPort": 80 + 10 * name.len() + chance.random_range(0..3)});
             if chance.random_bool(0.3) {
                 port["protocol"] = pick(chance, &["TCP", "UDP"]).into();
@@ -223,7 +223,7 @@ fn gear_spec(chance: &mut StdRng) -> Value {
     spec
 }
 
-/// A definition with every list type, defaults, and rules.
+/// Returns a CRD with every list type, defaults, and rules.
 pub(super) fn gears() -> Value {
     let text = json!({"type": "string"});
     let part = json!({"type": "object", "required": ["name"], "properties": {

@@ -1,21 +1,21 @@
-//! What is compared of an answer: everything but what no two servers agree on.
+//! Compares responses without values that differ on every server.
 
 use serde_json::Value;
 use std::collections::HashMap;
 
 use super::Answer;
 
-/// Stands for what a server makes up: the first of a kind is always called the first.
+/// Replaces generated values by symbols, which are numbered in the order of their occurrence.
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     known: HashMap<String, String>,
 }
 
 impl Symbols {
-    /// Puts symbols for uids, addresses and ports, and cuts times and versions.
+    /// Replaces uids, addresses and ports by symbols, and removes times and versions.
     pub(super) fn cut(&mut self, answer: &mut Answer) {
         self.value("", &mut answer.body);
-        // Go keeps managers in a map: their conflicts are told in any order.
+        // kube-apiserver keeps managers in a map, so that the order of conflicts is random.
         if answer.code == 409
             && let Some(Value::Array(causes)) = answer.body.pointer_mut("/details/causes")
         {
@@ -29,7 +29,7 @@ impl Symbols {
             Value::Object(members) => {
                 members.remove("resourceVersion");
                 if let Some(Value::Array(entries)) = members.get_mut("managedFields") {
-                    // Their order follows from their times, which two servers do not share.
+                    // The order of entries depends on their times, which differ between the servers.
                     let text = |entry: &Value, member: &str| entry[member].as_str().unwrap_or_default().to_owned();
                     let names = ["operation", "manager", "subresource", "apiVersion"];
                     entries.sort_by_key(|entry| (names.map(|name| text(entry, name)), entry["time"].is_null()));
@@ -53,7 +53,7 @@ impl Symbols {
         }
     }
 
-    /// A sentence may name uids and times.
+    /// Replaces uids and times in a message.
     fn sentence(&mut self, text: &str) -> String {
         let words = text.split_inclusive([' ', ',', '(', ')', '"', '\n']);
         let word = |word: &str| {
@@ -75,21 +75,21 @@ impl Symbols {
     }
 }
 
-/// What is different between the answers of the real and the embedded server.
+/// Returns the differences between the responses of kube-apiserver and the embedded server.
 pub(super) fn difference(real: &Answer, embedded: &Answer) -> Option<String> {
-    let mut told = Vec::new();
+    let mut found = Vec::new();
     if real.code != embedded.code {
-        told.push(format!("  code: {} and {}", real.code, embedded.code));
+        found.push(format!("  code: {} and {}", real.code, embedded.code));
     }
     if real.warnings != embedded.warnings {
-        told.push(format!("  warnings: {:?} and {:?}", real.warnings, embedded.warnings));
+        found.push(format!("  warnings: {:?} and {:?}", real.warnings, embedded.warnings));
     }
-    compare("", &real.body, &embedded.body, &mut told);
-    (!told.is_empty()).then(|| told.join("\n"))
+    compare("", &real.body, &embedded.body, &mut found);
+    (!found.is_empty()).then(|| found.join("\n"))
 }
 
-fn compare(path: &str, real: &Value, embedded: &Value, told: &mut Vec<String>) {
-    if told.len() >= 12 || real == embedded {
+fn compare(path: &str, real: &Value, embedded: &Value, found: &mut Vec<String>) {
+    if found.len() >= 12 || real == embedded {
         return;
     }
     match (real, embedded) {
@@ -100,7 +100,7 @@ fn compare(path: &str, real: &Value, embedded: &Value, told: &mut Vec<String>) {
                     &format!("{path}/{name}"),
                     one.get(name).unwrap_or(&missing),
                     two.get(name).unwrap_or(&missing),
-                    told,
+                    found,
                 );
             }
         }
@@ -108,9 +108,9 @@ fn compare(path: &str, real: &Value, embedded: &Value, told: &mut Vec<String>) {
             let missing = Value::String("<missing>".into());
             for index in 0..one.len().max(two.len()) {
                 let item = |list: &Vec<Value>| list.get(index).unwrap_or(&missing).clone();
-                compare(&format!("{path}/{index}"), &item(one), &item(two), told);
+                compare(&format!("{path}/{index}"), &item(one), &item(two), found);
             }
         }
-        _ => told.push(format!("  {path}: {real} and {embedded}")),
+        _ => found.push(format!("  {path}: {real} and {embedded}")),
     }
 }

@@ -1,4 +1,4 @@
-//! Who wrote what, by the server's own account.
+//! Reads the server's audit log.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,13 +10,13 @@ use serde_json::Value;
 /// The lease of `ElectionSettings::default`.
 const LEASE: Duration = Duration::from_secs(15);
 
-/// One request that was to change something.
+/// A write request.
 #[derive(Debug)]
 pub(crate) struct Write {
     at: Timestamp,
     by: String,
     verb: String,
-    /// With its subresource.
+    /// The resource, with the subresource.
     resource: String,
     name: String,
     code: u64,
@@ -31,7 +31,7 @@ impl Write {
         };
         Some(Self {
             at: event["requestReceivedTimestamp"].as_str()?.parse().ok()?,
-            // The copies act as somebody; the test does not.
+            // The replicas impersonate users; the test does not.
             by: event["impersonatedUser"]["username"].as_str()?.to_owned(),
             verb: text(&event["verb"]),
             resource,
@@ -44,23 +44,23 @@ impl Write {
         self.code < 300
     }
 
-    /// True of what only the one that leads may do.
+    /// Returns true for writes that only the leader may send.
     fn is_act(&self) -> bool {
         ["deployments", "foos", "foos/status", "events"].contains(&&*self.resource)
     }
 }
 
-/// All writes of the copies, in the order of their arrival.
+/// Returns all writes of the replicas, in the order of their arrival.
 pub(crate) fn read(log: &Path) -> Vec<Write> {
     let text = std::fs::read_to_string(log).unwrap();
-    // A server that was killed may have left half a line.
+    // A killed server may have written half a line.
     let events = text.lines().filter_map(|line| serde_json::from_str(line).ok());
     let mut writes: Vec<_> = events.filter_map(|event| Write::of(&event)).collect();
     writes.sort_by_key(|write| write.at);
     writes
 }
 
-/// How often each copy asked for what, and what was answered.
+/// Returns a line for each replica with the number of its requests and their codes.
 pub(crate) fn summary(writes: &[Write]) -> Vec<String> {
     let mut counts = BTreeMap::<_, BTreeMap<_, usize>>::new();
     for write in writes {
@@ -74,7 +74,7 @@ pub(crate) fn summary(writes: &[Write]) -> Vec<String> {
     counts.into_iter().map(line).collect()
 }
 
-/// Of several copies only the one that holds the lease acts. Somebody took it over, and not before it had expired.
+/// Checks that only the holder of the lease acted, and that a takeover happened, after the lease had expired.
 pub(crate) fn only_the_holder_acted(writes: &[Write]) {
     let (mut held, mut takeovers) = (None::<&Write>, 0);
     for write in writes {
@@ -82,23 +82,24 @@ pub(crate) fn only_the_holder_acted(writes: &[Write]) {
             if let Some(held) = held.filter(|held| held.by != write.by) {
                 let since = write.at.duration_since(held.at);
                 let (seconds, new, old) = (since.as_secs_f64(), &write.by, &held.by);
-                println!("sample controller: {new} took over {seconds:.1} s after {old} had renewed for the last time");
+                println!("sample controller: {new} took over {seconds:.1} s after the last renewal by {old}");
                 assert!(since.unsigned_abs() >= LEASE, "{write:?} took a lease that had not expired: {held:?}");
                 takeovers += 1;
             }
             held = Some(write);
         }
         if write.is_act() {
-            let held = held.unwrap_or_else(|| panic!("{write:?} although nobody leads"));
-            assert_eq!(held.by, write.by, "{write:?} although another leads: {held:?}");
+            let held = held.unwrap_or_else(|| panic!("{write:?} without a holder of the lease"));
+            assert_eq!(held.by, write.by, "{write:?} while another holds the lease: {held:?}");
         }
     }
-    assert!(takeovers > 0, "nobody took over");
+    assert!(takeovers > 0, "no takeover happened");
 }
 
-/// No deployment was to be created that was there already: whoever reads its own writes knows of it.
+/// Checks that no replica tried to create an existing deployment: the controller waits until its cache contains its
+/// writes.
 pub(crate) fn nothing_was_created_twice(writes: &[Write]) {
     let created = writes.iter().filter(|write| write.verb == "create" && write.resource == "deployments");
     let twice: Vec<_> = created.filter(|write| write.code == 409).map(|write| &write.name).collect();
-    assert!(twice.is_empty(), "created although it was there: {twice:?}");
+    assert!(twice.is_empty(), "created again: {twice:?}");
 }

@@ -1,4 +1,4 @@
-//! What a controller leaves behind, and how that of two of them differs.
+//! The state after a controller has finished, and the differences between two states.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::story::{DEPLOYMENTS, EVENTS, FOOS};
 use crate::server::Server;
 
-/// Foos, deployments and events, without what is by chance: each field by its path.
+/// The fields of Foos, deployments and events by their paths, without random values.
 #[derive(Debug, PartialEq)]
 pub(crate) struct EndState(BTreeMap<Vec<String>, Value>);
 
@@ -23,13 +23,13 @@ impl EndState {
         Self(fields)
     }
 
-    /// How many fields there are.
+    /// Returns the number of fields.
     pub(crate) fn fields(&self) -> usize {
         self.0.len()
     }
 }
 
-/// One line for each field that is not the same, but for those that are listed.
+/// Returns a line for each different field, without the allowed ones.
 pub(crate) fn differences(client_go: &EndState, ours: &EndState, listed: &[(&str, &str)]) -> Vec<String> {
     let mut paths: Vec<_> = client_go.0.keys().chain(ours.0.keys()).collect();
     paths.sort();
@@ -45,13 +45,13 @@ pub(crate) fn differences(client_go: &EndState, ours: &EndState, listed: &[(&str
         .collect()
 }
 
-/// True if a path begins like the pattern.
+/// Returns true if a path starts with the pattern.
 fn is_like(path: &[String], pattern: &str) -> bool {
     let parts: Vec<_> = pattern.split('/').collect();
     parts.len() <= path.len() && parts.iter().zip(path).all(|(part, name)| *part == "*" || part == name)
 }
 
-/// What somebody wrote: the rest is the server's, or by chance.
+/// Returns the fields that clients write; the others are set by the server or random.
 fn written(object: &Value) -> Value {
     let metadata = &object["metadata"];
     let mut owners = metadata["ownerReferences"].clone();
@@ -65,10 +65,10 @@ fn written(object: &Value) -> Value {
     json!({"metadata": metadata, "spec": object["spec"], "status": object["status"]})
 }
 
-/// What there is to read about each object, by reason: how often depends on luck.
+/// Returns the events of each object by reason. How often an event occurs depends on timing.
 fn events(events: &[Value]) -> Value {
-    let mut told = BTreeMap::<_, Map<_, _>>::new();
-    // The server has things to tell too, of its own services.
+    let mut found = BTreeMap::<_, Map<_, _>>::new();
+    // The server creates events of its own services too.
     for event in
         events.iter().filter(|event| ["Foo", "Deployment"].iter().any(|kind| event["regarding"]["kind"] == *kind))
     {
@@ -76,9 +76,9 @@ fn events(events: &[Value]) -> Value {
             ["apiVersion", "kind", "name"].map(|field| event["regarding"][field].as_str().unwrap_or_default());
         let reason = format!("{} {}", event["type"].as_str().unwrap(), event["reason"].as_str().unwrap());
         let fields = json!({"note": event["note"], "reportingController": event["reportingController"]});
-        told.entry(format!("{api_version} {kind} {name}")).or_default().insert(reason, fields);
+        found.entry(format!("{api_version} {kind} {name}")).or_default().insert(reason, fields);
     }
-    json!(told)
+    json!(found)
 }
 
 async fn items(server: &Server, path: &str) -> Vec<Value> {
@@ -94,7 +94,7 @@ fn name(object: &Value) -> String {
     object["metadata"]["name"].as_str().unwrap().to_owned()
 }
 
-/// All that is in a value, by its path. What is null is not there.
+/// Collects all values by their paths. A null counts as missing.
 fn flatten(path: Vec<String>, value: &Value, fields: &mut BTreeMap<Vec<String>, Value>) {
     let below = |name: String| path.iter().cloned().chain([name]).collect::<Vec<_>>();
     match value {

@@ -1,4 +1,4 @@
-//! What happens to the Foos, and when a controller has made of it what it should.
+//! The changes of Foos, and the state that a controller must reach.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::copies::Copies;
 use super::end_state::EndState;
-use super::ground::Ground;
+use super::replicas::Replicas;
+use super::server_under_test::TestServer;
 use crate::server::Server;
 
 pub(crate) const FOOS: &str = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos";
@@ -16,18 +16,18 @@ pub(crate) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deploymen
 pub(crate) const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.samplecontroller.k8s.io";
-/// An informer that met a server which was down waits up to a minute before it tries again, and a lease has to expire.
+/// The time limit for a step: an informer may back off for a minute, and a lease must expire.
 const SETTLED: Duration = Duration::from_secs(120);
 
-/// What a Foo is, as the server is told.
+/// The CRD of Foos.
 pub(crate) struct Definition(Value);
 
-/// A server with Foos that somebody looks after.
+/// A story on a server.
 pub(crate) struct Story {
     server: Server,
-    /// What each Foo should have, by its name.
+    /// The expected state of each Foo, by name.
     wanted: BTreeMap<&'static str, Wanted>,
-    /// The deployment that is nobody's, as it was created.
+    /// The deployment without an owner, as it was created.
     taken: Value,
 }
 
@@ -38,14 +38,14 @@ struct Wanted {
 }
 
 impl Story {
-    /// Before the controller is there: a deployment that is nobody's, and what a Foo is, unless the controller says so itself.
-    pub(crate) async fn begin(ground: &Ground, definition: Option<&Definition>) -> Self {
-        let server = Server::connect(ground.operator().await);
+    /// Creates a deployment without an owner, and the CRD if the controller does not install it.
+    pub(crate) async fn begin(server_under_test: &TestServer, definition: Option<&Definition>) -> Self {
+        let server = Server::connect(server_under_test.operator().await);
         let mut story = Self { server, wanted: BTreeMap::new(), taken: Value::Null };
         if let Some(Definition(definition)) = definition {
             story.send("POST", DEFINITIONS, definition).await;
         }
-        let labels = json!({"app": "somebody-else"});
+        let labels = json!({"app": "other"});
         let container = json!({"name": "web", "image": "httpd:2"});
         let taken = json!({"metadata": {"name": "taken", "labels": labels}, "spec": {
             "replicas": 1, "selector": {"matchLabels": labels},
@@ -59,7 +59,7 @@ impl Story {
         &self.server
     }
 
-    /// What a Foo is on this server.
+    /// Returns the CRD of this server.
     pub(crate) async fn definition(&self) -> Definition {
         let found = self.send("GET", DEFINITION, &Value::Null).await;
         let metadata = json!({"name": found["metadata"]["name"], "annotations": found["metadata"]["annotations"]});
@@ -67,66 +67,66 @@ impl Story {
         Definition(Value::Object(fields.into_iter().chain([("metadata".to_owned(), metadata)]).collect()))
     }
 
-    /// Plays it from beginning to end.
-    pub(crate) async fn play(&mut self, ground: &mut Ground, copies: &mut Copies) {
+    /// Plays the whole story.
+    pub(crate) async fn play(&mut self, server_under_test: &mut TestServer, replicas: &mut Replicas) {
         self.served().await;
         for (name, replicas) in [("plain", 2), ("resized", 1), ("scaled", 2), ("deleted", 3), ("available", 2)] {
             self.create(name, json!({"deploymentName": deployment(name), "replicas": replicas})).await;
             self.wanted.insert(name, Wanted { replicas, available: 0 });
         }
-        // The server's default is one.
+        // The server's default is one replica.
         self.create("unsized", json!({"deploymentName": deployment("unsized")})).await;
         self.wanted.insert("unsized", Wanted { replicas: 1, available: 0 });
         self.create("thief", json!({"deploymentName": "taken", "replicas": 5})).await;
         self.create("nameless", json!({"deploymentName": "", "replicas": 1})).await;
-        self.settled("Foos were created", copies).await;
+        self.settled("Foos were created", replicas).await;
 
         self.meddle(4, 9, 2).await;
-        self.settled("others meddled", copies).await;
+        self.settled("other clients wrote", replicas).await;
 
-        ground.restart().await;
+        server_under_test.restart().await;
         self.served().await;
         self.meddle(5, 8, 1).await;
         self.create("late", json!({"deploymentName": deployment("late"), "replicas": 1})).await;
         self.wanted.insert("late", Wanted { replicas: 1, available: 0 });
-        self.settled("the server was started again", copies).await;
+        self.settled("the server was restarted", replicas).await;
 
-        let killed = copies.kill_acting().await;
+        let killed = replicas.kill_acting().await;
         self.meddle(6, 7, 2).await;
         self.create("orphan", json!({"deploymentName": deployment("orphan"), "replicas": 2})).await;
         self.wanted.insert("orphan", Wanted { replicas: 2, available: 0 });
-        if copies.has_standby() {
-            self.settled("a standby took over", copies).await;
-            copies.start_copy(&killed, ground).await;
-            copies.knows_leader(&killed).await;
+        if replicas.has_standby() {
+            self.settled("a standby took over", replicas).await;
+            replicas.start_replica(&killed, server_under_test).await;
+            replicas.knows_leader(&killed).await;
         } else {
-            copies.start_copy(&killed, ground).await;
-            self.settled("it was killed and started again", copies).await;
+            replicas.start_replica(&killed, server_under_test).await;
+            self.settled("the controller was restarted", replicas).await;
         }
 
         self.meddle(3, 1, 0).await;
-        self.settled("others meddled again", copies).await;
+        self.settled("other clients wrote again", replicas).await;
         self.quiet().await;
         let taken = self.send("GET", &format!("{DEPLOYMENTS}/taken"), &Value::Null).await;
-        assert_eq!(taken, self.taken, "what belongs to nobody was touched");
+        assert_eq!(taken, self.taken, "the deployment without an owner has changed");
     }
 
-    /// Plays a short one, for a server that takes seconds to answer.
-    pub(crate) async fn play_slowly(&mut self, copies: &Copies) {
+    /// Plays a short story, for a slow server.
+    pub(crate) async fn play_slowly(&mut self, replicas: &Replicas) {
         self.served().await;
         for (name, replicas) in [("plain", 2), ("scaled", 2)] {
             self.create(name, json!({"deploymentName": deployment(name), "replicas": replicas})).await;
             self.wanted.insert(name, Wanted { replicas, available: 0 });
         }
         self.create("thief", json!({"deploymentName": "taken", "replicas": 5})).await;
-        self.settled("Foos were created on a slow server", copies).await;
+        self.settled("Foos were created on a slow server", replicas).await;
         let scaled = format!("{DEPLOYMENTS}/{}", deployment("scaled"));
         self.send("PATCH", &scaled, &json!({"spec": {"replicas": 7}})).await;
-        self.settled("others meddled on a slow server", copies).await;
+        self.settled("other clients wrote on a slow server", replicas).await;
         self.quiet().await;
     }
 
-    /// A Foo wants another number, a deployment is scaled behind its Foo's back, one is deleted, and pods come and go.
+    /// Resizes a Foo, scales and deletes deployments directly, and changes the number of available pods.
     async fn meddle(&mut self, resized: i64, scaled: i64, available: i64) {
         self.send("PATCH", &format!("{FOOS}/resized"), &json!({"spec": {"replicas": resized}})).await;
         self.wanted.get_mut("resized").unwrap().replicas = resized;
@@ -144,18 +144,18 @@ impl Story {
         self.send("POST", FOOS, &foo).await;
     }
 
-    /// Waits until every Foo has what it should.
-    async fn settled(&self, after: &str, copies: &Copies) {
+    /// Waits until every Foo has its expected state.
+    async fn settled(&self, after: &str, replicas: &Replicas) {
         let start = Instant::now();
         while let Some(missing) = self.missing().await {
-            assert!(start.elapsed() < SETTLED, "after {after}: {missing}\n{}", copies.last_words());
-            copies.all_alive().await;
+            assert!(start.elapsed() < SETTLED, "after {after}: {missing}\n{}", replicas.last_words());
+            replicas.all_alive().await;
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         println!("sample controller: settled after {after}, in {:.1} s", start.elapsed().as_secs_f64());
     }
 
-    /// The first thing that is not yet as it should be.
+    /// Returns the first difference from the expected state.
     async fn missing(&self) -> Option<String> {
         for (name, wanted) in &self.wanted {
             let (_, foo) = self.server.send("GET", &format!("{FOOS}/{name}"), &Value::Null).await;
@@ -169,13 +169,13 @@ impl Story {
         }
         let (_, events) = self.server.send("GET", EVENTS, &Value::Null).await;
         let events = events["items"].as_array().into_iter().flatten();
-        let told: Vec<_> = events.map(|event| (&event["regarding"]["name"], &event["reason"])).collect();
+        let found: Vec<_> = events.map(|event| (&event["regarding"]["name"], &event["reason"])).collect();
         let mut expected = self.wanted.keys().map(|name| (*name, "Synced")).chain([("thief", "ErrResourceExists")]);
-        let missing = expected.find(|(name, reason)| !told.iter().any(|told| told.0 == name && told.1 == reason));
+        let missing = expected.find(|(name, reason)| !found.iter().any(|event| event.0 == name && event.1 == reason));
         missing.map(|(name, reason)| format!("no event {reason} about {name}"))
     }
 
-    /// Waits until nothing changes any more: what was done too much or too late shows then.
+    /// Waits until the state no longer changes, so that superfluous or late writes are noticed.
     async fn quiet(&self) {
         let mut before = EndState::of(&self.server).await;
         loop {
@@ -188,7 +188,7 @@ impl Story {
         }
     }
 
-    /// Waits until Foos are served: a server that has just started, or has a new definition, needs a moment.
+    /// Waits until Foos are served, which takes some time after a start or a new CRD.
     async fn served(&self) {
         while self.server.send("GET", "/apis/samplecontroller.k8s.io/v1alpha1", &Value::Null).await.0 != 200
             || self.server.send("GET", FOOS, &Value::Null).await.0 != 200
@@ -197,7 +197,7 @@ impl Story {
         }
     }
 
-    /// Sends what must work.
+    /// Sends a request that must succeed.
     async fn send(&self, method: &str, path: &str, body: &Value) -> Value {
         let (code, answer) = self.server.send(method, path, body).await;
         assert!(code < 300, "{method} {path}: {code} {answer}");

@@ -10,13 +10,13 @@ use parking_lot::Mutex;
 pub(crate) type Informers = Arc<dyn Fn() -> Vec<AnyInformer> + Send + Sync>;
 
 /// The informers with their ids.
-pub(crate) struct Named {
+pub(crate) struct InformerIds {
     informers: Informers,
     /// The ids from the last call, by informer number.
     given: Mutex<BTreeMap<u64, String>>,
 }
 
-impl Named {
+impl InformerIds {
     pub(crate) fn new(informers: Informers) -> Self {
         Self { informers, given: Mutex::default() }
     }
@@ -32,7 +32,7 @@ impl Named {
         for informer in informers {
             let id = match given.get(&informer.number()) {
                 Some(id) => id.clone(),
-                None => free(informer.name(), &given),
+                None => unused_id(informer.name(), &given),
             };
             given.insert(informer.number(), id.clone());
             all.push((id, informer));
@@ -42,7 +42,7 @@ impl Named {
 }
 
 /// Returns the first unused id for a name.
-fn free(name: &str, given: &BTreeMap<u64, String>) -> String {
+fn unused_id(name: &str, given: &BTreeMap<u64, String>) -> String {
     let (mut id, mut next) = (name.to_owned(), 2);
     while given.values().any(|known| *known == id) {
         id = format!("{name}~{next}");

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Refusal;
-use crate::named::{Informers, Named};
+use crate::ids::{InformerIds, Informers};
 use crate::recorder::Recorder;
 
 /// Returns the current work queues.
@@ -27,28 +27,28 @@ pub(crate) struct Settings {
 }
 
 /// The state that all routes share.
-pub(crate) struct Shown {
+pub(crate) struct InspectionState {
     pub(crate) settings: Settings,
-    named: Arc<Named>,
+    ids: Arc<InformerIds>,
     pub(crate) recorder: Recorder,
     /// Ends the streams when it is cancelled.
     pub(crate) closing: CancellationToken,
     pub(crate) streams: Arc<Semaphore>,
 }
 
-impl Shown {
+impl InspectionState {
     /// Creates the state of the routes; `closing` ends their streams.
     pub(crate) fn new(settings: Settings, closing: CancellationToken) -> Arc<Self> {
-        let named = Arc::new(Named::new(settings.informers.clone()));
-        let recorder = Recorder::new(named.clone());
+        let ids = Arc::new(InformerIds::new(settings.informers.clone()));
+        let recorder = Recorder::new(ids.clone());
         // More than users need, and few enough that open streams cannot keep the program busy.
         let streams = Arc::new(Semaphore::new(32));
-        Arc::new(Self { settings, named, recorder, closing, streams })
+        Arc::new(Self { settings, ids, recorder, closing, streams })
     }
 
     /// Returns the current informers with their ids.
     pub(crate) fn informers(&self) -> Vec<(String, AnyInformer)> {
-        self.named.all()
+        self.ids.all()
     }
 
     /// Returns the informer with an id, or a refusal that names the informers that there are.

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 const NEVER: u64 = u64::MAX;
 
 /// Counts the events of a handler. It is as cheap as possible, so that mostly the delivery is measured.
-pub(super) struct Received {
+pub(super) struct EventCounter {
     events: AtomicU64,
     newest: AtomicU64,
     /// Wakes the task that waits for this number of events, or for this version.
@@ -20,7 +20,7 @@ pub(super) struct Received {
     reached: Notify,
 }
 
-impl Default for Received {
+impl Default for EventCounter {
     fn default() -> Self {
         let [events, newest] = [const { AtomicU64::new(0) }; 2];
         let [awaited_events, awaited_version] = [const { AtomicU64::new(NEVER) }; 2];
@@ -28,7 +28,7 @@ impl Default for Received {
     }
 }
 
-impl Received {
+impl EventCounter {
     /// Records an event, with the version of its object.
     pub(super) fn record(&self, version: &str) {
         let version = version.bytes().fold(0, |number: u64, digit| number * 10 + u64::from(digit - b'0'));
@@ -102,7 +102,7 @@ mod tests {
 
     #[tokio::test]
     async fn waiting_ends_with_the_awaited_event() {
-        let received = Received::default();
+        let received = EventCounter::default();
         received.record("1000000007");
         received.until_events(1).await;
         let later = async {

@@ -6,7 +6,7 @@ use kube_informer::{InformerRequest, Selection, SharedInformerFactory, View};
 use serde::de::IgnoredAny;
 use tokio::time::{interval, timeout};
 
-use super::Seen;
+use super::ProgramState;
 use crate::cluster::Cluster;
 use crate::discover;
 use crate::failure::Failure;
@@ -20,12 +20,12 @@ const LOOK: Duration = Duration::from_millis(50);
 const LAST_WORK: Duration = Duration::from_secs(1);
 
 /// Informers of this command. They keep only the metadata of objects.
-pub(super) struct Here {
+pub(super) struct LocalInformers {
     factory: SharedInformerFactory,
     title: String,
 }
 
-impl Here {
+impl LocalInformers {
     pub(super) async fn start(cluster: Cluster, resources: &[String], namespaces: &[String]) -> Result<Self, Failure> {
         let factory = SharedInformerFactory::new(cluster.client.clone());
         let mut selection = Selection::new();
@@ -44,9 +44,9 @@ impl Here {
         Ok(Self { factory, title: cluster.url })
     }
 
-    pub(super) fn read(&self) -> Seen {
+    pub(super) fn read(&self) -> ProgramState {
         let informers = self.factory.informers().iter().map(Reading::of).collect();
-        Seen { title: self.title.clone(), informers, queues: Vec::new() }
+        ProgramState { title: self.title.clone(), informers, queues: Vec::new() }
     }
 
     /// Waits until each informer is synced or has failed.

@@ -1,4 +1,4 @@
-//! Where a story is played: a real cluster, or the embedded server.
+//! The server of a story: kube-apiserver, or the embedded server.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,13 +7,13 @@ use kube_client::Config;
 use kube_embedded_apiserver::{ApiServer, History, HttpServer};
 use kube_informer_e2e::{Assets, Cluster};
 
-/// A server to play on.
-pub(crate) enum Ground {
+/// A server for a story.
+pub(crate) enum TestServer {
     Real(Box<Cluster>),
     Embedded { server: ApiServer, listening: HttpServer, home: PathBuf },
 }
 
-impl Ground {
+impl TestServer {
     pub(crate) async fn real(assets: &Assets) -> Self {
         Self::Real(Box::new(Cluster::start_audited(assets).await.unwrap()))
     }
@@ -43,7 +43,7 @@ impl Ground {
         slow
     }
 
-    /// The port of the server.
+    /// Returns the port of the server.
     pub(crate) fn port(&self) -> u16 {
         match self {
             Self::Real(cluster) => cluster.port(),
@@ -69,12 +69,12 @@ impl Ground {
         }
     }
 
-    /// Who wrote what, where that is kept.
+    /// Returns the path of the audit log, if there is one.
     pub(crate) fn audit_log(&self) -> Option<PathBuf> {
         if let Self::Real(cluster) = self { Some(cluster.audit_log()) } else { None }
     }
 
-    /// Ends the server and starts it again.
+    /// Restarts the server.
     pub(crate) async fn restart(&mut self) {
         match self {
             Self::Real(cluster) => {
@@ -85,7 +85,7 @@ impl Ground {
         }
     }
 
-    /// Ends it; its files stay if the test fails.
+    /// Stops the server. Its files stay if the test fails.
     pub(crate) async fn end(&mut self) {
         match self {
             Self::Real(cluster) => cluster.kill_apiserver().await.unwrap(),
@@ -94,7 +94,7 @@ impl Ground {
     }
 }
 
-impl fmt::Display for Ground {
+impl fmt::Display for TestServer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Real(cluster) => cluster.fmt(out),

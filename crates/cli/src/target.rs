@@ -12,14 +12,14 @@ use kube_informer::{
 use tokio::sync::mpsc;
 
 use crate::cluster::{self, Cluster};
-use crate::discover::{self, Offered};
+use crate::discover::{self, ServedResource};
 use crate::failure::Failure;
 use crate::line::Line;
 use crate::object::Wire;
 use crate::path::Lookup;
 
 #[derive(clap::Args)]
-pub(crate) struct Which {
+pub(crate) struct TargetArguments {
     /// A plural, singular, kind or short name, with or without a group: pods, deploy, widgets.demo.example.com.
     pub(crate) resource: String,
     /// Only the object of this name. RESOURCE/NAME means the same.
@@ -45,9 +45,9 @@ pub(crate) struct Which {
 }
 
 /// An informer for the arguments, and everything that is needed to show its objects.
-pub(crate) struct Followed {
+pub(crate) struct TargetInformer {
     pub(crate) cluster: Cluster,
-    pub(crate) offered: Offered,
+    pub(crate) offered: ServedResource,
     pub(crate) informer: SharedInformer<Wire>,
     pub(crate) factory: SharedInformerFactory,
     /// The selected namespaces; empty for all, and in cluster scope.
@@ -64,7 +64,7 @@ pub(crate) struct Followed {
     failures: mpsc::UnboundedReceiver<InformerError>,
 }
 
-impl Which {
+impl TargetArguments {
     /// Returns the selection of namespaces, labels, name and fields.
     fn selection(&self) -> Result<Selection, Failure> {
         let select = || {
@@ -86,7 +86,7 @@ impl Which {
     }
 
     /// Finds the resource, and creates an informer that is not started yet.
-    pub(crate) async fn open(mut self, verb: &'static str) -> Result<Followed, Failure> {
+    pub(crate) async fn open(mut self, verb: &'static str) -> Result<TargetInformer, Failure> {
         self.split_name()?;
         let mut selection = self.selection()?;
         let selected = self.name.is_some() || self.labels.is_some() || self.fields.is_some();
@@ -121,7 +121,19 @@ impl Which {
             None => None,
         };
         let (name, title) = (self.name, title.clone());
-        Ok(Followed { cluster, offered, informer, factory, namespaces, name, selected, index, title, verb, failures })
+        Ok(TargetInformer {
+            cluster,
+            offered,
+            informer,
+            factory,
+            namespaces,
+            name,
+            selected,
+            index,
+            title,
+            verb,
+            failures,
+        })
     }
 
     /// Splits `pod/a` into `pod` and `a`.
@@ -141,7 +153,7 @@ impl Which {
     }
 }
 
-impl Followed {
+impl TargetInformer {
     pub(crate) fn resource(&self) -> &ResourceType {
         &self.offered.resource
     }
@@ -170,8 +182,7 @@ impl Followed {
     }
 
     /// Waits until the server refuses the first list for good. All other errors are printed as warnings, because the
-    /// informer
-    /// retries.
+    /// informer retries.
     pub(crate) async fn refused(&mut self, line: &Line) -> Failure {
         while let Some(error) = self.failures.recv().await {
             match refusal(&error).filter(|_| !self.informer.health().is_ready()) {
@@ -210,7 +221,7 @@ fn title(resource: &ResourceType, namespaces: &[String]) -> String {
 fn cannot_select(error: &SelectionError) -> Failure {
     let failure = Failure::usage(error.to_string());
     match error {
-        SelectionError::Namespace(_) => failure.hint("`informer get namespaces` lists all"),
+        SelectionError::Namespace(_) => failure.hint("`informer get namespaces` lists all namespaces"),
         SelectionError::Fields(_) => {
             failure.hint("write it as `--field-selector status.phase=Running,spec.nodeName!=worker-7`")
         }

@@ -12,25 +12,25 @@ use crate::view::{Mark, Tail};
 
 /// Prints lines with the time since the start. A clone shares the output.
 #[derive(Clone)]
-pub(super) struct Teller {
+pub(super) struct EventLog {
     started: Instant,
     /// The tail to append to; `None` for stdout.
     tail: Option<Arc<Mutex<Tail>>>,
-    /// True once `hush` was called.
-    hushed: Arc<AtomicBool>,
+    /// True once `close` was called.
+    closed: Arc<AtomicBool>,
 }
 
-impl Teller {
+impl EventLog {
     pub(super) fn to_stdout() -> Self {
-        Self { started: Instant::now(), tail: None, hushed: Arc::default() }
+        Self { started: Instant::now(), tail: None, closed: Arc::default() }
     }
 
     pub(super) fn to_tail() -> Self {
-        Self { started: Instant::now(), tail: Some(Arc::default()), hushed: Arc::default() }
+        Self { started: Instant::now(), tail: Some(Arc::default()), closed: Arc::default() }
     }
 
-    pub(super) fn tell(&self, mark: Mark, text: String) {
-        if self.hushed.load(Ordering::SeqCst) {
+    pub(super) fn log(&self, mark: Mark, text: String) {
+        if self.closed.load(Ordering::SeqCst) {
             return;
         }
         let at = self.elapsed();
@@ -41,8 +41,8 @@ impl Teller {
     }
 
     /// Ends the output: later lines would stand between the lines of the summary.
-    pub(super) fn hush(&self) {
-        self.hushed.store(true, Ordering::SeqCst);
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
     }
 
     pub(super) fn elapsed(&self) -> Duration {

@@ -11,7 +11,7 @@ use hyper_util::rt::TokioExecutor;
 use kube_informer_inspect::model;
 use tokio::time::timeout;
 
-use super::Seen;
+use super::ProgramState;
 use crate::failure::Failure;
 use crate::view::{Handler, Progress, Reading, State, Work};
 
@@ -24,7 +24,7 @@ type Body = Empty<&'static [u8]>;
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// A program with the inspection router.
-pub(super) struct There {
+pub(super) struct RemoteInformers {
     client: Client<HttpConnector, Body>,
     uri: Uri,
     token: Option<HeaderValue>,
@@ -32,7 +32,7 @@ pub(super) struct There {
     address: String,
 }
 
-impl There {
+impl RemoteInformers {
     pub(super) fn new(address: &str, token: Option<&str>) -> Result<Self, Failure> {
         let wrong = |why: &str| Failure::usage(format!("{address:?} is not the address of a program: {why}"));
         let hint = "write it as `--connect 127.0.0.1:8080`";
@@ -55,7 +55,7 @@ impl There {
         Ok(Self { client, uri, token, address: place.to_owned() })
     }
 
-    pub(super) async fn read(&self) -> Result<Seen, Failure> {
+    pub(super) async fn read(&self) -> Result<ProgramState, Failure> {
         let what = || format!("cannot ask {} for its informers", self.address);
         let answer = timeout(PATIENCE, self.ask()).await;
         let (status, body) = match answer {
@@ -83,7 +83,7 @@ impl There {
             let failure = Failure::new(what(), error);
             failure.hint("the response is not from the inspection router: check the address")
         })?;
-        Ok(Seen {
+        Ok(ProgramState {
             title: format!("{} at {}", overview.title, self.address),
             informers: overview.informers.into_iter().map(reading).collect(),
             queues: overview.queues.into_iter().map(work).collect(),
