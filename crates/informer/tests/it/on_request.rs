@@ -279,7 +279,7 @@ async fn verify_says_why_it_could_not_compare() {
     let endless = within("an endless list", informer.informer.verify()).await;
     assert!(matches!(endless, Err(VerifyError::Incomplete)), "{endless:?}");
     informer.informer.stop().await;
-    let stopped = within("nobody", informer.informer.verify()).await;
+    let stopped = within("the verify of a stopped informer", informer.informer.verify()).await;
     assert!(matches!(stopped, Err(VerifyError::Stopped(_))), "{stopped:?}");
     informer.stop().await;
 }
