@@ -94,9 +94,9 @@ async fn stop_within_returns_in_time_although_a_handler_blocks_for_ever() {
     .await;
 }
 
-// Hole 23: the factory must not depend on its own stop to remove an informer.
+// Hole 23: it makes no difference whether the informer or its factory is asked to stop.
 #[tokio::test]
-async fn an_informer_that_stops_itself_leaves_its_factory_like_one_that_the_factory_stops() {
+async fn an_informer_that_is_stopped_directly_leaves_its_factory() {
     on_the_real_clock(async {
         let server = ApiServer::new();
         let factory = SharedInformerFactory::new(server.client());
