@@ -104,9 +104,9 @@ async fn another_object_of_the_same_name_is_not_written() {
     let (api, before) = map(&server, json!(null)).await;
     server.delete("configmaps", Some("default"), "a").unwrap();
     let finalizer = Finalizer::new(api.clone(), NAME).unwrap();
-    assert!(matches!(finalizer.add(&before).await, Err(FinalizerError::Changed { .. })), "it is gone");
+    assert!(matches!(finalizer.add(&before).await, Err(FinalizerError::Changed { .. })), "the object does not exist");
     map(&server, json!(null)).await;
-    assert!(matches!(finalizer.add(&before).await, Err(FinalizerError::Changed { .. })), "it is another one");
+    assert!(matches!(finalizer.add(&before).await, Err(FinalizerError::Changed { .. })), "another object has the name");
     assert_eq!(finalizers(&server), json!(null));
 }
 

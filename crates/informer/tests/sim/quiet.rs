@@ -35,8 +35,8 @@ impl<T: Subject> World<T> {
         let (start, truth) = (Instant::now(), self.truth());
         while let Some(difference) = self.difference(&truth) {
             let health = self.informer.health();
-            // One that has just said what went wrong knows that it is not right.
             // A part that reports an error knows that its cache may be wrong.
+            let no_errors = health.parts.iter().all(|part| part.last_error.is_none());
             let fresh = health.is_watching() && health.is_fresh(FRESH) && no_errors;
             let wrong = fresh && start.elapsed() > wrong && self.cache_difference(&truth).is_some();
             assert!(!wrong, "wrong although fresh: {difference}\n{health:#?}");
