@@ -32,8 +32,8 @@ async fn main() -> connect::Outcome {
     let pods = factory.informer::<Pod>()?;
     pods.on_error(|error| say!("! {error}"));
 
-    // The handler only puts keys in: what changes often waits once.
     // The handler only adds keys. A key that is added several times waits once.
+    let queue: WorkQueue<ObjectKey> = WorkQueue::default();
     let adds = queue.clone();
     pods.on_event(move |event| {
         let priority = match event {
