@@ -159,7 +159,11 @@ async fn the_admin_address_refuses_requests_that_a_web_page_could_send() {
         assert_eq!(ask("POST /compact", &own, ("content-type", content_type)).await, code, "{content_type}");
     }
     assert_eq!(ask("POST /compact", &own, ("accept", "*/*")).await, 415, "no content type");
-    assert_eq!(ask("DELETE /faults", &own, ("accept", "*/*")).await, 200, "a web page cannot send this without a preflight");
+    assert_eq!(
+        ask("DELETE /faults", &own, ("accept", "*/*")).await,
+        200,
+        "a web page cannot send this without a preflight"
+    );
     assert_eq!(server.faults().count("compact"), 3, "refused requests have no effect");
     admin.stop().await;
 }

@@ -88,7 +88,11 @@ async fn predicates_ignore_updates_that_do_not_matter() {
     let labels = Watched::from(&cluster.owners).when(predicate::labels_changed(&["l"]));
     let (generation, labels) =
         (Run::noting(Controller::new(generation)), Run::noting(Controller::new(labels).name("labels")));
-    assert_eq!((generation.noted().await.len(), labels.noted().await.len()), (1, 1), "an object that exists at the start is always reconciled");
+    assert_eq!(
+        (generation.noted().await.len(), labels.noted().await.len()),
+        (1, 1),
+        "an object that exists at the start is always reconciled"
+    );
     cluster.label("deployments.apps", "a", "1");
     assert_eq!((generation.noted().await.len(), labels.noted().await.len()), (0, 1));
     cluster.server.patch("deployments.apps", Some("web"), "a", json!({"spec": {"replicas": 2}})).unwrap();

@@ -101,7 +101,11 @@ async fn a_note_is_cut_to_the_length_that_a_server_accepts_and_memory_is_bounded
         publish(&recorder, &format!("o{number}"), "no").await.unwrap();
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert_eq!(publish(&recorder, "o0", "no").await, Ok(Published::Created), "the oldest object was dropped from memory");
+    assert_eq!(
+        publish(&recorder, "o0", "no").await,
+        Ok(Published::Created),
+        "the oldest object was dropped from memory"
+    );
     assert_eq!(publish(&recorder, "o4999", "no").await, Ok(Published::Counted(2)));
 }
 
@@ -229,7 +233,10 @@ async fn a_flush_writes_others_beside_an_event_in_flight_that_is_not_answered() 
     sleep(Duration::from_millis(10)).await;
     network.set(Mode::Open);
     (0..9).for_each(|number| record(&recorder, &format!("o{number}")));
-    assert!(tokio::time::timeout(Duration::from_secs(1), recorder.flush()).await.is_err(), "the flush waits for the event in flight");
+    assert!(
+        tokio::time::timeout(Duration::from_secs(1), recorder.flush()).await.is_err(),
+        "the flush waits for the event in flight"
+    );
     let written = events(&server);
     assert_eq!((written.len(), recorder.unwritten()), (9, 1));
     assert!(written.iter().all(|event| event["series"]["count"] == 2));

@@ -16,7 +16,10 @@ fn assert_delays<const N: usize>(gaps: impl IntoIterator<Item = Duration>, expec
     let gaps: Vec<u128> = gaps.into_iter().map(|gap| gap.as_millis()).collect();
     assert_eq!(gaps.len(), N, "{gaps:?}");
     let fits = |(gap, base): (&u128, &u128)| (*base..base * 2 + 2).contains(gap);
-    assert!(gaps.iter().zip(&expected).all(fits), "each of {gaps:?} must be one to two times the delay in {expected:?}");
+    assert!(
+        gaps.iter().zip(&expected).all(fits),
+        "each of {gaps:?} must be one to two times the delay in {expected:?}"
+    );
 }
 
 /// Checks that requests were about one second apart, and a little further apart from the tenth second on.

@@ -168,7 +168,11 @@ fn deltas_that_could_not_be_processed_are_put_back_unless_newer_ones_are_queued(
     make(&mut queue, &Add("b@2"), &store);
     let (key, deltas) = queue.pop().unwrap();
     queue.add_if_absent(key, deltas);
-    assert_eq!(queue.keys().iter().map(ToString::to_string).collect::<Vec<_>>(), ["b", "a"], "a batch is put back behind the others");
+    assert_eq!(
+        queue.keys().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["b", "a"],
+        "a batch is put back behind the others"
+    );
     let (key, deltas) = queue.pop().unwrap();
     make(&mut queue, &Update("b@3"), &store);
     queue.add_if_absent(key, deltas);

@@ -213,7 +213,10 @@ async fn the_streams_of_an_informer_that_never_starts_end_with_it() {
     let (mut typed, mut any) = (informer.events(), informer.any().events());
     let another = informer.clone();
     drop(informer);
-    assert!(tokio::time::timeout(Duration::from_secs(60), typed.next()).await.is_err(), "the informer may still be started");
+    assert!(
+        tokio::time::timeout(Duration::from_secs(60), typed.next()).await.is_err(),
+        "the informer may still be started"
+    );
     drop(another);
     assert!(within("the end of the stream", typed.next()).await.is_none());
     assert!(within("the end of the stream", any.next()).await.is_none());

@@ -153,7 +153,11 @@ fn starting_a_factory_without_a_runtime_fails_and_can_be_tried_again() {
         within("it syncs", factory.synced()).await.unwrap();
     });
     let refused = factory.informer::<Pod>().map(drop);
-    assert_eq!(refused, Err(FactoryError::Start(StartError::NoRuntime)), "a new informer of a started factory starts at once");
+    assert_eq!(
+        refused,
+        Err(FactoryError::Start(StartError::NoRuntime)),
+        "a new informer of a started factory starts at once"
+    );
     runtime.block_on(factory.stop());
     assert!(maps.health().stopped);
 }
@@ -193,10 +197,15 @@ async fn an_informer_can_be_stopped_alone_and_requested_again() {
     within("one informer to stop", maps.stop()).await;
     assert!(maps.health().stopped && !nodes.health().stopped);
     assert_eq!(maps.synced().await, Ok(()), "a stopped informer stays synced");
-    assert_eq!(maps.relist().await, Err(WaitError::Stopped(maps.name().to_owned())), "other handles see that it stopped");
+    assert_eq!(
+        maps.relist().await,
+        Err(WaitError::Stopped(maps.name().to_owned())),
+        "other handles see that it stopped"
+    );
     server.create("configmaps", Some("web"), map("b")).unwrap();
-    let again =
-        factory.informer_with(configured(|options| options.page_size(7))).expect("the options of the stopped informer do not matter");
+    let again = factory
+        .informer_with(configured(|options| options.page_size(7)))
+        .expect("the options of the stopped informer do not matter");
     assert!(again != maps);
     within("the new informer to sync", factory.synced()).await.unwrap();
     assert_eq!(keys(&again), ["web/a", "web/b"]);
@@ -234,7 +243,10 @@ async fn a_timed_out_wait_names_each_unsynced_informer_and_its_reason() {
     server.faults().clear();
     let missing = within("the timeout", factory.synced().within(Duration::from_secs(120))).await.unwrap_err();
     let missing = missing.to_string();
-    assert!(missing.contains("gadgets") && !missing.contains("secrets"), "secrets sync once they are allowed: {missing}");
+    assert!(
+        missing.contains("gadgets") && !missing.contains("secrets"),
+        "secrets sync once they are allowed: {missing}"
+    );
     stop(factory, no_task_left).await;
 }
 

@@ -64,7 +64,11 @@ async fn each_closure_handles_its_own_kind_of_event_and_each_is_optional() {
     let (by_update, told): (Vec<String>, Vec<String>) =
         notes.lock().iter().cloned().partition(|note| note.starts_with("as"));
     assert_eq!(told, ["add 1 true", "resync 1", "update 1 to 11", "add 12 false", "delete web/a true"]);
-    assert_eq!(by_update, ["as update 1 true", "as update 1 false"], "without `on_resync`, a resync calls `on_update` with the same object twice");
+    assert_eq!(
+        by_update,
+        ["as update 1 true", "as update 1 false"],
+        "without `on_resync`, a resync calls `on_update` with the same object twice"
+    );
     informer.stop().await;
 }
 
@@ -191,8 +195,10 @@ async fn a_blocking_handler_that_panics_receives_the_other_events() {
     on_the_real_clock(async {
         let informer =
             TestInformer::new(Script::new().list("10", ["web/a@1", "web/b@2"]).watch([StayOpen]), |options| options);
-        let handle =
-            informer.informer.register().on_event_blocking(|event: Event<Thing>| panic!("the handler panics on {}", event.key()));
+        let handle = informer
+            .informer
+            .register()
+            .on_event_blocking(|event: Event<Thing>| panic!("the handler panics on {}", event.key()));
         informer.informer.start().unwrap();
         assert!(handle.synced().await);
         let errors = informer.errors();
@@ -326,7 +332,11 @@ async fn a_latest_only_handler_receives_one_event_for_each_waiting_object() {
     informer.delivered_through("22").await;
     permits.add_permits(100);
     quiet().await;
-    assert_eq!(told.of("web/a"), ["update 1 to 11", "update 11 to 14"], "the events are merged: the oldest old state, the newest new state");
+    assert_eq!(
+        told.of("web/a"),
+        ["update 1 to 11", "update 11 to 14"],
+        "the events are merged: the oldest old state, the newest new state"
+    );
     assert_eq!(told.of("web/new"), ["add 16"]);
     assert_eq!(told.of("web/brief"), [""; 0], "added and deleted while the handler was busy");
     assert_eq!(told.of("web/b"), ["delete 19", "add 20"], "a delete and a new add are not merged");

@@ -94,7 +94,11 @@ async fn the_lag_of_a_handler_is_how_long_its_oldest_event_has_waited() {
         tokio::time::sleep(Duration::from_secs(5)).await;
         feed.send(added("web/b@12")).unwrap();
         tokio::time::sleep(Duration::from_secs(3)).await;
-        assert_eq!((handle.backlog(), handle.lag().as_secs()), (2, 8), "the event that the handler is processing counts");
+        assert_eq!(
+            (handle.backlog(), handle.lag().as_secs()),
+            (2, 8),
+            "the event that the handler is processing counts"
+        );
         permits.add_permits(1);
         quiet().await;
         assert_eq!((handle.backlog(), handle.lag().as_secs()), (1, 3), "{delivery:?}");

@@ -140,8 +140,11 @@ fn event(object: &str) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn an_endless_line_fails_at_sixteen_times_the_size_limit() {
-    let outcome =
-        first_error_of(To::Watch, Answer::of(r#"{"type":"ADDED","object":{"metadata":{"name":""#).endless([b'a'; 1000])).await;
+    let outcome = first_error_of(
+        To::Watch,
+        Answer::of(r#"{"type":"ADDED","object":{"metadata":{"name":""#).endless([b'a'; 1000]),
+    )
+    .await;
     let ReflectorError::Stream(SourceError::TooLarge { limit: LIMIT }) = outcome.error else {
         panic!("{}", outcome.error)
     };
@@ -180,7 +183,8 @@ async fn endless_blanks_do_not_keep_an_initial_stream_alive() {
 
 #[tokio::test(start_paused = true)]
 async fn one_byte_a_second_counts_as_stalled() {
-    let outcome = first_error_of(To::Watch, Answer::of(r#"{"type":"ADDED","object":{"metadata":{"name":""#).drips(b'a')).await;
+    let outcome =
+        first_error_of(To::Watch, Answer::of(r#"{"type":"ADDED","object":{"metadata":{"name":""#).drips(b'a')).await;
     assert!(matches!(outcome.error, ReflectorError::Stream(SourceError::Stalled { .. })), "{}", outcome.error);
     assert!(outcome.after <= Duration::from_secs(61), "{:?}", outcome.after);
     let outcome = first_error_of(To::List, Answer::of(format!(r#"{LIST}{{"metadata":{{"name":""#)).drips(b'a')).await;

@@ -289,7 +289,8 @@ async fn wait_for_returns_once_an_object_fits_the_condition_or_is_deleted() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
     let shared = informer.informer.clone();
-    let there = within("the object to be in the cache", shared.wait_for("web/a", |thing| thing.is_some())).await.unwrap();
+    let there =
+        within("the object to be in the cache", shared.wait_for("web/a", |thing| thing.is_some())).await.unwrap();
     assert_eq!(there.unwrap().id().version, "1");
     let mut newer =
         shared.wait_for("web/a", |thing| thing.is_some_and(|thing| thing.id().version == "12")).into_future();

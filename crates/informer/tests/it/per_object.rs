@@ -38,7 +38,10 @@ async fn star_44_per_object_a_relist_announces_updates_adds_and_deletes() {
     informer.delivered_through("20").await;
     assert_eq!(informer.told("web/a"), ["initial add 1", "delete 1 (tombstone)"]);
     assert_eq!(informer.told("web/b"), ["initial add 2"], "an unchanged object is not announced");
-    assert!(Arc::ptr_eq(&kept, &informer.informer.store().get("web/b").unwrap()), "the unchanged object is not replaced");
+    assert!(
+        Arc::ptr_eq(&kept, &informer.informer.store().get("web/b").unwrap()),
+        "the unchanged object is not replaced"
+    );
     assert_eq!(informer.told("web/c"), ["initial add 3", "update 3 to 13"]);
     assert_eq!(informer.told("web/d"), ["add 14"], "not initial: the first list was over");
     let new_first = ["web/c update 3 to 13", "web/d add 14", "web/a delete 1 (tombstone)"];

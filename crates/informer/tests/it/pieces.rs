@@ -174,7 +174,11 @@ async fn a_change_that_is_pushed_while_a_list_enters_the_queue_comes_after_the_l
     };
     tokio::join!(listing, late, applied);
     assert_eq!(told, ["tombstone web/late@1", "updated web/late@20"]);
-    assert_eq!(store.get("web/late").unwrap().id().version, "20", "the list deletes the object, and the change creates it again");
+    assert_eq!(
+        store.get("web/late").unwrap().id().version,
+        "20",
+        "the list deletes the object, and the change creates it again"
+    );
 }
 
 #[tokio::test]

@@ -65,7 +65,11 @@ async fn a_failure_is_reported_and_the_following_batches_are_processed() {
 async fn with_retry_a_failed_batch_is_put_back_and_processed_with_all_its_changes() {
     let deltas = ["web/a@1", "web/b@2", "web/a@3"];
     let (done, reported) = process(DeltaFifo::new(), &deltas, &["web/a@3"], true).await;
-    assert_eq!(done, ["updated web/b@2", "updated web/a@1", "updated web/a@3"], "a batch is put back behind the waiting ones");
+    assert_eq!(
+        done,
+        ["updated web/b@2", "updated web/a@1", "updated web/a@3"],
+        "a batch is put back behind the waiting ones"
+    );
     assert_eq!(reported, ["cannot do updated web/a@3"]);
     let (done, reported) = process(OrderedQueue::new(), &["web/a@1", "web/b@2"], &["web/b@2"], true).await;
     assert_eq!(done, ["updated web/a@1", "updated web/b@2"], "the ordered queue keeps its order");

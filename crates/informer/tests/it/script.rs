@@ -82,7 +82,12 @@ pub(crate) fn text(thing: &Thing) -> String {
 pub(crate) fn bad(text: &str) -> BadObject {
     let (key, version) = text.split_once('@').unwrap_or((text, ""));
     let version = Some(version).filter(|version| !version.is_empty()).map(ResourceVersion::from);
-    BadObject { key: key.parse().ok(), version, owners: None, error: DecodeError::Shape("undecodable by the test".into()) }
+    BadObject {
+        key: key.parse().ok(),
+        version,
+        owners: None,
+        error: DecodeError::Shape("undecodable by the test".into()),
+    }
 }
 
 /// A step of a scripted watch. The watch ends after its last step.
@@ -364,7 +369,12 @@ impl Script {
     /// Checks that the script expected every request.
     pub(crate) fn check_expected(&self) {
         let log = self.log();
-        assert!(log.unexpected.is_empty(), "the script did not expect {:?}; requests {:?}", log.unexpected, self.asked());
+        assert!(
+            log.unexpected.is_empty(),
+            "the script did not expect {:?}; requests {:?}",
+            log.unexpected,
+            self.asked()
+        );
     }
 }
 

@@ -48,7 +48,11 @@ async fn star_47_an_index_is_correct_after_sync_after_changes_and_when_added_lat
 
     let namespaces = informer.informer.add_index("home", |thing: &Thing| thing.id().key.namespace().map(str::to_owned));
     let namespaces = namespaces.unwrap();
-    assert_eq!(keys(namespaces.get("web")), ["web/a", "web/b", "web/c"], "the index is filled before `add_index` returns");
+    assert_eq!(
+        keys(namespaces.get("web")),
+        ["web/a", "web/b", "web/c"],
+        "the index is filled before `add_index` returns"
+    );
     feed.send(added("db/a@12")).unwrap();
     informer.delivered_through("12").await;
     assert_eq!(namespaces.values(), ["db", "web"]);

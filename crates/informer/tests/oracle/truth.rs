@@ -52,7 +52,9 @@ impl Truth {
             let (uid, version) = (text(there, "uid"), text(there, "resourceVersion"));
             match cache.get(key) {
                 Some(here) if here.id().uid == uid && here.id().version == version => {}
-                Some(here) => return Some(format!("{key} is at {} in the cache, at {version} on the server", here.id().version)),
+                Some(here) => {
+                    return Some(format!("{key} is at {} in the cache, at {version} on the server", here.id().version));
+                }
                 None => return Some(format!("{key} is at {version} on the server, and not in the cache")),
             }
         }

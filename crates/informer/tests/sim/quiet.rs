@@ -66,7 +66,11 @@ impl<T: Subject> World<T> {
         assert!(found.iter().all(|found| marked.contains_key(found.key())), "verify found {found:?}");
         self.informer.relist().within(RECOVERY).await.unwrap();
         let marked: BTreeSet<ObjectKey> = self.informer.health().undecodable.into_keys().collect();
-        assert_eq!(marked, *truth.unreadable(), "the objects that are marked after a relist are those that are undecodable on the server");
+        assert_eq!(
+            marked,
+            *truth.unreadable(),
+            "the objects that are marked after a relist are those that are undecodable on the server"
+        );
         let found = self.informer.verify().await.unwrap();
         assert!(found.iter().all(|found| marked.contains(found.key())), "verify found {found:?}");
     }

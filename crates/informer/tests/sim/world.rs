@@ -355,7 +355,10 @@ impl<T: Subject> World<T> {
                 let inconclusive = health.parts.iter().any(|part| part.inconclusive);
                 let unreadable = inconclusive || health.undecodable.contains_key(&key);
                 let here = cache.get(&key).map(|object| object.id().version);
-                assert!(here == there || unreadable || !self.honest, "{key} is at {here:?} in the cache, at {there:?} on the server");
+                assert!(
+                    here == there || unreadable || !self.honest,
+                    "{key} is at {here:?} in the cache, at {there:?} on the server"
+                );
             }
             Err(WaitError::TimedOut { .. }) => {}
             Err(WaitError::VersionsRestarted | WaitError::NotComparable { .. }) if !self.honest => {}

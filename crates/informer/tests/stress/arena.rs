@@ -122,7 +122,11 @@ impl<T: Subject> Arena<T> {
         assert_eq!(self.informer.verify().await.unwrap(), []);
         assert_eq!(self.difference(&truth), None);
         let handlers = self.informer.health().handlers;
-        assert_eq!(handlers.len(), self.residents.len() + 1, "only the handlers that were not removed are left: {handlers:?}");
+        assert_eq!(
+            handlers.len(),
+            self.residents.len() + 1,
+            "only the handlers that were not removed are left: {handlers:?}"
+        );
     }
 
     fn difference(&self, truth: &Truth) -> Option<String> {

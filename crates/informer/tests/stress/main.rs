@@ -4,7 +4,11 @@
 //!
 //! It takes `STRESS_SECONDS`, five unless set; `cargo xtask stress` takes longer.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a failed test panics, and the stress test prints figures")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a failed test panics, and the stress test prints figures"
+)]
 
 mod arena;
 #[path = "../oracle/mod.rs"]
