@@ -13,7 +13,7 @@ fn alive() -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_that_are_no_objects_are_refused() {
+async fn bodies_that_are_not_objects_are_refused() {
     let server = server();
     put_config_map(&server, "a");
     let path = format!("{CONFIG_MAPS}/a");

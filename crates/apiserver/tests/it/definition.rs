@@ -59,7 +59,7 @@ async fn a_crd_is_established_and_its_resource_is_served() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_changed_definition_ends_watches_and_expires_older_versions() {
+async fn a_changed_crd_ends_watches_and_expires_older_versions() {
     let server = server();
     server.create("customresourcedefinitions", None, definition()).unwrap();
     let old = version(&post(&server, GADGETS, &gadget("g", "red")).await.json());

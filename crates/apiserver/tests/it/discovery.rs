@@ -42,7 +42,7 @@ async fn legacy_discovery_names_groups_versions_and_resources() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn aggregated_discovery_is_one_document_that_can_be_kept() {
+async fn aggregated_discovery_is_one_document_that_can_be_cached() {
     let server = server();
     let answer = get_as(&server, "/apis", &[("accept", AGGREGATED)]).await;
     assert_eq!(answer.headers["content-type"], "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");

@@ -80,14 +80,14 @@ table! {
     26 watch  bookmarks_show_odd_versions;
     27 server the_counter_starts_again;
     28 server a_restart_loses_history;
-    29 server a_restart_comes_between_two_pages;
+    29 server the_server_restarts_between_two_pages;
     30 watch  a_connection_is_open_and_silent;
     31 watch  bytes_arrive_one_by_one;
     32 server a_watch_is_flooded_and_closed;
     33 server an_object_is_huge;
     34 server a_list_is_huge_and_slow;
     35 list   the_media_type_is_wrong;
-    36 list   there_is_no_media_type;
+    36 list   the_media_type_is_missing;
     37 list   a_proxy_answers_with_a_page;
     38 list   a_redirect_leads_elsewhere;
     39 socket a_list_is_cut_short;
@@ -104,7 +104,7 @@ table! {
     50 watch  headers_and_events_arrive_late;
     51 server a_crd_is_deleted_and_created_again;
     52 server a_namespace_is_deleted;
-    53 server an_object_leaves_a_selector_and_comes_back;
+    53 server an_object_leaves_a_selector_and_matches_again;
     54 server a_name_is_taken_by_another_object;
     55 list   continue_tokens_repeat_or_are_invalid;
     56 list   the_remaining_item_count_is_wrong;

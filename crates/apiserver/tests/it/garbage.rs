@@ -32,7 +32,7 @@ async fn delete_as(server: &ApiServer, name: &str, policy: &str) -> Value {
     answer.json()
 }
 
-async fn a_moment() {
+async fn let_garbage_collection_run() {
     tokio::time::sleep(Duration::from_secs(1)).await;
 }
 
@@ -45,7 +45,7 @@ async fn background_deletion_deletes_the_owner_first_and_then_its_dependents() {
     owned_by(&server, "other", &[]);
     delete_as(&server, "top", "Background").await;
     assert_eq!(names(&server), ["bottom", "middle", "other"]);
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), ["other"]);
 }
 
@@ -59,10 +59,10 @@ async fn foreground_deletion_waits_for_blocking_dependents() {
     owned_by(&server, "free", &[(&top, true)]);
     let marked = delete_as(&server, "top", "Foreground").await;
     assert_eq!(marked["metadata"]["finalizers"], json!(["foregroundDeletion"]));
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), ["held", "top"]);
     merge(&server, &format!("{CONFIG_MAPS}/held"), &json!({"metadata": {"finalizers": null}})).await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), [""; 0]);
 }
 
@@ -72,7 +72,7 @@ async fn orphans_stay_without_their_owner_reference() {
     let top = owned_by(&server, "top", &[]);
     owned_by(&server, "child", &[(&top, true)]);
     delete_as(&server, "top", "Orphan").await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), ["child"]);
     let child = server.get("configmaps", Some("default"), "child").unwrap();
     assert_eq!(child["metadata"].get("ownerReferences"), None);
@@ -84,7 +84,7 @@ async fn a_dependent_with_another_owner_stays_and_one_of_an_unknown_owner_is_del
     let (one, two) = (owned_by(&server, "one", &[]), owned_by(&server, "two", &[]));
     owned_by(&server, "both", &[(&one, false), (&two, false)]);
     delete_as(&server, "one", "Background").await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     let both = server.get("configmaps", Some("default"), "both").unwrap();
     assert_eq!(both["metadata"]["ownerReferences"].as_array().map(Vec::len), Some(1));
     let missing_owner = json!({"metadata": {"name": "missing", "uid": "00000000-0000-4000-8000-000000000000"}});
@@ -99,7 +99,7 @@ async fn without_garbage_collection_dependents_stay() {
     owned_by(&server, "child", &[(&top, true)]);
     let deleted = delete_as(&server, "top", "Foreground").await;
     assert_eq!(deleted["status"], "Success");
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), ["child"]);
 }
 
@@ -121,7 +121,7 @@ fn reference(owner: &Value, kind: &str, blocks: bool) -> Value {
 }
 
 /// Sets the owners of a config map.
-async fn own(server: &ApiServer, name: &str, owners: &[Value]) {
+async fn set_owners(server: &ApiServer, name: &str, owners: &[Value]) {
     let patched =
         merge(server, &format!("{CONFIG_MAPS}/{name}"), &json!({"metadata": {"ownerReferences": owners}})).await;
     assert_eq!(patched.code, 200, "{}", patched.text);
@@ -131,14 +131,14 @@ async fn own(server: &ApiServer, name: &str, owners: &[Value]) {
 async fn an_object_that_owns_itself_or_its_owner_can_be_deleted() {
     let server = server();
     let own_owner = owned_by(&server, "self", &[]);
-    own(&server, "self", &[reference(&own_owner, "ConfigMap", true)]).await;
+    set_owners(&server, "self", &[reference(&own_owner, "ConfigMap", true)]).await;
     delete_as(&server, "self", "Foreground").await;
     let circle = ["a", "b", "c"].map(|name| owned_by(&server, name, &[]));
     for (name, owner) in [("a", &circle[2]), ("b", &circle[0]), ("c", &circle[1])] {
-        own(&server, name, &[reference(owner, "ConfigMap", true)]).await;
+        set_owners(&server, name, &[reference(owner, "ConfigMap", true)]).await;
     }
     delete_as(&server, "a", "Foreground").await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), [""; 0]);
 }
 
@@ -147,14 +147,14 @@ async fn a_cycle_that_cannot_be_deleted_is_not_written_repeatedly() {
     let server = server();
     let top = owned_by(&server, "top", &[]);
     let middle = owned_by(&server, "middle", &[(&top, false)]);
-    own(&server, "top", &[reference(&middle, "ConfigMap", false)]).await;
+    set_owners(&server, "top", &[reference(&middle, "ConfigMap", false)]).await;
     let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"],
         "ownerReferences": [reference(&top, "ConfigMap", true)]}});
     server.create("configmaps", Some("default"), held).unwrap();
     let start = server.revision();
     let mut watch = Watch::open(&server, &format!("{CONFIG_MAPS}?watch=1&resourceVersion={start}")).await;
     delete_as(&server, "top", "Foreground").await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), ["held", "top"]);
     let mut told = Vec::new();
     while let Seen::Event(event) = watch.next_within(Duration::from_secs(1)).await {
@@ -173,12 +173,12 @@ async fn a_long_chain_with_a_finalizer_at_its_end_waits_and_is_then_deleted() {
     let end = format!("{CONFIG_MAPS}/c19999");
     merge(&server, &end, &json!({"metadata": {"finalizers": ["example.com/hold"]}})).await;
     delete_as(&server, "c0", "Foreground").await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(merge(&server, &format!("{CONFIG_MAPS}/c0"), &json!({"data": {"x": "y"}})).await.code, 200);
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(server.list("configmaps").unwrap().1.len(), 20_000);
     merge(&server, &end, &json!({"metadata": {"finalizers": null}})).await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), [""; 0]);
 }
 
@@ -191,12 +191,12 @@ async fn an_owner_does_not_wait_for_a_dependent_that_no_longer_refers_to_it_or_b
         held["metadata"]["ownerReferences"] = json!([reference(&top, "ConfigMap", true)]);
         server.create("configmaps", Some("default"), held).unwrap();
         delete_as(&server, "top", "Foreground").await;
-        a_moment().await;
+        let_garbage_collection_run().await;
         assert_eq!(names(&server), ["held", "top"]);
         let owners: Vec<Value> =
             released.as_array().into_iter().flatten().map(|_| reference(&top, "ConfigMap", false)).collect();
-        own(&server, "held", &owners).await;
-        a_moment().await;
+        set_owners(&server, "held", &owners).await;
+        let_garbage_collection_run().await;
         assert_eq!(names(&server), ["held"], "{released}");
     }
 }
@@ -206,10 +206,10 @@ async fn a_reference_to_a_deleted_owner_counts_as_none() {
     let server = server();
     let gone = owned_by(&server, "gone", &[]);
     delete_as(&server, "gone", "Background").await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     owned_by(&server, "late", &[]);
-    own(&server, "late", &[reference(&gone, "ConfigMap", false)]).await;
-    a_moment().await;
+    set_owners(&server, "late", &[reference(&gone, "ConfigMap", false)]).await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), [""; 0]);
 }
 
@@ -244,7 +244,7 @@ async fn a_dependent_with_another_owner_drops_an_owner_that_waits_for_it() {
     let (one, two) = (owned_by(&server, "one", &[]), owned_by(&server, "two", &[]));
     owned_by(&server, "both", &[(&one, true), (&two, true)]);
     delete_as(&server, "one", "Foreground").await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), ["both", "two"]);
     let both = server.get("configmaps", Some("default"), "both").unwrap();
     assert_eq!(both["metadata"]["ownerReferences"], json!([reference(&two, "ConfigMap", true)]));
@@ -257,9 +257,9 @@ async fn garbage_collection_continues_after_a_restore() {
     owned_by(&server, "child", &[(&top, false)]);
     delete_as(&server, "top", "Background").await;
     let saved = server.save();
-    a_moment().await;
+    let_garbage_collection_run().await;
     server.restore(&saved);
     assert_eq!(names(&server), ["child"]);
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), [""; 0]);
 }

@@ -17,7 +17,7 @@ async fn an_empty_list_has_a_version_and_no_items() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_show_one_state_whatever_is_written_between_them() {
+async fn pages_show_one_state_although_writes_happen_between_them() {
     let server = server();
     five(&server);
     let first = get(&server, &format!("{CONFIG_MAPS}?limit=2")).await;
@@ -141,7 +141,7 @@ async fn all_namespaces_are_ordered_by_joined_keys_and_selectors_narrow_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn items_of_built_in_lists_leave_their_kind_out_and_custom_ones_do_not() {
+async fn items_of_built_in_lists_have_no_kind_and_custom_ones_have() {
     let server = server();
     put_config_map(&server, "a");
     let widget = json!({"apiVersion": "demo.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}});

@@ -160,7 +160,7 @@ async fn check_past(server: &ApiServer, (revision, objects): &(u64, Objects)) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_and_lists_add_up_to_what_is_stored() {
+async fn watches_and_lists_agree_with_the_stored_objects() {
     for seed in 0..40 {
         run(seed).await;
     }

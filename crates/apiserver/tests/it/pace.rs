@@ -61,7 +61,7 @@ async fn lists_are_paced_and_show_the_state_at_the_time_of_the_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_objects_that_are_sent_count() {
+async fn only_sent_objects_are_paced() {
     let server = slow();
     for name in ["b", "c"] {
         let labels = serde_json::json!({"metadata": {"labels": {"app": "web"}}});

@@ -138,7 +138,7 @@ async fn scale_reads_and_changes_the_replicas_of_any_kind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dry_run_shows_what_would_be_and_writes_nothing() {
+async fn a_dry_run_returns_the_result_and_writes_nothing() {
     let server = server();
     let stored = put_config_map(&server, "a");
     let created = post(&server, &format!("{CONFIG_MAPS}?dryRun=All"), &config_map("b")).await;

@@ -183,7 +183,7 @@ async fn objects_are_patched_scaled_and_their_status_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_is_installed_and_used() {
+async fn a_crd_is_installed_and_used() {
     use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
     use kube::runtime::wait::{await_condition, conditions};
     let server = server();

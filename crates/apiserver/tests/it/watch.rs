@@ -192,7 +192,7 @@ async fn a_selector_makes_objects_enter_and_leave() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_of_one_name_or_namespace_sees_nothing_else() {
+async fn a_watch_of_one_name_or_namespace_receives_no_other_events() {
     let server = server();
     let start = server.revision();
     let by_name = format!("/api/v1/configmaps?watch=1&resourceVersion={start}&fieldSelector=metadata.name%3Da");
@@ -207,7 +207,7 @@ async fn a_watch_of_one_name_or_namespace_sees_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bookmarks_come_in_time_and_only_when_there_is_something_new() {
+async fn bookmarks_arrive_in_time_and_only_for_new_versions() {
     let server = ApiServer::builder().seed(1).bookmark_interval(10 * SECOND).build();
     let start = server.revision();
     let query = format!("resourceVersion={start}&allowWatchBookmarks=true&timeoutSeconds=60");

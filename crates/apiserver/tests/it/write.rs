@@ -60,7 +60,7 @@ async fn generated_names_are_drawn_from_the_seed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_update_moves_the_version_only_if_something_changed() {
+async fn an_update_changes_the_version_only_if_the_object_changed() {
     let server = server();
     let first = put_config_map(&server, "a");
     let path = format!("{CONFIG_MAPS}/a");
@@ -85,7 +85,7 @@ async fn an_update_moves_the_version_only_if_something_changed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_object_is_gone() {
+async fn a_deleted_object_is_not_found() {
     let server = server();
     put_config_map(&server, "a");
     let path = format!("{CONFIG_MAPS}/a");

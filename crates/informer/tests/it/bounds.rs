@@ -117,7 +117,7 @@ async fn the_queue_is_bounded_in_bytes() {
     let mut second = std::pin::pin!(push("web/b@2", 1));
     assert!(futures_util::poll!(second.as_mut()).is_pending());
     drop(changes.next().await);
-    within("room", second).await;
+    within("room in the queue", second).await;
     assert_eq!(sink.bytes(), 1);
 }
 

@@ -114,7 +114,7 @@ async fn star_41_the_cache_equals_the_server_after_three_concurrent_writers_and_
     expected.sort();
     cached.sort();
     assert_eq!(cached, expected);
-    within("the end", informer.stop()).await;
+    within("the informer to stop", informer.stop()).await;
     quiet().await; // The client's own task ends once its last owner is dropped.
     no_task_left.check();
 }

@@ -265,7 +265,7 @@ async fn a_repeated_continue_token_ends_the_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_hook_that_panics_ends_nothing() {
+async fn an_error_hook_that_panics_does_not_stop_the_informer() {
     let items = [Decoded::Object(thing("web/a@1")), Decoded::Bad(bad("web/b@2"))];
     let script = Script::new().list_refused(busy()).list_items("10", items).watch([added("web/c@11"), StayOpen]);
     let informer = TestInformer::new(script, |options| options);
@@ -316,7 +316,7 @@ fn the_error_hook_may_read_the_cache_and_add_handlers() {
             quiet().await;
             assert!(calls.lock().len() >= 2, "{:?}", calls.lock());
             informer.on_error(|_| {});
-            within("the end", informer.stop()).await;
+            within("the informer to stop", informer.stop()).await;
             script.check_over();
         });
     });

@@ -150,7 +150,7 @@ fn starting_a_factory_without_a_runtime_fails_and_can_be_tried_again() {
     assert_eq!(factory.start(), Err(StartError::NoRuntime));
     runtime.block_on(async {
         factory.start().unwrap();
-        within("it syncs", factory.synced()).await.unwrap();
+        within("the factory to sync", factory.synced()).await.unwrap();
     });
     let refused = factory.informer::<Pod>().map(drop);
     assert_eq!(
@@ -368,7 +368,7 @@ async fn dynamic_objects_have_their_kind_also_when_they_come_from_a_list() {
         let maps = factory.dynamic(ApiResource::erase::<ConfigMap>(&())).unwrap();
         assert!(maps == factory.dynamic(ApiResource::erase::<ConfigMap>(&())).unwrap());
         factory.start().unwrap();
-        within("it syncs", factory.synced()).await.unwrap();
+        within("the factory to sync", factory.synced()).await.unwrap();
         let types = maps.store().get("web/a").unwrap().types.clone().unwrap();
         assert_eq!((types.api_version.as_str(), types.kind.as_str()), ("v1", "ConfigMap"), "streaming: {streaming}");
         assert_eq!(maps.store().get("web/a").unwrap().data["data"]["value"], "1");
@@ -421,7 +421,7 @@ async fn managed_fields_are_dropped_unless_requested() {
         let factory = factory_with(&server, options().streaming(streaming));
         let maps = factory.informer_with(selected(|all| Ok(all.managed_fields(wanted)))).unwrap();
         factory.start().unwrap();
-        within("it syncs", factory.synced()).await.unwrap();
+        within("the factory to sync", factory.synced()).await.unwrap();
         let kept = maps.store().get("web/a").unwrap().metadata.managed_fields.is_some();
         assert_eq!(kept, wanted == ManagedFields::Keep, "{wanted:?}, streaming: {streaming}");
         factory.stop().await;
@@ -576,7 +576,7 @@ async fn verify_over_a_server_finds_an_event_that_was_lost() {
     let factory = factory_with(&server, options().streaming(false));
     let maps = factory.informer::<ConfigMap>().unwrap();
     factory.start().unwrap();
-    within("it syncs", factory.synced()).await.unwrap();
+    within("the factory to sync", factory.synced()).await.unwrap();
     quiet().await;
     assert_eq!(within("the first verify", maps.verify()).await.unwrap(), []);
     server.create("configmaps", Some("web"), map("lost")).unwrap();

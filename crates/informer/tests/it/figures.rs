@@ -113,7 +113,7 @@ async fn the_counts_of_a_representation_are_gauges() {
         values.get(&format!("informer_representation{{{labels}}}"))
     };
     assert_eq!(["decoded_hits", "decoded_misses", "label_sets"].map(get), [2.0, 1.0, 1.0]);
-    within("the end", factory.stop()).await;
+    within("the factory to stop", factory.stop()).await;
     assert_eq!(["decoded_hits", "decoded_misses", "label_sets"].map(get), [0.0; 3]);
 }
 
@@ -156,7 +156,7 @@ async fn events_are_counted_under_client_gos_names_and_gauges_return_to_zero() {
     let backlog = "informer_handler_backlog{name=things,handler=stuck}";
     assert!(values.get(backlog) >= 3.0, "two initial adds, an update and a delete; one of them is in the handler");
     gate.add_permits(100);
-    within("the end", informer.stop()).await;
+    within("the informer to stop", informer.stop()).await;
     for gauge in ["informer_queued_items", "informer_store_resource_version", "informer_last_contact_seconds"] {
         assert_eq!(values.get(&format!("{gauge}{{name=things}}")), 0.0, "{gauge}");
     }

@@ -425,7 +425,7 @@ fn starting_without_a_runtime_fails_and_can_be_tried_again() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
         assert_eq!(informer.start(), Ok(()));
-        within("sync", informer.synced()).await.unwrap();
+        within("the informer to sync", informer.synced()).await.unwrap();
         script.asks(2).await;
         informer.stop().await;
         script.check_over();
@@ -434,13 +434,13 @@ fn starting_without_a_runtime_fails_and_can_be_tried_again() {
 
 // Decision 15.
 #[tokio::test(start_paused = true)]
-async fn dropping_the_last_handle_ends_everything() {
+async fn dropping_the_last_handle_stops_the_informer() {
     let no_task_left = NoTaskLeft::since_now();
     let script = small();
     let informer = SharedInformer::builder(script.clone()).options(options()).build();
     let handle = informer.on_event(|_| {});
     informer.start().unwrap();
-    within("sync", informer.synced()).await.unwrap();
+    within("the informer to sync", informer.synced()).await.unwrap();
     script.asks(2).await;
     quiet().await;
     let (store, another) = (informer.store(), informer.clone());

@@ -266,7 +266,7 @@ async fn verify_does_not_wait_for_versions_that_only_others_have_reached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn verify_says_why_it_could_not_compare() {
+async fn verify_reports_why_it_could_not_compare() {
     let script = Script::new().list("10", []).watch([StayOpen]).list_refused(busy()).list_cut_off([]);
     let script = script.page("10", [], "again").page("10", [], "again");
     let informer = TestInformer::start(script);

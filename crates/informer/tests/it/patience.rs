@@ -126,18 +126,18 @@ async fn a_stream_and_a_list_with_nine_bytes_a_second_are_abandoned() {
         _ => "another error",
     };
     assert_eq!(errors.iter().map(stalled).collect::<Vec<_>>(), ["stream", "list"], "{errors:?}");
-    within("the end", informer.stop_within(Duration::from_secs(1))).await.unwrap();
+    within("the informer to stop", informer.stop_within(Duration::from_secs(1))).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_list_that_makes_progress_is_waited_for() {
+async fn the_reflector_waits_for_a_slow_list_that_makes_progress() {
     let informer = SharedInformer::builder(Dripping { bytes: 700 }).options(options()).build();
     informer.start().unwrap();
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert_eq!(informer.health().counts.failures, 0);
     assert!(matches!(informer.health().parts[0].phase, Phase::Streaming { .. }));
     assert!(informer.health().counts.events >= 150);
-    within("the end", informer.stop_within(Duration::from_secs(1))).await.unwrap();
+    within("the informer to stop", informer.stop_within(Duration::from_secs(1))).await.unwrap();
 }
 
 // Decision 19.
@@ -294,7 +294,7 @@ async fn a_refused_stream_is_one_request_and_one_error_and_does_not_disable_stre
 
 // Hole 11.
 #[tokio::test(start_paused = true)]
-async fn pages_are_followed_also_after_a_list_fell_back() {
+async fn pages_are_followed_also_after_a_fallback_list() {
     let script = Script::new()
         .page("10", ["web/a@1"], "two")
         .list_refused(gone())

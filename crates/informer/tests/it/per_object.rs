@@ -216,7 +216,7 @@ async fn per_object_the_state_of_a_restored_server_replaces_queued_deltas() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn per_object_a_resync_shows_each_object_once() {
+async fn per_object_a_resync_sends_each_object_once() {
     let script = Script::new().list("10", ["web/a@1", "web/b@2"]).watch([StayOpen]);
     let informer = TestInformer::start_with(script, |options| {
         options.queue_order(QueueOrder::PerObject).resync_period(Duration::from_secs(10))

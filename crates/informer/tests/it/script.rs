@@ -651,7 +651,7 @@ impl Told {
     /// Returns a handler that records the events that it receives.
     pub(crate) fn handler(&self) -> impl FnMut(Event<Thing>) + Send + 'static {
         let told = self.0.clone();
-        move |event| told.send_modify(|told| told.push((event.key().to_string(), what(&event))))
+        move |event| told.send_modify(|told| told.push((event.key().to_string(), describe_event(&event))))
     }
 
     /// Returns the events of one object.
@@ -680,7 +680,7 @@ impl Told {
     }
 }
 
-fn what(event: &Event<Thing>) -> String {
+fn describe_event(event: &Event<Thing>) -> String {
     let version = |thing: &Thing| thing.id().version.to_owned();
     match event {
         Event::Added { object, initial: true } => format!("initial add {}", version(object)),

@@ -90,7 +90,7 @@ pub(super) async fn the_media_type_is_wrong() {
     assert_eq!(on_record(&server), ["content_type"]);
 }
 
-pub(super) async fn there_is_no_media_type() {
+pub(super) async fn the_media_type_is_missing() {
     check_list(Fault::new(Action::ContentType(None)), "content_type", |answer| media_type(answer).is_none()).await;
 }
 

@@ -39,7 +39,7 @@ pub(super) async fn a_restart_loses_history() {
     }
 }
 
-pub(super) async fn a_restart_comes_between_two_pages() {
+pub(super) async fn the_server_restarts_between_two_pages() {
     let server = two();
     let first = get(&server, &format!("{CONFIG_MAPS}?limit=1")).await.json();
     put_config_map(&server, "c");
@@ -155,7 +155,7 @@ pub(super) async fn a_namespace_is_deleted() {
     assert_eq!(asked(&server), ["watch configmaps", "delete namespaces", "list configmaps"]);
 }
 
-pub(super) async fn an_object_leaves_a_selector_and_comes_back() {
+pub(super) async fn an_object_leaves_a_selector_and_matches_again() {
     let server = two();
     let label = async |value: &str| {
         merge(&server, &format!("{CONFIG_MAPS}/a"), &json!({"metadata": {"labels": {"t": value}}})).await.json()
