@@ -26,7 +26,7 @@ async fn exchange(
 }
 
 #[tokio::test(start_paused = true)]
-async fn people_see_indented_answers_and_errors() {
+async fn curl_and_browsers_receive_indented_responses_and_errors() {
     let server = server();
     let ask = async |path: &str, agent: &str| {
         let request = Request::get(path).header("user-agent", agent).body(Full::default()).unwrap();
@@ -37,8 +37,8 @@ async fn people_see_indented_answers_and_errors() {
             assert!(ask(path, agent).await.starts_with("{\n  \""), "{path} {agent}");
         }
         assert!(!ask(path, "conf/1").await.trim_end().contains('\n'), "{path}");
-        let asked = if path.contains('?') { '&' } else { '?' };
-        assert!(ask(&format!("{path}{asked}pretty=true"), "conf/1").await.starts_with("{\n  \""), "{path}");
+        let separator = if path.contains('?') { '&' } else { '?' };
+        assert!(ask(&format!("{path}{separator}pretty=true"), "conf/1").await.starts_with("{\n  \""), "{path}");
     }
     let refused = ask(&format!("{CONFIG_MAPS}?watch=1&resourceVersionMatch=Exact"), "curl/8.5.0").await;
     assert_eq!(refused.lines().count(), 1);
