@@ -211,7 +211,7 @@ async fn drained(handle: &HandlerHandle) {
     }
 }
 
-/// Returns an informer whose list has objects from `first` on, all with one version, and whose events arrive through a
+/// Returns an informer whose list has objects from a given number on, all with one version, and whose events arrive through a
 /// channel.
 fn informer(
     order: QueueOrder,

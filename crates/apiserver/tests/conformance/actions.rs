@@ -68,7 +68,7 @@ pub(crate) fn cases() -> Vec<Case> {
             assert_eq!(cluster.merge(&format!("{path}/status"), &ready).await.code, 200);
             cluster.post(&format!("{path}/eviction?dryRun=All"), &eviction("p")).await.is(429, "TooManyRequests");
             cluster.post(&format!("{path}/eviction"), &eviction("p")).await.is(429, "TooManyRequests");
-            // It does not protect a pending pod.
+            // The budget does not protect a pending pod.
             let pending = json!({"status": {"phase": "Pending", "conditions": null}});
             assert_eq!(cluster.merge(&format!("{path}/status"), &pending).await.code, 200);
             let evicted = cluster.post(&format!("{path}/eviction"), &eviction("p")).await;

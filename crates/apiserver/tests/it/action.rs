@@ -88,7 +88,7 @@ async fn a_pod_is_evicted_only_if_its_budget_allows_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unready_pod_is_evicted_without_the_budget_if_enough_pods_are_healthy() {
+async fn an_unready_pod_uses_no_disruption_budget_if_enough_pods_are_healthy() {
     let server = server();
     let selector = json!({"matchLabels": {"app": "web"}});
     let status = json!({"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 2});

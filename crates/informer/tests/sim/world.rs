@@ -186,7 +186,7 @@ impl<T: Subject> World<T> {
         self.check_lists(start, lists);
     }
 
-    /// Waits for events in transit, and then twice a minute, in which two bookmarks arrive.
+    /// Waits 10 seconds for events in transit, and then up to two minutes, in which two bookmarks arrive.
     pub(crate) async fn listen_for_bookmarks(&mut self, pause: Duration) {
         let (moment, minute) =
             (Duration::from_secs(10), ((pause - Duration::from_secs(10)) / 2).min(Duration::from_secs(61)));
