@@ -156,9 +156,9 @@ async fn a_panic_and_a_timeout_are_one_failed_attempt_each() {
     cluster.owner("a");
     let controller = Controller::new(&cluster.owners).timeout(Duration::from_secs(5));
     let handle = controller.handle();
-    let told = handle.clone();
+    let own_handle = handle.clone();
     let reconcile = move |request: Request<Deployment>, notes: Arc<Notes>| {
-        let last = told.status().last_error.map(|last| last.error);
+        let last = own_handle.status().last_error.map(|last| last.error);
         notes.note(format!("{}: {last:?}", request.failures()));
         // It also panics before the first await.
         assert!(request.failures() > 0, "before the first await");

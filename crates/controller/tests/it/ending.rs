@@ -95,9 +95,9 @@ async fn a_waiting_worker_gets_an_item_that_was_added_again_before_the_shutdown(
     others().await;
     assert!(workers.try_join_next().is_none());
     drop(a);
-    let mut told = workers.join_all().await;
-    told.sort_unstable();
-    assert_eq!(told, [None, None, Some("a")]);
+    let mut results = workers.join_all().await;
+    results.sort_unstable();
+    assert_eq!(results, [None, None, Some("a")]);
 }
 
 // ★59 TestForceQueueShutdownUsingShutDown: here the caller ends a drain by dropping it.

@@ -72,8 +72,8 @@ async fn a_refusal_by_admission_is_not_a_change() {
         let server = ApiServer::builder().admission(admission).build();
         let (api, object) = map(&server, json!(null)).await;
         let error = Finalizer::new(api, NAME).unwrap().add(&object).await.unwrap_err();
-        let FinalizerError::Refused { name, reason: told, .. } = &error else { panic!("{code}: {error:?}") };
-        assert_eq!((&**name, &**told), ("a", message), "{code}");
+        let FinalizerError::Refused { name, reason, .. } = &error else { panic!("{code}: {error:?}") };
+        assert_eq!((&**name, &**reason), ("a", message), "{code}");
     }
 }
 

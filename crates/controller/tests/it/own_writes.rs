@@ -348,8 +348,8 @@ async fn a_write_to_the_informer_of_another_kind_fails_at_once() {
     let run = Run::of(controller, reconcile);
     cluster.owner("a");
     tokio::time::sleep(Duration::from_secs(600)).await;
-    let told = ["m is not of kind Secret, which informer secrets caches; name the informer of its own kind"];
-    assert_eq!(run.notes.take(), told);
+    let expected = ["m is not of kind Secret, which informer secrets caches; name the informer of its own kind"];
+    assert_eq!(run.notes.take(), expected);
     assert_eq!(handle.status().failures, 1);
     run.end().await;
 }
