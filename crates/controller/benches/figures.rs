@@ -1,8 +1,9 @@
 //! Prints the figures of work queues and controllers: `cargo bench -p kube-controller --bench figures`.
 //!
-//! Each is the least over several rounds unless it says otherwise, one a line: name, value, unit. `cargo xtask bench` prints
-//! those of the queue beside client-go's, which `bench/go` takes in the same way, by the same names but for the type of the
-//! key. Nothing is asserted: machines differ, ratios tell more than numbers.
+//! Each figure is the least of several rounds unless it says otherwise, one a line: name, value, unit. `cargo xtask
+//! bench` prints the figures of the queue beside client-go's, which `bench/go` measures in the same way, under the same
+//! names except for the type of the key. Nothing is asserted, because machines differ and ratios tell more than
+//! numbers.
 
 #![allow(
     clippy::print_stdout,
@@ -34,19 +35,19 @@ use tokio::task::JoinSet;
 const ITEMS: usize = 100_000;
 const QUEUED: usize = 1_000_000;
 const ROUNDS: usize = 7;
-/// How many keys change while it is measured how soon they are reconciled.
+/// How many keys change during the measurement of event to reconcile.
 const CHANGING: usize = 10_000;
-/// What a reconcile takes while it is measured how long a fresh change waits.
+/// The duration of a reconcile during the measurement of fresh changes.
 const WORK: Duration = Duration::from_micros(20);
-/// How many fresh changes there are.
+/// The number of fresh changes.
 const FRESH: usize = 40;
-/// How many objects change beside parked keys.
+/// How many objects change while other keys are parked.
 const PASSING: usize = 500;
 /// A version that the cache does not reach.
 const NEVER: usize = 1_000_000_000;
-/// As many as a controller has unless told otherwise.
+/// The default number of workers of a controller.
 const WORKERS: usize = 4;
-/// An argument of ours: a process of its own measures memory, since what was freed before is used again.
+/// Our own argument: a separate process measures memory, because a process reuses freed memory.
 const MEMORY: &str = "memory-of";
 
 fn main() {
@@ -56,11 +57,11 @@ fn main() {
         Some(_) => return print_memory(text),
         None => {}
     }
-    // `cargo test --benches` only wants to know that it builds.
+    // `cargo test --benches` only checks that it builds.
     if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }
-    // As many threads as there are cores, as Go has.
+    // As many threads as cores, as Go has.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build().unwrap();
     runtime.block_on(async {
         queue_figures("ObjectKey", object_key).await;
@@ -97,7 +98,7 @@ fn object_key(number: usize) -> ObjectKey {
     text(number).parse().unwrap()
 }
 
-/// Keys in an order that is not that of their names.
+/// Returns keys in an order that differs from the order of their names.
 fn keys<T>(key: fn(usize) -> T) -> Vec<T> {
     (0..ITEMS).map(|number| key(number * 7919 % ITEMS)).collect()
 }
@@ -122,7 +123,7 @@ async fn queue_figures<T: Key + Sync>(type_name: &str, key: fn(usize) -> T) {
     memory(type_name);
 }
 
-/// One task does everything, with a queue that is empty in between.
+/// Adds, takes and finishes one key after the other in one task.
 async fn in_turn<T: Key>(keys: Vec<T>) -> Duration {
     let queue = WorkQueue::default();
     let start = Instant::now();
@@ -133,7 +134,7 @@ async fn in_turn<T: Key>(keys: Vec<T>) -> Duration {
     start.elapsed()
 }
 
-/// Workers take what another task adds meanwhile.
+/// Measures workers that take keys while another task adds them.
 async fn throughput<T: Key + Sync>(keys: Vec<T>, workers: usize) -> Duration {
     let (queue, mut tasks) = (WorkQueue::default(), JoinSet::new());
     let start = Instant::now();
@@ -151,7 +152,7 @@ async fn throughput<T: Key + Sync>(keys: Vec<T>, workers: usize) -> Duration {
     start.elapsed()
 }
 
-/// Puts items in for some time within an hour, none of which comes due.
+/// Adds items that become due within an hour, but not during the measurement.
 fn insert<T: Key>(keys: Vec<T>) -> Duration {
     let queue = WorkQueue::default();
     let start = Instant::now();
@@ -162,7 +163,7 @@ fn insert<T: Key>(keys: Vec<T>) -> Duration {
     start.elapsed()
 }
 
-/// Lets items in that are due at one moment. Nobody waits for them: whoever looks does it.
+/// Adds items that are due at the same time. No worker waits for them, so the next call makes them ready.
 fn fire<T: Key>(keys: Vec<T>) -> Duration {
     let queue = WorkQueue::default();
     let due = Instant::now() + Duration::from_millis(500);
@@ -170,7 +171,7 @@ fn fire<T: Key>(keys: Vec<T>) -> Duration {
     for key in keys {
         let delay = due.saturating_duration_since(Instant::now());
         queue.add_after(key, delay);
-        // Later than `due` if something else ran in between.
+        // Later than `due` if another task ran in between.
         last = last.max(Instant::now() + delay);
     }
     std::thread::sleep(last.saturating_duration_since(Instant::now()));
@@ -179,7 +180,7 @@ fn fire<T: Key>(keys: Vec<T>) -> Duration {
     start.elapsed()
 }
 
-/// What an item that waits takes, with its key.
+/// Prints the memory of a queued item with its key.
 fn memory(type_name: &str) {
     let name = format!("queued, memory, {type_name}");
     let measured = Command::new(std::env::current_exe().unwrap()).args([MEMORY, type_name]).output().unwrap();
@@ -189,7 +190,7 @@ fn memory(type_name: &str) {
     }
 }
 
-/// Prints how many bytes an item takes, or nothing where that cannot be known.
+/// Prints the bytes of an item, or nothing if the system does not report memory.
 fn print_memory<T: Key>(key: fn(usize) -> T) {
     let (before, queue) = (resident(), WorkQueue::default());
     for number in 0..QUEUED {
@@ -201,9 +202,9 @@ fn print_memory<T: Key>(key: fn(usize) -> T) {
     drop(queue);
 }
 
-/// How many bytes of this process are in memory; only Linux says.
+/// Returns the resident bytes of this process. Only Linux reports them.
 fn resident() -> Option<u64> {
-    // Exact, unlike `statm`, which may lag behind by some pages for each thread.
+    // Exact, unlike `statm`, which may be wrong by a few pages for each thread.
     let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
     let kilobytes = rollup.lines().find_map(|line| line.strip_prefix("Rss:"))?.split_whitespace().next()?;
     Some(kilobytes.parse::<u64>().ok()? * 1024)
@@ -213,7 +214,7 @@ fn resident() -> Option<u64> {
 struct Thing {
     name: String,
     version: String,
-    /// When it was sent, if it came by a watch.
+    /// The time at which a watch sent it. `None` for listed objects.
     sent: Option<Instant>,
 }
 
@@ -227,7 +228,7 @@ fn thing(number: usize, version: usize, sent: Option<Instant>) -> Thing {
     Thing { name: format!("thing-{number:07}"), version: version.to_string(), sent }
 }
 
-/// An informer that lists so many things, and is told of others by a channel.
+/// Returns an informer that lists `things` objects, and receives others through a channel.
 fn informer(things: usize) -> (SharedInformer<Thing>, mpsc::UnboundedSender<Thing>) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let receiver = Mutex::new(Some(receiver));
@@ -291,14 +292,15 @@ where
     Ok(Next::Done)
 }
 
-/// Waits until as many things happened.
+/// Waits until the count reaches the expected value.
 async fn reaches(count: &AtomicUsize, expected: usize) {
     while count.load(Ordering::Relaxed) < expected {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
-/// What a controller adds to a reconcile: to have it queued, taken, called and settled.
+/// Measures what a controller adds to a reconcile: it queues the key, takes it, calls the function and handles the
+/// result.
 async fn empty_reconciles(workers: usize) {
     let (informer, _sender) = informer(ITEMS);
     let count = Arc::new(AtomicUsize::new(0));
@@ -320,7 +322,7 @@ async fn empty_reconciles(workers: usize) {
     informer.stop().await;
 }
 
-/// How long after a watch sent an event the reconcile begins, for a cluster that changes steadily.
+/// Measures the time from the event of a watch to its reconcile, in a cluster that changes steadily.
 async fn event_to_reconcile() {
     let (informer, sender) = informer(CHANGING);
     let (count, waits) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Histogram::<u64>::new(3).unwrap())));
@@ -333,7 +335,7 @@ async fn event_to_reconcile() {
         ready(())
     });
     reaches(&count, CHANGING).await;
-    // A thread of its own: it sleeps for less than a runtime can.
+    // A thread of its own, because it sleeps for less time than the runtime's timer allows.
     let feed = tokio::task::spawn_blocking(move || {
         for number in 0..CHANGING {
             sender.send(thing(number, number + 2, Some(Instant::now()))).unwrap();
@@ -351,7 +353,7 @@ async fn event_to_reconcile() {
     informer.stop().await;
 }
 
-/// How long a change takes from the watch to its reconcile while other keys wait for their writes.
+/// Measures the time from a change to its reconcile while other keys wait for their writes.
 async fn changes_beside_parked_keys(parked: usize) {
     let (informer, sender) = informer(parked + PASSING);
     let count = Arc::new(AtomicUsize::new(0));
@@ -381,7 +383,7 @@ async fn changes_beside_parked_keys(parked: usize) {
     informer.stop().await;
 }
 
-/// How long it takes to fill the queue at the beginning of a term, when the cache is warm.
+/// Measures the time to fill the queue at the start of a term with a warm cache.
 async fn first_fill() {
     let (informer, _sender) = informer(ITEMS);
     informer.start().unwrap();
@@ -401,7 +403,7 @@ async fn first_fill() {
     informer.stop().await;
 }
 
-/// What a reconcile does while it is measured how long fresh changes wait, and how long they did.
+/// Measures fresh changes: what each reconcile does, and how long the changes waited.
 #[derive(Clone)]
 struct Fresh {
     begun: Arc<AtomicUsize>,
@@ -411,9 +413,9 @@ struct Fresh {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Body {
-    /// It lets others run, as one does that asks a server.
+    /// It yields, as a reconcile that sends requests does.
     Awaits,
-    /// It keeps its thread, as one does that only computes.
+    /// It keeps its thread, as a reconcile that only computes does.
     NeverAwaits,
 }
 
@@ -436,7 +438,8 @@ impl Fresh {
         }
     }
 
-    /// Changes one object after the other while those of the first list are reconciled, and prints how long they waited.
+    /// Changes objects one by one while the objects of the first list are reconciled, and prints how long the changes
+    /// waited.
     async fn measure(&self, name: &str, sender: &mpsc::UnboundedSender<Thing>) {
         reaches(&self.begun, 1).await;
         for number in ITEMS..ITEMS + FRESH {
@@ -452,7 +455,7 @@ impl Fresh {
     }
 }
 
-/// How long a fresh change waits after a restart, when there is all of the first list to be reconciled: a controller.
+/// Measures how long a fresh change waits after a restart, while a controller reconciles the whole first list.
 async fn restart_with_priorities(name: &str, body: Body) {
     let ((informer, sender), fresh) = (informer(ITEMS), Fresh::new(body));
     let reconciled = fresh.clone();
@@ -462,7 +465,7 @@ async fn restart_with_priorities(name: &str, body: Body) {
     informer.stop().await;
 }
 
-/// The same with a queue in which nothing goes first.
+/// The same with a queue without priorities.
 async fn restart_without() {
     let ((informer, sender), fresh) = (informer(ITEMS), Fresh::new(Body::Awaits));
     informer.start().unwrap();

@@ -1,7 +1,7 @@
-//! A controller by hand, as every article about client-go draws it: handler → queue → workers.
+//! A controller built by hand: handler, queue, workers.
 //!
 //! `cargo run -p kube-controller --example work_queue -- --for 5s`, or with `--kubeconfig ~/.kube/config` for a real cluster.
-//! `Controller` does all of this, and reads its own writes; this shows the parts.
+//! `Controller` does all of this, and also waits for its own writes. This example shows the parts.
 
 #![allow(missing_docs, unreachable_pub, reason = "an example is read as a whole")]
 
@@ -17,7 +17,7 @@ use kube_controller::{Item, Priority, WorkQueue};
 use kube_informer::{Event, ObjectKey, SharedInformerFactory, Store};
 use tokio::task::JoinSet;
 
-/// Looks at each pod that changes, with two workers.
+/// Processes each pod that changes, with two workers.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
@@ -32,7 +32,7 @@ async fn main() -> connect::Outcome {
     let pods = factory.informer::<Pod>()?;
     pods.on_error(|error| say!("! {error}"));
 
-    // The handler only puts keys in: what changes often waits once.
+    // The handler only adds keys. A key that is added several times waits once.
     let queue: WorkQueue<ObjectKey> = WorkQueue::default();
     let adds = queue.clone();
     pods.on_event(move |event| {
@@ -45,7 +45,7 @@ async fn main() -> connect::Outcome {
     factory.start()?;
     factory.synced().within(Duration::from_secs(30)).await?;
 
-    // Workers take one key after the other; no key is with two of them.
+    // Each worker takes one key after the other. The queue never gives one key to two workers.
     let mut workers = JoinSet::new();
     for number in 1..=2 {
         let (queue, store) = (queue.clone(), pods.store());
@@ -58,16 +58,16 @@ async fn main() -> connect::Outcome {
 
     arguments.connection.until_the_end().await;
     let later = queue.drain().await;
-    say!("done; {} keys were to come later", later.len());
+    say!("done; {} keys were delayed", later.len());
     while workers.join_next().await.is_some() {}
     factory.stop().await;
     Ok(())
 }
 
-/// Looks at a pod. One that has no node yet counts as failed, and is looked at again, after a longer time each time.
+/// Processes a pod. A pod without a node counts as failed, and is retried with growing delays.
 async fn work(worker: u32, key: Item<ObjectKey>, pods: &Store<Pod>) {
     let Some(pod) = pods.get(&*key) else {
-        say!("worker {worker}: {} is gone", *key);
+        say!("worker {worker}: {} is deleted", *key);
         return key.forget();
     };
     match pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) {

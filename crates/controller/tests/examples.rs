@@ -12,7 +12,7 @@ fn programs() -> PathBuf {
 #[test]
 fn every_example_runs_and_ends() {
     let expected: [(&str, &str, &[&str]); 2] = [
-        ("sample_controller", "30s", &["7. both Foos are deleted", "and what belonged to them is gone"]),
+        ("sample_controller", "30s", &["7. both Foos are deleted", "their deployments are deleted, too"]),
         ("work_queue", "2s", &["worker 1: ", "done; "]),
     ];
     for (name, duration, lines) in expected {
@@ -26,6 +26,6 @@ fn every_example_runs_and_ends() {
         for line in lines {
             assert!(said.lines().any(|said| said.starts_with(line)), "no {line:?} from {name}:\n{said}");
         }
-        assert!(!said.lines().any(|said| said.starts_with('!')), "{name} met an error:\n{said}");
+        assert!(!said.lines().any(|said| said.starts_with('!')), "{name} printed an error:\n{said}");
     }
 }

@@ -1,5 +1,5 @@
-//! What twenty informers cost at their start, on kube's own client, which speaks HTTP/1, and on ours, which speaks HTTP/2:
-//! `cargo bench -p kube-informer --bench connections`. The server is a process of its own, with TLS.
+//! Measures the start of twenty informers with kube's own client, which uses HTTP/1, and with ours, which uses HTTP/2:
+//! `cargo bench -p kube-informer --bench connections`. The server is a separate process with TLS.
 
 #![allow(
     clippy::print_stdout,
@@ -30,7 +30,7 @@ async fn main() {
     if arguments.iter().any(|argument| argument == "serve") {
         return serve().await;
     }
-    // `cargo test --benches` only wants to know that it builds.
+    // `cargo test --benches` only checks that it builds.
     if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }
@@ -56,7 +56,7 @@ async fn main() {
     server.wait().unwrap();
 }
 
-/// Serves until the standard input ends; prints a kubeconfig first.
+/// Prints a kubeconfig, and serves until the standard input ends.
 async fn serve() {
     let server = ApiServer::new();
     for informer in 0..INFORMERS {
@@ -72,7 +72,7 @@ async fn serve() {
     end.await.unwrap().unwrap();
 }
 
-/// Time and processor time until all informers are synced, and how many connections are open then.
+/// Returns the time and the processor time until all informers are synced, and the number of open connections.
 async fn start(config: &Config, ours: bool) -> (Duration, Duration, usize) {
     let mut config = config.clone();
     config.default_retry = false;
@@ -95,7 +95,7 @@ async fn start(config: &Config, ours: bool) -> (Duration, Duration, usize) {
     (time, cpu, connections)
 }
 
-/// How many connections to a port are open, if the system says.
+/// Returns the number of open connections to a port, or 0 if the system does not report it.
 fn connections(port: u16) -> usize {
     let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap_or_default();
     let remote = format!(":{port:04X}");
@@ -103,7 +103,7 @@ fn connections(port: u16) -> usize {
     columns.filter(|columns| columns.len() > 3 && columns[2].ends_with(&remote) && columns[3] == "01").count()
 }
 
-/// What this process has used, if the system says: in steps of ten milliseconds.
+/// Returns the processor time of this process, in steps of ten milliseconds, or 0 if the system does not report it.
 fn processor_time() -> Duration {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let ticks: u64 = text

@@ -1,7 +1,7 @@
 //! Prints the figures of the cache and of the handlers: `cargo bench -p kube-informer --bench figures`.
 //!
-//! Each is the least over several rounds, beside a bare `RwLock<HashMap>` in the same run. Nothing is asserted: machines
-//! differ, ratios tell more than numbers.
+//! Each figure is the least of several rounds. A bare `RwLock<HashMap>` is measured in the same run. Nothing is
+//! asserted, because machines differ and ratios tell more than numbers.
 
 #![allow(
     clippy::print_stdout,
@@ -49,7 +49,7 @@ fn name(number: usize) -> String {
 }
 
 fn main() {
-    // `cargo test --benches` only wants to know that it builds.
+    // `cargo test --benches` only checks that it builds.
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
@@ -63,7 +63,7 @@ fn main() {
     });
 }
 
-/// The least time of several rounds, per step.
+/// Returns the least time of several rounds for one step.
 fn least(steps: usize, mut round: impl FnMut() -> Duration) -> f64 {
     let least = (0..ROUNDS).map(|_| round()).min().unwrap_or_default();
     least.as_nanos() as f64 / steps as f64
@@ -75,7 +75,7 @@ fn timed(run: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// An informer over things that come by a channel.
+/// Returns an informer whose events arrive through a channel.
 fn informer(
     things: impl Fn() -> Vec<Thing> + Send + Sync + 'static,
 ) -> (SharedInformer<Thing>, mpsc::UnboundedSender<Thing>) {
@@ -199,7 +199,7 @@ fn store_figures() {
     println!("longest write beside a snapshot held for a second  {:6.0} us", longest.as_secs_f64() * 1e6);
     drop(held);
 
-    // Behind the longest write: what a million objects leave to the allocator would be part of it.
+    // Measured after the longest write, because the allocator's work after a million objects would count as a write.
     for size in [1_000, 100_000, 1_000_000] {
         let (store, mut writer) = Store::new(1);
         writer.add_index("node", |thing: &Thing, add| add(&thing.node)).unwrap();
@@ -241,7 +241,7 @@ fn store_figures() {
     println!("by index, a hit of {hits:4}          {ours:8.1} ns");
 }
 
-/// How long a registration holds up those who write.
+/// Measures how long a registration blocks writers.
 async fn late_registration() {
     let (informer, _sender) = informer(|| (0..OBJECTS).map(|number| thing(number, 1)).collect());
     informer.start().unwrap();
@@ -260,7 +260,7 @@ async fn late_registration() {
     informer.stop().await;
 }
 
-/// How much ten handlers are held up by an eleventh that is stuck.
+/// Measures how much an eleventh, stuck handler delays ten others.
 async fn stuck_handler() {
     let mut medians = Vec::new();
     for stuck in [false, true] {
@@ -310,7 +310,7 @@ async fn stuck_handler() {
                 stuck.backlog(),
                 stuck.folds()
             );
-            drop(informer); // It would wait for the stuck one.
+            drop(informer); // A stop would wait for the stuck handler.
         } else {
             informer.stop().await;
         }
@@ -324,7 +324,7 @@ async fn stuck_handler() {
     );
 }
 
-/// What a relist of unchanged objects costs.
+/// Measures a relist of unchanged objects.
 async fn relist() {
     let (informer, _sender) = informer(|| (0..OBJECTS).map(|number| thing(number, 1)).collect());
     let told = Arc::new(AtomicU64::new(0));

@@ -1,9 +1,9 @@
-//! Runs one part of the library a given number of times, so that its instructions can be counted: `cargo xtask instructions`,
-//! or `valgrind --tool=callgrind --callgrind-out-file=/dev/null <this program> <part> <repetitions> [<burst>]`.
+//! Runs one part of the library a given number of times, to count its instructions: `cargo xtask instructions`, or
+//! `valgrind --tool=callgrind --callgrind-out-file=/dev/null <this program> <part> <repetitions> [<burst>]`.
 //!
-//! What is done before a part does not depend on the repetitions: the difference of two runs is their cost.
-//! No chance and no clocks; what a part makes is kept, so that freeing it is not counted.
-//! `burst` is how many events of a watch are at hand at once (`apply`, `fanout`); all of them if nothing is said.
+//! The setup of a part does not depend on the repetitions, so the difference of two runs is their cost. Nothing is
+//! random, and no clock is read. Results are kept, so that freeing them is not counted. `burst` is the number of events
+//! that a watch has ready at once (`apply`, `fanout`). By default it has all of them.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs, reason = "a benchmark prints")]
 
@@ -30,14 +30,14 @@ use kube_informer::{Compact, InformerOptions, Object, SharedInformer, Store, Vie
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-const DECODED: usize = 1000; // Objects of a body, which comes in chunks of so many bytes.
+const DECODED: usize = 1000; // Objects of a body, which arrives in chunks of `CHUNK` bytes.
 const CHUNK: usize = 16 * 1024;
-const OBJECTS: usize = 1000; // Objects of an informer, and events that can be sent to it.
+const OBJECTS: usize = 1000; // Objects of an informer, and its events.
 const EVENTS: usize = 10_000;
-const STORED: usize = 100_000; // Objects of a store by itself.
+const STORED: usize = 100_000; // Objects of a store without an informer.
 
 fn main() {
-    // Cargo adds `--bench`; `cargo test --benches` names no part and only wants to know that it builds.
+    // Cargo adds `--bench`. `cargo test --benches` names no part, and only checks that it builds.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     let Some(part) = arguments.first() else { return };
     let number = |at: usize| arguments.get(at).map(|number| number.parse::<usize>().unwrap());
@@ -50,7 +50,7 @@ fn main() {
         "apply" => apply(repetitions, burst, 0),
         "fanout" => apply(repetitions, burst, 10),
         "get" => get(repetitions),
-        _ => panic!("no part is called {part}"),
+        _ => panic!("there is no part {part}"),
     }
 }
 
@@ -58,7 +58,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
 }
 
-/// The same numbers in the same disorder, every time.
+/// Returns the same numbers in the same random order every time.
 fn disorder(below: usize) -> impl Iterator<Item = usize> {
     let next = |state: &u64| Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(12_345));
     std::iter::successors(Some(42), next).map(move |state| (state >> 33) as usize % below)
@@ -67,7 +67,7 @@ fn disorder(below: usize) -> impl Iterator<Item = usize> {
 fn decode_list(repetitions: usize) {
     let start = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":["#;
     let (whole, ends) = body(start, |number| pod_json(number).to_string(), ",");
-    // Without the comma behind the last item.
+    // Without the comma after the last item.
     let body = whole.slice(..ends[repetitions] - usize::from(repetitions > 0));
     runtime().block_on(async {
         let mut items = serve::<Pod>(body, "]}").list(ListOptions::default()).await.unwrap();
@@ -80,16 +80,16 @@ fn decode_list(repetitions: usize) {
     });
 }
 
-/// What a controller of pods might look at.
+/// The fields that a controller of pods might read.
 #[derive(serde::Deserialize)]
-#[allow(dead_code, reason = "only what it costs to make counts")]
+#[allow(dead_code, reason = "only the cost of decoding counts")]
 struct PodView {
     spec: SpecView,
 }
 
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(dead_code, reason = "only what it costs to make counts")]
+#[allow(dead_code, reason = "only the cost of decoding counts")]
 struct SpecView {
     node_name: Option<Box<str>>,
 }
@@ -117,7 +117,7 @@ fn decode_watch<T: Kind>(repetitions: usize) {
     });
 }
 
-/// The text of all objects, and where each of them ends; the first end is that of none.
+/// Returns the text of all objects, and the position of each end. The first position is that of no object.
 fn body(start: &str, object: impl Fn(usize) -> String, behind: &str) -> (Bytes, Vec<usize>) {
     let (mut text, mut ends) = (start.to_owned(), vec![start.len()]);
     for number in 0..DECODED {
@@ -129,7 +129,7 @@ fn body(start: &str, object: impl Fn(usize) -> String, behind: &str) -> (Bytes, 
     (text.into(), ends)
 }
 
-/// A source whose server answers everything with this, in chunks.
+/// Returns a source whose server answers every request with this body, in chunks.
 fn serve<T: Kind>(body: Bytes, end: &'static str) -> KubeSource<T> {
     let service = tower::service_fn(move |_: http::Request<Body>| {
         let body = body.clone();
@@ -141,7 +141,7 @@ fn serve<T: Kind>(body: Bytes, end: &'static str) -> KubeSource<T> {
     KubeSource::new(Client::new(service, "default"))
 }
 
-/// A pod whose contents are never freed, and that costs nothing to move: what is counted is the library's own work.
+/// A pod that is never freed and is cheap to move, so that only the library's work is counted.
 struct Kept(ManuallyDrop<Box<Pod>>);
 
 impl Object for Kept {
@@ -150,13 +150,13 @@ impl Object for Kept {
     }
 }
 
-/// Updates of an informer with indexes by namespace and by node, and this many handlers.
+/// Updates an informer with indexes by namespace and by node, and this many handlers.
 fn apply(repetitions: usize, burst: usize, handlers: usize) {
     let template: Pod = serde_json::from_value(pod_json(0)).unwrap();
     let kept = |number, version| Kept(ManuallyDrop::new(Box::new(pod(&template, number, version))));
     let listed: Vec<Kept> = (0..OBJECTS).map(|number| kept(number, 1_000_000 + number)).collect();
     let updates = disorder(OBJECTS).zip(2_000_000..).map(|(number, version)| kept(number, version));
-    // As many as ever, so that what is done before is the same.
+    // All of them, so that the setup does not depend on the repetitions.
     let mut updates: Vec<Kept> = updates.take(EVENTS).collect();
     std::mem::forget(updates.split_off(repetitions));
 
@@ -194,7 +194,7 @@ fn apply(repetitions: usize, burst: usize, handlers: usize) {
             informer.on_event(move |_| _ = told.fetch_add(1, Ordering::Relaxed));
         }
         informer.start().unwrap();
-        // A paused clock goes on only when nobody has anything left to do.
+        // A paused clock advances only when no task can run.
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert_eq!(told.load(Ordering::Relaxed), (OBJECTS + repetitions) * handlers);
         assert_eq!(informer.store().version(), Some((1_999_999 + repetitions as u64).into()));
@@ -225,7 +225,7 @@ fn pod(template: &Pod, number: usize, version: usize) -> Pod {
     pod
 }
 
-/// A pod as a server has it: two containers, their statuses, and who manages what.
+/// Returns a pod as a server sends it: two containers, their statuses and managed fields.
 fn pod_json(number: usize) -> Value {
     let [namespace, name] = key(number);
     let containers = many(2, |at| {
@@ -278,7 +278,7 @@ fn many(count: usize, each: impl Fn(usize) -> Value) -> Value {
     (0..count).map(each).collect()
 }
 
-/// What a server notes of who set a value.
+/// Returns the `fieldsV1` of a value.
 fn fields_of(value: &Value) -> Value {
     let key = |item: &Value| format!(r#"k:{{"name":{}}}"#, item.get("name").unwrap_or(&item["type"]));
     match value {

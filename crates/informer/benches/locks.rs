@@ -1,8 +1,8 @@
 //! Prints how long each lock of an informer is held at most, and how often locks are taken for each event:
 //! `cargo bench -p kube-informer --features __measured_locks --bench locks`.
 //!
-//! A hold is measured in processor time of the thread, so that other programs do not make it longer. Each figure is the least of several
-//! rounds. Nothing is asserted: machines differ.
+//! A hold is measured in processor time of the thread, so that other programs do not make it longer. Each figure is the
+//! least of several rounds. Nothing is asserted, because machines differ.
 
 #![allow(
     clippy::print_stdout,
@@ -74,14 +74,14 @@ struct Figures {
 }
 
 impl Figures {
-    /// Notes the longest holds since the last step, and returns how often locks were taken.
+    /// Records the longest holds since the last step, and returns how often locks were taken.
     fn step(&mut self, name: &'static str) -> u64 {
         let figures = lock::take();
         self.holds.push((name, figures.iter().map(|lock| (lock.guards, lock.longest)).collect()));
         figures.iter().map(|lock| lock.taken).sum()
     }
 
-    /// Keeps the lesser one of each figure.
+    /// Keeps the smaller value of each figure.
     fn add(&mut self, other: Self) {
         if self.holds.is_empty() {
             *self = other;
@@ -139,7 +139,7 @@ async fn measure(order: QueueOrder) -> Figures {
     };
     lock::take();
 
-    // With a handler that wants the latest states alone, and one that takes no event out: their mailboxes fold.
+    // One handler that receives only the latest states, and one that never takes an event: their mailboxes fold.
     let latest =
         informer.register().name("latest").resync_period(Duration::ZERO).delivery(Delivery::Latest).on_event(|_| {});
     let release = CancellationToken::new();
@@ -211,7 +211,8 @@ async fn drained(handle: &HandlerHandle) {
     }
 }
 
-/// An informer that lists objects from a number on, all of one version, and whose events come by a channel.
+/// Returns an informer whose list has objects from a given number on, all with one version, and whose events arrive through a
+/// channel.
 fn informer(
     order: QueueOrder,
     lists: Arc<Mutex<(usize, u64)>>,

@@ -1,4 +1,5 @@
-//! The parts of the hot paths, one by one: `cargo bench -p kube-informer --bench micro`, or with a part's name behind `--`.
+//! Measures the parts of the hot paths: `cargo bench -p kube-informer --bench micro`, or with the name of a part after
+//! `--`.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
@@ -26,7 +27,7 @@ fn main() {
     divan::main();
 }
 
-/// A pod as a server has it, of some four kilobytes.
+/// Returns a pod as a server sends it, of about four kilobytes.
 fn pod_json(number: usize) -> Vec<u8> {
     let env: Vec<_> = (0..40)
         .map(|at| json!({"name": format!("SETTING_{at}"), "value": format!("https://b-{at}.example.com/{number}")}))
@@ -60,14 +61,14 @@ fn filled() -> (Store<Identity>, StoreWriter<Identity>) {
     (store, writer)
 }
 
-/// Passing over an object: finding its kind and metadata, leaving out managed fields.
+/// Scans an object: finds its kind and metadata, and skips managed fields.
 #[divan::bench]
 fn scan_object(bencher: Bencher<'_, '_>) {
     let json = pod_json(7);
     bencher.counter(BytesCount::new(json.len())).bench(|| Raw::new(black_box(&json)).unwrap().json().len());
 }
 
-/// The items of a list cut out of its body, in chunks of so many bytes, and little made of them.
+/// Cuts the items of a list out of its body, which arrives in chunks, and decodes little of them.
 #[divan::bench(args = [1024, 16 * 1024, 256 * 1024])]
 fn scan_list(bencher: Bencher<'_, '_>, chunk: usize) {
     let items = (0..1000).map(|number| String::from_utf8(pod_json(number)).unwrap()).collect::<Vec<_>>().join(",");
@@ -119,7 +120,7 @@ fn store_snapshot(bencher: Bencher<'_, '_>) {
     bencher.bench(|| store.snapshot());
 }
 
-/// The two hundred objects of a namespace.
+/// Reads the two hundred objects of a namespace.
 #[divan::bench]
 fn index_get(bencher: Bencher<'_, '_>) {
     let (store, _writer) = filled();
@@ -127,7 +128,7 @@ fn index_get(bencher: Bencher<'_, '_>) {
     bencher.bench(|| index.get("team-7"));
 }
 
-/// Ten thousand objects, each with labels of its own, or sharing them.
+/// Selects from ten thousand objects, which have labels of their own or share them.
 #[divan::bench(types = [Pod, Compact<Pod>])]
 fn select<T: kube_informer::representation::Kind>(bencher: Bencher<'_, '_>) {
     let (store, mut writer) = Store::new(1);
@@ -137,7 +138,7 @@ fn select<T: kube_informer::representation::Kind>(bencher: Bencher<'_, '_>) {
     bencher.bench(|| lister.list(&selector).len());
 }
 
-/// A hundred changes in, and out as one batch.
+/// Pushes a hundred deltas, and pops them as one batch.
 #[divan::bench]
 fn queue(bencher: Bencher<'_, '_>) {
     let objects = identities();
@@ -150,7 +151,7 @@ fn queue(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// A thousand events, from the source to this many handlers.
+/// Sends a thousand events from the source to this many handlers.
 #[divan::bench(args = [1, 10])]
 fn fan_out(bencher: Bencher<'_, '_>, handlers: usize) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

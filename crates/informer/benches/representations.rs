@@ -1,8 +1,8 @@
-//! Prints what a pod costs in each representation: `cargo bench -p kube-informer --bench representations`.
+//! Prints the memory and time of a pod in each representation: `cargo bench -p kube-informer --bench representations`.
 //!
-//! Memory is what the process grew by, for 20,000 pods with names, digests, addresses and times of their own; the smallest
-//! representation is measured first, and nothing is freed. Time is the least of three rounds, on one thread. A compact pod is no
-//! typed one: what it costs to make one of it stands beside.
+//! Memory is the growth of the process for 20,000 pods with their own names, digests, addresses and times. The smallest
+//! representation is measured first, and nothing is freed. Time is the least of three rounds, on one thread. A compact
+//! pod is not typed, so the time to decode one is printed, too.
 
 #![allow(
     clippy::print_stdout,
@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 const PODS: usize = 20_000;
 const TIMED: usize = 2000;
 
-/// What a controller of pods might look at.
+/// The fields that a controller of pods might read.
 #[derive(serde::Deserialize)]
 #[allow(dead_code, reason = "only its size counts")]
 struct PodView {
@@ -50,7 +50,7 @@ impl Projection for PodView {
 }
 
 fn main() {
-    // `cargo test --benches` only wants to know that it builds.
+    // `cargo test --benches` only checks that it builds.
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
@@ -64,7 +64,7 @@ fn main() {
     compact.iter().take(TIMED).for_each(|pod| drop(black_box(pod.decode().unwrap())));
     println!("{:<24} {:>10.1} us", "compact, a whole pod", micros(whole.elapsed()));
     measure::<View<PodView>>("view");
-    // Vectors and texts that were read one by one have room to grow; those of a copy are as large as they must be.
+    // Decoding leaves spare room in vectors and strings. A copy has none.
     measure_as("typed, copied", |pod: Pod| pod.clone());
     measure::<Pod>("typed");
 }
@@ -77,7 +77,7 @@ fn measure<T: Kind>(name: &str) -> &'static [Arc<T>] {
     measure_as(name, |object| object)
 }
 
-/// Prints memory and time, and gives what was made.
+/// Prints memory and time, and returns the objects.
 fn measure_as<T: Kind>(name: &str, transform: impl Fn(T) -> T) -> &'static [Arc<T>] {
     let decoder = T::decoder(&T::resource_type());
     let decode = |json: &[u8]| Arc::new(transform(T::decode(&decoder, &Raw::new(json).unwrap()).unwrap()));
@@ -99,14 +99,14 @@ fn measure_as<T: Kind>(name: &str, transform: impl Fn(T) -> T) -> &'static [Arc<
     kept.leak()
 }
 
-/// What the process takes, if the system says.
+/// Returns the memory of the process, if the system reports it.
 fn resident() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
     let line = text.lines().find(|line| line.starts_with("Rss:"))?;
     line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kilobytes| kilobytes * 1024.0)
 }
 
-/// A pod as a server has it, twenty of a kind in a row.
+/// Returns a pod as a server sends it. Twenty pods in a row belong to one service.
 fn pod(number: usize) -> Vec<u8> {
     let digest = |salt: usize| {
         let mix = |seed: u64| (seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(31);

@@ -1,8 +1,8 @@
 //! A long run under load: `cargo xtask soak 10m`, or `cargo bench -p kube-informer --bench soak -- --for 10m`.
 //!
-//! One informer over an embedded server: many objects, steady changes, twenty handlers of which one is stuck until the end
-//! and one panics, readers, indexes, and a relist a minute. Prints a row at intervals, and fails if anything was lost, told
-//! out of order, or if memory grew.
+//! One informer over an embedded server: many objects, steady changes, readers, indexes, a relist each minute, and
+//! twenty handlers. One handler is stuck until the end, and one panics. Prints a row at intervals. Fails if a handler
+//! lost events or received them out of order, or if memory grew.
 
 #![allow(
     clippy::print_stdout,
@@ -34,30 +34,30 @@ use tokio::sync::Semaphore;
 
 const NAMESPACES: usize = 20;
 const HANDLERS: usize = 20;
-/// How many changes the server remembers.
+/// How many changes the server keeps.
 const HISTORY: usize = 20_000;
 const READERS: usize = 4;
-const PANICS_AT: &str = "this handler panics now and then";
+const PANICS_AT: &str = "this handler panics at times";
 
-/// A long run under load.
+/// Runs an informer under load for a long time.
 #[derive(Parser)]
 struct Arguments {
-    /// How long.
+    /// The duration of the run.
     #[arg(long = "for", default_value = "1m")]
     duration: humantime::Duration,
-    /// How many objects.
+    /// The number of objects.
     #[arg(long, default_value_t = 100_000)]
     objects: usize,
-    /// How many changes a second.
+    /// The number of changes a second.
     #[arg(long, default_value_t = 2_000)]
     rate: u64,
-    /// What cargo says to every benchmark.
+    /// Cargo passes this to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
 }
 
 fn main() -> ExitCode {
-    // `cargo test --benches` only wants to know that it builds.
+    // `cargo test --benches` only checks that it builds.
     if !std::env::args().any(|argument| argument == "--bench") {
         return ExitCode::SUCCESS;
     }
@@ -73,10 +73,10 @@ fn main() -> ExitCode {
     if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What all handlers write down together since the last row was printed.
+/// The lags of all handlers since the last printed row.
 type Lags = Arc<Mutex<Histogram<u64>>>;
 
-/// One handler's own copy of what it was told: a version per object, zero for none.
+/// The objects of one handler according to its events: a version for each object, zero for none.
 #[derive(Clone)]
 struct Copy(Arc<Mutex<Vec<u64>>>);
 
@@ -118,7 +118,7 @@ async fn soak(arguments: &Arguments) -> Vec<String> {
     let factory = SharedInformerFactory::new(server.client());
     let options = InformerOptions::new().relist_period(Duration::from_secs(60));
     let informer: SharedInformer<ConfigMap> = factory.informer_with(InformerRequest::new().options(options)).unwrap();
-    // Beside the one by namespace, which is always there.
+    // In addition to the index by namespace, which every store has.
     informer
         .add_index("colour", |map: &ConfigMap| map.metadata.labels.as_ref().and_then(|all| all.get("colour")).cloned())
         .unwrap();
@@ -192,15 +192,15 @@ async fn soak(arguments: &Arguments) -> Vec<String> {
     readers.into_iter().for_each(|reader| reader.join().unwrap());
 
     let mut failures = grown(&memory);
-    // Memory does grow until every object has changed, as the first state of each is kept for the stuck handler, and until the
-    // server's history is full.
+    // Memory grows until every object has changed, because the stuck handler keeps the first state of each, and until
+    // the history of the server is full.
     if arguments.rate * duration.as_secs() / 3 < (3 * arguments.objects).max(2 * HISTORY) as u64 {
         println!("the run is too short to tell whether memory grows");
         failures.clear();
     }
     failures.extend(std::mem::take(&mut *other_errors.lock()).into_iter().map(|error| format!("reported: {error}")));
-    // The stuck one has what was there at the start in hand, and behind it waits at most one entry per live object and one
-    // per deletion that is owed.
+    // The stuck handler is processing its initial events. After them at most one event for each existing object and one
+    // for each delete waits.
     let waits = handles[STUCK].backlog();
     if waits > 3 * arguments.objects {
         failures.push(format!("{waits} events wait for the stuck handler"));
@@ -208,18 +208,18 @@ async fn soak(arguments: &Arguments) -> Vec<String> {
     release.add_permits(Semaphore::MAX_PERMITS / 2);
     failures.extend(lost(&server, &informer, &copies).await);
     if disorder.load(Ordering::Relaxed) > 0 {
-        failures.push(format!("{} events did not fit what was told before", disorder.load(Ordering::Relaxed)));
+        failures.push(format!("{} events contradicted earlier ones", disorder.load(Ordering::Relaxed)));
     }
     let everything =
         |request: &RequestRecord| request.query.contains("sendInitialEvents=true") || request.verb == Verb::List;
     let asked = server.requests().iter().filter(|request| everything(request)).count();
-    println!("everything asked for {asked} times; panics caught: {}", panics.load(Ordering::Relaxed));
+    println!("{asked} lists; panics caught: {}", panics.load(Ordering::Relaxed));
     factory.stop().await;
     failures
 }
 
 const STUCK: usize = 0;
-/// Little may wait for it one by one: what memory then holds is bounded by the number of objects, soon after the start.
+/// A small bound on single events. The number of objects soon bounds the memory beyond that.
 const STUCK_DELIVERY: Delivery = Delivery::Every { max_backlog: 1_000, max_bytes: 1024 * 1024 };
 const PANICS: usize = 1;
 
@@ -249,7 +249,7 @@ fn add_handler(
         }
         _ => informer.register().name(format!("handler-{at}")).on_event(move |event| {
             copy.take(&event, &disorder);
-            // Only updates: what was there at the start, or comes by relist, has waited elsewhere.
+            // Only updates: initial events and events of a relist have waited elsewhere.
             if let Event::Updated { new, .. } = event {
                 let written: u64 = new.data.as_ref().and_then(|data| data.get("at")?.parse().ok()).unwrap_or_default();
                 let lag = (start.elapsed().as_micros() as u64).saturating_sub(written);
@@ -259,7 +259,7 @@ fn add_handler(
     }
 }
 
-/// Reads as a controller would: objects by key, by index, and now and then all of one instant.
+/// Reads as a controller does: objects by key, by index, and sometimes a snapshot.
 fn read(store: &Store<ConfigMap>, seed: u64, objects: usize, stop: &AtomicBool, reads: &AtomicU64) {
     let mut random = StdRng::seed_from_u64(seed);
     let index = store.index("colour").unwrap();
@@ -278,7 +278,7 @@ fn read(store: &Store<ConfigMap>, seed: u64, objects: usize, stop: &AtomicBool, 
     }
 }
 
-/// Changes, deletes and creates at a steady rate.
+/// Updates, deletes and creates objects at a steady rate.
 fn write(server: &ApiServer, (rate, objects): (u64, usize), start: Instant, stop: &AtomicBool, writes: &AtomicU64) {
     let mut random = StdRng::seed_from_u64(7);
     let mut gone = Vec::new();
@@ -306,7 +306,7 @@ fn write(server: &ApiServer, (rate, objects): (u64, usize), start: Instant, stop
     }
 }
 
-/// Compares the server, the cache and what each handler was told, object by object, once all is quiet.
+/// Compares the server, the cache and the events of each handler, object by object, after the last change.
 async fn lost(server: &ApiServer, informer: &SharedInformer<ConfigMap>, copies: &[Copy]) -> Vec<String> {
     let (revision, objects) = server.list("configmaps").unwrap();
     let mut truth = vec![0; copies[0].0.lock().len()];
@@ -315,7 +315,7 @@ async fn lost(server: &ApiServer, informer: &SharedInformer<ConfigMap>, copies: 
         truth[number_in(object["metadata"]["name"].as_str().unwrap_or_default())] = version;
     }
     let caught_up = async {
-        // A bookmark or a relist may still have to say so.
+        // A bookmark or a relist may still bring changes.
         while copies.iter().any(|copy| *copy.0.lock() != truth) {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -328,18 +328,18 @@ async fn lost(server: &ApiServer, informer: &SharedInformer<ConfigMap>, copies: 
     }
     let mut failures = Vec::new();
     if cached != truth {
-        failures.push(format!("the cache is not what the server has at {revision}"));
+        failures.push(format!("the cache differs from the server at {revision}"));
     }
     if !in_time {
         let wrong = copies.iter().enumerate().filter(|(_, copy)| *copy.0.lock() != truth);
-        failures.extend(wrong.map(|(at, _)| format!("handler {at} was told something else")));
+        failures.extend(wrong.map(|(at, _)| format!("handler {at} received other events")));
     }
     let live = truth.iter().filter(|version| **version != 0).count();
     println!("compared {live} objects in the server, the cache and {} handlers", copies.len());
     failures
 }
 
-/// Memory must not climb: the end may not lie above the first third by more than a tenth.
+/// Checks that memory at the end is at most a tenth above the first third.
 fn grown(memory: &[usize]) -> Vec<String> {
     let early = memory.iter().take(memory.len().div_ceil(3)).max().copied().unwrap_or(0);
     let late = memory.last().copied().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! The parts by hand, as the classic controller is put together: a reflector asks the server, a `DeltaFifo` keeps all
-//! changes of one object together, and one loop takes them out and writes a store.
+//! The parts of an informer, connected by hand as in client-go: a reflector lists and watches, a `DeltaFifo` keeps all
+//! deltas of one object together, and one loop pops them and writes a store.
 //!
 //! `cargo run -p kube-informer --example delta_fifo`, or with `--kubeconfig ~/.kube/config` for a real cluster.
 
@@ -19,7 +19,7 @@ use kube_informer::source::kube::KubeSource;
 use kube_informer::store::StoreWriter;
 use kube_informer::{CancellationToken, Deleted, DeltaFifo, InformerOptions, Reflector, Store};
 
-/// Keeps a store of all pods in step, by hand.
+/// Keeps a store of all pods current, by hand.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
@@ -34,7 +34,7 @@ async fn main() -> connect::Outcome {
     let connected = arguments.connection.connect().await?;
     let (store, mut writer) = Store::<Pod>::new(0);
 
-    // The queue asks the store what is known already: what a list no longer has must be deleted.
+    // The queue compares each list with the store: objects that are no longer listed must be deleted.
     let (sink, mut changes) = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
     let source = KubeSource::new(connected.client.clone());
     let reflector = Reflector::new(source, sink, &InformerOptions::new());
@@ -54,12 +54,13 @@ async fn main() -> connect::Outcome {
     Ok(())
 }
 
-/// Makes the changes of one object, oldest first. An error would have them put back into the queue.
+/// Applies the deltas of one object, oldest first. After an error the batch would be put back into the queue.
 fn apply(writer: &mut StoreWriter<Pod>, batch: Batch<Pod>) -> Result<(), Box<dyn Error + Send + Sync>> {
     match batch.work {
         Work::Object(key, deltas) => {
             for delta in deltas {
-                // The store decides what a change is called, not the server: only it knows what was there before.
+                // The store decides whether a delta is an add or an update, because only the store knows the previous
+                // state.
                 let sign = match delta {
                     KeyDelta::Deleted(_) => writer.remove(&key).map(|_| '-'),
                     change => Some(if writer.put(change.object().clone()).is_some() { '~' } else { '+' }),
@@ -71,13 +72,13 @@ fn apply(writer: &mut StoreWriter<Pod>, batch: Batch<Pod>) -> Result<(), Box<dyn
             say!("  a list is complete: {} pods", writer.store().len());
             writer.set_version(list.version);
         }
-        // Bookmarks, objects that cannot be decoded, a server restored from a backup: an informer has an answer to each.
+        // Bookmarks, undecodable objects, a server restored from a backup: an informer handles all of them.
         other => say!("  {other:?}"),
     }
     Ok(())
 }
 
-/// The queue is a plain value: no server, no task, no clock.
+/// Uses the queue as a plain value, without server, task and clock.
 fn queue_alone() {
     let (store, _writer) = Store::<Pod>::new(0);
     let mut queue = DeltaFifo::new();

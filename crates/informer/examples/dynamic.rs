@@ -1,4 +1,4 @@
-//! A custom resource for which there is no Rust type: named at run time, read as JSON.
+//! A custom resource without a Rust type: its name is given at run time, and its objects are JSON.
 //!
 //! `cargo run -p kube-informer --example dynamic`, or for a real cluster, for example:
 //! `--kubeconfig ~/.kube/config --group cert-manager.io --api-version v1 --kind Certificate --plural certificates`
@@ -16,7 +16,7 @@ use kube_embedded_apiserver::ApiServer;
 use kube_informer::{Event, SharedInformerFactory};
 use serde_json::json;
 
-/// Prints what happens to the objects of one custom resource.
+/// Prints the events of one custom resource.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
@@ -55,7 +55,7 @@ async fn main() -> connect::Outcome {
     });
     factory.start()?;
 
-    // A resource that is not there, or may not be read, is named with the reason. The informer goes on trying.
+    // The error names each resource that is missing or forbidden, with the reason. The informer keeps trying.
     if let Err(missing) = factory.synced().within(Duration::from_secs(5)).await {
         say!("! {missing}");
     }
@@ -75,7 +75,7 @@ fn key(object: &DynamicObject) -> String {
     [&metadata.namespace, &metadata.name].into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("/")
 }
 
-/// Widgets come, grow and go, if the server is our own.
+/// Creates, changes and deletes widgets, if the server is the embedded one.
 async fn live(server: Option<&ApiServer>) -> connect::Outcome {
     let Some(server) = server else { return std::future::pending().await };
     let (resource, namespace) = ("widgets.demo.example.com", Some("default"));

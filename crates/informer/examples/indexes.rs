@@ -1,4 +1,4 @@
-//! Three ways to find pods: by node, by image and by application, kept in step with every change.
+//! Three indexes of pods: by node, by image and by application. Every change updates them.
 //!
 //! `cargo run -p kube-informer --example indexes`, or with `--kubeconfig ~/.kube/config` for a real cluster.
 
@@ -13,7 +13,7 @@ use clap::Parser;
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{SharedInformer, SharedInformerFactory};
 
-/// Prints, now and then, where the pods are and what they run.
+/// Prints repeatedly where the pods run and which images they use.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
@@ -29,9 +29,9 @@ async fn main() -> connect::Outcome {
     let pods = factory.informer::<Pod>()?;
     pods.on_error(|error| say!("! {error}"));
 
-    // None, one or many values for each object, as strings.
+    // An index function returns no value, one, or many for each object, as strings.
     pods.add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())?;
-    // The same without a copy of each value: they are handed on while they are borrowed from the pod.
+    // The same without a copy of each value: the function passes values that it borrows from the pod.
     pods.add_index_with("image", |pod: &Pod, add| {
         let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
         containers.filter_map(|container| container.image.as_deref()).for_each(add);
@@ -39,7 +39,7 @@ async fn main() -> connect::Outcome {
     factory.start()?;
     factory.synced().within(Duration::from_secs(30)).await?;
 
-    // An index may come late: it is filled from what is there.
+    // An index may be added late: it is filled from the cached objects.
     pods.add_index("app", |pod: &Pod| pod.metadata.labels.as_ref()?.get("app").cloned())?;
 
     tokio::select! {
@@ -57,12 +57,12 @@ async fn report(pods: &SharedInformer<Pod>) {
             let counts: Vec<_> = index.values().iter().map(|value| format!("{value} {}", index.count(value))).collect();
             say!("by {name}: {}", counts.join(", "));
         }
-        // Reads that must fit together are made on a snapshot: objects and indexes of one instant. It costs the same at any
-        // size, and nobody waits for it.
+        // Reads that must be consistent use a snapshot: objects and indexes at one point in time. A snapshot costs the
+        // same at any size, and blocks no writer.
         let snapshot = pods.store().snapshot();
         let everywhere = snapshot.by_index("namespace", "default").count();
         let placed = snapshot.by_index("namespace", "default").filter(|pod| is_placed(pod)).count();
-        say!("in namespace default: {placed} of {everywhere} pods have a node; all in all {}", snapshot.len());
+        say!("in namespace default: {placed} of {everywhere} pods have a node; {} pods in total", snapshot.len());
         say!("");
         tokio::time::sleep(Duration::from_millis(750)).await;
     }

@@ -1,5 +1,5 @@
-//! Many handlers on one informer: a brisk one, a slow one, one that blocks its thread, a picky one and one that panics.
-//! Each is told everything, in order, at its own pace, and none holds up the others.
+//! Many handlers on one informer: a fast one, a slow one, one that blocks its thread, one with a filter and one that
+//! panics. Each receives every event, in order, at its own pace, and none delays the others.
 //!
 //! `cargo run -p kube-informer --example many_handlers`, or with `--kubeconfig ~/.kube/config` for a real cluster.
 
@@ -16,19 +16,19 @@ use clap::Parser;
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{AsyncEventHandler, Deleted, Delivery, Filtered, Handlers, Removal, SharedInformerFactory};
 
-/// Lets five handlers follow the same pods.
+/// Adds five handlers of the same pods.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
     connection: connect::Connection,
 }
 
-/// How many events a handler was told of.
+/// The number of events that a handler received.
 #[derive(Clone, Default)]
 struct Count(Arc<AtomicU64>);
 
 impl Count {
-    /// Counts one more, and answers which one it is.
+    /// Counts one more event, and returns its number.
     fn next(&self) -> u64 {
         self.0.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -38,7 +38,7 @@ impl Count {
 async fn main() -> connect::Outcome {
     let arguments = Arguments::parse();
     let connected = arguments.connection.connect().await?;
-    // A panic of a handler is caught, and told below; the default hook would print it a second time.
+    // The informer catches panics of handlers and reports them. The default hook would print them a second time.
     std::panic::set_hook(Box::new(|_| {}));
 
     let factory = SharedInformerFactory::new(connected.client.clone());
@@ -46,30 +46,30 @@ async fn main() -> connect::Outcome {
     pods.on_error(|error| say!("! {error}"));
     let [brisk, slow, blocking, picky, clumsy] = std::array::from_fn(|_| Count::default());
 
-    // A closure is the shortest form. It runs on the runtime, and must be brief.
+    // A closure is the shortest form. It runs on the runtime, and must be short.
     let count = brisk.clone();
     let brisk_handle = pods.register().name("brisk").on_event(move |_| {
         count.next();
     });
 
-    // This one takes its time. What it has no time for is not queued without end: of each object only the latest is kept.
+    // This handler is slow. Its queue does not grow without end, because it keeps only the latest state of each object.
     let slow_handle = pods.register().name("slow").delivery(Delivery::Latest).async_handler(Slow(slow.clone()));
 
-    // Code that blocks gets a thread for as long as it does.
+    // Code that blocks gets a thread for each call.
     let count = blocking.clone();
     let blocking_handle = pods.register().name("blocking").on_event_blocking(move |_| {
         std::thread::sleep(Duration::from_millis(50));
         count.next();
     });
 
-    // Only pods that run: one that starts to is added, one that no longer does is deleted.
+    // Only running pods. A pod that starts to run is an add, and one that stops is a delete.
     let count = picky.clone();
     let running = Handlers::new().on_add(move |pod: Arc<Pod>, _| {
         say!("{} runs ({} so far)", pod.metadata.name.as_deref().unwrap_or_default(), count.next());
     });
     let picky_handle = pods.register().name("picky").handler(Filtered::new(is_running, running));
 
-    // A panic costs it the event at hand, and nobody anything else.
+    // A panic costs this handler the event, and no other handler anything.
     let count = clumsy.clone();
     let clumsy_handle = pods.register().name("clumsy").on_event(move |event| {
         assert!(!count.next().is_multiple_of(20), "stumbled over {}", event.key());
@@ -83,9 +83,9 @@ async fn main() -> connect::Outcome {
     let handles = [brisk_handle, slow_handle, blocking_handle, picky_handle, clumsy_handle];
     for (Count(count), handle) in counts.iter().zip(&handles) {
         let told = count.load(Ordering::Relaxed);
-        say!("{:<8} was told of {told:>3}, {:>2} wait", handle.name(), handle.backlog());
+        say!("{:<8} received {told:>3}, {:>2} wait", handle.name(), handle.backlog());
     }
-    // Handlers come and go while the informer runs; here each leaves without what still waits for it.
+    // Handlers can be added and removed while the informer runs. These removals discard the waiting events.
     for handle in handles {
         handle.remove(Removal::Discard).await?;
     }
@@ -93,7 +93,7 @@ async fn main() -> connect::Outcome {
     Ok(())
 }
 
-/// A handler with state of its own, whose callbacks may wait.
+/// A handler with its own state and async methods.
 struct Slow(Count);
 
 impl AsyncEventHandler<Pod> for Slow {

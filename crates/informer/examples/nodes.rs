@@ -1,4 +1,4 @@
-//! A handler that comes late: the informer is synced first, and whoever registers then is told of everything there is.
+//! A late handler: the informer syncs first, and a handler that is added then receives all cached objects.
 //!
 //! `cargo run -p kube-informer --example nodes`, or with `--kubeconfig ~/.kube/config` for a real cluster.
 
@@ -13,7 +13,7 @@ use clap::Parser;
 use k8s_openapi::api::core::v1::Node;
 use kube_informer::{Event, Selector, SharedInformerFactory};
 
-/// Prints the nodes of a cluster, and what happens to them.
+/// Prints the nodes of a cluster and their changes.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
@@ -30,10 +30,10 @@ async fn main() -> connect::Outcome {
     nodes.on_error(|error| say!("! {error}"));
     factory.start()?;
     factory.synced().within(Duration::from_secs(30)).await?;
-    say!("synced: {} nodes are known, and nobody was told yet", nodes.store().len());
+    say!("synced: {} nodes are cached, and no handler is registered yet", nodes.store().len());
 
-    // Added now, the handler first gets what is there, marked as initial, and then every change: nothing twice, nothing
-    // missing, however busy the cluster is.
+    // The new handler first receives the cached objects as initial adds, and then every change. It receives nothing
+    // twice and misses nothing, however fast the objects change.
     let handler = nodes.on_event(|event| match event {
         Event::Added { object, initial: true } => say!("= {}", name(&object)),
         Event::Added { object, initial: false } => say!("+ {}", name(&object)),
@@ -44,9 +44,9 @@ async fn main() -> connect::Outcome {
         Event::Resynced(_) => {}
     });
     handler.synced().await;
-    say!("the handler has been told of all of them");
+    say!("the handler has received all of them");
 
-    // Reading asks nobody: the lister answers from memory.
+    // Reads send no request: the lister reads from memory.
     let linux: Selector = "kubernetes.io/os=linux".parse()?;
     let mut found = nodes.lister().list(&linux);
     found.sort_unstable_by(|a, b| a.metadata.name.cmp(&b.metadata.name));

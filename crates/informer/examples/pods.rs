@@ -1,4 +1,4 @@
-//! Prints what happens to the pods of one namespace.
+//! Prints the changes of the pods of one namespace.
 //!
 //! `cargo run -p kube-informer --example pods`, or with `--kubeconfig ~/.kube/config --namespace web` for a real cluster.
 
@@ -13,7 +13,7 @@ use clap::Parser;
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{Event, Selection, SharedInformerFactory};
 
-/// Prints what happens to the pods of one namespace.
+/// Prints the changes of the pods of one namespace.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
@@ -55,7 +55,7 @@ fn name(pod: &Pod) -> &str {
     pod.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// What `kubectl get pods` would say, more or less.
+/// Returns about the same status as `kubectl get pods`.
 fn state(pod: &Pod) -> &str {
     if pod.metadata.deletion_timestamp.is_some() {
         return "Terminating";

@@ -1,10 +1,11 @@
-//! The bare requests, with no informer: list, watch over chunked HTTP, cut the answer into lines, decode each.
+//! List and watch requests without an informer: list, watch over chunked HTTP, split the answer into lines, decode each
+//! line.
 //!
-//! This is what an informer does underneath, and it shows what is still missing here: deadlines for dead connections,
-//! backoff, lists in pages, objects that cannot be decoded, a server restored from a backup, handlers, indexes.
+//! An informer does this internally. This example lacks: deadlines for dead connections, backoff, lists in pages,
+//! undecodable objects, a server restored from a backup, handlers, indexes.
 //!
-//! `cargo run -p kube-informer --example raw_watch`, or with `--kubeconfig ~/.kube/config` for a real cluster. With
-//! neither, the embedded server listens on a port of 127.0.0.1, so that the bytes really travel.
+//! `cargo run -p kube-informer --example raw_watch`, or with `--kubeconfig ~/.kube/config` for a real cluster. Without
+//! options, the embedded server listens on a port of 127.0.0.1, so that the bytes go over a socket.
 
 #![allow(missing_docs, unreachable_pub, reason = "an example is read as a whole")]
 
@@ -28,14 +29,14 @@ struct Arguments {
     connection: connect::Connection,
 }
 
-/// Version by namespace and name: the whole cache of this program.
+/// The version of each object by namespace and name: the whole cache of this program.
 type Cache = BTreeMap<String, String>;
 
-/// Why a watch is over.
+/// Why a watch ended.
 enum End {
-    /// The server closed it, as it does every few minutes: go on from the last version seen.
+    /// The server closed it, as it does every few minutes. The next watch continues from the last version.
     Closed,
-    /// The server has forgotten that version: ask for everything again.
+    /// The server no longer has this version. The program must list again.
     Expired,
 }
 
@@ -49,7 +50,7 @@ async fn main() -> connect::Outcome {
     }
 }
 
-/// List, watch, watch again, and list again when the server has forgotten where we were.
+/// Lists and watches, watches again when a watch ends, and lists again when the version has expired.
 async fn follow(client: &Client) -> Result<(), Box<dyn Error>> {
     let mut cache = Cache::new();
     loop {
@@ -62,14 +63,14 @@ async fn follow(client: &Client) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Makes the cache what the server says it is, and answers as of which version that is.
+/// Fills the cache from a list, and returns the version of the list.
 async fn list(client: &Client, cache: &mut Cache) -> Result<String, Box<dyn Error>> {
     let response = get(client, "/api/v1/pods").await?;
-    // All of it, in one piece: with 100,000 pods that is a gigabyte.
+    // The whole list in one response: with 100,000 pods that is a gigabyte.
     let body = response.into_body().collect().await?.to_bytes();
     let list: Value = serde_json::from_slice(&body)?;
     let listed: Cache = list["items"].as_array().into_iter().flatten().map(|pod| (key(pod), version(pod))).collect();
-    // Nobody sends an event for what was deleted while we were not watching: it is what is no longer listed.
+    // The server sends no event for objects that were deleted between two watches. They are missing from the list.
     for gone in cache.keys().filter(|key| !listed.contains_key(*key)) {
         say!("- {gone} (missing from the list)");
     }
@@ -77,14 +78,14 @@ async fn list(client: &Client, cache: &mut Cache) -> Result<String, Box<dyn Erro
     Ok(version(&list))
 }
 
-/// Follows the changes after a version until the watch is over.
+/// Applies the changes after a version until the watch ends.
 async fn watch(client: &Client, cache: &mut Cache, last: &mut String) -> Result<End, Box<dyn Error>> {
     let path = format!("/api/v1/pods?watch=1&allowWatchBookmarks=true&resourceVersion={last}");
     let mut body = get(client, &path).await?.into_body();
     let mut buffer = Vec::new();
-    // A frame is a piece of the answer as it came over the wire. It may hold half an event, or many.
+    // A frame is a part of the response. It may contain half an event, or many.
     while let Some(frame) = body.frame().await {
-        // A broken connection is like a closed one, unless it breaks at once, again and again: that would need a pause.
+        // A broken connection counts as closed. If it broke at once every time, this would need a delay.
         let Ok(frame) = frame else { return Ok(End::Closed) };
         let Ok(data) = frame.into_data() else { continue };
         buffer.extend_from_slice(&data);
@@ -102,7 +103,7 @@ async fn watch(client: &Client, cache: &mut Cache, last: &mut String) -> Result<
                     say!("- {}", key(object));
                 }
                 "BOOKMARK" => {}
-                // Most often 410 Gone, within an answer that began with 200 OK.
+                // Usually 410 Gone, in a response that started with 200 OK.
                 _ => return Ok(End::Expired),
             }
             *last = version(object);

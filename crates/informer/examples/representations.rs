@@ -1,5 +1,5 @@
-//! What is kept of an object is the informer's type parameter: a few fields of pods and nodes, secrets without their data, and
-//! whole pods as compressed bytes.
+//! The type parameter of an informer decides how much of an object it keeps: a few fields of pods and nodes, secrets
+//! without their data, and whole pods as compressed bytes.
 //!
 //! `cargo run -p kube-informer --example representations`, or with `--kubeconfig ~/.kube/config` for a real cluster.
 
@@ -18,8 +18,8 @@ use kube_informer::representation::Projection;
 use kube_informer::{Compact, SharedInformerFactory, View};
 use serde::Deserialize;
 
-/// What a scheduler wants to know of a pod. What is not named here is never kept: `Box<str>` and boxed slices take no more memory
-/// than their contents.
+/// The fields that a scheduler reads from a pod. Other fields are not stored. `Box<str>` and boxed slices take no more
+/// memory than their contents.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PodView {
@@ -49,7 +49,7 @@ impl Projection for PodView {
     type Of = Pod;
 }
 
-/// What fits on a node, and whether anything may be put there.
+/// The capacity of a node, and whether it accepts pods.
 #[derive(Deserialize)]
 struct NodeView {
     #[serde(default)]
@@ -74,7 +74,7 @@ impl Projection for NodeView {
     type Of = Node;
 }
 
-/// A secret of which this program never keeps the data: metadata, and which type it is.
+/// A secret without its data: metadata and type.
 #[derive(Deserialize)]
 struct SecretView {
     #[serde(rename = "type")]
@@ -85,7 +85,7 @@ impl Projection for SecretView {
     type Of = Secret;
 }
 
-/// Prints, now and then, what little is kept and what can still be said.
+/// Prints repeatedly what the caches can tell.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
@@ -101,7 +101,7 @@ async fn main() -> connect::Outcome {
     let pods = factory.informer::<View<PodView>>()?;
     let nodes = factory.informer::<View<NodeView>>()?;
     let secrets = factory.informer::<View<SecretView>>()?;
-    // All that the server sent, in a twenty-fifth of the memory of a `Pod`: each field is looked up when somebody asks.
+    // The whole object in a twenty-fifth of the memory of a `Pod`. Each field is read on request.
     let whole = factory.informer::<Compact<Pod>>()?;
     let by_node = pods.add_index("node", |pod: &View<PodView>| pod.spec.node_name.clone())?;
     factory.start()?;
@@ -124,7 +124,8 @@ async fn main() -> connect::Outcome {
             });
             say!("secrets by type: {types:?}");
             if let Some(pod) = whole.store().iter().next() {
-                // One field is read without the rest; the whole object is an `Arc<Pod>` like any other, kept for a while.
+                // One field is read without decoding the rest. The whole object is an `Arc<Pod>`, which stays decoded
+                // for some time.
                 let service_account: Option<String> = pod.get("/spec/serviceAccountName")?;
                 let containers = pod.decode()?.spec.as_ref().map_or(0, |spec| spec.containers.len());
                 let bytes = pod.stored_bytes();

@@ -1,18 +1,18 @@
-//! Every example runs with no cluster, and ends when it is told to.
+//! Every example runs without a cluster, and ends after the time that `--for` gives.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Where cargo puts examples: beside the folder this test is in.
+/// Returns the folder that cargo builds the examples into.
 fn programs() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test.ancestors().nth(2).expect("a test is in target/<profile>/deps");
     profile.join("examples")
 }
 
-/// The names of all examples, from their sources.
+/// Returns the names of all examples, taken from their source files.
 fn names() -> Vec<String> {
     let sources =
         std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")).expect("there are examples");
@@ -23,7 +23,7 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Starts an example that is to go on for so long.
+/// Starts an example that is to run for `duration`.
 fn start(name: &str, duration: &str) -> Child {
     let program = programs().join(name).with_extension(std::env::consts::EXE_EXTENSION);
     let mut command = Command::new(&program);
@@ -38,16 +38,16 @@ fn every_example_runs_and_ends() {
         ("delta_fifo", "  a list is complete: "),
         ("dynamic", "+ default/bolt {\"size\":0}"),
         ("indexes", "by node: node-0 "),
-        ("many_handlers", "slow     was told of "),
-        ("nodes", "the handler has been told of all of them"),
+        ("many_handlers", "slow     received "),
+        ("nodes", "the handler has received all of them"),
         ("pods", "synced: "),
         ("raw_watch", "listed "),
         ("representations", "one of "),
     ];
     assert_eq!(names(), expected.map(|(name, _)| name));
-    // These do not wait for their first list, so that on a busy machine a second may be over before it comes.
+    // These examples do not wait for their first list. On a busy machine one second may pass before the list arrives.
     let lasts = |name: &str| if ["delta_fifo", "dynamic", "raw_watch"].contains(&name) { "15s" } else { "1s" };
-    // All at once: one after the other would take the sum of it.
+    // The examples run at the same time, so that the test takes as long as the slowest one.
     let running = expected.map(|(name, line)| (name, line, start(name, lasts(name))));
     for (name, line, child) in running {
         let output = child.wait_with_output().expect("an example can be waited for");
@@ -59,14 +59,14 @@ fn every_example_runs_and_ends() {
 }
 
 #[test]
-fn an_example_ends_quietly_when_nobody_reads() {
-    // Those that print again and again; the others would be done before they notice.
+fn an_example_ends_quietly_when_its_output_is_closed() {
+    // Only examples that print repeatedly notice that their output is closed.
     let running = ["delta_fifo", "dynamic", "indexes", "many_handlers", "pods", "raw_watch"].map(|name| {
         let mut child = start(name, "10m");
         let mut line = String::new();
-        // Like `head -1`: takes one line, and hangs up.
+        // Reads one line and closes the pipe, as `head -1` does.
         let read = BufReader::new(child.stdout.take().expect("stdout is a pipe")).read_line(&mut line);
-        assert!(read.is_ok_and(|bytes| bytes > 0), "{name} said nothing");
+        assert!(read.is_ok_and(|bytes| bytes > 0), "{name} printed nothing");
         (name, child)
     });
     for (name, mut child) in running {

@@ -1,4 +1,4 @@
-//! What is asked for by a create and is not kept.
+//! Creates whose objects are not stored: bindings, evictions and tokens.
 
 use super::cluster::{Case, case};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub(crate) fn cases() -> Vec<Case> {
             let eviction = json!({"kind": "Eviction", "apiVersion": "policy/v1", "metadata": {"name": "p"}});
             let evicted = cluster.post(&format!("{path}/eviction"), &eviction).await;
             assert_eq!((evicted.code, evicted.at("/status")), (201, json!("Success")), "{}", evicted.text);
-            // It has no node that could take its time.
+            // The pod has no node, so it is deleted at once.
             assert_eq!(cluster.get(&path).await.code, 404);
             cluster.post(&format!("{path}/eviction"), &eviction).await.is(404, "NotFound");
         }),
@@ -63,12 +63,12 @@ pub(crate) fn cases() -> Vec<Case> {
             let tried = cluster.post(&format!("{path}/eviction?dryRun=All"), &eviction("p")).await;
             assert_eq!((tried.code, cluster.get(&path).await.code), (201, 200), "{}", tried.text);
             cluster.post(&format!("{path}/eviction"), &eviction("q")).await.is(400, "BadRequest");
-            // Who runs and is ready is guarded, be it tried only or not.
+            // The budget protects a running and ready pod, also from a dry run.
             let ready = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
             assert_eq!(cluster.merge(&format!("{path}/status"), &ready).await.code, 200);
             cluster.post(&format!("{path}/eviction?dryRun=All"), &eviction("p")).await.is(429, "TooManyRequests");
             cluster.post(&format!("{path}/eviction"), &eviction("p")).await.is(429, "TooManyRequests");
-            // Who has not begun is not, whatever the budget says.
+            // The budget does not protect a pending pod.
             let pending = json!({"status": {"phase": "Pending", "conditions": null}});
             assert_eq!(cluster.merge(&format!("{path}/status"), &pending).await.code, 200);
             let evicted = cluster.post(&format!("{path}/eviction"), &eviction("p")).await;
@@ -108,7 +108,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 let refused = bind("p", json!({"name": "p"}), target).await;
                 assert_eq!((refused.code, refused.at("/message")), (500, json!(why)), "{}", refused.text);
             }
-            // Whoever decided for another pod of that name, or another state, is told so.
+            // A binding with another uid or version gets a conflict.
             for named in [json!({"name": "p", "uid": "another"}), json!({"name": "p", "resourceVersion": "1"})] {
                 let refused = bind("p", named, node()).await;
                 refused.is(409, "Conflict");

@@ -1,4 +1,4 @@
-//! What is read of a body: members that are there twice, numbers from the end, and the scale of an object.
+//! How request bodies are read: duplicate fields, numbers and the scale of an object.
 
 use super::cluster::{Answer, Case, case, config_map};
 use super::writers::{deployment, deployments};
@@ -141,7 +141,7 @@ pub(crate) fn cases() -> Vec<Case> {
             assert_eq!(cluster.write("PATCH", &path, APPLY, &wrong).await.code, 400);
         }),
         case(129, |cluster| async move {
-            // What is null, and what is reset, is no change, though it is in no object that is kept.
+            // A null field and a reset field are no change, although no stored object has them.
             let mut nothing = deployment("a");
             nothing["metadata"]["labels"] = Value::Null;
             let mut reset = deployment("b");
@@ -158,7 +158,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 versions
             };
             let before = versions().await;
-            // Until who owns what would be written down with another time: that has whole seconds.
+            // Longer than a second: the times of managed fields have whole seconds, so a new time would be a change.
             tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
             assert_eq!(versions().await, before);
         }),

@@ -9,13 +9,13 @@ use kube_client::{Client, Config};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// One row of the table.
+/// One case of the table.
 pub(crate) struct Case {
     pub(crate) number: u32,
     pub(crate) run: Box<dyn FnOnce(Cluster) -> BoxFuture<'static, ()> + Send>,
 }
 
-/// A row: its number in the specification, and what must hold.
+/// Returns a case: its number in the specification, and its checks.
 pub(crate) fn case<F>(number: u32, run: impl FnOnce(Cluster) -> F + Send + 'static) -> Case
 where
     F: Future<Output = ()> + Send + 'static,
@@ -30,7 +30,7 @@ pub(crate) struct Cluster {
     pub(crate) namespace: String,
 }
 
-/// An answer that was read to its end.
+/// A response that is read to its end.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
@@ -56,7 +56,7 @@ impl Answer {
         version(&self.json())
     }
 
-    /// Asserts code and reason.
+    /// Asserts the code and the reason.
     pub(crate) fn is(&self, code: u16, reason: &str) {
         assert_eq!(self.code, code, "{}", self.text);
         assert_eq!(self.json()["reason"].as_str().unwrap_or_default(), reason, "{}", self.text);
@@ -85,7 +85,7 @@ impl Cluster {
         format!("/api/v1/namespaces/{}/configmaps", self.namespace)
     }
 
-    /// The config maps that the case made itself.
+    /// The config maps that the case itself created.
     pub(crate) fn own(&self, query: &str) -> String {
         format!("{}?labelSelector=t%3D1&{query}", self.config_maps())
     }
@@ -161,14 +161,15 @@ impl Cluster {
         created.json()
     }
 
-    /// The version of a list of config maps now.
+    /// Returns the current version of a list of config maps.
     pub(crate) async fn now(&self) -> u64 {
         self.get(&self.config_maps()).await.version()
     }
 
-    /// Waits until version 0 shows what was written: it takes what the server remembers, which may lag behind.
+    /// Waits until a list at version 0 shows all writes. The server answers it from its watch cache, which may lag
+    /// behind.
     pub(crate) async fn catch_up(&self) {
-        // The present state is answered from the same memory, once that is new enough.
+        // The server answers a list of the current state from the same cache, once the cache is current.
         self.now().await;
     }
 
@@ -199,7 +200,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The next event, `None` at the end. Panics if nothing comes for long.
+    /// Returns the next event, or `None` at the end. Panics if no event arrives within 30 seconds.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
@@ -220,7 +221,7 @@ impl Watch {
         self.next().await.expect("an event")
     }
 
-    /// The next event as `TYPE name`.
+    /// Returns the next event as `TYPE name`.
     pub(crate) async fn told(&mut self) -> String {
         told(&self.event().await)
     }

@@ -1,4 +1,4 @@
-//! What a definition must say to be taken, and what may be changed of it later.
+//! The validation of CRDs, and the changes that are allowed later.
 
 use super::cluster::{Answer, Case, case, config_map};
 use super::writers::{DEFINITIONS, define, definition, gear, gears, make_gear, until};
@@ -9,7 +9,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case(115, |cluster| async move {
             let refused = cluster.post(DEFINITIONS, &named("apps", "deployments", "Deployment")).await;
             check(&refused, "spec.group", "Invalid value: \"apps\": should be a domain with at least one dot");
-            // Groups of the project itself are not for everybody.
+            // Groups of Kubernetes itself are protected.
             let refused = cluster.post(DEFINITIONS, &named("coordination.k8s.io", "leases", "Lease")).await;
             let why = "Required value: protected groups must have approval annotation \"api-approved.kubernetes.io\", see \
                 https://github.com/kubernetes/enhancements/pull/1111";
@@ -141,7 +141,8 @@ pub(crate) fn cases() -> Vec<Case> {
                 remain in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 \
                 from status.storedVersions";
             put(dropped, "status.storedVersions[0]", said).await;
-            // No version is stored that nobody names; and what was migrated may be taken off the list.
+            // `storedVersions` always keeps the storage version. A version whose objects are migrated may be removed
+            // from it.
             let status = format!("{path}/status");
             let emptied = cluster.merge(&status, &json!({"status": {"storedVersions": []}})).await;
             assert_eq!((emptied.code, emptied.at("/status/storedVersions")), (200, json!(["v1"])), "{}", emptied.text);
@@ -188,7 +189,7 @@ pub(crate) fn cases() -> Vec<Case> {
             assert_eq!((&names["plural"], &names["kind"]), (&json!("cogs"), &json!("")), "{names}");
             let cogs = gears(&cluster, "v1").replace("gears", "cogs");
             assert_eq!(cluster.get(&cogs).await.code, 404);
-            // Its time comes when the names are free.
+            // The names are accepted once they are free.
             cluster.delete(&first).await;
             until(&cluster, &path, |answer| condition(answer, "Established")["status"] == "True").await;
             assert_eq!(until(&cluster, &cogs, |answer| answer.code == 200).await.names(), Vec::<String>::new());
@@ -211,7 +212,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// Asserts that an answer refuses this field with these words.
+/// Asserts that a response refuses this field with this message.
 fn check(refused: &Answer, field: &str, said: &str) {
     refused.is(422, "Invalid");
     let causes = refused.at("/details/causes");

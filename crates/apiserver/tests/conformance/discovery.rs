@@ -26,7 +26,7 @@ pub(crate) fn cases() -> Vec<Case> {
             assert!(parts.contains(&&"status".into()) && parts.contains(&&"scale".into()));
         }),
         case(3, |cluster| async move {
-            // Other cases define resources meanwhile: the answer counts once two in a row have the same tag.
+            // Other cases define resources at the same time. The answer counts once two in a row have the same ETag.
             let mut tag = cluster.get_as("/apis", AGGREGATED).await.headers["etag"].clone();
             let unchanged = loop {
                 let accepted = [("accept", AGGREGATED), ("if-none-match", tag.to_str().unwrap())];

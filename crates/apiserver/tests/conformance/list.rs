@@ -9,9 +9,9 @@ async fn make_five(cluster: &Cluster) {
     }
 }
 
-/// Reads all pages of two, doing something between the first and the second.
+/// Reads all pages of two objects, and calls `between` after the first page.
 async fn pages(cluster: &Cluster, between: impl AsyncFnOnce()) -> Vec<Answer> {
-    // Every cluster puts objects of its own into a namespace: the names of the case come before them.
+    // kube-apiserver puts objects of its own into each namespace. The names of the case sort before them.
     let mut pages = vec![cluster.get(&format!("{}?limit=2", cluster.config_maps())).await];
     between().await;
     while let Some(token) = pages.last().unwrap().at("/metadata/continue").as_str().map(str::to_owned) {

@@ -3,7 +3,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Waits until a path is gone.
+/// Waits until a GET of the path returns 404.
 async fn gone(cluster: &Cluster, path: &str) {
     for _ in 0..300 {
         if cluster.get(path).await.code == 404 {
@@ -85,7 +85,7 @@ pub(crate) fn cases() -> Vec<Case> {
             let seconds = |answer: &Answer| answer.at("/metadata/deletionGracePeriodSeconds");
             let first = cluster.delete(&format!("{path}?gracePeriodSeconds=900")).await;
             assert_eq!((first.code, seconds(&first)), (200, json!(900)));
-            // Neither who says nothing nor who gives more time changes anything, not even of a pod that has ended.
+            // A delete without a grace period or with a longer one changes nothing, not even for a pod that has ended.
             for again in [path.clone(), format!("{path}?gracePeriodSeconds=1200")] {
                 assert_eq!(cluster.delete(&again).await.version(), first.version());
             }
@@ -94,7 +94,7 @@ pub(crate) fn cases() -> Vec<Case> {
             let policy = json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Foreground"});
             let pending = cluster.write("DELETE", &path, "application/json", &policy).await;
             assert_eq!((pending.version(), pending.at("/metadata/finalizers")), (ended.version(), Value::Null));
-            // Less time is counted from when the first was.
+            // A shorter grace period counts from the first delete.
             let sooner = cluster.delete(&format!("{path}?gracePeriodSeconds=300")).await;
             assert_eq!(seconds(&sooner), 300);
             let at = |answer: &Answer| {

@@ -1,4 +1,4 @@
-//! The conformance cases: one table, run against the server that a configuration leads to.
+//! The conformance cases: one table, run against the server of a configuration.
 
 mod actions;
 mod bodies;
@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 /// The last case of the table.
 pub(crate) const LAST: u32 = 136;
 
-/// Runs every case and gives the numbers of those that do not hold.
+/// Runs every case, and returns the numbers of the cases that fail.
 pub(crate) async fn failing(server: &Config) -> Vec<u32> {
     let groups = [
         discovery::cases(),

@@ -71,7 +71,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 cluster.watch(&cluster.own(&format!("{STREAMING}&allowWatchBookmarks=true&timeoutSeconds=3"))).await;
             let events = watch.rest().await;
             assert!(events.first().is_some_and(ends_initial_events), "{events:?}");
-            // A busy server may have more bookmarks to send before the end.
+            // A busy kube-apiserver may send more bookmarks before the end.
             assert!(events.iter().all(|event| event["type"] == "BOOKMARK"), "{events:?}");
         }),
         case(84, |cluster| async move {

@@ -1,4 +1,4 @@
-//! What programs that write rely on: found by trying them on both servers.
+//! Behaviour that programs rely on when they write. Each case was compared on both servers.
 
 use super::cluster::{Answer, Case, Cluster, case, widget};
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ pub(crate) fn definition(cluster: &Cluster, versions: &[(&str, bool, bool)]) -> 
         "spec": {"group": group, "scope": "Namespaced", "names": {"plural": "gears", "kind": "Gear"}, "versions": versions}})
 }
 
-/// Creates a definition, waits until it is served, and gives its path and the current object.
+/// Creates a CRD, waits until it is established, and returns its path and the current object.
 pub(crate) async fn define(cluster: &Cluster, versions: &[(&str, bool, bool)]) -> (String, Value) {
     let created = cluster.post(DEFINITIONS, &definition(cluster, versions)).await;
     assert_eq!((created.code, created.at("/metadata/finalizers")), (201, Value::Null), "{}", created.text);
@@ -77,7 +77,7 @@ pub(crate) async fn until(cluster: &Cluster, path: &str, done: impl Fn(&Answer) 
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("{path} never came to where it should")
+    panic!("{path} never reached the expected state")
 }
 
 pub(crate) fn gears(cluster: &Cluster, version: &str) -> String {
@@ -89,7 +89,7 @@ pub(crate) fn gear(cluster: &Cluster, version: &str) -> Value {
     json!({"kind": "Gear", "apiVersion": api_version, "metadata": {"name": "g"}, "spec": {"teeth": 8}})
 }
 
-/// Creates an object of a definition that may have been established only now.
+/// Creates an object of a CRD that may have been established only now.
 pub(crate) async fn make_gear(cluster: &Cluster, version: &str) -> Value {
     for _ in 0..600 {
         let created = cluster.post(&gears(cluster, version), &gear(cluster, version)).await;
@@ -112,7 +112,7 @@ fn definitions() -> Vec<Case> {
             let deleted = cluster.delete(&path).await;
             let held = json!(["example.com/hold", "customresourcecleanup.apiextensions.k8s.io"]);
             assert_eq!((deleted.code, deleted.at("/metadata/finalizers")), (200, held), "{}", deleted.text);
-            // The objects go, the definition stays for whoever holds it.
+            // The custom objects are deleted, and the CRD stays because it has another finalizer.
             let emptied =
                 until(&cluster, &path, |answer| answer.at("/metadata/finalizers") == json!(["example.com/hold"]));
             emptied.await;
@@ -138,7 +138,7 @@ fn definitions() -> Vec<Case> {
                 let read = until(&cluster, &path, |answer| answer.code == 200).await;
                 assert!(read.at("/apiVersion").as_str().unwrap().ends_with(version), "{}", read.text);
                 let mut patched = cluster.merge(&path, &json!({"spec": {"teeth": 9}})).await;
-                // The handler of the resource may be changed under a request.
+                // kube-apiserver may replace the handler of the resource during a request.
                 for _ in 0..20 {
                     if patched.code != 200 {
                         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -282,7 +282,7 @@ fn objects() -> Vec<Case> {
             let mut object = super::cluster::config_map("large");
             object["binaryData"] = json!({});
             object["metadata"]["annotations"] = json!({});
-            // More than a map may hold, and less than a request may.
+            // More than a config map may hold, and less than a request body may.
             object["data"]["k"] = "x".repeat(1_100_000).into();
             let refused = cluster.post(&cluster.config_maps(), &object).await;
             refused.is(422, "Invalid");
@@ -348,7 +348,7 @@ fn objects() -> Vec<Case> {
     ]
 }
 
-/// Says what should be, as this manager.
+/// Applies a configuration as the manager in `query`.
 async fn apply(cluster: &Cluster, path: &str, query: &str, body: &Value) -> Answer {
     cluster.write("PATCH", &format!("{path}?{query}"), "application/apply-patch+yaml", body).await
 }
@@ -400,7 +400,7 @@ fn patches() -> Vec<Case> {
             assert_eq!((forced.code, forced.at("/data")), (200, json!({"k": "w", "l": "1"})), "{}", forced.text);
             let managers = forced.at("/metadata/managedFields");
             assert_eq!(managers.as_array().unwrap().len(), 1, "{}", forced.text);
-            // What a manager no longer says is gone, if it was nobody else's.
+            // A field that its only manager no longer applies is removed.
             other["data"] = json!({"k": "w"});
             let fewer = apply(&cluster, &path, "fieldManager=two", &other).await;
             assert_eq!(fewer.at("/data"), json!({"k": "w"}), "{}", fewer.text);

@@ -1,4 +1,4 @@
-//! Bad requests and large numbers: the documented error, no panic, no task left.
+//! Bad requests and large numbers lead to the documented error, without a panic or a task that is left.
 
 use crate::support::*;
 use kube_embedded_apiserver::ApiServer;
@@ -13,7 +13,7 @@ fn alive() -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_that_are_no_objects_are_refused() {
+async fn bodies_that_are_not_objects_are_refused() {
     let server = server();
     put_config_map(&server, "a");
     let path = format!("{CONFIG_MAPS}/a");
@@ -37,7 +37,7 @@ async fn bodies_that_are_no_objects_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn amounts_beyond_all_bounds_are_added_up() {
+async fn huge_quantities_are_added_without_a_panic() {
     let server = server();
     let container =
         |name: &str, cpu: &str| json!({"name": name, "image": "i", "resources": {"requests": {"cpu": cpu}}});
@@ -54,7 +54,7 @@ async fn amounts_beyond_all_bounds_are_added_up() {
 }
 
 #[tokio::test]
-async fn who_sends_too_much_hears_why() {
+async fn a_body_that_is_too_large_gets_an_error() {
     let server = server();
     let listening = server.serve("127.0.0.1:0").await.unwrap();
     let large = "x".repeat(4 * 1024 * 1024);
@@ -75,7 +75,7 @@ async fn who_sends_too_much_hears_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn paths_and_queries_that_mean_nothing_are_refused() {
+async fn invalid_paths_and_queries_are_refused() {
     let server = server();
     for path in ["/", "//", "/apis/x", "/api/v1/namespaces/default/pods/a/b/c/d", "/api/v1/%ff", "/%00", "/watch"] {
         let refused = get(&server, path).await;
@@ -157,7 +157,7 @@ async fn ten_thousand_idle_watches_in_process_need_no_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_numbers_and_growing_patches_are_met() {
+async fn large_numbers_and_growing_patches_are_handled() {
     let server = ApiServer::builder().seed(1).bookmark_interval(Duration::MAX).build();
     put_config_map(&server, "a");
     let watch = format!("{CONFIG_MAPS}?watch=1&allowWatchBookmarks=1&timeoutSeconds={}", i64::MAX);
@@ -166,7 +166,7 @@ async fn large_numbers_and_growing_patches_are_met() {
     assert!(watch.is_silent_for(Duration::from_secs(1_000_000)).await);
     let list = get(&server, &format!("{CONFIG_MAPS}?limit={}&timeout=1000000h", i64::MAX)).await;
     assert_eq!(list.names(), ["a"]);
-    // Each copies all there is into itself: two of them double it, many of one nest it.
+    // Each patch copies the data into itself. Two copies double its size, and many copies of one nest it.
     let copy = |to: &str| format!(r#"{{"op":"copy","from":"/data","path":"/data/{to}"}}"#);
     for patch in [[copy("x"), copy("y")].join(","), vec![copy("x"); 150].join(",")] {
         let patch = format!("[{}]", vec![patch; 50].join(","));
@@ -184,7 +184,7 @@ async fn large_numbers_and_growing_patches_are_met() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn broken_tokens_are_told_why() {
+async fn requests_with_broken_tokens_get_an_error() {
     let server = ApiServer::builder().seed(1).token("secret").build();
     for value in ["", "Bearer", "Bearer ", "bearer secret", "Basic c2VjcmV0", "Bearer secret2", "Bearer s\u{e9}cret"] {
         let request = http::Request::get(CONFIG_MAPS).header("authorization", value.as_bytes());
@@ -204,7 +204,7 @@ async fn broken_tokens_are_told_why() {
 }
 
 #[tokio::test]
-async fn two_thousand_watches_over_sockets_all_hear() {
+async fn two_thousand_watches_over_sockets_all_receive_the_event() {
     const COUNT: usize = 2_000;
     let before = alive();
     let server = ApiServer::new();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Sends one request over a connection and reads the answer's code and body.
+/// Sends one request over a connection, and reads the code and the body of the response.
 async fn exchange(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     request: &str,
@@ -18,7 +18,7 @@ async fn exchange(
         format!("{request} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n{headers}\r\n{body}", body.len());
     stream.write_all(text.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
-    // A connection that ends without saying goodbye is as good as one that does.
+    // A TLS connection may end without a close notification.
     let _ = stream.read_to_end(&mut answer).await;
     let answer = String::from_utf8(answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -26,7 +26,7 @@ async fn exchange(
 }
 
 #[tokio::test(start_paused = true)]
-async fn people_see_indented_answers_and_errors() {
+async fn curl_and_browsers_receive_indented_responses_and_errors() {
     let server = server();
     let ask = async |path: &str, agent: &str| {
         let request = Request::get(path).header("user-agent", agent).body(Full::default()).unwrap();
@@ -37,15 +37,15 @@ async fn people_see_indented_answers_and_errors() {
             assert!(ask(path, agent).await.starts_with("{\n  \""), "{path} {agent}");
         }
         assert!(!ask(path, "conf/1").await.trim_end().contains('\n'), "{path}");
-        let asked = if path.contains('?') { '&' } else { '?' };
-        assert!(ask(&format!("{path}{asked}pretty=true"), "conf/1").await.starts_with("{\n  \""), "{path}");
+        let separator = if path.contains('?') { '&' } else { '?' };
+        assert!(ask(&format!("{path}{separator}pretty=true"), "conf/1").await.starts_with("{\n  \""), "{path}");
     }
     let refused = ask(&format!("{CONFIG_MAPS}?watch=1&resourceVersionMatch=Exact"), "curl/8.5.0").await;
     assert_eq!(refused.lines().count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_asked_for() {
+async fn requests_without_the_token_are_refused() {
     let server = ApiServer::builder().seed(1).token("secret").build();
     let refused = get(&server, CONFIG_MAPS).await;
     let expected = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}"#;
@@ -103,13 +103,13 @@ async fn faults_are_controlled_over_an_address_of_their_own() {
 }
 
 #[tokio::test]
-async fn the_admin_address_answers_who_knows_its_token() {
+async fn the_admin_address_answers_requests_with_its_token() {
     let server = ApiServer::builder().seed(1).token("secret").build();
     let admin = server.serve_admin("127.0.0.1:0").await.unwrap();
     let token = admin.token().unwrap().to_owned();
     assert!(token.len() >= 32 && token != "secret", "{token}");
     let other = server.serve_admin("127.0.0.1:0").await.unwrap();
-    assert_ne!(other.token(), Some(token.as_str()), "no seed tells it");
+    assert_ne!(other.token(), Some(token.as_str()), "the token does not depend on the seed");
     other.stop().await;
     let right = format!("Bearer {token}");
     for (value, code) in [("Bearer other", 401), ("Bearer secret", 401), (&token, 401), ("", 401), (&right, 200)] {
@@ -132,7 +132,7 @@ async fn the_admin_address_answers_who_knows_its_token() {
 }
 
 #[tokio::test]
-async fn the_admin_address_refuses_what_a_page_in_a_browser_could_send() {
+async fn the_admin_address_refuses_requests_that_a_web_page_could_send() {
     let server = ApiServer::builder().seed(1).admin_token("known").build();
     let admin = server.serve_admin("127.0.0.1:0").await.unwrap();
     let own = admin.addr().to_string();
@@ -158,9 +158,13 @@ async fn the_admin_address_refuses_what_a_page_in_a_browser_could_send() {
     ] {
         assert_eq!(ask("POST /compact", &own, ("content-type", content_type)).await, code, "{content_type}");
     }
-    assert_eq!(ask("POST /compact", &own, ("accept", "*/*")).await, 415, "no type at all");
-    assert_eq!(ask("DELETE /faults", &own, ("accept", "*/*")).await, 200, "no page can send it unasked");
-    assert_eq!(server.faults().count("compact"), 3, "what is refused does nothing");
+    assert_eq!(ask("POST /compact", &own, ("accept", "*/*")).await, 415, "no content type");
+    assert_eq!(
+        ask("DELETE /faults", &own, ("accept", "*/*")).await,
+        200,
+        "a web page cannot send this without a preflight"
+    );
+    assert_eq!(server.faults().count("compact"), 3, "refused requests have no effect");
     admin.stop().await;
 }
 
@@ -187,7 +191,7 @@ pub(crate) mod tls {
     }
 
     #[tokio::test]
-    async fn an_encrypted_server_is_trusted_through_its_authority() {
+    async fn a_client_trusts_a_tls_server_through_its_certificate_authority() {
         let server = server();
         put_config_map(&server, "a");
         let listening = server.serve_tls("127.0.0.1:0", Tls::generate().unwrap()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What is asked for by a create and is not kept: bindings, evictions, tokens and reviews.
+//! Creates whose objects are not stored: bindings, evictions, tokens and reviews.
 
 use crate::support::*;
 use base64::Engine as _;
@@ -45,7 +45,7 @@ async fn a_pod_is_bound_to_a_node_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_is_evicted_as_far_as_its_budget_allows() {
+async fn a_pod_is_evicted_only_if_its_budget_allows_it() {
     let server = server();
     ["a", "b", "c"].into_iter().for_each(|name| pod(&server, name));
     let evict = async |name: &str, body: &Value| post(&server, &format!("{PODS}/{name}/eviction"), body).await;
@@ -75,7 +75,7 @@ async fn a_pod_is_evicted_as_far_as_its_budget_allows() {
     assert_eq!(refused.json()["details"]["causes"][0]["reason"], "DisruptionBudget");
     assert_eq!(post(&server, &format!("{PODS}/c/eviction?dryRun=All"), &eviction("c")).await.code, 429);
     assert!(server.get("pods", Some("default"), "c").is_ok());
-    // Who has ended disturbs nobody by going, nor who has not begun, or is going already.
+    // A budget does not protect pods that have ended, are pending, or are being deleted.
     for phase in ["Succeeded", "Failed", "Pending"] {
         pod(&server, "d");
         server.patch("pods", Some("default"), "d", json!({"status": {"phase": phase}})).unwrap();
@@ -88,7 +88,7 @@ async fn a_pod_is_evicted_as_far_as_its_budget_allows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_is_not_ready_costs_its_budget_nothing_if_there_are_enough() {
+async fn an_unready_pod_uses_no_disruption_budget_if_enough_pods_are_healthy() {
     let server = server();
     let selector = json!({"matchLabels": {"app": "web"}});
     let status = json!({"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 2});
@@ -109,7 +109,7 @@ async fn a_pod_that_is_not_ready_costs_its_budget_nothing_if_there_are_enough() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_says_whose_it_is_and_until_when() {
+async fn a_token_has_a_subject_and_an_expiry() {
     let server = server();
     let account = server.create("serviceaccounts", Some("default"), json!({"metadata": {"name": "robot"}})).unwrap();
     let path = "/api/v1/namespaces/default/serviceaccounts/robot/token";
@@ -131,12 +131,12 @@ async fn a_token_says_whose_it_is_and_until_when() {
     let refused = post(&server, path, &request(json!(60))).await;
     assert_eq!(refused.code, 422);
     assert!(refused.text.contains("may not specify a duration less than 10 minutes"), "{}", refused.text);
-    assert_eq!(post(&server, &path.replace("robot", "nobody"), &request(json!(600))).await.code, 404);
-    assert_eq!(server.list("serviceaccounts").unwrap().1.len(), 1, "nothing of it is kept");
+    assert_eq!(post(&server, &path.replace("robot", "missing"), &request(json!(600))).await.code, 404);
+    assert_eq!(server.list("serviceaccounts").unwrap().1.len(), 1, "no token is stored");
 }
 
 #[tokio::test(start_paused = true)]
-async fn reviews_know_everybody_and_allow_everything() {
+async fn reviews_authenticate_every_token_and_allow_every_request() {
     let server = server();
     let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "any"}});
     let answer = post(&server, "/apis/authentication.k8s.io/v1/tokenreviews", &review).await;

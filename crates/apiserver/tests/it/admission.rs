@@ -1,4 +1,4 @@
-//! Closures that change or refuse writes: they may do what they like meanwhile.
+//! Admission closures may change or refuse writes, and may use the server.
 
 use crate::support::*;
 use kube_embedded_apiserver::{Admission, ApiServer, Status, Verb};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
-/// A server whose closure knows it.
+/// Returns a server whose closure gets the server itself.
 fn server_with(
     admit: impl Fn(&ApiServer, &mut Admission<'_>) -> Result<(), Status> + Send + Sync + 'static,
 ) -> ApiServer {
@@ -20,7 +20,7 @@ fn server_with(
     server
 }
 
-/// What is asked about config maps: verb, part, name and whether it is tried only.
+/// Returns a server that records each admission of config maps and deployments: verb, name, subresource, and dry run.
 fn recording() -> (ApiServer, Arc<Mutex<Vec<String>>>) {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let log = seen.clone();
@@ -37,16 +37,16 @@ fn recording() -> (ApiServer, Arc<Mutex<Vec<String>>>) {
     (server, seen)
 }
 
-/// Does something that must not wait for itself.
+/// Runs work that must not deadlock.
 fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, result) = mpsc::channel();
-    // It is left behind if it hangs: there is no other way to see that.
+    // A thread that hangs is left behind. A deadlock cannot be detected otherwise.
     std::thread::spawn(move || done.send(work()));
-    result.recv_timeout(Duration::from_secs(30)).expect("nobody waits for themselves")
+    result.recv_timeout(Duration::from_secs(30)).expect("the call does not deadlock")
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_that_changes_meanwhile_is_the_one_that_counts() {
+async fn a_write_uses_the_crd_that_a_closure_changed_during_its_admission() {
     const GADGETS: &str = "/apis/shop.example.com/v1/namespaces/default/gadgets";
     let definition = |storage: &str| {
         let schema = json!({"openAPIV3Schema": {"type": "object"}});
@@ -81,7 +81,7 @@ async fn a_definition_that_changes_meanwhile_is_the_one_that_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_write_is_asked_about_once_and_a_dry_run_stores_nothing() {
+async fn every_write_is_admitted_once_and_a_dry_run_stores_nothing() {
     let (server, seen) = recording();
     let path = format!("{CONFIG_MAPS}/a");
     let check = |expected: &[&str]| {
@@ -116,7 +116,7 @@ async fn every_write_is_asked_about_once_and_a_dry_run_stores_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_refused_is_not_done_and_what_is_changed_is_stored_so() {
+async fn a_refused_write_has_no_effect_and_a_changed_object_is_stored_with_its_changes() {
     let server = server_with(|_, write| {
         if write.resource.id() != "configmaps" {
             return Ok(());
@@ -147,7 +147,7 @@ async fn what_is_refused_is_not_done_and_what_is_changed_is_stored_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_stays_which_it_is_whatever_is_put_in_its_place() {
+async fn a_closure_cannot_change_the_identity_of_an_object() {
     let server = server_with(|_, write| {
         if write.resource.id() == "configmaps" {
             *write.object = json!({"kind": null, "metadata": {"name": "other", "namespace": "kube-system", "uid": "1"}, "data": {"k": "mine"}});
@@ -178,7 +178,7 @@ async fn an_object_stays_which_it_is_whatever_is_put_in_its_place() {
 }
 
 #[test]
-fn a_closure_may_use_the_server_whatever_is_written() {
+fn a_closure_may_use_the_server_during_every_write() {
     let server = server_with(|server, write| {
         server.get("namespaces", None, "default").unwrap();
         if write.resource.id() == "services" && !write.name.ends_with("-too") {
@@ -197,8 +197,8 @@ fn a_closure_may_use_the_server_whatever_is_written() {
         assert_eq!(found, ["a-create-too", "a-delete-too", "a-update-too"]);
         let mut addresses: Vec<&Value> = services.iter().map(|service| &service["spec"]["clusterIP"]).collect();
         addresses.dedup();
-        assert_eq!(addresses.len(), 3, "nobody shares an address");
-        // What follows from a delete is asked about too.
+        assert_eq!(addresses.len(), 3, "no two services share an address");
+        // Deletes by the garbage collector and of a namespace are admitted, too.
         let owner = server.create("configmaps", Some("fresh"), config_map("owner")).unwrap();
         let reference =
             json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]});
@@ -215,10 +215,10 @@ fn a_closure_may_use_the_server_whatever_is_written() {
 }
 
 #[test]
-fn a_delete_is_of_the_object_that_was_asked_about() {
+fn a_delete_is_admitted_again_if_the_object_changed() {
     let server = server_with(|server, write| {
         if write.verb == Verb::Delete && write.object["data"]["keep"].is_null() {
-            // Somebody writes just then: what is there now has to be asked about.
+            // A client writes at this time, so the new object has to be admitted.
             server.patch("configmaps", Some("default"), "a", json!({"data": {"keep": "yes"}})).unwrap();
             return Ok(());
         }
@@ -230,7 +230,7 @@ fn a_delete_is_of_the_object_that_was_asked_about() {
 }
 
 #[test]
-fn who_never_stops_writing_to_what_is_deleted_keeps_it_and_nobody_waits_for_ever() {
+fn a_delete_of_an_object_that_changes_all_the_time_ends_with_a_conflict() {
     let server = server_with(|server, write| {
         if write.verb == Verb::Delete {
             let count = write.object["data"]["count"].as_str().map_or(0, |count| count.parse::<u32>().unwrap());
@@ -244,7 +244,7 @@ fn who_never_stops_writing_to_what_is_deleted_keeps_it_and_nobody_waits_for_ever
 }
 
 #[tokio::test]
-async fn who_is_always_overtaken_is_told_when_the_time_is_over() {
+async fn a_patch_that_always_meets_a_conflict_ends_with_a_timeout() {
     let server = server_with(|server, write| {
         if write.resource.id() == "configmaps" && write.object["data"]["k"] == "slow" {
             let count = server.revision().to_string();
@@ -261,7 +261,7 @@ async fn who_is_always_overtaken_is_told_when_the_time_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_not_go_with_its_namespace_is_asked_about_again_until_it_may() {
+async fn a_refused_delete_of_namespace_content_is_repeated_until_it_is_admitted() {
     let (stays, asked) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
     let (kept, counted) = (stays.clone(), asked.clone());
     let server = server_with(move |_, write| {
@@ -272,13 +272,13 @@ async fn what_may_not_go_with_its_namespace_is_asked_about_again_until_it_may() 
         }
         Ok(())
     });
-    // More than a piece of them come before what may go.
+    // The refused objects come first, and fill more than one batch.
     for name in (0..150).map(|index| format!("keep{index}")).chain(["loose".to_owned()]) {
         server.create("configmaps", Some("web"), config_map(&name)).unwrap();
     }
     let path = "/api/v1/namespaces/web";
     delete(&server, path).await;
-    // However often it is asked for, it is done no more often.
+    // Changes of the namespace must not make the retries more frequent.
     for _ in 0..10 {
         merge(&server, path, &json!({"metadata": {"labels": {"a": "b"}}})).await;
     }
@@ -294,7 +294,7 @@ async fn what_may_not_go_with_its_namespace_is_asked_about_again_until_it_may() 
 }
 
 #[test]
-fn without_a_runtime_what_may_not_go_stays_and_nobody_waits_for_it() {
+fn without_a_runtime_a_refused_delete_of_namespace_content_is_not_repeated() {
     let server =
         server_with(|_, write| if write.verb == Verb::Delete && write.name == "keep" { refused() } else { Ok(()) });
     server.create("configmaps", Some("web"), config_map("keep")).unwrap();

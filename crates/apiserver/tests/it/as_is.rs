@@ -33,12 +33,12 @@ fn path(resource: &Resource) -> String {
     format!("{base}/{}{place}/{}", resource.version(), resource.plural())
 }
 
-/// Every request of this kind is answered: a panic would end the test.
+/// Sends every kind of read. A panic of the server would end the test.
 async fn ask(server: &ApiServer, resource: &Resource, path: &str) {
     for accept in ["application/json", "application/json;as=Table;g=meta.k8s.io;v=v1", "application/yaml"] {
         let mut request = request("GET", path, None);
         request.headers_mut().insert("accept", accept.parse().unwrap());
-        // What is only asked by a create cannot be listed.
+        // Resources that only support creates cannot be listed.
         assert!(matches!(send(server, request).await.code, 200 | 405), "{path} {accept}");
     }
     let whole =
@@ -58,7 +58,7 @@ async fn ask(server: &ApiServer, resource: &Resource, path: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_the_host_put_as_it_is_is_answered() {
+async fn every_object_of_put_as_is_can_be_requested() {
     for odd in odd() {
         let server = ApiServer::builder().seed(1).garbage_collection(true).build();
         for resource in server.resources() {
@@ -67,14 +67,14 @@ async fn whatever_the_host_put_as_it_is_is_answered() {
                 ask(&server, &resource, &path(&resource)).await;
             }
         }
-        // What follows from a delete has been done too, and panicked nowhere.
+        // The garbage collector has handled the deletes, too, without a panic.
         tokio::time::sleep(Duration::from_secs(5)).await;
         assert_eq!(get(&server, "/api/v1/namespaces").await.code, 200);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_odd_namespace_and_an_odd_definition_go_when_they_are_deleted() {
+async fn an_invalid_namespace_and_an_invalid_crd_can_be_deleted() {
     let server = server();
     let namespace = json!({"metadata": {"name": "odd", "finalizers": ["example.com/hold"]}, "spec": "x", "status": 7});
     server.put_as_is("namespaces", None, namespace).unwrap();
@@ -88,7 +88,7 @@ async fn an_odd_namespace_and_an_odd_definition_go_when_they_are_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_of_what_is_built_in_never_takes_its_place() {
+async fn a_crd_never_replaces_a_built_in_resource() {
     let server = server();
     let definition = json!({"metadata": {"name": "deployments.apps"}, "spec": {"group": "apps", "scope": "Namespaced",
         "names": {"plural": "deployments", "kind": "Deployment"}, "versions": [{"name": "v1", "served": true, "storage": true}]}});

@@ -35,7 +35,7 @@ async fn only_large_lists_are_compressed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_piece_of_a_compressed_watch_is_a_member() {
+async fn each_chunk_of_a_compressed_watch_is_a_gzip_member() {
     let server = server();
     put_config_map(&server, "a");
     let mut watch = Watch::of(server.clone().oneshot(asking_for_gzip(WATCH)).await.unwrap());
@@ -66,7 +66,7 @@ async fn other_watches_are_not_compressed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn old_watch_paths_watch_by_themselves() {
+async fn old_watch_paths_need_no_watch_parameter() {
     let server = server();
     put_config_map(&server, "a");
     put_config_map(&server, "b");

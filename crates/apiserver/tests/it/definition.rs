@@ -12,7 +12,7 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 const GADGETS: &str = "/apis/shop.example.com/v1/namespaces/default/gadgets";
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A schema that takes everything, and knows what is selected by.
+/// A schema that accepts everything, and declares the selectable fields.
 fn open_schema() -> Value {
     json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
         "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
@@ -37,7 +37,7 @@ fn gadget(name: &str, colour: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_is_established_and_opens_its_resource() {
+async fn a_crd_is_established_and_its_resource_is_served() {
     let server = server();
     let start = server.revision();
     let mut watch = Watch::open(&server, &format!("{DEFINITIONS}?watch=1&resourceVersion={start}")).await;
@@ -59,7 +59,7 @@ async fn a_definition_is_established_and_opens_its_resource() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_changed_definition_ends_watches_and_expires_older_versions() {
+async fn a_changed_crd_ends_watches_and_expires_older_versions() {
     let server = server();
     server.create("customresourcedefinitions", None, definition()).unwrap();
     let old = version(&post(&server, GADGETS, &gadget("g", "red")).await.json());
@@ -79,7 +79,7 @@ async fn a_changed_definition_ends_watches_and_expires_older_versions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_definition_takes_its_objects_along_and_can_come_back() {
+async fn a_deleted_crd_deletes_its_objects_and_can_be_created_again() {
     let server = server();
     server.create("customresourcedefinitions", None, definition()).unwrap();
     let first = post(&server, GADGETS, &gadget("g", "red")).await.json();
@@ -133,7 +133,7 @@ async fn every_served_version_shows_the_same_objects() {
     assert_eq!((get(&server, OLD).await.code, get(&server, GADGETS).await.code), (404, 404));
 }
 
-/// Sends a gadget whose body arrives after something else has happened.
+/// Sends a gadget, and calls `meanwhile` before the body arrives.
 async fn post_around(server: &ApiServer, meanwhile: impl FnOnce()) -> u16 {
     let (send, arrived) = tokio::sync::oneshot::channel::<Bytes>();
     let frames = stream::once(async { arrived.await.map(Frame::data) });
@@ -149,7 +149,7 @@ async fn post_around(server: &ApiServer, meanwhile: impl FnOnce()) -> u16 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_meets_the_definition_as_it_is_when_its_body_is_there() {
+async fn a_write_uses_the_crd_at_the_time_when_its_body_has_arrived() {
     let server = server();
     server.create("customresourcedefinitions", None, definition()).unwrap();
     let name = "gadgets.shop.example.com";
@@ -172,7 +172,7 @@ async fn a_write_meets_the_definition_as_it_is_when_its_body_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn definitions_that_mean_nothing_are_refused() {
+async fn invalid_crds_are_refused() {
     let server = server();
     let check = async |change: fn(&mut Value), field: &str| {
         let mut wrong = definition();
@@ -189,14 +189,14 @@ async fn definitions_that_mean_nothing_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn resources_given_to_the_builder_have_definitions() {
+async fn resources_of_the_builder_have_crds() {
     let definitions = get(&server(), DEFINITIONS).await;
     assert_eq!(definitions.names(), ["widgets.demo.example.com"]);
     assert_eq!(definitions.json()["items"][0]["status"]["conditions"][1]["type"], "Established");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_deleted_with_its_definition_goes_piece_by_piece() {
+async fn the_objects_of_a_deleted_crd_are_deleted_in_batches() {
     let server = ApiServer::builder().seed(1).settle_delay(Duration::ZERO).build();
     server.create("customresourcedefinitions", None, definition()).unwrap();
     for number in 0..1_000 {
@@ -208,7 +208,7 @@ async fn what_is_deleted_with_its_definition_goes_piece_by_piece() {
     }
     let path = format!("{DEFINITIONS}/gadgets.shop.example.com");
     delete(&server, &path).await;
-    // Others are answered in between, and see how far it is.
+    // The server answers other requests in between, which see the progress.
     let mut sizes = Vec::new();
     while sizes.last() != Some(&1) {
         sizes.push(get(&server, GADGETS).await.names().len());
@@ -221,7 +221,7 @@ async fn what_is_deleted_with_its_definition_goes_piece_by_piece() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn names_that_change_are_accepted_anew() {
+async fn changed_names_are_accepted_again() {
     let server = server();
     server.create("customresourcedefinitions", None, definition()).unwrap();
     let path = format!("{DEFINITIONS}/gadgets.shop.example.com");
@@ -231,7 +231,7 @@ async fn names_that_change_are_accepted_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_that_was_on_its_way_when_a_state_was_kept_gets_there_when_it_is_restored() {
+async fn a_crd_that_was_pending_in_a_saved_state_is_completed_after_a_restore() {
     let server = server();
     let path = format!("{DEFINITIONS}/gadgets.shop.example.com");
     post(&server, DEFINITIONS, &definition()).await;
@@ -252,7 +252,7 @@ async fn a_definition_that_was_on_its_way_when_a_state_was_kept_gets_there_when_
     assert_eq!((get(&server, &path).await.code, get(&server, GADGETS).await.code), (404, 404));
 }
 
-/// The definition with two versions, of which this is the stored one.
+/// Returns the CRD with two versions, of which this one is the storage version.
 fn stored_as(storage: &str) -> Value {
     let mut two = definition();
     let version =
@@ -262,11 +262,11 @@ fn stored_as(storage: &str) -> Value {
 }
 
 #[test]
-fn others_are_let_in_while_objects_are_stored_as_another_version() {
+fn other_requests_are_answered_while_objects_are_migrated_to_another_version() {
     const MANY: usize = 5_000;
     let server = server();
     server.create("customresourcedefinitions", None, stored_as("v1")).unwrap();
-    // Of whichever version is stored.
+    // Without `apiVersion`: an object of the current storage version.
     let gadget = |name: &str, colour: &str| json!({"metadata": {"name": name}, "spec": {"colour": colour}});
     for index in 0..MANY {
         server.create("gadgets", Some("default"), gadget(&format!("g{index:04}"), "red")).unwrap();
@@ -281,7 +281,7 @@ fn others_are_let_in_while_objects_are_stored_as_another_version() {
     while generation() == 1 {
         std::thread::yield_now();
     }
-    // Whoever writes meanwhile is not forgotten; it may have to be written again if the definition has just become another.
+    // Writes during the migration are not lost. A write has to be repeated if the CRD changes at that time.
     let mut halfway = 0;
     while !changing.is_finished() {
         let name = format!("g{:04}", halfway % MANY);
@@ -290,7 +290,7 @@ fn others_are_let_in_while_objects_are_stored_as_another_version() {
         halfway += 1;
     }
     changing.join().unwrap();
-    assert!(halfway > 1, "nobody was let in");
+    assert!(halfway > 1, "no other request was answered");
     server.delete("gadgets", Some("default"), "g4999").unwrap();
     let (_, gadgets) = server.list("gadgets").unwrap();
     assert_eq!(gadgets.len(), MANY - 1);
@@ -300,7 +300,7 @@ fn others_are_let_in_while_objects_are_stored_as_another_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_definitions_than_are_kept_ready_are_all_established() {
+async fn more_crds_than_the_cache_holds_are_all_established() {
     let server = server();
     let named = |index: usize| {
         let mut named = definition();

@@ -42,7 +42,7 @@ async fn legacy_discovery_names_groups_versions_and_resources() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn aggregated_discovery_is_one_document_that_can_be_kept() {
+async fn aggregated_discovery_is_one_document_that_can_be_cached() {
     let server = server();
     let answer = get_as(&server, "/apis", &[("accept", AGGREGATED)]).await;
     assert_eq!(answer.headers["content-type"], "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
@@ -59,7 +59,7 @@ async fn aggregated_discovery_is_one_document_that_can_be_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn version_and_health_are_told() {
+async fn version_and_health_can_be_read() {
     let server = server();
     let version = get(&server, "/version").await.json();
     assert!(["major", "minor", "gitVersion", "platform"].iter().all(|member| version[member].is_string()));
@@ -73,7 +73,7 @@ async fn version_and_health_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn metadata_alone_can_be_read_listed_and_watched() {
+async fn metadata_can_be_read_listed_and_watched_alone() {
     let server = server();
     put_config_map(&server, "a");
     let one = get_as(&server, &format!("{CONFIG_MAPS}/a"), &[("accept", METADATA)]).await.json();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 const CORE: &str = "/api/v1/namespaces/default/events";
 const OTHER: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
 
-/// Each member in both representations.
+/// The name of each field in both representations.
 const NAMES: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),

@@ -7,7 +7,7 @@ use tower::ServiceExt;
 const WATCH: &str = "/api/v1/namespaces/default/configmaps?watch=true&allowWatchBookmarks=true";
 
 #[tokio::test(start_paused = true)]
-async fn a_status_takes_the_place_of_the_answer() {
+async fn a_status_replaces_the_response() {
     let server = server();
     server.faults().add(Fault::status_retry_after(429, 7).verb(Verb::List).resource("configmaps").nth(2));
     assert_eq!(get(&server, CONFIG_MAPS).await.code, 200);
@@ -20,7 +20,7 @@ async fn a_status_takes_the_place_of_the_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn faults_are_cleared_and_their_record_stays() {
+async fn cleared_faults_stay_in_the_record() {
     let server = server();
     let id = server.faults().add(Fault::status(500));
     assert_eq!(get(&server, CONFIG_MAPS).await.code, 500);
@@ -64,7 +64,7 @@ async fn a_connection_breaks_before_the_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_expires_as_a_code_or_as_an_event() {
+async fn a_version_expires_with_a_status_code_or_an_event() {
     let server = server();
     put_config_map(&server, "a");
     server.faults().add(Fault::status(410).verb(Verb::Watch).nth(1));
@@ -110,7 +110,7 @@ async fn an_answer_is_delayed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_are_on_record() {
+async fn requests_are_recorded() {
     let server = server();
     get(&server, &format!("{CONFIG_MAPS}?limit=5")).await;
     get(&server, "/api/v1/nodes/n1").await;

@@ -1,4 +1,4 @@
-//! What becomes of objects whose owners go, where the server sees to it.
+//! Garbage collection: the server deletes objects whose owners are deleted.
 
 use crate::support::*;
 use kube_embedded_apiserver::ApiServer;
@@ -9,7 +9,7 @@ fn server() -> ApiServer {
     ApiServer::builder().seed(1).garbage_collection(true).build()
 }
 
-/// Creates a config map that these own, and returns it.
+/// Creates a config map with these owners, and returns it.
 fn owned_by(server: &ApiServer, name: &str, owners: &[(&Value, bool)]) -> Value {
     let reference = |(owner, blocks): &(&Value, bool)| {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
@@ -32,12 +32,12 @@ async fn delete_as(server: &ApiServer, name: &str, policy: &str) -> Value {
     answer.json()
 }
 
-async fn a_moment() {
+async fn let_garbage_collection_run() {
     tokio::time::sleep(Duration::from_secs(1)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_the_background_the_owner_goes_first_and_all_below_it_follow() {
+async fn background_deletion_deletes_the_owner_first_and_then_its_dependents() {
     let server = server();
     let top = owned_by(&server, "top", &[]);
     let middle = owned_by(&server, "middle", &[(&top, false)]);
@@ -45,12 +45,12 @@ async fn in_the_background_the_owner_goes_first_and_all_below_it_follow() {
     owned_by(&server, "other", &[]);
     delete_as(&server, "top", "Background").await;
     assert_eq!(names(&server), ["bottom", "middle", "other"]);
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), ["other"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_the_foreground_the_owner_waits_for_those_that_block_it() {
+async fn foreground_deletion_waits_for_blocking_dependents() {
     let server = server();
     let top = owned_by(&server, "top", &[]);
     let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"], "ownerReferences": [
@@ -59,52 +59,52 @@ async fn in_the_foreground_the_owner_waits_for_those_that_block_it() {
     owned_by(&server, "free", &[(&top, true)]);
     let marked = delete_as(&server, "top", "Foreground").await;
     assert_eq!(marked["metadata"]["finalizers"], json!(["foregroundDeletion"]));
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), ["held", "top"]);
     merge(&server, &format!("{CONFIG_MAPS}/held"), &json!({"metadata": {"finalizers": null}})).await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn orphans_stay_and_forget_their_owner() {
+async fn orphans_stay_without_their_owner_reference() {
     let server = server();
     let top = owned_by(&server, "top", &[]);
     owned_by(&server, "child", &[(&top, true)]);
     delete_as(&server, "top", "Orphan").await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), ["child"]);
     let child = server.get("configmaps", Some("default"), "child").unwrap();
     assert_eq!(child["metadata"].get("ownerReferences"), None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_another_owner_stays_and_who_names_one_that_never_was_goes() {
+async fn a_dependent_with_another_owner_stays_and_one_of_an_unknown_owner_is_deleted() {
     let server = server();
     let (one, two) = (owned_by(&server, "one", &[]), owned_by(&server, "two", &[]));
     owned_by(&server, "both", &[(&one, false), (&two, false)]);
     delete_as(&server, "one", "Background").await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     let both = server.get("configmaps", Some("default"), "both").unwrap();
     assert_eq!(both["metadata"]["ownerReferences"].as_array().map(Vec::len), Some(1));
-    let nobody = json!({"metadata": {"name": "nobody", "uid": "00000000-0000-4000-8000-000000000000"}});
-    owned_by(&server, "lost", &[(&nobody, false)]);
+    let missing_owner = json!({"metadata": {"name": "missing", "uid": "00000000-0000-4000-8000-000000000000"}});
+    owned_by(&server, "lost", &[(&missing_owner, false)]);
     assert_eq!(names(&server), ["both", "two"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_it_nothing_follows() {
+async fn without_garbage_collection_dependents_stay() {
     let server = ApiServer::builder().seed(1).build();
     let top = owned_by(&server, "top", &[]);
     owned_by(&server, "child", &[(&top, true)]);
     let deleted = delete_as(&server, "top", "Foreground").await;
     assert_eq!(deleted["status"], "Success");
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), ["child"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_chain_of_owners_goes_as_one() {
+async fn a_long_chain_of_owners_is_deleted_in_one_call() {
     let server = server();
     let mut last = owned_by(&server, "c0", &[]);
     for index in 1..2_000 {
@@ -114,47 +114,47 @@ async fn a_long_chain_of_owners_goes_as_one() {
     assert_eq!(names(&server), [""; 0]);
 }
 
-/// What owns a config map, as that says it.
+/// Returns the owner reference to an object.
 fn reference(owner: &Value, kind: &str, blocks: bool) -> Value {
     json!({"apiVersion": "v1", "kind": kind, "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
         "blockOwnerDeletion": blocks})
 }
 
-/// Gives a config map these owners.
-async fn own(server: &ApiServer, name: &str, owners: &[Value]) {
+/// Sets the owners of a config map.
+async fn set_owners(server: &ApiServer, name: &str, owners: &[Value]) {
     let patched =
         merge(server, &format!("{CONFIG_MAPS}/{name}"), &json!({"metadata": {"ownerReferences": owners}})).await;
     assert_eq!(patched.code, 200, "{}", patched.text);
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_owns_itself_or_its_owner_does_not_wait_for_ever() {
+async fn an_object_that_owns_itself_or_its_owner_can_be_deleted() {
     let server = server();
     let own_owner = owned_by(&server, "self", &[]);
-    own(&server, "self", &[reference(&own_owner, "ConfigMap", true)]).await;
+    set_owners(&server, "self", &[reference(&own_owner, "ConfigMap", true)]).await;
     delete_as(&server, "self", "Foreground").await;
     let circle = ["a", "b", "c"].map(|name| owned_by(&server, name, &[]));
     for (name, owner) in [("a", &circle[2]), ("b", &circle[0]), ("c", &circle[1])] {
-        own(&server, name, &[reference(owner, "ConfigMap", true)]).await;
+        set_owners(&server, name, &[reference(owner, "ConfigMap", true)]).await;
     }
     delete_as(&server, "a", "Foreground").await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_circle_that_nothing_closes_is_not_written_again() {
+async fn a_cycle_that_cannot_be_deleted_is_not_written_repeatedly() {
     let server = server();
     let top = owned_by(&server, "top", &[]);
     let middle = owned_by(&server, "middle", &[(&top, false)]);
-    own(&server, "top", &[reference(&middle, "ConfigMap", false)]).await;
+    set_owners(&server, "top", &[reference(&middle, "ConfigMap", false)]).await;
     let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"],
         "ownerReferences": [reference(&top, "ConfigMap", true)]}});
     server.create("configmaps", Some("default"), held).unwrap();
     let start = server.revision();
     let mut watch = Watch::open(&server, &format!("{CONFIG_MAPS}?watch=1&resourceVersion={start}")).await;
     delete_as(&server, "top", "Foreground").await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), ["held", "top"]);
     let mut told = Vec::new();
     while let Seen::Event(event) = watch.next_within(Duration::from_secs(1)).await {
@@ -164,7 +164,7 @@ async fn a_circle_that_nothing_closes_is_not_written_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_chain_that_is_held_at_its_end_waits_and_then_goes() {
+async fn a_long_chain_with_a_finalizer_at_its_end_waits_and_is_then_deleted() {
     let server = server();
     let mut last = owned_by(&server, "c0", &[]);
     for index in 1..20_000 {
@@ -173,17 +173,17 @@ async fn a_long_chain_that_is_held_at_its_end_waits_and_then_goes() {
     let end = format!("{CONFIG_MAPS}/c19999");
     merge(&server, &end, &json!({"metadata": {"finalizers": ["example.com/hold"]}})).await;
     delete_as(&server, "c0", "Foreground").await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(merge(&server, &format!("{CONFIG_MAPS}/c0"), &json!({"data": {"x": "y"}})).await.code, 200);
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(server.list("configmaps").unwrap().1.len(), 20_000);
     merge(&server, &end, &json!({"metadata": {"finalizers": null}})).await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_no_longer_waits_for_who_has_dropped_it_or_blocks_it_no_more() {
+async fn an_owner_does_not_wait_for_a_dependent_that_no_longer_refers_to_it_or_blocks_it() {
     for released in [json!(null), json!([{"blocks": false}])] {
         let server = server();
         let top = owned_by(&server, "top", &[]);
@@ -191,30 +191,30 @@ async fn an_owner_no_longer_waits_for_who_has_dropped_it_or_blocks_it_no_more() 
         held["metadata"]["ownerReferences"] = json!([reference(&top, "ConfigMap", true)]);
         server.create("configmaps", Some("default"), held).unwrap();
         delete_as(&server, "top", "Foreground").await;
-        a_moment().await;
+        let_garbage_collection_run().await;
         assert_eq!(names(&server), ["held", "top"]);
         let owners: Vec<Value> =
             released.as_array().into_iter().flatten().map(|_| reference(&top, "ConfigMap", false)).collect();
-        own(&server, "held", &owners).await;
-        a_moment().await;
+        set_owners(&server, "held", &owners).await;
+        let_garbage_collection_run().await;
         assert_eq!(names(&server), ["held"], "{released}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_that_is_gone_already_counts_as_none_whenever_it_is_named() {
+async fn a_reference_to_a_deleted_owner_counts_as_none() {
     let server = server();
     let gone = owned_by(&server, "gone", &[]);
     delete_as(&server, "gone", "Background").await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     owned_by(&server, "late", &[]);
-    own(&server, "late", &[reference(&gone, "ConfigMap", false)]).await;
-    a_moment().await;
+    set_owners(&server, "late", &[reference(&gone, "ConfigMap", false)]).await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_is_named_by_kind_name_and_namespace_and_not_by_its_uid_alone() {
+async fn an_owner_must_match_by_kind_name_and_namespace_besides_its_uid() {
     let server = server();
     let owner = owned_by(&server, "owner", &[]);
     let wrong = |name: &str, change: &dyn Fn(&mut Value)| {
@@ -229,7 +229,7 @@ async fn an_owner_is_named_by_kind_name_and_namespace_and_not_by_its_uid_alone()
     server.create("configmaps", Some("default"), of_other_name).unwrap();
     server.create("configmaps", Some("far"), wrong("far", &|_| {})).unwrap();
     assert_eq!(names(&server), ["owner"]);
-    // What cannot be told is left alone: no such kind, or a namespace that the object is not in.
+    // The server keeps objects whose owner it cannot check: an unknown kind, or an owner in another scope.
     let of_no_kind = wrong("unknown", &|owner| owner["kind"] = "Nonsense".into());
     server.create("configmaps", Some("default"), of_no_kind).unwrap();
     server.create("nodes", None, wrong("node", &|_| {})).unwrap();
@@ -239,27 +239,27 @@ async fn an_owner_is_named_by_kind_name_and_namespace_and_not_by_its_uid_alone()
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_that_waits_is_dropped_by_who_has_another() {
+async fn a_dependent_with_another_owner_drops_an_owner_that_waits_for_it() {
     let server = server();
     let (one, two) = (owned_by(&server, "one", &[]), owned_by(&server, "two", &[]));
     owned_by(&server, "both", &[(&one, true), (&two, true)]);
     delete_as(&server, "one", "Foreground").await;
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), ["both", "two"]);
     let both = server.get("configmaps", Some("default"), "both").unwrap();
     assert_eq!(both["metadata"]["ownerReferences"], json!([reference(&two, "ConfigMap", true)]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_not_followed_when_a_state_was_kept_is_followed_when_it_is_restored() {
+async fn garbage_collection_continues_after_a_restore() {
     let server = server();
     let top = owned_by(&server, "top", &[]);
     owned_by(&server, "child", &[(&top, false)]);
     delete_as(&server, "top", "Background").await;
     let saved = server.save();
-    a_moment().await;
+    let_garbage_collection_run().await;
     server.restore(&saved);
     assert_eq!(names(&server), ["child"]);
-    a_moment().await;
+    let_garbage_collection_run().await;
     assert_eq!(names(&server), [""; 0]);
 }

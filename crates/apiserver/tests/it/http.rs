@@ -6,7 +6,7 @@ use tokio::net::TcpStream;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Sends one request as text and reads until the text `until` has come, or the connection ends.
+/// Sends one request as text, and reads until `until` has arrived or the connection ends.
 async fn exchange(stream: &mut TcpStream, path: &str, until: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: test/1\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -44,7 +44,7 @@ async fn lists_have_a_length_and_watches_are_chunked() {
 }
 
 #[tokio::test]
-async fn curl_sees_an_indented_list_and_a_watch_line_by_line() {
+async fn curl_receives_an_indented_list_and_a_watch_line_by_line() {
     let server = server();
     put_config_map(&server, "a");
     let listening = server.serve("127.0.0.1:0").await.unwrap();
@@ -102,7 +102,7 @@ async fn stopping_cuts_connections_and_frees_the_port() {
 }
 
 #[tokio::test]
-async fn a_real_curl_reads_both_where_there_is_one() {
+async fn an_installed_curl_reads_a_list_and_a_watch() {
     let server = server();
     put_config_map(&server, "a");
     let listening = server.serve("127.0.0.1:0").await.unwrap();
@@ -111,7 +111,7 @@ async fn a_real_curl_reads_both_where_there_is_one() {
         let output = tokio::process::Command::new("curl").args(["-sS", "--max-time", "20", &url]).output().await;
         output.ok().map(|output| String::from_utf8(output.stdout).unwrap())
     };
-    // Where there is none, the bytes in the test above are all there is to see.
+    // Without an installed curl, the test above checks the same bytes.
     if let Some(list) = curl(CONFIG_MAPS).await {
         assert_eq!(serde_json::from_str::<serde_json::Value>(&list).unwrap()["items"][0]["metadata"]["name"], "a");
         let watch = curl(&format!("{CONFIG_MAPS}?watch=true&timeoutSeconds=1")).await.unwrap();

@@ -17,7 +17,7 @@ async fn an_empty_list_has_a_version_and_no_items() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_show_one_state_whatever_is_written_between_them() {
+async fn pages_show_one_state_although_writes_happen_between_them() {
     let server = server();
     five(&server);
     let first = get(&server, &format!("{CONFIG_MAPS}?limit=2")).await;
@@ -37,7 +37,7 @@ async fn pages_show_one_state_whatever_is_written_between_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_expired_token_is_told_with_one_that_goes_on() {
+async fn an_expired_token_gets_an_error_with_a_new_token() {
     let server = server();
     five(&server);
     let first = get(&server, &format!("{CONFIG_MAPS}?limit=2")).await;
@@ -52,7 +52,7 @@ async fn an_expired_token_is_told_with_one_that_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_means_what_match_and_limit_say() {
+async fn match_and_limit_decide_which_state_a_version_selects() {
     let server = server();
     five(&server);
     let old = server.revision();
@@ -81,7 +81,7 @@ async fn a_version_means_what_match_and_limit_say() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_future_version_is_waited_for_and_then_refused() {
+async fn a_list_waits_for_a_future_version_and_is_then_refused() {
     let server = server();
     let started = tokio::time::Instant::now();
     let future = server.revision() + 1_000_000;
@@ -97,7 +97,7 @@ async fn a_future_version_is_waited_for_and_then_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn options_that_do_not_go_together_are_refused() {
+async fn conflicting_list_options_are_refused() {
     let server = server();
     let check = async |query: &str, code: u16, text: &str| {
         let answer = get(&server, &format!("{CONFIG_MAPS}?{query}")).await;
@@ -141,7 +141,7 @@ async fn all_namespaces_are_ordered_by_joined_keys_and_selectors_narrow_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn items_of_built_in_lists_leave_their_kind_out_and_custom_ones_do_not() {
+async fn items_of_built_in_lists_have_no_kind_and_custom_ones_have() {
     let server = server();
     put_config_map(&server, "a");
     let widget = json!({"apiVersion": "demo.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}});
@@ -152,7 +152,7 @@ async fn items_of_built_in_lists_leave_their_kind_out_and_custom_ones_do_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unknown_paths_and_methods_are_told_apart() {
+async fn unknown_paths_and_methods_have_different_errors() {
     let server = server();
     let unknown = get(&server, "/api/v1/nopes").await;
     assert_eq!(
@@ -172,7 +172,7 @@ async fn unknown_paths_and_methods_are_told_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_list_arrives_whole_though_it_is_made_in_chunks() {
+async fn a_long_list_in_chunks_is_complete() {
     let server = server();
     for index in 0..3_000 {
         put_config_map(&server, &format!("n{index:04}"));
@@ -203,7 +203,7 @@ async fn a_request_takes_no_longer_than_its_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_never_ends_is_not_waited_for_longer_than_a_minute() {
+async fn the_server_waits_at_most_a_minute_for_a_request_body() {
     let server = server();
     let never = http_body_util::StreamBody::new(futures_util::stream::pending::<
         std::io::Result<http_body::Frame<bytes::Bytes>>,

@@ -1,10 +1,10 @@
-//! What the documentation of the crate lists as missing is missing, and nothing on the list is there after all.
+//! The list of missing features in the crate's documentation is correct: each of them is missing.
 
 use crate::support::*;
 use kube_embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
 
-/// The list, as the documentation has it.
+/// Returns the list from the documentation.
 fn listed() -> Vec<String> {
     let text = include_str!("../../src/lib.rs");
     let (_, list) = text.split_once("# What is missing against a real server\n").expect("there is a list");
@@ -23,7 +23,7 @@ fn definition(schema: &Value, conversion: &Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_listed_as_missing_is_missing() {
+async fn every_feature_that_is_listed_as_missing_is_missing() {
     const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     let server = server();
     let pod = |spec: Value| json!({"metadata": {"name": "p"}, "spec": spec});
@@ -34,7 +34,7 @@ async fn what_is_listed_as_missing_is_missing() {
             "`apiregistration`",
             code(&server, "GET", "/apis/apiregistration.k8s.io/v1/apiservices", &Value::Null).await == 404,
         ),
-        // A probe of nonsense that a real server refuses.
+        // A nonsensical probe, which kube-apiserver refuses.
         ("The validation of built-in kinds is a short list", {
             let odd = json!({"containers": [{"name": "c", "image": "i", "lifecycle": {"preStop": {"sleep": {"seconds": -5}}}}]});
             let mut object = pod(odd);
@@ -85,8 +85,8 @@ async fn what_is_listed_as_missing_is_missing() {
     ];
     let listed = listed();
     for (words, missing) in found {
-        assert!(missing, "{words} is there");
+        assert!(missing, "{words} is not missing");
         assert!(listed.iter().any(|line| line.starts_with(words)), "{words} is not on the list: {listed:#?}");
     }
-    assert_eq!(listed.len(), found.len(), "every line of the list is tried: {listed:#?}");
+    assert_eq!(listed.len(), found.len(), "every line of the list is tested: {listed:#?}");
 }

@@ -1,4 +1,4 @@
-//! Random histories against a plain map: what watches and lists tell always adds up to what is stored.
+//! Random histories are compared with a plain map: watches and lists always agree with the stored objects.
 
 use crate::support::*;
 use kube_embedded_apiserver::ApiServer;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Key and label of each object, with its version.
+/// The label and the version of each object, by key.
 type Objects = BTreeMap<String, (String, u64)>;
 
 fn key(object: &Value) -> String {
@@ -24,7 +24,7 @@ fn stored(server: &ApiServer) -> Objects {
     server.list("configmaps").unwrap().1.iter().map(|object| (key(object), entry(object))).collect()
 }
 
-/// A client that keeps a copy by watching, and watches again from where it was when the watch ends.
+/// A client that maintains a copy with a watch, and resumes when the watch ends.
 struct Copy {
     selector: &'static str,
     objects: Objects,
@@ -44,7 +44,7 @@ impl Copy {
         )
     }
 
-    /// Reads what there is to read now.
+    /// Reads all events that are ready.
     async fn catch_up(&mut self, server: &ApiServer) {
         loop {
             let mut watch = match self.watch.take() {
@@ -89,7 +89,7 @@ impl Copy {
             }
             _ => {}
         }
-        // Initial events are in order of keys: only their end is a place to resume from.
+        // Initial events are sorted by key, so a watch can resume only after their end.
         if self.resume > 0 || event["type"] == "BOOKMARK" {
             assert!(version(object) >= self.resume, "{event}");
             self.resume = version(object);
@@ -139,7 +139,7 @@ async fn run(seed: u64) -> (u64, Objects) {
     (server.revision(), expected)
 }
 
-/// A list of an older state shows exactly that state, page by page, or says that it has expired.
+/// Checks that a list of an older state shows exactly that state, page by page, or reports that it has expired.
 async fn check_past(server: &ApiServer, (revision, objects): &(u64, Objects)) {
     let mut query = format!("limit=4&resourceVersion={revision}");
     let mut listed = Objects::new();
@@ -160,7 +160,7 @@ async fn check_past(server: &ApiServer, (revision, objects): &(u64, Objects)) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_and_lists_add_up_to_what_is_stored() {
+async fn watches_and_lists_agree_with_the_stored_objects() {
     for seed in 0..40 {
         run(seed).await;
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 const NAMESPACES: &str = "/api/v1/namespaces";
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_is_emptied_before_it_goes() {
+async fn a_namespace_is_emptied_before_it_is_deleted() {
     let server = server();
     let created = post(&server, NAMESPACES, &json!({"metadata": {"name": "web"}})).await.json();
     assert_eq!(created["status"]["phase"], "Active");
@@ -30,13 +30,13 @@ async fn a_namespace_is_emptied_before_it_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_large_namespace_is_emptied_piece_by_piece() {
+async fn a_large_namespace_is_emptied_in_batches() {
     let server = ApiServer::builder().seed(1).settle_delay(Duration::ZERO).build();
     for number in 0..1_000 {
         server.create("configmaps", Some("web"), config_map(&format!("c{number}"))).unwrap();
     }
     delete(&server, &format!("{NAMESPACES}/web")).await;
-    // Others are answered in between, and see how far it is.
+    // The server answers other requests in between, which see the progress.
     let mut sizes = Vec::new();
     while sizes.last() != Some(&0) {
         sizes.push(get(&server, "/api/v1/namespaces/web/configmaps").await.names().len());
@@ -47,7 +47,7 @@ async fn a_large_namespace_is_emptied_piece_by_piece() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn held_content_holds_its_namespace() {
+async fn content_with_finalizers_keeps_its_namespace() {
     let server = server();
     post(&server, NAMESPACES, &json!({"metadata": {"name": "web"}})).await;
     let mut held = config_map("a");
@@ -63,7 +63,7 @@ async fn held_content_holds_its_namespace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_else_holds_a_namespace_stays_and_nothing_is_written_without_a_change() {
+async fn other_finalizers_keep_a_namespace_and_nothing_is_written_without_a_change() {
     let server = server();
     let held = json!({"metadata": {"name": "web", "finalizers": ["example.com/own"]}, "spec": {"finalizers": ["example.com/content"]}});
     assert_eq!(post(&server, NAMESPACES, &held).await.code, 201);
@@ -87,7 +87,7 @@ async fn what_else_holds_a_namespace_stays_and_nothing_is_written_without_a_chan
 }
 
 #[tokio::test(start_paused = true)]
-async fn some_namespaces_stay() {
+async fn some_namespaces_cannot_be_deleted() {
     let server = server();
     for name in ["default", "kube-system", "kube-public"] {
         let refused = delete(&server, &format!("{NAMESPACES}/{name}")).await;
@@ -104,7 +104,7 @@ async fn some_namespaces_stay() {
 }
 
 #[test]
-fn without_a_runtime_a_namespace_goes_at_once() {
+fn without_a_runtime_a_namespace_is_deleted_at_once() {
     let server = server();
     server.create("namespaces", None, json!({"metadata": {"name": "web"}})).unwrap();
     server.create("configmaps", Some("web"), config_map("a")).unwrap();
@@ -121,7 +121,7 @@ async fn a_direct_create_makes_the_namespace_it_needs() {
     let start = server.revision();
     let mut spaces = Watch::open(&server, &format!("{NAMESPACES}?watch=1&resourceVersion={start}")).await;
     let created = server.create("configmaps", Some("web"), config_map("a")).unwrap();
-    assert_eq!(version(&created), start + 2, "the namespace comes first");
+    assert_eq!(version(&created), start + 2, "the namespace is created first");
     let made = spaces.next().await;
     assert_eq!((told(&made), version(&made["object"])), ("ADDED web".to_owned(), start + 1));
     let shown = get(&server, &format!("{NAMESPACES}/web")).await.json();
@@ -130,7 +130,7 @@ async fn a_direct_create_makes_the_namespace_it_needs() {
     assert!(shown["metadata"]["uid"].is_string());
     assert_eq!(post(&server, inside, &config_map("b")).await.code, 201);
     server.create("configmaps", Some("web"), config_map("c")).unwrap();
-    assert_eq!(server.revision(), start + 4, "it is made once");
+    assert_eq!(server.revision(), start + 4, "the namespace is created once");
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,7 +147,7 @@ async fn a_direct_create_that_fails_makes_no_namespace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_fills_a_namespace_that_goes() {
+async fn no_object_can_be_created_in_a_terminating_namespace() {
     let server = server();
     let mut held = config_map("a");
     held["metadata"]["finalizers"] = json!(["example.com/hold"]);
@@ -160,7 +160,7 @@ async fn nobody_fills_a_namespace_that_goes() {
 }
 
 #[test]
-fn others_are_let_in_while_a_large_namespace_is_emptied() {
+fn other_requests_are_answered_while_a_large_namespace_is_emptied() {
     const MANY: usize = 10_000;
     let server = server();
     for index in 0..MANY {
@@ -175,12 +175,12 @@ fn others_are_let_in_while_a_large_namespace_is_emptied() {
         halfway += usize::from(!is_there("m00000") && is_there(&last));
     }
     emptying.join().unwrap();
-    assert!(halfway > 0, "nobody saw anything of it");
+    assert!(halfway > 0, "no other request saw the progress");
     assert_eq!(server.get("namespaces", None, "web").unwrap_err().code, 404);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_that_was_going_when_a_state_was_kept_goes_when_it_is_restored() {
+async fn the_deletion_of_a_namespace_continues_after_a_restore() {
     let server = server();
     server.create("configmaps", Some("web"), config_map("a")).unwrap();
     delete(&server, &format!("{NAMESPACES}/web")).await;
@@ -190,7 +190,7 @@ async fn a_namespace_that_was_going_when_a_state_was_kept_goes_when_it_is_restor
     assert_eq!(get(&server, &format!("{NAMESPACES}/web")).await.json()["status"]["phase"], "Terminating");
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(get(&server, &format!("{NAMESPACES}/web")).await.code, 404);
-    // Without a runtime nobody can wait.
+    // Without a runtime the server cannot delay the deletion.
     std::thread::spawn(move || {
         server.restore(&saved);
         assert_eq!(server.get("namespaces", None, "web").unwrap_err().code, 404);

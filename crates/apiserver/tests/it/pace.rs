@@ -6,7 +6,7 @@ use tokio::time::Instant;
 const WATCH: &str = "/api/v1/namespaces/default/configmaps?watch=true&allowWatchBookmarks=true";
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// A server that pauses after every two objects, with the config maps `a` to `e`.
+/// Returns a server that pauses after every two objects, with the config maps `a` to `e`.
 fn slow() -> ApiServer {
     let server = ApiServer::builder().seed(1).initial_pace(2, PAUSE).build();
     for name in ["a", "b", "c", "d", "e"] {
@@ -15,7 +15,7 @@ fn slow() -> ApiServer {
     server
 }
 
-/// What a watch tells, each with the second it came in.
+/// Returns the next events of a watch, each with the second of its arrival.
 async fn timed(watch: &mut Watch, count: usize) -> Vec<String> {
     let started = Instant::now();
     let mut told = Vec::new();
@@ -27,7 +27,7 @@ async fn timed(watch: &mut Watch, count: usize) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn initial_events_take_their_time_and_changes_come_behind_them() {
+async fn initial_events_are_paced_and_changes_follow_them() {
     let server = slow();
     let mut watch = Watch::open(&server, WATCH).await;
     assert_eq!(timed(&mut watch, 3).await, ["ADDED a 0", "ADDED b 0", "ADDED c 10"]);
@@ -37,11 +37,11 @@ async fn initial_events_take_their_time_and_changes_come_behind_them() {
     assert_eq!(told, ["ADDED d 0", "ADDED e 10", "BOOKMARK 10", "ADDED f 10", "DELETED e 10"]);
     assert!(watch.is_silent_for(Duration::from_secs(30)).await);
     put_config_map(&server, "g");
-    assert_eq!(timed(&mut watch, 1).await, ["ADDED g 0"], "changes take no time");
+    assert_eq!(timed(&mut watch, 1).await, ["ADDED g 0"], "changes are not paced");
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_take_their_time_and_show_the_state_they_were_asked_for() {
+async fn lists_are_paced_and_show_the_state_at_the_time_of_the_request() {
     let server = slow();
     let started = Instant::now();
     let change = async {
@@ -57,11 +57,11 @@ async fn lists_take_their_time_and_show_the_state_they_were_asked_for() {
     }
     let started = Instant::now();
     assert_eq!(get(&server, &format!("{CONFIG_MAPS}/a")).await.code, 200);
-    assert_eq!(started.elapsed(), Duration::ZERO, "one object takes no time");
+    assert_eq!(started.elapsed(), Duration::ZERO, "a GET is not paced");
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_objects_that_are_sent_count() {
+async fn only_sent_objects_are_paced() {
     let server = slow();
     for name in ["b", "c"] {
         let labels = serde_json::json!({"metadata": {"labels": {"app": "web"}}});
@@ -69,7 +69,7 @@ async fn only_objects_that_are_sent_count() {
     }
     let mut watch = Watch::open(&server, &format!("{WATCH}&labelSelector=app%3Dweb")).await;
     assert_eq!(timed(&mut watch, 3).await, ["ADDED b 0", "ADDED c 0", "BOOKMARK 10"]);
-    // Objects that are larger than what is sent at once are counted one by one too.
+    // Objects that are larger than a chunk are counted one by one, too.
     let server = ApiServer::builder().seed(1).initial_pace(2, PAUSE).build();
     for name in ["a", "b", "c"] {
         let mut map = config_map(name);
@@ -91,9 +91,9 @@ async fn a_pause_ends_with_its_connection() {
     assert!(matches!(watch.next_within(Duration::from_secs(1)).await, Seen::Broken(_)));
     let mut watch = Watch::open(&server, &format!("{WATCH}&timeoutSeconds=15")).await;
     let started = Instant::now();
-    assert_eq!(watch.until_end().await.len(), 4, "it has no time for the fifth");
+    assert_eq!(watch.until_end().await.len(), 4, "the timeout comes before the fifth event");
     assert_eq!(started.elapsed().as_secs(), 15);
-    // A pause outlives a reader that looks away, and other faults do not shorten it.
+    // A pause continues while the client does not read, and other faults do not shorten it.
     server.faults().add(Fault::withhold_end_bookmark());
     let mut watch = Watch::open(&server, WATCH).await;
     assert_eq!(timed(&mut watch, 2).await, ["ADDED a 0", "ADDED b 0"]);

@@ -49,7 +49,7 @@ async fn a_json_patch_is_all_or_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_for_null_holds_where_there_is_nothing_and_empty_lists_are_nothing() {
+async fn a_test_for_null_succeeds_for_missing_fields_and_empty_lists() {
     let server = server();
     put_config_map(&server, "a");
     let path = format!("{CONFIG_MAPS}/a");
@@ -67,7 +67,7 @@ async fn a_test_for_null_holds_where_there_is_nothing_and_empty_lists_are_nothin
 }
 
 #[tokio::test(start_paused = true)]
-async fn patches_that_are_not_understood_are_told_so() {
+async fn unknown_patch_types_are_refused() {
     let server = server();
     put_config_map(&server, "a");
     post(&server, WIDGETS, &widget(1)).await;
@@ -90,7 +90,7 @@ async fn patches_that_are_not_understood_are_told_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn status_and_the_rest_have_paths_of_their_own() {
+async fn status_and_spec_are_written_through_separate_paths() {
     let server = server();
     let created = post(&server, WIDGETS, &widget(1)).await.json();
     assert_eq!((created.get("status"), &created["metadata"]["generation"]), (None, &json!(1)));
@@ -138,7 +138,7 @@ async fn scale_reads_and_changes_the_replicas_of_any_kind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dry_run_shows_what_would_be_and_writes_nothing() {
+async fn a_dry_run_returns_the_result_and_writes_nothing() {
     let server = server();
     let stored = put_config_map(&server, "a");
     let created = post(&server, &format!("{CONFIG_MAPS}?dryRun=All"), &config_map("b")).await;
@@ -154,7 +154,7 @@ async fn a_dry_run_shows_what_would_be_and_writes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_may_be_yaml_and_other_formats_are_told_so() {
+async fn bodies_may_be_yaml_and_other_formats_are_refused() {
     let server = server();
     let yaml = "kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: y\ndata:\n  k: v\n";
     let created = send_as(&server, "POST", CONFIG_MAPS, "application/yaml", yaml).await;
@@ -178,10 +178,10 @@ async fn some_kinds_are_created_by_an_update_and_need_its_version() {
     assert_eq!(put(&server, path, &created.json()).await.code, 200);
 }
 
-/// As long as something may take that is no more than a walk or two through an object.
+/// The longest time of a patch that visits an object once or twice.
 const BRIEF: std::time::Duration = std::time::Duration::from_secs(3);
 
-/// Whether one of a few attempts is brief: on a machine that is busy with other things, some of them may not be.
+/// Returns true if one of ten attempts is fast enough. On a busy machine some attempts may be slow.
 async fn is_brief(attempt: impl AsyncFn(usize)) -> bool {
     for number in 0..10 {
         let started = tokio::time::Instant::now();
@@ -194,7 +194,7 @@ async fn is_brief(attempt: impl AsyncFn(usize)) -> bool {
 }
 
 #[tokio::test]
-async fn thousands_of_moves_of_something_large_take_no_longer_than_of_something_small() {
+async fn thousands_of_moves_of_a_large_value_are_fast() {
     const BOUNDS: [usize; 2] = [0, 60];
     let server = server();
     let large: Vec<u8> = vec![0; 200_000];
@@ -204,7 +204,7 @@ async fn thousands_of_moves_of_something_large_take_no_longer_than_of_something_
         let spec = json!({"large": large, "deep": deep});
         let widget = json!({"metadata": {"name": name}, "spec": spec});
         server.put_as_is("widgets", Some("default"), widget).unwrap();
-        // To a place as deep as there is, and back: what is known of the depth is too high soon.
+        // Moves to the deepest place and back. The known upper bound of the depth soon becomes too high.
         let far = format!("/spec/deep{}/x", "/d".repeat(depth));
         let moves: Vec<Value> = (0..5_000)
             .flat_map(|_| [("/spec/large", far.as_str()), (far.as_str(), "/spec/large")])
@@ -221,7 +221,7 @@ async fn thousands_of_moves_of_something_large_take_no_longer_than_of_something_
 }
 
 #[tokio::test(start_paused = true)]
-async fn moves_and_copies_into_each_other_end_before_a_stack_does() {
+async fn nested_moves_and_copies_fail_before_the_stack_overflows() {
     let server = server();
     put_config_map(&server, "a");
     let path = format!("{CONFIG_MAPS}/a");
@@ -243,7 +243,7 @@ async fn moves_and_copies_into_each_other_end_before_a_stack_does() {
 }
 
 #[tokio::test]
-async fn tens_of_thousands_of_finalizers_hold_nobody_up() {
+async fn tens_of_thousands_of_finalizers_do_not_block_the_server() {
     let server = server();
     let mut held = config_map("a");
     held["metadata"]["finalizers"] = (0..40_000).map(|index| format!("x.io/f{index}")).collect();

@@ -1,4 +1,4 @@
-//! Objects in protobuf, over the whole way: as a Go client sends and reads them.
+//! Objects in protobuf from end to end, as a Go client sends and reads them.
 
 use crate::support::*;
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use tower::ServiceExt;
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// Sends a body in protobuf, and gives the code and the body of the answer.
+/// Sends a body in protobuf, and returns the code and the body of the response.
 async fn send(server: &ApiServer, method: &str, path: &str, body: Bytes) -> (u16, Bytes) {
     let request = Request::builder().method(method).uri(path).header("accept", PROTOBUF);
     let request = request.header("content-type", PROTOBUF).body(Full::new(body)).unwrap();
@@ -19,7 +19,7 @@ async fn send(server: &ApiServer, method: &str, path: &str, body: Bytes) -> (u16
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_read_in_protobuf_can_be_written_back() {
+async fn an_object_that_was_read_in_protobuf_can_be_written_back() {
     let server = server();
     put_config_map(&server, "a");
     let path = format!("{CONFIG_MAPS}/a");

@@ -11,7 +11,7 @@ fn held(name: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn finalizers_hold_an_object_until_they_are_gone() {
+async fn finalizers_keep_an_object_until_they_are_removed() {
     let server = server();
     post(&server, CONFIG_MAPS, &held("a")).await;
     let start = server.revision();
@@ -35,7 +35,7 @@ async fn finalizers_hold_an_object_until_they_are_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_running_pod_is_given_time() {
+async fn a_running_pod_gets_a_grace_period() {
     let server = server();
     let pod = json!({"metadata": {"name": "p"}, "spec": {"nodeName": "n1", "containers": []}});
     server.create("pods", Some("default"), pod.clone()).unwrap();
@@ -64,7 +64,7 @@ async fn a_running_pod_is_given_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_a_pod_was_given_is_only_shortened() {
+async fn a_grace_period_can_only_be_shortened() {
     let server = server();
     let pod = json!({"metadata": {"name": "p"}, "spec": {"nodeName": "n1", "containers": []}});
     server.create("pods", Some("default"), pod).unwrap();
@@ -79,11 +79,11 @@ async fn the_time_a_pod_was_given_is_only_shortened() {
     assert_eq!(until(200).await, ("2026-01-01T00:01:40Z".into(), json!(100)));
     merge(&server, &format!("{path}/status"), &json!({"status": {"phase": "Failed"}})).await;
     assert_eq!(delete(&server, &path).await.code, 200);
-    assert_eq!(server.revision(), revision + 1, "nobody asked for less");
-    // It is reckoned from when the first time began, whenever it is asked for.
+    assert_eq!(server.revision(), revision + 1, "no delete had a shorter grace period");
+    // A shorter grace period counts from the first delete.
     tokio::time::advance(Duration::from_secs(20)).await;
     assert_eq!(until(40).await, ("2026-01-01T00:00:40Z".into(), json!(40)));
-    // All of that has passed: whoever stops it still has to say so.
+    // The grace period is over. The kubelet still has to confirm with a period of zero.
     assert_eq!(until(10).await, ("2026-01-01T00:00:20Z".into(), json!(1)));
     assert_eq!(until(-1).await, ("2026-01-01T00:00:20Z".into(), json!(1)));
     let generation = get(&server, &path).await.json()["metadata"]["generation"].clone();

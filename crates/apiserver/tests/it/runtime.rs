@@ -19,7 +19,7 @@ fn config_maps(server: &ApiServer) -> Api<ConfigMap> {
     Api::default_namespaced(server.client())
 }
 
-/// Names as a watcher applies and deletes them.
+/// Returns the next event of a watcher, as its kind and the name.
 async fn told(
     stream: &mut (impl futures_util::Stream<Item = watcher::Result<watcher::Event<ConfigMap>>> + Unpin),
 ) -> String {
@@ -48,7 +48,7 @@ async fn a_watcher_follows_by_list_and_by_streaming_list() {
         server.disconnect_watches();
         server.delete("configmaps", Some("default"), "a").unwrap();
         loop {
-            // The broken connection is told first, then the watch goes on where it was.
+            // The watcher first reports the broken connection, and then resumes the watch.
             match stream.next().await.unwrap() {
                 Ok(watcher::Event::Delete(object)) => break assert_eq!(object.metadata.name.as_deref(), Some("a")),
                 Ok(other) => panic!("{other:?}"),
@@ -183,7 +183,7 @@ async fn objects_are_patched_scaled_and_their_status_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_is_installed_and_used() {
+async fn a_crd_is_installed_and_used() {
     use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
     use kube::runtime::wait::{await_condition, conditions};
     let server = server();

@@ -10,12 +10,12 @@ use tower::ServiceExt;
 
 pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// A server whose every run is the same.
+/// Returns a server that behaves the same in every run.
 pub(crate) fn server() -> ApiServer {
     ApiServer::builder().seed(1).build()
 }
 
-/// An answer that was read to its end.
+/// A response that is read to its end.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
@@ -28,7 +28,7 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
-    /// The names of a list's items.
+    /// Returns the names of a list's items.
     pub(crate) fn names(&self) -> Vec<String> {
         let name = |item: &Value| item["metadata"]["name"].as_str().unwrap().to_owned();
         self.json()["items"].as_array().unwrap().iter().map(name).collect()
@@ -64,7 +64,7 @@ pub(crate) async fn delete(server: &ApiServer, path: &str) -> Answer {
     send(server, request("DELETE", path, None)).await
 }
 
-/// Sends a body of any media type.
+/// Sends a body with any media type.
 pub(crate) async fn send_as(server: &ApiServer, method: &str, path: &str, media_type: &str, body: &str) -> Answer {
     let request = Request::builder().method(method).uri(path).header("content-type", media_type);
     send(server, request.body(Full::new(Bytes::from(body.to_owned()))).unwrap()).await
@@ -95,17 +95,17 @@ pub(crate) struct Watch {
     buffer: Vec<u8>,
 }
 
-/// What came out of a watch.
+/// The outcome of a read from a watch.
 #[derive(Debug)]
 pub(crate) enum Seen {
     Event(Value),
-    /// A line that is no JSON.
+    /// A line that is not JSON.
     Garbage,
-    /// The stream ended; the text is what was left of an unfinished line.
+    /// The stream ended. The text is the rest of an unfinished line.
     End(String),
-    /// The connection broke; the text is what was left of an unfinished line.
+    /// The connection broke. The text is the rest of an unfinished line.
     Broken(String),
-    /// Nothing for the whole time.
+    /// Nothing arrived in the whole time.
     Silence,
 }
 
@@ -114,7 +114,7 @@ impl Watch {
         Self::of(server.clone().oneshot(request("GET", path, None)).await.unwrap())
     }
 
-    /// The next bytes as they were sent.
+    /// Returns the next bytes, as the server sent them.
     pub(crate) async fn bytes(&mut self) -> Bytes {
         self.body.frame().await.unwrap().unwrap().into_data().unwrap()
     }
@@ -124,7 +124,7 @@ impl Watch {
         Self { code: parts.status.as_u16(), headers: parts.headers, body, buffer: Vec::new() }
     }
 
-    /// The next event, waiting for it at most so long.
+    /// Waits at most this long for the next event.
     pub(crate) async fn next_within(&mut self, wait: Duration) -> Seen {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
@@ -150,7 +150,7 @@ impl Watch {
         }
     }
 
-    /// The next event as `TYPE name`.
+    /// Returns the next event as `TYPE name`.
     pub(crate) async fn told(&mut self) -> String {
         told(&self.next().await)
     }
@@ -159,7 +159,7 @@ impl Watch {
         matches!(self.next_within(wait).await, Seen::Silence)
     }
 
-    /// All events until the stream ends cleanly.
+    /// Returns all events until the stream ends cleanly.
     pub(crate) async fn until_end(&mut self) -> Vec<Value> {
         let mut events = Vec::new();
         loop {

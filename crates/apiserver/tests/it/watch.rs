@@ -11,7 +11,7 @@ fn path(query: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_tells_what_happens_after_its_version() {
+async fn a_watch_sends_the_events_after_its_version() {
     let server = server();
     let start = put_config_map(&server, "before");
     let mut watch = Watch::open(&server, &path(&format!("resourceVersion={start}"))).await;
@@ -30,7 +30,7 @@ async fn a_watch_tells_what_happens_after_its_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_of_tables_tells_ages_as_they_are_when_it_tells_them() {
+async fn a_watch_of_tables_shows_the_age_at_the_time_of_the_event() {
     let server = server();
     let mut asked = request("GET", &path("resourceVersion=0"), None);
     asked.headers_mut().insert("accept", "application/json;as=Table;g=meta.k8s.io;v=v1".parse().unwrap());
@@ -43,7 +43,7 @@ async fn a_watch_of_tables_tells_ages_as_they_are_when_it_tells_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_from_anywhere_begins_with_every_object_and_marks_their_end() {
+async fn a_watch_without_a_version_begins_with_every_object_and_marks_their_end() {
     let server = server();
     put_config_map(&server, "b");
     let last = put_config_map(&server, "a");
@@ -91,7 +91,7 @@ async fn an_empty_collection_still_marks_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_that_was_compacted_is_told_in_the_stream() {
+async fn a_compacted_version_is_an_error_event() {
     let server = server();
     let old = put_config_map(&server, "a");
     let horizon = put_config_map(&server, "b");
@@ -146,7 +146,7 @@ async fn a_slow_watch_is_closed_when_a_lag_is_set() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_from_the_future_is_silent_until_the_counter_passes_it() {
+async fn a_watch_from_a_future_version_is_silent_until_the_server_reaches_it() {
     let server = server();
     let future = server.revision() + 2;
     let mut watch = Watch::open(&server, &path(&format!("resourceVersion={future}"))).await;
@@ -158,7 +158,7 @@ async fn a_version_from_the_future_is_silent_until_the_counter_passes_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn initial_events_of_the_future_are_waited_for_and_then_refused_in_the_stream() {
+async fn initial_events_wait_for_a_future_version_and_then_end_with_an_error_event() {
     let server = server();
     let started = tokio::time::Instant::now();
     let query =
@@ -192,7 +192,7 @@ async fn a_selector_makes_objects_enter_and_leave() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_of_one_name_or_namespace_sees_nothing_else() {
+async fn a_watch_of_one_name_or_namespace_receives_no_other_events() {
     let server = server();
     let start = server.revision();
     let by_name = format!("/api/v1/configmaps?watch=1&resourceVersion={start}&fieldSelector=metadata.name%3Da");
@@ -207,7 +207,7 @@ async fn a_watch_of_one_name_or_namespace_sees_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bookmarks_come_in_time_and_only_when_there_is_something_new() {
+async fn bookmarks_arrive_in_time_and_only_for_new_versions() {
     let server = ApiServer::builder().seed(1).bookmark_interval(10 * SECOND).build();
     let start = server.revision();
     let query = format!("resourceVersion={start}&allowWatchBookmarks=true&timeoutSeconds=60");
@@ -219,7 +219,7 @@ async fn bookmarks_come_in_time_and_only_when_there_is_something_new() {
     assert_eq!((told(&bookmark), version(&bookmark["object"])), ("BOOKMARK".into(), start + 1));
     assert_eq!(started.elapsed(), 20 * SECOND);
     let rest = watch.until_end().await;
-    // At 30, 40, 50 and two seconds before the end.
+    // Bookmarks at 30, 40 and 50 seconds, and two seconds before the end.
     assert_eq!(rest.len(), 4);
     assert_eq!(started.elapsed(), 60 * SECOND);
 }
@@ -278,7 +278,7 @@ async fn an_older_state_can_be_restored_and_its_counter_goes_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_watch_is_sent_the_very_same_bytes() {
+async fn all_watches_share_one_encoding_of_an_event() {
     let server = server();
     let start = server.revision();
     let mut one = Watch::open(&server, &path(&format!("resourceVersion={start}"))).await;
@@ -286,7 +286,7 @@ async fn every_watch_is_sent_the_very_same_bytes() {
     put_config_map(&server, "a");
     server.delete("configmaps", Some("default"), "a").unwrap();
     for _ in 0..2 {
-        // One encoding, shared: not only equal, but at the same place in memory.
+        // The bytes are not only equal, but at the same address.
         assert_eq!(one.bytes().await.as_ptr(), two.bytes().await.as_ptr());
     }
 }
@@ -306,7 +306,7 @@ async fn two_watches_see_the_same_events_in_the_same_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_older_server_refuses_initial_events_and_shows_them_unasked() {
+async fn an_older_server_refuses_initial_events_and_sends_them_by_default() {
     let server = ApiServer::builder().seed(1).streaming_lists(false).build();
     put_config_map(&server, "a");
     let query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
@@ -333,7 +333,7 @@ async fn other_versions_of_kubernetes_can_be_emulated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_that_mean_nothing_are_refused_on_one_line() {
+async fn invalid_watches_are_refused_in_one_line() {
     let server = server();
     for (query, code) in [("sendInitialEvents=true", 422), ("resourceVersion=abc", 500), ("labelSelector=a%20b", 400)] {
         let refused = get(&server, &path(query)).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test(start_paused = true)]
-async fn one_seed_lives_one_life() {
+async fn one_seed_gives_one_history() {
     let life = |seed| {
         let server = server();
         let mut workload = Workload::new(seed).pods(30);
@@ -18,13 +18,13 @@ async fn one_seed_lives_one_life() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_life_has_all_that_happens_to_pods_and_settles_at_its_size() {
+async fn a_workload_has_every_kind_of_change_and_settles_at_its_size() {
     let server = server();
     let mut workload = Workload::new(3).pods(40).nodes(3).namespaces(["default", "web"]);
     let mut kinds = BTreeSet::new();
     for _ in 0..5_000 {
         let before = server.revision();
-        let step = workload.step(&server).expect("nobody else writes");
+        let step = workload.step(&server).expect("no other client writes");
         assert_eq!(server.revision(), before + 1, "{step:?}");
         kinds.insert((step.verb, step.resource));
     }
@@ -47,7 +47,7 @@ async fn a_life_has_all_that_happens_to_pods_and_settles_at_its_size() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_life_at_a_rate_stops_when_it_is_cancelled() {
+async fn a_workload_with_a_rate_stops_when_it_is_cancelled() {
     let server = server();
     let before = server.revision();
     let cancel = CancellationToken::new();
@@ -70,7 +70,7 @@ async fn pods_can_be_made_large() {
     assert!(sizes.iter().all(|size| (8_900..9_300).contains(size)), "{sizes:?}");
 }
 
-/// What another writer puts on an object of the life.
+/// Writes a note and other fields, as another client does.
 fn touch(resource: &str, object: &mut Value) {
     object["metadata"]["labels"]["team"] = "blue".into();
     object["metadata"]["annotations"]["note"] = "by hand".into();
@@ -95,13 +95,13 @@ fn touch(resource: &str, object: &mut Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_life_keeps_what_others_wrote() {
+async fn a_workload_keeps_the_writes_of_other_clients() {
     let server = server();
     let mut workload = Workload::new(5).pods(20).nodes(2);
     let mut touched = BTreeSet::new();
     let mut kept = 0;
     for count in 0..1_000 {
-        let made = workload.step(&server).expect("nobody else deletes");
+        let made = workload.step(&server).expect("no other client deletes");
         let (namespace, name) = (made.namespace.as_deref(), made.name.as_str());
         let Ok(mut object) = server.get(made.resource, namespace, name) else { continue };
         if made.resource == "namespaces" {
@@ -134,7 +134,7 @@ async fn a_life_keeps_what_others_wrote() {
                     let conditions = names("/status/conditions", "type");
                     assert_eq!(conditions, ["Gate", "PodScheduled", "Ready", "ContainersReady"]);
                     assert_eq!(object["status"]["podIP"], "10.1.1.1");
-                    assert_eq!(object["status"]["conditions"][1]["status"], "True", "it has its node");
+                    assert_eq!(object["status"]["conditions"][1]["status"], "True", "the pod has a node");
                     let ready = object["status"]["phase"] == "Running";
                     assert_eq!(object["status"]["containerStatuses"][1]["ready"], ready);
                 }
@@ -150,7 +150,7 @@ async fn a_life_keeps_what_others_wrote() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn replica_sets_stand_between_deployments_and_pods_and_count_them() {
+async fn replica_sets_belong_to_deployments_and_count_their_pods() {
     let server = server();
     let mut workload = Workload::new(3).pods(20).replica_sets(true);
     (0..2_000).for_each(|_| drop(workload.step(&server)));
@@ -161,7 +161,7 @@ async fn replica_sets_stand_between_deployments_and_pods_and_count_them() {
         owners.iter().any(|owner| owner["metadata"]["uid"] == *uid)
     };
     assert!(!pods.is_empty() && pods.iter().all(|pod| owned(pod, &sets)));
-    // The set of a deployment that is gone goes with its last pod.
+    // The replica set of a deleted deployment is deleted with its last pod.
     let alone = sets.iter().filter(|set| !owned(set, &deployments));
     assert!(alone.into_iter().all(|set| pods.iter().any(|pod| owned(pod, std::slice::from_ref(set)))));
     assert!(deployments.iter().any(|deployment| deployment["status"]["readyReplicas"].as_u64() > Some(0)));

@@ -2,7 +2,7 @@ use crate::support::*;
 use serde_json::{Value, json};
 
 #[tokio::test(start_paused = true)]
-async fn a_created_object_gets_what_the_server_answers_for() {
+async fn a_created_object_gets_the_fields_that_the_server_sets() {
     let server = server();
     let mut object = config_map("a");
     object["metadata"]["uid"] = json!("mine");
@@ -20,7 +20,7 @@ async fn a_created_object_gets_what_the_server_answers_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn creates_that_cannot_be_are_refused() {
+async fn invalid_creates_are_refused() {
     let server = server();
     put_config_map(&server, "a");
     let check = async |body: serde_json::Value, code: u16, text: &str| {
@@ -60,7 +60,7 @@ async fn generated_names_are_drawn_from_the_seed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_update_moves_the_version_only_if_something_changed() {
+async fn an_update_changes_the_version_only_if_the_object_changed() {
     let server = server();
     let first = put_config_map(&server, "a");
     let path = format!("{CONFIG_MAPS}/a");
@@ -85,7 +85,7 @@ async fn an_update_moves_the_version_only_if_something_changed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_object_is_gone() {
+async fn a_deleted_object_is_not_found() {
     let server = server();
     put_config_map(&server, "a");
     let path = format!("{CONFIG_MAPS}/a");
@@ -170,7 +170,7 @@ async fn labels_annotations_finalizers_and_owners_are_checked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn limits_need_no_name_and_a_generation_that_nobody_counts_is_kept() {
+async fn limits_need_no_name_and_a_client_generation_is_kept_where_the_server_counts_none() {
     let server = server();
     let limits = json!({"spec": {"limits": [{"type": "Pod"}]}});
     let created = post(&server, "/api/v1/namespaces/default/limitranges", &limits).await;
@@ -186,7 +186,7 @@ async fn limits_need_no_name_and_a_generation_that_nobody_counts_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_that_is_named_twice_is_kept_once() {
+async fn a_repeated_owner_is_stored_once() {
     let server = server();
     let owner = |name: &str| json!({"apiVersion": "v1", "kind": "Pod", "name": name, "uid": "u"});
     let twice = json!([owner("p"), owner("q"), owner("p")]);
@@ -207,7 +207,7 @@ async fn an_owner_that_is_named_twice_is_kept_once() {
         assert_eq!(answer.headers["warning"].to_str().unwrap(), said);
     }
     assert_eq!(put(&server, &path, &body(&once)).await.headers.get("warning"), None);
-    // Whatever the text is, it is told; what could end the header is not.
+    // The warning contains the text, without the characters that could end the header.
     let mut strange = owner("p");
     strange["uid"] = json!("\u{fc}\r\n\u{85}");
     let twice = json!([strange, strange]);
@@ -216,7 +216,7 @@ async fn an_owner_that_is_named_twice_is_kept_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn autoscalers_of_both_versions_are_one() {
+async fn both_versions_of_an_autoscaler_are_one_object() {
     let server = server();
     let path = |version: &str| format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers");
     const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
@@ -259,9 +259,9 @@ async fn autoscalers_of_both_versions_are_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_path_means_the_same_however_it_is_escaped() {
+async fn an_escaped_path_equals_the_plain_path() {
     let server = server();
-    // An escaped slash is a slash: it cannot smuggle one into a name or a namespace.
+    // An escaped slash is a slash, so a name or a namespace cannot contain one.
     let odd = post(&server, "/api/v1/namespaces/default%2Fweb/configmaps", &config_map("a")).await;
     assert_eq!((odd.code, server.list("configmaps").unwrap().1.len()), (404, 0));
     assert_eq!(post(&server, "/api/v1/namespaces%2Fdefault/%63onfigmaps", &config_map("a")).await.code, 201);

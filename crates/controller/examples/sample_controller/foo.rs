@@ -1,12 +1,13 @@
-//! The custom resource: a `Foo` wants a deployment of a name, with so many replicas.
+//! The custom resource: a `Foo` asks for a deployment with a name and a number of replicas.
 //!
-//! Group, fields and labels are those of client-go's sample controller, so that either may look after the same objects.
+//! Group, fields and labels are those of client-go's sample controller, so either controller can reconcile the same
+//! objects.
 
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a `Foo` wants.
+/// The desired deployment of a `Foo`.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "samplecontroller.k8s.io",
@@ -19,16 +20,16 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct FooSpec {
-    /// How the deployment is called.
+    /// The name of the deployment.
     pub deployment_name: String,
-    /// How many replicas it has.
+    /// The number of replicas of the deployment.
     pub replicas: Option<i32>,
 }
 
-/// What there is.
+/// The observed state of a `Foo`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FooStatus {
-    /// How many replicas are available.
+    /// The number of available replicas.
     pub available_replicas: i32,
 }

@@ -1,10 +1,11 @@
-//! A whole controller: a custom resource `Foo` owns a deployment.
+//! A complete controller: a custom resource `Foo` owns a deployment.
 //!
-//! `cargo run -p kube-controller --example sample_controller -- --for 10s` plays a small story on a server in this process. With
-//! `--kubeconfig ~/.kube/config` it looks after the Foos of a real cluster, as one of any number of copies of which one leads.
+//! `cargo run -p kube-controller --example sample_controller -- --for 10s` plays a short story on a server in this
+//! process. With `--kubeconfig ~/.kube/config` it reconciles the Foos of a real cluster. Several copies may run, and
+//! one of them leads.
 
 #![allow(missing_docs, unreachable_pub, reason = "an example is read as a whole")]
-#![allow(clippy::disallowed_names, reason = "a Foo is what it is about")]
+#![allow(clippy::disallowed_names, reason = "Foo is the name of the resource")]
 
 #[macro_use]
 #[path = "../../../informer/examples/connect/mod.rs"]
@@ -28,18 +29,18 @@ use kube_informer::{CancellationToken, SharedInformerFactory};
 use foo::Foo;
 use reconcile::{Context, MANAGER, reconcile};
 
-/// Looks after Foos: each has its deployment.
+/// Reconciles Foos: each gets its deployment.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
     connection: connect::Connection,
-    /// Who this copy of the program is; of all copies one leads.
+    /// The identity of this copy of the program in the election.
     #[arg(long, default_value = "sample-controller-1")]
     identity: String,
-    /// The lease by which they agree.
+    /// The lease of the election.
     #[arg(long, default_value = "default/sample-controller")]
     lease: String,
-    /// How many Foos are looked at at a time.
+    /// How many Foos are reconciled at the same time.
     #[arg(long, default_value_t = 2)]
     workers: usize,
 }
@@ -70,7 +71,7 @@ async fn main() -> connect::Outcome {
 
     let cancel = CancellationToken::new();
     let end = async {
-        let _ended = cancel.clone().drop_guard(); // However it ends, the rest ends too.
+        let _ended = cancel.clone().drop_guard(); // Cancels the other tasks, however this one ends.
         if connected.server.is_some() {
             let story = story::play(&client, &foos, &deployments);
             tokio::select! {
@@ -90,7 +91,7 @@ async fn main() -> connect::Outcome {
     Ok(())
 }
 
-/// Tells the server what a `Foo` is, unless it knows, and waits until it serves them.
+/// Installs the CRD of `Foo`, unless it exists, and waits until the API server serves it.
 async fn define(client: &Client) -> Result<(), kube_client::Error> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     match definitions.create(&PostParams::default(), &Foo::crd()).await {

@@ -1,4 +1,4 @@
-//! What is done about a `Foo`.
+//! The reconcile function of a `Foo`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use kube_informer::SharedInformer;
 use crate::connect;
 use crate::foo::{Foo, FooStatus};
 
-/// As whom it writes.
+/// The field manager of the controller's writes.
 pub const MANAGER: &str = "sample-controller";
 const FINALIZER: &str = "samplecontroller.k8s.io/deployment";
 
-/// What a reconcile needs.
+/// The clients and caches that a reconcile uses.
 pub struct Context {
     pub client: Client,
     pub foos: SharedInformer<Foo>,
@@ -35,17 +35,17 @@ pub enum Error {
     Finalizer(#[from] WriteError<FinalizerError>),
     #[error(transparent)]
     FinalizerName(#[from] FinalizerError),
-    #[error("deployment {0} is there already, and belongs to somebody else")]
+    #[error("deployment {0} exists already, and has another owner")]
     Foreign(String),
 }
 
-/// Sees to it that a `Foo` has its deployment.
+/// Makes the deployment of a `Foo` match its spec.
 pub async fn reconcile(request: Request<Foo>, context: Arc<Context>) -> Result<Next, Error> {
-    let Some(foo) = request.object() else { return Ok(Next::Done) }; // Gone, and cleaned up before.
+    let Some(foo) = request.object() else { return Ok(Next::Done) }; // The Foo is deleted, and was cleaned up before.
     let namespace = request.key().namespace().unwrap_or_default();
     let finalizer = Finalizer::new(Api::<Foo>::namespaced(context.client.clone(), namespace), FINALIZER)?;
     if foo.metadata.deletion_timestamp.is_none() && foo.spec.deployment_name.is_empty() {
-        return Ok(Next::failed("spec.deploymentName is empty")); // Nothing helps but another spec.
+        return Ok(Next::failed("spec.deploymentName is empty")); // Only another spec can fix this.
     }
     let apply = async |foo: Arc<Foo>| {
         let deployment = ensure_deployment(&request, &context, &foo).await?;
@@ -68,13 +68,14 @@ async fn ensure_deployment(request: &Request<Foo>, context: &Context, foo: &Foo)
         return Ok(Arc::new(created));
     };
     if !is_controlled_by(&deployment, foo) {
-        tell(context, foo, EventType::Warning, "ErrResourceExists", "a deployment of that name belongs to another");
+        tell(context, foo, EventType::Warning, "ErrResourceExists", "a deployment with that name has another owner");
         return Err(Error::Foreign(name.clone()));
     }
     if foo.spec.replicas.is_none() || foo.spec.replicas == deployment.spec.replicas {
         return Ok(deployment);
     }
-    // Of the state that was read: if somebody was quicker, the server says so, and it is tried again.
+    // With the version that was read: if another client has written meanwhile, the server refuses, and the key is
+    // retried.
     let mut corrected = wanted(foo);
     corrected.metadata.resource_version = deployment.metadata.resource_version.clone();
     let corrected = request.write(&context.deployments, api.replace(name, &parameters, &corrected)).await?;
@@ -116,7 +117,7 @@ async fn clean_up(request: &Request<Foo>, context: &Context, foo: &Foo) -> Resul
     Ok(Next::Done)
 }
 
-/// Records an event about a `Foo`, for people. It does not wait for the server.
+/// Records an event about a `Foo` for users. Does not wait for the server.
 fn tell(context: &Context, foo: &Foo, kind: EventType, reason: &str, note: &str) {
     context.recorder.record(&foo.object_ref(&()), kind, reason, "Sync", note);
 }
@@ -126,10 +127,10 @@ fn is_controlled_by(deployment: &Deployment, foo: &Foo) -> bool {
     owners.into_iter().any(|owner| owner.controller == Some(true) && Some(&owner.uid) == foo.metadata.uid.as_ref())
 }
 
-/// The deployment that a `Foo` wants.
+/// Returns the deployment that a `Foo` asks for.
 fn wanted(foo: &Foo) -> Deployment {
     let own = foo.metadata.name.clone().unwrap_or_default();
-    // Who deletes the Foo and waits for what it owns waits for this one too.
+    // A foreground delete of the Foo waits for this deployment, too.
     let owner = foo.controller_owner_ref(&()).map(|owner| OwnerReference { block_owner_deletion: Some(true), ..owner });
     let labels = BTreeMap::from([("app".to_owned(), "nginx".to_owned()), ("controller".to_owned(), own)]);
     let container =

@@ -1,4 +1,4 @@
-//! A small story, played on a server in this process: what others do, and what the controller makes of it.
+//! A short story on a server in this process: other clients change objects, and the controller reacts.
 
 use std::error::Error;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::connect;
 use crate::foo::{Foo, FooSpec};
 
 const NAMESPACE: &str = "default";
-/// Long enough for anything that happens here.
+/// Longer than any step of the story takes.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Plays the story from beginning to end.
+/// Plays the story from its start to its end.
 pub async fn play(
     client: &Client,
     foos: &SharedInformer<Foo>,
@@ -29,7 +29,7 @@ pub async fn play(
         move |deployment: Option<&Deployment>| deployment.is_some_and(|found| found.spec.replicas == Some(replicas))
     };
 
-    say!("1. somebody creates a Foo that wants two replicas");
+    say!("1. a user creates a Foo with two replicas");
     api.create(&PostParams::default(), &foo("shop", "shop-backend", 2)).await?;
     deployments.wait_for("default/shop-backend", has(2)).within(SOON).await?;
 
@@ -39,34 +39,34 @@ pub async fn play(
     let available =
         |foo: Option<&Foo>| foo.and_then(|foo| foo.status.as_ref()).is_some_and(|it| it.available_replicas == 2);
     foos.wait_for("default/shop", available).within(SOON).await?;
-    say!("the Foo says that two replicas are available");
+    say!("the status of the Foo shows two available replicas");
 
-    say!("3. somebody scales the deployment to nine, behind its back");
+    say!("3. a user scales the deployment to nine");
     let nine = Patch::Merge(json!({"spec": {"replicas": 9}}));
     let written = owned.patch("shop-backend", &PatchParams::default(), &nine).await?;
     deployments.wait_for_version(&written.metadata.resource_version.unwrap_or_default().into()).within(SOON).await?;
     deployments.wait_for("default/shop-backend", has(2)).within(SOON).await?;
 
-    say!("4. the Foo wants three");
+    say!("4. the user changes the Foo to three replicas");
     api.patch("shop", &PatchParams::default(), &Patch::Merge(json!({"spec": {"replicas": 3}}))).await?;
     deployments.wait_for("default/shop-backend", has(3)).within(SOON).await?;
 
-    say!("5. somebody deletes the deployment");
+    say!("5. a user deletes the deployment");
     let uid = owned.get("shop-backend").await?.metadata.uid;
     owned.delete("shop-backend", &Default::default()).await?;
     let anew = |found: Option<&Deployment>| found.is_some_and(|found| found.metadata.uid != uid);
     deployments.wait_for("default/shop-backend", anew).within(SOON).await?;
 
-    say!("6. another Foo wants a deployment that belongs to somebody else");
+    say!("6. another Foo asks for a deployment that has another owner");
     let mut foreign = owned.get("shop-backend").await?;
     foreign.metadata = Default::default();
     foreign.metadata.name = Some("taken".to_owned());
     let foreign = owned.create(&PostParams::default(), &foreign).await?;
     api.create(&PostParams::default(), &foo("thief", "taken", 5)).await?;
     let event = warning(client).await?;
-    say!("it is told: {event}");
+    say!("it gets the event: {event}");
     assert_eq!(owned.get("taken").await?.metadata.resource_version, foreign.metadata.resource_version);
-    say!("the deployment is left alone");
+    say!("the deployment is not changed");
 
     say!("7. both Foos are deleted");
     for name in ["shop", "thief"] {
@@ -74,7 +74,7 @@ pub async fn play(
         foos.wait_for(&format!("default/{name}"), |foo| foo.is_none()).within(SOON).await?;
     }
     assert!(owned.get_opt("shop-backend").await?.is_none() && owned.get_opt("taken").await?.is_some());
-    say!("and what belonged to them is gone");
+    say!("their deployments are deleted, too");
     Ok(())
 }
 
@@ -84,7 +84,7 @@ fn foo(name: &str, deployment: &str, replicas: i32) -> Foo {
     foo
 }
 
-/// The first warning there is, once there is one.
+/// Waits for the first warning event, and returns its text.
 async fn warning(client: &Client) -> Result<String, Box<dyn Error>> {
     let events: Api<Event> = Api::namespaced(client.clone(), NAMESPACE);
     let waiting = async {

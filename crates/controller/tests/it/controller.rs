@@ -73,7 +73,7 @@ async fn a_mapping_returns_any_number_of_keys_and_an_informer_that_is_only_read_
     assert_eq!(run.noted().await, Vec::<String>::new());
     cluster.server.create("pods", Some("web"), pod).unwrap();
     assert_eq!(run.noted().await, ["x is gone", "y is gone"]);
-    assert!(nodes.health().is_ready(), "what is read is started, and waited for");
+    assert!(nodes.health().is_ready(), "the controller starts the informer and waits for it");
     cluster.server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap();
     assert_eq!(run.noted().await, Vec::<String>::new());
     run.end().await;
@@ -88,7 +88,11 @@ async fn predicates_ignore_updates_that_do_not_matter() {
     let labels = Watched::from(&cluster.owners).when(predicate::labels_changed(&["l"]));
     let (generation, labels) =
         (Run::noting(Controller::new(generation)), Run::noting(Controller::new(labels).name("labels")));
-    assert_eq!((generation.noted().await.len(), labels.noted().await.len()), (1, 1), "what is there always matters");
+    assert_eq!(
+        (generation.noted().await.len(), labels.noted().await.len()),
+        (1, 1),
+        "an object that exists at the start is always reconciled"
+    );
     cluster.label("deployments.apps", "a", "1");
     assert_eq!((generation.noted().await.len(), labels.noted().await.len()), (0, 1));
     cluster.server.patch("deployments.apps", Some("web"), "a", json!({"spec": {"replicas": 2}})).unwrap();
@@ -152,16 +156,16 @@ async fn a_panic_and_a_timeout_are_one_failed_attempt_each() {
     cluster.owner("a");
     let controller = Controller::new(&cluster.owners).timeout(Duration::from_secs(5));
     let handle = controller.handle();
-    let told = handle.clone();
+    let own_handle = handle.clone();
     let reconcile = move |request: Request<Deployment>, notes: Arc<Notes>| {
-        let last = told.status().last_error.map(|last| last.error);
+        let last = own_handle.status().last_error.map(|last| last.error);
         notes.note(format!("{}: {last:?}", request.failures()));
         // It also panics before the first await.
-        assert!(request.failures() > 0, "at first");
+        assert!(request.failures() > 0, "before the first await");
         async move {
             match request.failures() {
                 1 => std::future::pending().await,
-                2 => panic!("in between"),
+                2 => panic!("after an await"),
                 _ => Ok::<_, String>(Next::Done),
             }
         }
@@ -170,14 +174,14 @@ async fn a_panic_and_a_timeout_are_one_failed_attempt_each() {
     tokio::time::sleep(Duration::from_secs(60)).await;
     let said = [
         "0: None",
-        r#"1: Some("panicked: at first")"#,
+        r#"1: Some("panicked: before the first await")"#,
         r#"2: Some("took longer than 5s")"#,
-        r#"3: Some("panicked: in between")"#,
+        r#"3: Some("panicked: after an await")"#,
     ];
     assert_eq!(run.notes.take(), said);
     let status = handle.status();
     assert_eq!((status.failures, status.reconciles, status.active), (3, 4, 0));
-    assert!(status.last_error.is_none(), "it went well since");
+    assert!(status.last_error.is_none(), "the key was reconciled since then");
     run.end().await;
 }
 
@@ -191,7 +195,7 @@ async fn one_worker_at_a_time_has_a_key_and_each_worker_has_one_key() {
     let reconcile = move |request: Request<Deployment>, _: Arc<Notes>| {
         let (now, peak, busy, key) = (now.clone(), peak.clone(), busy.clone(), request.key().clone());
         async move {
-            assert!(busy.lock().insert(key.clone()), "{key} is with two workers");
+            assert!(busy.lock().insert(key.clone()), "{key} is reconciled by two workers");
             peak.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
             tokio::time::sleep(ms(50)).await;
             now.fetch_sub(1, Ordering::Relaxed);
@@ -235,7 +239,7 @@ async fn a_handle_enqueues_a_key_and_reconciles_everything() {
     cluster.owner("a");
     let controller = Controller::new(&cluster.owners).workers(1);
     let handle = controller.handle();
-    assert!(!handle.enqueue("web/x") && !handle.reconcile_all(), "it does not run");
+    assert!(!handle.enqueue("web/x") && !handle.reconcile_all(), "the controller does not run");
     let run = Run::noting(controller);
     run.noted().await;
     assert!(handle.enqueue("web/x"));
@@ -264,7 +268,7 @@ async fn a_controller_can_run_again_but_not_twice_at_the_same_time() {
         let (outcome, ()) = tokio::join!(controller.run(cancel.clone(), note, notes.clone()), both);
         outcome.unwrap();
         assert_eq!(notes.take(), ["a"]);
-        assert_eq!(cluster.owners.health().handlers.len(), 0, "its handlers are gone with it");
+        assert_eq!(cluster.owners.health().handlers.len(), 0, "the run removes its handlers");
     }
 }
 
@@ -324,7 +328,7 @@ async fn a_limiter_that_panics_ends_the_run_with_an_error() {
     struct Panics;
     impl kube_controller::RateLimiter<ObjectKey> for Panics {
         fn when(&self, _: &ObjectKey) -> Duration {
-            panic!("no idea")
+            panic!("the limiter panics")
         }
         fn forget(&self, _: &ObjectKey) {}
         fn num_requeues(&self, _: &ObjectKey) -> u32 {
@@ -336,7 +340,7 @@ async fn a_limiter_that_panics_ends_the_run_with_an_error() {
     let reconcile = |_: Request<Deployment>, _: Arc<Notes>| async { Err::<Next, _>("again") };
     let run = Run::of(Controller::new(&cluster.owners).limiter(Panics), reconcile);
     let error = run.task.await.unwrap().unwrap_err();
-    assert!(matches!(&error, RunError::WorkerPanicked { message, .. } if message == "no idea"), "{error}");
+    assert!(matches!(&error, RunError::WorkerPanicked { message, .. } if message == "the limiter panics"), "{error}");
 }
 
 #[tokio::test]
@@ -358,7 +362,7 @@ async fn a_new_change_does_not_wait_for_reconciles_that_never_yield() {
         tokio::task::yield_now().await;
     }
     let done = handle.status().reconciles;
-    assert!(done < 1900, "it waited for {done} others");
+    assert!(done < 1900, "the change waited for {done} other reconciles");
     run.end().await;
 }
 

@@ -21,7 +21,7 @@ async fn an_item_is_handed_out_after_its_delay_and_not_before() {
     assert_eq!(queue.len(), 1);
     assert_eq!(*queue.get().await.unwrap(), "a");
     pass(10_000).await;
-    assert!(queue.is_empty(), "it comes once");
+    assert!(queue.is_empty(), "the item is handed out once");
 }
 
 // WQ-10.
@@ -44,7 +44,7 @@ async fn of_two_delays_the_earlier_time_counts() {
         pass(1).await;
         drop(queue.get().await.unwrap());
         pass(60).await;
-        assert!(queue.is_empty(), "the later time is gone");
+        assert!(queue.is_empty(), "the later time does not count");
     }
 }
 

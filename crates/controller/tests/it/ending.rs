@@ -95,9 +95,9 @@ async fn a_waiting_worker_gets_an_item_that_was_added_again_before_the_shutdown(
     others().await;
     assert!(workers.try_join_next().is_none());
     drop(a);
-    let mut told = workers.join_all().await;
-    told.sort_unstable();
-    assert_eq!(told, [None, None, Some("a")]);
+    let mut results = workers.join_all().await;
+    results.sort_unstable();
+    assert_eq!(results, [None, None, Some("a")]);
 }
 
 // ★59 TestForceQueueShutdownUsingShutDown: here the caller ends a drain by dropping it.
@@ -113,7 +113,7 @@ async fn a_drain_can_be_dropped_and_called_again() {
     let mut again = Box::pin(queue.drain());
     assert!(at_once(&mut again).await.is_none());
     drop(a);
-    assert_eq!(at_once(again).await.unwrap(), ["later"], "it is not lost with the first drain");
+    assert_eq!(at_once(again).await.unwrap(), ["later"], "the item is not lost with the first drain");
 }
 
 // B-30.
@@ -139,11 +139,11 @@ async fn a_shutdown_returns_the_delayed_items_the_first_due_first() {
     queue.add_after("b", ms(2000));
     queue.add_after("a", ms(1000));
     tokio::time::advance(ms(1000)).await;
-    assert_eq!(queue.shut_down(), ["b", "c"], "a was due");
+    assert_eq!(queue.shut_down(), ["b", "c"], "a was due before the shutdown");
     assert!(!queue.add_after("d", ms(1)));
     assert_eq!(*queue.get().await.unwrap(), "a");
-    assert!(queue.get().await.is_none(), "nothing comes due any more");
-    assert!(queue.shut_down().is_empty(), "nothing is given back twice");
+    assert!(queue.get().await.is_none(), "no item becomes due after the shutdown");
+    assert!(queue.shut_down().is_empty(), "no item is returned twice");
 }
 
 // B-31: the queue has no task that would have to end.

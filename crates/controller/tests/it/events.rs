@@ -60,7 +60,7 @@ async fn events_beyond_the_limit_are_counted_and_written_with_the_next_event_or_
     assert_eq!(publish(&recorder, "a", "no").await, Ok(Published::Held(1)));
     assert_eq!(publish(&recorder, "a", "no").await, Ok(Published::Held(2)));
     assert_eq!(publish(&recorder, "a", "never seen").await, Ok(Published::Held(1)));
-    assert_eq!(publish(&recorder, "b", "no").await, Ok(Published::Created), "others are not held");
+    assert_eq!(publish(&recorder, "b", "no").await, Ok(Published::Created), "events about other objects are not held");
     assert_eq!(recorder.unwritten(), 3);
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert_eq!(publish(&recorder, "a", "no").await, Ok(Published::Counted(28)));
@@ -101,7 +101,11 @@ async fn a_note_is_cut_to_the_length_that_a_server_accepts_and_memory_is_bounded
         publish(&recorder, &format!("o{number}"), "no").await.unwrap();
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert_eq!(publish(&recorder, "o0", "no").await, Ok(Published::Created), "it was let go of");
+    assert_eq!(
+        publish(&recorder, "o0", "no").await,
+        Ok(Published::Created),
+        "the oldest object was dropped from memory"
+    );
     assert_eq!(publish(&recorder, "o4999", "no").await, Ok(Published::Counted(2)));
 }
 
@@ -211,7 +215,7 @@ async fn recorded_events_that_the_server_refuses_are_counted_and_flushed() {
     network.set(Mode::Silent);
     (0..40).for_each(|number| record(&recorder, &format!("o{number}")));
     sleep(Duration::from_secs(60)).await;
-    assert_eq!((network.asked().len(), recorder.unwritten()), (40, 40), "each one is tried once");
+    assert_eq!((network.asked().len(), recorder.unwritten()), (40, 40), "each event is sent once");
     network.set(Mode::Open);
     recorder.flush().await.unwrap();
     assert_eq!((events(&server).len(), recorder.unwritten()), (40, 0));
@@ -229,7 +233,10 @@ async fn a_flush_writes_others_beside_an_event_in_flight_that_is_not_answered() 
     sleep(Duration::from_millis(10)).await;
     network.set(Mode::Open);
     (0..9).for_each(|number| record(&recorder, &format!("o{number}")));
-    assert!(tokio::time::timeout(Duration::from_secs(1), recorder.flush()).await.is_err(), "it waits for one of them");
+    assert!(
+        tokio::time::timeout(Duration::from_secs(1), recorder.flush()).await.is_err(),
+        "the flush waits for the event in flight"
+    );
     let written = events(&server);
     assert_eq!((written.len(), recorder.unwritten()), (9, 1));
     assert!(written.iter().all(|event| event["series"]["count"] == 2));

@@ -72,8 +72,8 @@ async fn a_refusal_by_admission_is_not_a_change() {
         let server = ApiServer::builder().admission(admission).build();
         let (api, object) = map(&server, json!(null)).await;
         let error = Finalizer::new(api, NAME).unwrap().add(&object).await.unwrap_err();
-        let FinalizerError::Refused { name, reason: told, .. } = &error else { panic!("{code}: {error:?}") };
-        assert_eq!((&**name, &**told), ("a", message), "{code}");
+        let FinalizerError::Refused { name, reason, .. } = &error else { panic!("{code}: {error:?}") };
+        assert_eq!((&**name, &**reason), ("a", message), "{code}");
     }
 }
 
@@ -104,9 +104,9 @@ async fn another_object_of_the_same_name_is_not_written() {
     let (api, before) = map(&server, json!(null)).await;
     server.delete("configmaps", Some("default"), "a").unwrap();
     let finalizer = Finalizer::new(api.clone(), NAME).unwrap();
-    assert!(matches!(finalizer.add(&before).await, Err(FinalizerError::Changed { .. })), "it is gone");
+    assert!(matches!(finalizer.add(&before).await, Err(FinalizerError::Changed { .. })), "the object does not exist");
     map(&server, json!(null)).await;
-    assert!(matches!(finalizer.add(&before).await, Err(FinalizerError::Changed { .. })), "it is another one");
+    assert!(matches!(finalizer.add(&before).await, Err(FinalizerError::Changed { .. })), "another object has the name");
     assert_eq!(finalizers(&server), json!(null));
 }
 

@@ -25,14 +25,14 @@ impl Values {
     }
 
     /// Returns the values that were reported since the last call, sorted by name.
-    fn told(&self) -> Vec<(String, Vec<f64>)> {
+    fn reported(&self) -> Vec<(String, Vec<f64>)> {
         std::mem::take(&mut *self.0.lock()).into_iter().collect()
     }
 
     fn check(&self, expected: &[(&str, &[f64])]) {
-        let told = self.told();
-        let told: Vec<(&str, &[f64])> = told.iter().map(|(name, values)| (&**name, &**values)).collect();
-        assert_eq!(told, expected);
+        let reported = self.reported();
+        let reported: Vec<(&str, &[f64])> = reported.iter().map(|(name, values)| (&**name, &**values)).collect();
+        assert_eq!(reported, expected);
     }
 }
 
@@ -109,7 +109,7 @@ async fn a_named_queue_reports_metrics_about_its_items() {
     queue.add("b");
     let b = queue.get().await.unwrap();
     pass(1000).await;
-    values.told();
+    values.reported();
     let status = queue.status();
     assert_eq!((status.unfinished, status.longest_running), (ms(4000), ms(3000)));
     values.check(&[(LONGEST, &[3.0]), (UNFINISHED, &[4.0])]);
@@ -131,9 +131,9 @@ async fn a_delayed_item_counts_as_a_retry_and_as_added_when_it_is_due() {
     values.check(&[("retries_total", &[1.0])]);
     pass(3000).await;
     let a = queue.get().await.unwrap();
-    let told =
+    let reported =
         [("adds_total", &[1.0][..]), ("depth", &[0.0]), (LONGEST, &[0.0]), (WAITED, &[2.0]), (UNFINISHED, &[0.0])];
-    values.check(&told);
+    values.check(&reported);
     a.retry_after(ms(1000));
     values.check(&[(LONGEST, &[0.0]), ("retries_total", &[1.0]), (UNFINISHED, &[0.0]), (WORKED, &[0.0])]);
     queue.add_after("b", ms(0));

@@ -50,7 +50,7 @@ struct Model {
     /// Items that wait, with their priority, the oldest first.
     waiting: Vec<(u8, i32)>,
     /// Items that workers have, with their priority, and with the priority with which they were added again.
-    in_hand: Vec<(u8, i32, Option<i32>)>,
+    held: Vec<(u8, i32, Option<i32>)>,
     /// Delayed items, with their priority and due time, in the order of arrival.
     delayed: Vec<(u8, i32, u64)>,
     now: u64,
@@ -60,7 +60,7 @@ struct Model {
 
 impl Model {
     fn add(&mut self, item: u8, priority: i32) {
-        if let Some((_, _, again)) = self.in_hand.iter_mut().find(|(held, ..)| *held == item) {
+        if let Some((_, _, again)) = self.held.iter_mut().find(|(held, ..)| *held == item) {
             *again = Some(again.map_or(priority, |known| known.max(priority)));
         } else if let Some((_, known)) = self.waiting.iter_mut().find(|(waiting, _)| *waiting == item) {
             *known = priority.max(*known);
@@ -93,12 +93,12 @@ impl Model {
         let index = self.waiting.iter().position(|(_, priority)| oldest || *priority == highest)?;
         let (item, priority) = self.waiting.remove(index);
         self.taken += 1;
-        self.in_hand.push((item, priority, None));
+        self.held.push((item, priority, None));
         Some((item, priority))
     }
 
     fn done(&mut self, index: usize) {
-        if let (item, _, Some(priority)) = self.in_hand.remove(index) {
+        if let (item, _, Some(priority)) = self.held.remove(index) {
             self.waiting.push((item, priority));
         }
     }
@@ -123,13 +123,13 @@ impl Model {
 
 struct Run {
     queue: DelayingQueue<u8>,
-    in_hand: Vec<Item<u8, DelayingQueue<u8>>>,
+    held: Vec<Item<u8, DelayingQueue<u8>>>,
     model: Model,
 }
 
 impl Run {
     async fn step(&mut self, act: Act) {
-        let Self { queue, in_hand, model } = self;
+        let Self { queue, held, model } = self;
         match act {
             Act::Add(item, priority) => {
                 assert_eq!(queue.add_with(item, Priority(priority)), !model.closed);
@@ -146,19 +146,19 @@ impl Run {
             Act::Get => {
                 let got = at_once(queue.get()).await;
                 let end = model.closed && model.waiting.is_empty();
-                let end = end && model.in_hand.iter().all(|(.., again)| again.is_none());
+                let end = end && model.held.iter().all(|(.., again)| again.is_none());
                 assert_eq!(matches!(got, Some(None)), end, "{got:?}");
                 let got = got.flatten();
                 assert_eq!(got.as_ref().map(|item| (**item, item.priority().0)), model.get());
-                in_hand.extend(got);
+                held.extend(got);
             }
-            Act::Done(index) if index < in_hand.len() => {
-                drop(in_hand.remove(index));
+            Act::Done(index) if index < held.len() => {
+                drop(held.remove(index));
                 model.done(index);
             }
-            Act::Retry(index, delay) if index < in_hand.len() => {
-                in_hand.remove(index).retry_after(ms(delay));
-                let (item, priority, _) = model.in_hand[index];
+            Act::Retry(index, delay) if index < held.len() => {
+                held.remove(index).retry_after(ms(delay));
+                let (item, priority, _) = model.held[index];
                 model.add_after(item, priority, delay);
                 model.done(index);
             }
@@ -174,12 +174,12 @@ impl Run {
         }
         let status = queue.status();
         assert_eq!(queue.len(), model.waiting.len());
-        assert_eq!(status.processing, model.in_hand.len());
+        assert_eq!(status.processing, model.held.len());
         assert_eq!(status.delayed, model.delayed.len());
-        let mut keys: Vec<u8> = in_hand.iter().map(|item| **item).collect();
+        let mut keys: Vec<u8> = held.iter().map(|item| **item).collect();
         keys.sort_unstable();
         keys.dedup();
-        assert_eq!(keys.len(), in_hand.len(), "two workers have the same item");
+        assert_eq!(keys.len(), held.len(), "two workers have the same item");
     }
 
     /// Lets workers finish, and checks that no item is lost and no item is left.
@@ -190,12 +190,12 @@ impl Run {
             let drained = at_once(&mut drain).await;
             self.model.closed = true;
             if let Some(left) = drained {
-                assert!(self.model.waiting.is_empty() && self.model.in_hand.is_empty(), "it ended too soon");
+                assert!(self.model.waiting.is_empty() && self.model.held.is_empty(), "it ended too soon");
                 assert_eq!(left, self.model.left());
                 return;
             }
             let nothing_waits = self.model.waiting.is_empty();
-            assert!(!nothing_waits || !self.model.in_hand.is_empty(), "it did not end");
+            assert!(!nothing_waits || !self.model.held.is_empty(), "it did not end");
             self.step(if nothing_waits { Act::Done(0) } else { Act::Get }).await;
         }
     }
@@ -208,7 +208,7 @@ proptest! {
     fn a_queue_behaves_like_a_model_of_plain_lists(acts in acts()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
-            let mut run = Run { queue: DelayingQueue::new(), in_hand: Vec::new(), model: Model::default() };
+            let mut run = Run { queue: DelayingQueue::new(), held: Vec::new(), model: Model::default() };
             let start = Instant::now();
             for act in acts {
                 run.step(act).await;

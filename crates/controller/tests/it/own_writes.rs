@@ -45,7 +45,7 @@ pub(crate) fn creating(
 }
 
 /// Delays the watches of children by this time from now on.
-async fn behind(cluster: &Cluster, delay: Duration) {
+async fn delay_watches(cluster: &Cluster, delay: Duration) {
     quiet().await;
     let late = Fault::new(Action::DelayEvent { nth: 1, delay }).verb(Verb::Watch).resource("configmaps");
     cluster.server.faults().add(late);
@@ -60,7 +60,7 @@ async fn a_key_waits_until_the_cache_shows_the_writes_for_it() {
     let controller = Controller::new(&cluster.owners).owns(&cluster.children).workers(1);
     let handle = controller.handle();
     let run = Run::of(controller, creating(cluster.client(), cluster.children.clone()));
-    behind(&cluster, Duration::from_secs(20)).await;
+    delay_watches(&cluster, Duration::from_secs(20)).await;
     cluster.owner("a");
     assert_eq!(run.noted().await, ["called", "created"]);
     // The key is added several times, and other keys do not wait for it.
@@ -98,7 +98,7 @@ async fn after_a_lost_answer_the_key_waits_until_the_cache_has_caught_up() {
     );
     let run =
         Run::of(Controller::new(&cluster.owners).owns(&cluster.children), creating(client, cluster.children.clone()));
-    behind(&cluster, Duration::from_secs(20)).await;
+    delay_watches(&cluster, Duration::from_secs(20)).await;
     cluster.owner("a");
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(!*lose.lock());
@@ -127,7 +127,7 @@ async fn after_a_reconcile_was_dropped_during_a_write_the_key_waits_until_the_ca
     );
     let controller = Controller::new(&cluster.owners).owns(&cluster.children).timeout(Duration::from_secs(2));
     let run = Run::of(controller, creating(slow, cluster.children.clone()));
-    behind(&cluster, Duration::from_secs(20)).await;
+    delay_watches(&cluster, Duration::from_secs(20)).await;
     cluster.owner("a");
     tokio::time::sleep(Duration::from_secs(90)).await;
     assert_eq!(cluster.names("configmaps").len(), 1);
@@ -140,7 +140,7 @@ async fn after_the_write_deadline_the_key_is_reconciled_and_the_status_counts_it
     let controller = Controller::new(&cluster.owners).owns(&cluster.children).write_deadline(Duration::from_secs(30));
     let handle = controller.handle();
     let run = Run::of(controller, creating(cluster.client(), cluster.children.clone()));
-    behind(&cluster, Duration::from_secs(100_000)).await;
+    delay_watches(&cluster, Duration::from_secs(100_000)).await;
     cluster.owner("a");
     assert_eq!(run.noted().await, ["called", "created"]);
     cluster.label("deployments.apps", "a", "1");
@@ -158,7 +158,7 @@ async fn another_object_of_the_same_name_does_not_wait_for_the_writes_of_its_pre
     let cluster = Cluster::new();
     let controller = Controller::new(&cluster.owners).owns(&cluster.children);
     let run = Run::of(controller, creating(cluster.client(), cluster.children.clone()));
-    behind(&cluster, Duration::from_secs(1000)).await;
+    delay_watches(&cluster, Duration::from_secs(1000)).await;
     cluster.owner("a");
     assert_eq!(run.noted().await, ["called", "created"]);
     cluster.server.delete("deployments.apps", Some("web"), "a").unwrap();
@@ -187,7 +187,7 @@ async fn a_key_waits_until_the_cache_shows_that_an_object_was_deleted() {
         }
     };
     cluster.factory.start().unwrap();
-    behind(&cluster, Duration::from_secs(20)).await;
+    delay_watches(&cluster, Duration::from_secs(20)).await;
     let run = Run::of(Controller::new(&cluster.owners).owns(&cluster.children), reconcile);
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(run.notes.take(), ["deleted"]);
@@ -201,7 +201,7 @@ async fn a_run_begins_after_a_filled_cache_that_lags_behind_has_caught_up() {
     cluster.factory.start().unwrap();
     cluster.factory.synced().await.unwrap();
     // From now on the cache receives no events about children for 1000 s. An earlier leader creates a child.
-    behind(&cluster, Duration::from_secs(1000)).await;
+    delay_watches(&cluster, Duration::from_secs(1000)).await;
     cluster.child("child", &a, true);
     quiet().await;
     assert!(cluster.children.store().is_empty());
@@ -218,7 +218,7 @@ async fn an_owner_is_reconciled_after_its_child_was_created_and_deleted_unseen_b
     let cluster = Cluster::new();
     let controller = Controller::new(&cluster.owners).owns(&cluster.children);
     let run = Run::of(controller, creating(cluster.client(), cluster.children.clone()));
-    behind(&cluster, Duration::from_secs(1000)).await;
+    delay_watches(&cluster, Duration::from_secs(1000)).await;
     cluster.owner("a");
     assert_eq!(run.noted().await, ["called", "created"]);
     // No handler receives an event about this child: it is deleted before the cache receives events about children
@@ -257,7 +257,7 @@ async fn after_an_unnoticed_restore_of_the_server_at_most_two_children_are_creat
         cluster.label_new(number);
     }
     quiet().await;
-    behind(&cluster, Duration::from_secs(1000)).await;
+    delay_watches(&cluster, Duration::from_secs(1000)).await;
     // After the restore the server has lower versions than the cache of children.
     cluster.server.restore(&saved);
     cluster.owner("a");
@@ -348,8 +348,8 @@ async fn a_write_to_the_informer_of_another_kind_fails_at_once() {
     let run = Run::of(controller, reconcile);
     cluster.owner("a");
     tokio::time::sleep(Duration::from_secs(600)).await;
-    let told = ["m is not of kind Secret, which informer secrets caches; name the informer of its own kind"];
-    assert_eq!(run.notes.take(), told);
+    let expected = ["m is not of kind Secret, which informer secrets caches; name the informer of its own kind"];
+    assert_eq!(run.notes.take(), expected);
     assert_eq!(handle.status().failures, 1);
     run.end().await;
 }

@@ -102,9 +102,9 @@ async fn an_error_that_cannot_be_displayed_and_a_future_that_panics_when_dropped
     cluster.owner("a");
     let controller = Controller::new(&cluster.owners).timeout(Duration::from_secs(5));
     let handle = controller.handle();
-    let told = handle.clone();
+    let own_handle = handle.clone();
     let reconcile = move |request: Request<Deployment>, notes: Arc<Notes>| {
-        notes.note(told.status().last_error.map(|last| last.error).unwrap_or_default());
+        notes.note(own_handle.status().last_error.map(|last| last.error).unwrap_or_default());
         async move {
             match request.failures() {
                 0 => Err(Nasty),

@@ -105,15 +105,15 @@ async fn each_reconcile_is_counted_by_its_result() {
     assert_eq!(sums.get("controller_runtime_active_workers controller=c"), 1.0, "one is stuck");
     assert!(sums.get("workqueue_longest_running_processor_seconds name=c") > 1.0, "and shows");
     tokio::time::sleep(Duration::from_secs(60)).await;
-    let told = |name: &str| sums.get(&format!("controller_runtime_{name}"));
-    assert_eq!(told("reconcile_total controller=c result=error"), 3.0);
-    assert_eq!(told("reconcile_total controller=c result=requeue_after"), 1.0);
-    assert_eq!(told("reconcile_errors_total controller=c"), 3.0);
-    assert_eq!(told("reconcile_panics_total controller=c"), 1.0);
-    assert_eq!(told("reconcile_timeouts_total controller=c"), 1.0);
-    assert_eq!(told("reconcile_time_seconds controller=c"), 4.0);
-    assert_eq!(told("active_workers controller=c"), 0.0);
-    assert_eq!(told("max_concurrent_reconciles controller=c"), 3.0);
+    let metric = |name: &str| sums.get(&format!("controller_runtime_{name}"));
+    assert_eq!(metric("reconcile_total controller=c result=error"), 3.0);
+    assert_eq!(metric("reconcile_total controller=c result=requeue_after"), 1.0);
+    assert_eq!(metric("reconcile_errors_total controller=c"), 3.0);
+    assert_eq!(metric("reconcile_panics_total controller=c"), 1.0);
+    assert_eq!(metric("reconcile_timeouts_total controller=c"), 1.0);
+    assert_eq!(metric("reconcile_time_seconds controller=c"), 4.0);
+    assert_eq!(metric("active_workers controller=c"), 0.0);
+    assert_eq!(metric("max_concurrent_reconciles controller=c"), 3.0);
     assert_eq!(sums.get("workqueue_adds_total name=c"), 4.0, "the first, and three that were tried again");
     run.end().await;
 }

@@ -88,7 +88,7 @@ async fn many_changes_within_the_debounce_are_one_reconcile() {
     sleep(Duration::from_secs(10)).await;
     assert_eq!(run.notes.take().len(), 3);
     assert!(handle.enqueue("web/a"));
-    assert_eq!(run.noted().await, ["a"], "one that is asked for does not wait");
+    assert_eq!(run.noted().await, ["a"], "a key that a handle enqueues does not wait");
     run.end().await;
 }
 

@@ -119,7 +119,7 @@ fn on_real_threads_no_item_is_lost_and_no_two_workers_have_the_same() {
         let mut producers = JoinSet::new();
         (0..8).for_each(|seed| drop(consumers.spawn(consume(queue.clone(), keys.clone(), seed))));
         (0..4).for_each(|seed| drop(producers.spawn(produce(queue.clone(), keys.clone(), 100 + seed))));
-        timeout(Duration::from_secs(60), producers.join_all()).await.expect("nothing is done");
+        timeout(Duration::from_secs(60), producers.join_all()).await.expect("the producers hang");
         let left = timeout(Duration::from_secs(30), queue.drain()).await.expect("the drain hangs");
         timeout(Duration::from_secs(30), consumers.join_all()).await.expect("a worker hangs");
         for (number, key) in keys.iter().enumerate() {

@@ -35,7 +35,9 @@ type Came = Arc<Mutex<BTreeMap<u64, Instant>>>;
 async fn work(queue: DelayingQueue<u64>, came: Came, patience: u64) {
     loop {
         match timeout(ms(patience), queue.get()).await {
-            Ok(Some(item)) => assert!(came.lock().insert(*item, Instant::now()).is_none(), "{item:?} came twice"),
+            Ok(Some(item)) => {
+                assert!(came.lock().insert(*item, Instant::now()).is_none(), "{item:?} was handed out twice")
+            }
             Ok(None) => return,
             Err(_) => {}
         }

@@ -17,9 +17,9 @@ fn break_object(cluster: &Cluster, resource: &str, name: &str) {
     cluster.server.put_as_is(resource, Some("web"), object).unwrap();
 }
 
-fn mend_object(cluster: &Cluster, resource: &str, name: &str) {
+fn repair_object(cluster: &Cluster, resource: &str, name: &str) {
     let mut object = cluster.server.get(resource, Some("web"), name).unwrap();
-    object["metadata"]["labels"] = json!({"mended": "yes"});
+    object["metadata"]["labels"] = json!({"repaired": "yes"});
     cluster.server.put_as_is(resource, Some("web"), object).unwrap();
 }
 
@@ -48,7 +48,7 @@ async fn reconcile_is_not_called_for_an_undecodable_object() {
         assert_eq!(run.notes.take(), Vec::<String>::new(), "known before: {known_before}");
         let error = last_error(&handle);
         assert!(error.starts_with("web/a exists but cannot be decoded, so reconcile was not called"), "{error}");
-        mend_object(&cluster, "deployments.apps", "a");
+        repair_object(&cluster, "deployments.apps", "a");
         assert_eq!(run.noted().await, ["a"]);
         assert!(handle.status().last_error.is_none());
         run.end().await;
@@ -99,7 +99,7 @@ async fn a_child_that_cannot_be_decoded_is_not_created_a_second_time() {
             assert!(error.contains(&format!("cannot be decoded, so reconcile was not called: web/{child}")), "{error}");
             assert_eq!(cluster.names("configmaps"), [child.as_str()]);
         }
-        mend_object(&cluster, "configmaps", &child);
+        repair_object(&cluster, "configmaps", &child);
         quiet().await;
         assert_eq!(last_error(&handle), "");
         run.end().await;

@@ -17,7 +17,7 @@
 //!
 //! A failing test prints its seed; `SIM_FIRST=seed SIM_SEEDS=1 cargo test -p kube-controller --test sim` repeats it.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests say what is wrong by panicking, and print")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a failed test panics, and the simulation prints figures")]
 
 mod crashes;
 mod elections;
@@ -54,7 +54,7 @@ fn every_seed_ends_with_one_child_for_each_owner() {
     let (first, seeds) = (from_environment("SIM_FIRST", 0), from_environment("SIM_SEEDS", 400));
     let created = simulate_all(first, seeds, world::simulate);
     println!("{seeds} seeds from {first}: {created} children were created");
-    assert!(created > seeds, "something was done");
+    assert!(created > seeds, "too few children were created");
 }
 
 #[test]

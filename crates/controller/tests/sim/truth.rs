@@ -41,7 +41,7 @@ pub(crate) fn set_undecodable(server: &ApiServer, resource: &str, name: &str, un
 }
 
 /// Makes all objects decodable again.
-pub(crate) fn mend_all(server: &ApiServer) {
+pub(crate) fn repair_all(server: &ApiServer) {
     for resource in ["deployments.apps", "configmaps"] {
         for object in server.list(resource).unwrap().1 {
             if object["metadata"]["labels"] == json!(5) {

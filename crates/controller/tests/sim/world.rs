@@ -66,7 +66,7 @@ impl World {
             match self.random.random_range(0..100) {
                 0..40 => self.write(),
                 40..44 => self.make_undecodable(),
-                44..45 => truth::mend_all(&self.server),
+                44..45 => truth::repair_all(&self.server),
                 45..55 => self.break_something(),
                 55..60 => self.wire.set_trouble(*[0.0, 0.1, 0.5, 0.9].choose(&mut self.random).unwrap()),
                 60..62 => self.server.faults().clear(),
@@ -206,7 +206,7 @@ impl World {
         self.wire.set_trouble(0.0);
         self.wire.set_slow(false);
         self.wire.move_to(None);
-        truth::mend_all(&self.server);
+        truth::repair_all(&self.server);
         let _ = self.server.delete("configmaps", Some(NAMESPACE), STRANGER);
         // It takes some time until a program notices that a watch is silent.
         let quiet = async {
@@ -224,7 +224,7 @@ impl World {
         assert_eq!(missing(&self.server), None, "seed {}", self.seed);
         for (name, left) in &self.foreign {
             let now = self.server.get("configmaps", Some(NAMESPACE), name).unwrap();
-            assert_eq!(now, *left, "seed {}: {name} was touched", self.seed);
+            assert_eq!(now, *left, "seed {}: {name} was changed", self.seed);
         }
         let created = self.server.requests().iter().filter(|request| request.verb == Verb::Create).count();
         for program in &mut self.programs {

@@ -1,4 +1,4 @@
-//! How every example finds a server: an embedded one with some life in it, or a real one if asked.
+//! Connects every example to an API server: to an embedded one with changing objects, or to a real cluster on request.
 
 #![allow(dead_code, reason = "no example uses all of it")]
 
@@ -15,7 +15,7 @@ use kube_embedded_apiserver::{ApiServer, HttpServer, Workload};
 use kube_informer::CancellationToken;
 use tokio::task::JoinSet;
 
-/// What every `main` returns.
+/// The result of every `main`.
 pub type Outcome = Result<(), Box<dyn Error>>;
 
 /// `println!` for a program whose output may be piped into `head`.
@@ -23,38 +23,38 @@ macro_rules! say {
     ($($text:tt)*) => { connect::write_line(format_args!($($text)*)) };
 }
 
-/// Writes one line. If nobody reads any more, the example is done: that is no failure.
+/// Writes one line. A closed output ends the example, and is no failure.
 pub fn write_line(line: fmt::Arguments<'_>) {
     if let Err(error) = writeln!(io::stdout().lock(), "{line}") {
         std::process::exit(i32::from(error.kind() != io::ErrorKind::BrokenPipe));
     }
 }
 
-/// Where the objects come from. With neither option an API server is embedded, and no cluster is needed.
+/// The server of the objects. With neither option an API server is embedded, and no cluster is needed.
 #[derive(Args)]
 pub struct Connection {
     /// Use the cluster of this kubeconfig, usually ~/.kube/config.
     #[arg(long, value_name = "FILE", conflicts_with = "in_cluster")]
     pub kubeconfig: Option<PathBuf>,
-    /// Use the cluster this program runs in.
+    /// Use the cluster that this program runs in.
     #[arg(long)]
     pub in_cluster: bool,
-    /// How long to go on, such as 5s or 2m; otherwise until Ctrl-C.
+    /// How long to run, such as 5s or 2m; otherwise until Ctrl-C.
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub duration: Option<Duration>,
 }
 
-/// A client, and what keeps the embedded server alive.
+/// A client, and the tasks that keep the embedded server running.
 pub struct Connected {
     pub client: Client,
-    /// The embedded server, if it is one.
+    /// The embedded server, if the example uses it.
     pub server: Option<ApiServer>,
     _life: JoinSet<()>,
     _http: Option<HttpServer>,
 }
 
 impl Connection {
-    /// A client of the cluster that was asked for, or of a server in this process: no port, no socket.
+    /// Returns a client of the requested cluster, or of a server in this process without port and socket.
     pub async fn connect(&self) -> Result<Connected, Box<dyn Error>> {
         match self.cluster().await? {
             Some(client) => Ok(Connected { client, server: None, _life: JoinSet::new(), _http: None }),
@@ -65,7 +65,7 @@ impl Connection {
         }
     }
 
-    /// The same with the embedded server behind a real socket.
+    /// As [`connect`](Self::connect), but the embedded server uses a real socket.
     pub async fn connect_over_http(&self) -> Result<Connected, Box<dyn Error>> {
         if self.is_embedded() {
             let (server, life) = embed();
@@ -76,7 +76,7 @@ impl Connection {
         self.connect().await
     }
 
-    /// Waits until it is time to end.
+    /// Waits until the time of `--for` is over, or for Ctrl-C.
     pub async fn until_the_end(&self) {
         let time = async {
             match self.duration {
@@ -94,7 +94,7 @@ impl Connection {
         self.kubeconfig.is_none() && !self.in_cluster
     }
 
-    /// A client of a real cluster, if one was asked for.
+    /// Returns a client of a real cluster, if one was requested.
     async fn cluster(&self) -> Result<Option<Client>, Box<dyn Error>> {
         Ok(match &self.kubeconfig {
             Some(file) => Some(client_of(Kubeconfig::read_from(file)?).await?),
@@ -109,7 +109,7 @@ async fn client_of(kubeconfig: Kubeconfig) -> Result<Client, Box<dyn Error>> {
     Ok(kube_informer::client_from(config)?)
 }
 
-/// A server that has been running for a while, and goes on: nodes, deployments and pods come, change and go.
+/// Starts a server with nodes, deployments and pods that are created, changed and deleted all the time.
 fn embed() -> (ApiServer, JoinSet<()>) {
     let server = ApiServer::new();
     let mut workload = Workload::new(7).nodes(3).pods(12).namespaces(["default"]);

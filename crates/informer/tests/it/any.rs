@@ -1,4 +1,4 @@
-//! Informers without their type, and objects of which little is kept.
+//! Informers without their type (`AnyInformer`), and views that keep only a part of each object.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl Projection for PodView {
 
 // Decision 2.
 #[tokio::test]
-async fn a_view_keeps_metadata_and_the_callers_fields_and_is_told_of_changes_like_any_object() {
+async fn a_view_keeps_metadata_and_the_chosen_fields_and_follows_changes() {
     on_the_real_clock(async {
         let server = server();
         let factory = SharedInformerFactory::new(server.client());
@@ -67,7 +67,7 @@ async fn a_view_keeps_metadata_and_the_callers_fields_and_is_told_of_changes_lik
 }
 
 #[tokio::test]
-async fn typed_objects_know_their_owners_and_how_to_be_written() {
+async fn typed_objects_return_their_owners_and_their_json() {
     on_the_real_clock(async {
         let server = server();
         let factory = SharedInformerFactory::new(server.client());
@@ -84,9 +84,9 @@ async fn typed_objects_know_their_owners_and_how_to_be_written() {
     .await;
 }
 
-// A factory for one namespace can still follow what has none.
+// A factory that selects one namespace can still watch cluster-scoped objects.
 #[tokio::test]
-async fn what_is_in_cluster_scope_is_asked_for_there_whatever_namespaces_are_selected() {
+async fn cluster_scoped_resources_are_requested_without_the_selected_namespace() {
     on_the_real_clock(async {
         let server = server();
         let web = Selection::new().namespace("web").unwrap();
@@ -102,7 +102,7 @@ async fn what_is_in_cluster_scope_is_asked_for_there_whatever_namespaces_are_sel
 
 // Hole 14.
 #[tokio::test]
-async fn the_empty_namespace_asks_for_all_of_them() {
+async fn the_empty_namespace_selects_all_namespaces() {
     on_the_real_clock(async {
         let server = server();
         let factory = SharedInformerFactory::new(server.client());
@@ -123,7 +123,7 @@ async fn the_empty_namespace_asks_for_all_of_them() {
 
 // Decision 26.
 #[tokio::test]
-async fn all_that_can_be_said_of_an_informer_can_be_said_without_its_type() {
+async fn an_informer_can_be_inspected_and_stopped_without_its_type() {
     on_the_real_clock(async {
         let server = server();
         let factory = SharedInformerFactory::new(server.client());
@@ -155,7 +155,7 @@ async fn all_that_can_be_said_of_an_informer_can_be_said_without_its_type() {
         assert!(any.is_running());
         any.stop().await;
         assert!(tail.next().await.is_none() && pods.health().stopped && !maps.health().stopped);
-        // Nobody is kept running by being looked at.
+        // A handle without a type does not keep its informer running.
         let any = maps.any();
         drop((maps, all));
         factory.stop().await;

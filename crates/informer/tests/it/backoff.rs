@@ -1,4 +1,4 @@
-//! How long a reflector waits, and what it asks afterwards.
+//! How long a reflector waits after a failure, and which request it sends next.
 
 use std::time::Duration;
 
@@ -9,17 +9,20 @@ use crate::script::{
     Answers, Script, TestReflector, added, bookmark, busy, gone, initial_end, interrupted, pause, status, unreachable,
 };
 
-/// The shortest delays, in milliseconds; each may be up to twice as long.
+/// The shortest delays, in milliseconds. Jitter may double each of them.
 const DELAYS: [u128; 8] = [800, 1600, 3200, 6400, 12800, 25600, 30000, 30000];
 
 fn assert_delays<const N: usize>(gaps: impl IntoIterator<Item = Duration>, expected: [u128; N]) {
     let gaps: Vec<u128> = gaps.into_iter().map(|gap| gap.as_millis()).collect();
     assert_eq!(gaps.len(), N, "{gaps:?}");
     let fits = |(gap, base): (&u128, &u128)| (*base..base * 2 + 2).contains(gap);
-    assert!(gaps.iter().zip(&expected).all(fits), "{gaps:?} are not {expected:?} plus up to as much");
+    assert!(
+        gaps.iter().zip(&expected).all(fits),
+        "each of {gaps:?} must be one to two times the delay in {expected:?}"
+    );
 }
 
-/// About every second, and a little more seldom from the tenth second on.
+/// Checks that requests were about one second apart, and a little further apart from the tenth second on.
 fn assert_probes(gaps: impl IntoIterator<Item = Duration>) {
     let gaps: Vec<f64> = gaps.into_iter().map(|gap| gap.as_secs_f64()).collect();
     let mut lasts = 0.0;
@@ -30,7 +33,7 @@ fn assert_probes(gaps: impl IntoIterator<Item = Duration>) {
     }
 }
 
-// Differs from: a server that is away is probed for, so that no informer waits long once it is back.
+// Differs from: the reflector probes an unreachable server, so that the informer recovers soon after it.
 #[tokio::test(start_paused = true)]
 async fn star_09_a_server_that_does_not_answer_is_probed_about_every_second() {
     let scripts = [
@@ -44,7 +47,7 @@ async fn star_09_a_server_that_does_not_answer_is_probed_about_every_second() {
     }
 }
 
-// what a server sends costs a list each time, and is met with delays that grow.
+// a list that breaks off costs the server a whole list, so the delays grow.
 #[tokio::test(start_paused = true)]
 async fn star_09_lists_that_break_off_are_repeated_with_delays_that_double_up_to_a_plateau() {
     let script = Script::new().times(9, |script| script.list_cut_off(["web/a@1"]));
@@ -54,7 +57,7 @@ async fn star_09_lists_that_break_off_are_repeated_with_delays_that_double_up_to
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_09_an_established_collection_is_not_listed_again_because_nobody_answers() {
+async fn star_09_an_unreachable_server_does_not_cause_a_relist() {
     let script = Script::new()
         .list("10", [])
         .watch_refused(unreachable())
@@ -62,7 +65,7 @@ async fn star_09_an_established_collection_is_not_listed_again_because_nobody_an
         .list("12", [])
         .watch([StayOpen]);
     let reflector = TestReflector::start(script);
-    // The one item is decision enough: is it still the same server?
+    // A list of one object is enough: its version tells whether the server was restored.
     let expected = ["list 0 limit=500 not older", "watch 10", "list - limit=1", "list - limit=1", "watch 10"];
     assert_eq!(reflector.asks(5).await, expected);
     assert_eq!(reflector.stop().await.pushed, ["replaced 10: "]);
@@ -70,7 +73,8 @@ async fn star_09_an_established_collection_is_not_listed_again_because_nobody_an
 
 #[tokio::test(start_paused = true)]
 async fn star_10_each_busy_answer_costs_one_delay_whether_on_opening_or_in_the_stream() {
-    // One that answers like this on opening may be another server: it is asked how far it is before each watch.
+    // A server that refuses to open a watch may have been restored, so the reflector asks for its version before each
+    // watch.
     let opening = |script: Script| script.watch_refused(busy()).list("10", []);
     let in_stream = |script: Script| script.watch([Fail(busy())]);
     let scripts: [(Answers, usize); 2] = [(opening, 2), (in_stream, 1)];
@@ -98,9 +102,9 @@ async fn star_11_a_busy_server_is_not_listed_again() {
     let script =
         Script::new().list("10", []).times(2, |script| script.watch_refused(busy()).list("10", [])).watch([StayOpen]);
     let reflector = TestReflector::start(script);
-    // Only how far the server is.
-    let question = "list - limit=1";
-    let expected = ["list 0 limit=500 not older", "watch 10", question, "watch 10", question, "watch 10"];
+    // A list of one object asks only for the server's version.
+    let version_request = "list - limit=1";
+    let expected = ["list 0 limit=500 not older", "watch 10", version_request, "watch 10", version_request, "watch 10"];
     assert_eq!(reflector.asks(6).await, expected);
     reflector.stop().await;
 }
@@ -120,7 +124,7 @@ async fn star_12_internal_errors_are_never_retried_without_a_delay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b_01_however_long_an_outage_lasts_its_end_is_noticed_within_two_seconds() {
+async fn b_01_the_end_of_an_outage_is_noticed_within_two_seconds_however_long_it_lasted() {
     let script = Script::new().times(400, |script| script.list_refused(unreachable()));
     let reflector = TestReflector::start(script.clone());
     assert_probes(script.gaps(400).await);
@@ -128,7 +132,7 @@ async fn b_01_however_long_an_outage_lasts_its_end_is_noticed_within_two_seconds
 }
 
 #[tokio::test(start_paused = true)]
-async fn b_01_two_healthy_minutes_earn_the_shortest_delay_again() {
+async fn b_01_a_watch_that_was_healthy_for_two_minutes_resets_the_backoff() {
     let healthy = |seconds: f64| {
         Script::new()
             .times(5, |script| script.list_cut_off([]))
@@ -146,9 +150,9 @@ async fn b_01_two_healthy_minutes_earn_the_shortest_delay_again() {
     }
 }
 
-// B-06: client-go opens such watches one after the other as fast as it can.
+// B-06: client-go reopens such watches as fast as it can.
 #[tokio::test(start_paused = true)]
-async fn b_06_a_server_that_ends_every_watch_after_one_event_is_not_asked_without_end() {
+async fn b_06_a_server_that_ends_every_watch_after_one_event_is_asked_about_every_second() {
     let script = Script::new().list("10", []).times(5, |script| script.watch([bookmark("11")]));
     let reflector = TestReflector::start(script.clone());
     assert_probes(script.gaps(6).await.into_iter().skip(1));
@@ -156,7 +160,7 @@ async fn b_06_a_server_that_ends_every_watch_after_one_event_is_not_asked_withou
 }
 
 #[tokio::test(start_paused = true)]
-async fn b_06_nor_is_one_that_breaks_every_connection_after_one_event() {
+async fn b_06_a_server_that_breaks_every_connection_after_one_event_is_asked_about_every_second() {
     let script = Script::new()
         .list("10", [])
         .times(3, |script| script.watch([bookmark("11"), Fail(interrupted())]).list("11", []));
@@ -167,7 +171,7 @@ async fn b_06_nor_is_one_that_breaks_every_connection_after_one_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_expiry_after_a_watch_that_worked_is_met_after_a_moment_and_the_next_one_waits() {
+async fn the_first_expiry_after_a_working_watch_waits_about_a_second_and_the_next_one_backs_off() {
     let script = Script::new()
         .list("10", [])
         .watch([added("web/a@11"), pause(1.0), Fail(gone())])
@@ -180,11 +184,12 @@ async fn the_first_expiry_after_a_watch_that_worked_is_met_after_a_moment_and_th
     let reflector = TestReflector::start(script.clone());
     let gaps = script.gaps(8).await;
     for gap in [gaps[1], gaps[5]] {
-        // Less than the shortest delay, and not at once: thousands may have lost their version together.
+        // Less than the shortest backoff delay, but not zero: thousands of clients may have lost their version at the
+        // same time.
         assert!((1.0..1.8).contains(&gap.as_secs_f64()), "{gaps:?}");
     }
     assert_delays([gaps[3]], [800]);
-    assert_eq!(reflector.stop().await.failures.len(), 3, "each is reported all the same");
+    assert_eq!(reflector.stop().await.failures.len(), 3, "every expiry is reported");
 }
 
 #[tokio::test(start_paused = true)]

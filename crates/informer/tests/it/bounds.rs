@@ -1,4 +1,4 @@
-//! What waits in memory is bounded, in number and in bytes; and who is fast never notices (decision 30).
+//! Queues and mailboxes are bounded, in number and in bytes, and a fast handler never loses events (decision 30).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn names(count: usize) -> impl Iterator<Item = Thing> {
 
 // Hole 6.
 #[tokio::test(start_paused = true)]
-async fn a_first_list_of_more_than_a_hundred_thousand_objects_folds_nobodys_mailbox() {
+async fn a_first_list_of_more_than_a_hundred_thousand_objects_folds_no_mailbox() {
     const MANY: usize = 120_000;
     let script = Script::new().list_things("200000", names(MANY)).watch([StayOpen]);
     let informer = TestInformer::new(script, |options| options);
@@ -22,14 +22,14 @@ async fn a_first_list_of_more_than_a_hundred_thousand_objects_folds_nobodys_mail
     let slow = informer.informer.register().on_event(told.handler());
     informer.informer.start().unwrap();
     informer.synced().await;
-    assert!(within("the others", async { fast.synced().await && slow.synced().await }).await);
+    assert!(within("both handlers to sync", async { fast.synced().await && slow.synced().await }).await);
     assert_eq!((fast.folds(), slow.folds()), (0, 0));
     assert_eq!(told.len(), MANY);
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_relist_that_changes_everything_folds_nobodys_mailbox() {
+async fn a_relist_that_changes_every_object_folds_no_mailbox() {
     const MANY: usize = 2000;
     let changed = (0..MANY).map(|number| thing(&format!("web/{number}@{}", number + 10_001)));
     let script = Script::new()
@@ -47,7 +47,7 @@ async fn a_relist_that_changes_everything_folds_nobodys_mailbox() {
     informer.stop().await;
 }
 
-// A stuck handler keeps old states alive; how many bytes of them is what counts, not how many events.
+// A stuck handler keeps old states alive. The bound counts their bytes, not the number of events.
 #[tokio::test(start_paused = true)]
 async fn a_mailbox_that_keeps_too_many_bytes_of_old_states_is_folded() {
     let (feed, events) = live();
@@ -73,9 +73,9 @@ async fn a_mailbox_that_keeps_too_many_bytes_of_old_states_is_folded() {
     informer.stop().await;
 }
 
-// What a relist replaces is an old state like any other.
+// An object that a relist replaces is an old state like any other.
 #[tokio::test(start_paused = true)]
-async fn a_mailbox_that_keeps_too_many_bytes_of_what_relists_replaced_is_folded() {
+async fn a_mailbox_that_keeps_too_many_bytes_of_replaced_objects_is_folded() {
     const MANY: usize = 100;
     let states = |from: usize| (0..MANY).map(move |number| thing(&format!("web/{number}@{}", from + number)));
     let mut script = Script::new().list_things("1000", states(1)).watch([StayOpen]);
@@ -102,7 +102,7 @@ async fn a_mailbox_that_keeps_too_many_bytes_of_what_relists_replaced_is_folded(
     informer.stop().await;
 }
 
-// Between the reflector and the store no more waits than so many bytes.
+// The queue between the reflector and the store is bounded in bytes.
 #[tokio::test(start_paused = true)]
 async fn the_queue_is_bounded_in_bytes() {
     use kube_informer::apply::Changes;
@@ -113,17 +113,17 @@ async fn the_queue_is_bounded_in_bytes() {
         let (sink, object) = (sink.clone(), Arc::new(thing(text)));
         async move { sink.push(Delta::Added(object), bytes).await }
     };
-    push("web/a@1", 1 << 40).await; // One of any size is let through.
+    push("web/a@1", 1 << 40).await; // An empty queue accepts a delta of any size.
     let mut second = std::pin::pin!(push("web/b@2", 1));
     assert!(futures_util::poll!(second.as_mut()).is_pending());
     drop(changes.next().await);
-    within("room", second).await;
+    within("room in the queue", second).await;
     assert_eq!(sink.bytes(), 1);
 }
 
 // Hole 12.
 #[tokio::test(start_paused = true)]
-async fn a_stream_counts_what_it_has_taken_out_of_its_mailbox_and_not_yet_handed_over() {
+async fn the_backlog_of_a_stream_counts_events_that_are_out_of_the_mailbox_but_not_yet_returned() {
     use futures_util::StreamExt as _;
     let informer = TestInformer::start(Script::new().list_things("20000", names(10_000)).watch([StayOpen]));
     informer.synced().await;

@@ -1,4 +1,4 @@
-//! Changes reach the store and the handlers: all of them, in order, and each for what it is.
+//! Changes reach the store and the handlers: all of them, in order, and with the right kind.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use crate::script::{
     quiet, thing, within,
 };
 
-// Differs: an object that cannot be read is passed on as such instead of being skipped (B-37), and an older
-// version than one already seen is no place to go on from.
+// Differs: an undecodable object is passed on as such instead of being skipped (B-37), and the watch never
+// resumes from a version that is older than one already seen.
 #[tokio::test(start_paused = true)]
-async fn star_06_events_are_passed_on_for_what_they_are_and_the_version_does_not_go_back() {
+async fn star_06_events_keep_their_kind_and_the_version_does_not_go_back() {
     let script = Script::new()
         .list("30", [])
         .watch([
@@ -41,7 +41,7 @@ async fn star_06_events_are_passed_on_for_what_they_are_and_the_version_does_not
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_33_every_event_is_told_and_in_the_order_of_the_stream() {
+async fn star_33_handlers_receive_every_event_in_the_order_of_the_stream() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", []).watch([events]));
     informer.synced().await;
@@ -65,7 +65,7 @@ async fn star_33_every_event_is_told_and_in_the_order_of_the_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_41_hammered_by_three_writers_the_cache_ends_equal_to_the_server_and_no_task_is_left() {
+async fn star_41_the_cache_equals_the_server_after_three_concurrent_writers_and_no_task_is_left() {
     let no_task_left = NoTaskLeft::since_now();
     let server = ApiServer::builder().seed(SEED).build();
     let source = kube_informer::source::kube::KubeSource::<ConfigMap>::new(server.client());
@@ -79,7 +79,8 @@ async fn star_41_hammered_by_three_writers_the_cache_ends_equal_to_the_server_an
             for step in 0..300 {
                 let name = format!("map-{}", random.random_range(0..15));
                 let object = json!({"metadata": {"name": name}, "data": {"step": step.to_string()}});
-                // Who comes second is refused, and that is fine.
+                // Two writers may use the same name. The server then refuses the second one, which does not matter
+                // here.
                 let _ = match random.random_range(0..3) {
                     0 => server.create("configmaps", Some("web"), object),
                     1 => server.update("configmaps", Some("web"), object),
@@ -96,7 +97,7 @@ async fn star_41_hammered_by_three_writers_the_cache_ends_equal_to_the_server_an
     while let Some(ended) = writers.join_next().await {
         ended.unwrap();
     }
-    // One more, so that there is a version to wait for.
+    // One more write, so that there is a version to wait for.
     let last = server.create("configmaps", Some("web"), json!({"metadata": {"name": "last"}})).unwrap();
     let version = last["metadata"]["resourceVersion"].as_str().unwrap().into();
     within("the last write", informer.wait_for_version(&version)).await.unwrap();
@@ -113,15 +114,16 @@ async fn star_41_hammered_by_three_writers_the_cache_ends_equal_to_the_server_an
     expected.sort();
     cached.sort();
     assert_eq!(cached, expected);
-    within("the end", informer.stop()).await;
-    quiet().await; // The client's own task ends once its last owner is gone.
+    within("the informer to stop", informer.stop()).await;
+    quiet().await; // The client's own task ends once its last owner is dropped.
     no_task_left.check();
 }
 
-// D-6, T-5. Differs: there is no failing key or store, but objects that cannot be read; each is reported, and only it is
-// missing. In client-go one in a list keeps the informer from ever syncing (B-09).
+// D-6, T-5. Differs: keys and stores cannot fail here, but objects may be undecodable. Each such object is reported,
+// and only that object is missing. In client-go one undecodable object in a list keeps the informer from ever syncing
+// (B-09).
 #[tokio::test(start_paused = true)]
-async fn star_43_of_a_list_with_objects_that_cannot_be_read_the_others_are_announced() {
+async fn star_43_undecodable_objects_in_a_list_do_not_hide_the_others() {
     let good = |text| Decoded::Object(thing(text));
     let script = Script::new()
         .list_items("10", [good("web/a@1"), Decoded::Bad(bad("web/b@2")), good("web/c@3")])
@@ -139,7 +141,7 @@ async fn star_43_of_a_list_with_objects_that_cannot_be_read_the_others_are_annou
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_43_an_event_that_cannot_be_read_leaves_the_last_good_copy_and_moves_the_version() {
+async fn star_43_an_undecodable_event_keeps_the_last_good_copy_and_advances_the_version() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
     let unread = |text, make: fn(Decoded<_>) -> WatchEvent<_>| Act::Event(make(Decoded::Bad(bad(text))));
@@ -150,7 +152,7 @@ async fn star_43_an_event_that_cannot_be_read_leaves_the_last_good_copy_and_move
     assert_eq!(informer.contents(), ["web/a@1", "web/b@11", "web/c@13"]);
     assert_eq!(informer.told("web/a"), ["initial add 1"]);
     assert!(informer.informer.health().undecodable.contains_key(&"web/a".parse().unwrap()));
-    // Gone is gone, readable or not; the last good copy is what handlers get.
+    // A delete applies even if its object is undecodable. Handlers receive the last good copy.
     feed.send(unread("web/a@14", WatchEvent::Deleted)).unwrap();
     informer.delivered_through("14").await;
     assert_eq!(informer.told("web/a"), ["initial add 1", "delete 1 (tombstone)"]);
@@ -160,7 +162,7 @@ async fn star_43_an_event_that_cannot_be_read_leaves_the_last_good_copy_and_move
 
 // D-1.
 #[tokio::test(start_paused = true)]
-async fn the_store_and_not_the_servers_verb_decides_what_a_change_is_called() {
+async fn the_store_decides_whether_a_change_is_an_add_or_an_update() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
     for act in [added("web/a@11"), modified("web/b@12"), modified("web/b@13"), added("web/b@14")] {
@@ -172,9 +174,9 @@ async fn the_store_and_not_the_servers_verb_decides_what_a_change_is_called() {
     informer.stop().await;
 }
 
-// B-49, and decision 14: what changes nothing is not announced.
+// B-49, and decision 14: an event that changes nothing reaches no handler.
 #[tokio::test(start_paused = true)]
-async fn deletes_of_what_nobody_was_told_of_and_changes_of_nothing_are_not_announced() {
+async fn deletes_of_unknown_objects_and_stale_updates_reach_no_handler() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@5"]).watch([events]));
     informer.synced().await;

@@ -1,4 +1,4 @@
-//! Known defects of client-go (`B-…`) and kube-rs that are absent here, where no other file shows it.
+//! Known defects of client-go (`B-…`) and kube-rs that this library does not have, where no other file tests it.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -18,7 +18,7 @@ use crate::script::{
     initial_end, interrupted, live, modified, options, pause, quiet, status, thing, within,
 };
 
-// R-36, B-02: in client-go only what fails on opening is reported.
+// R-36, B-02: client-go reports a failure only if it happens while a list or a watch is opened.
 #[tokio::test(start_paused = true)]
 async fn b_02_every_failure_reaches_the_error_hook_and_health() {
     let script = Script::streaming()
@@ -36,7 +36,7 @@ async fn b_02_every_failure_reaches_the_error_hook_and_health() {
         InformerError::Reflector { error: ReflectorError::Incomplete(_), .. } => "incomplete",
         InformerError::Reflector { error: ReflectorError::Expired(_), .. } => "expired",
         InformerError::Reflector { error: ReflectorError::VeryShortWatch { .. }, .. } => "very short",
-        _ => "something else",
+        _ => "another error",
     };
     let errors: Vec<&str> = informer.errors().iter().map(what).collect();
     assert_eq!(errors, ["not streamed", "list", "incomplete", "expired", "very short"]);
@@ -45,7 +45,7 @@ async fn b_02_every_failure_reaches_the_error_hook_and_health() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b_02_health_says_what_goes_on_and_since_when_nothing_was_heard() {
+async fn b_02_health_shows_the_phase_and_the_time_since_the_last_event() {
     let (feed, events) = live();
     let script = Script::new().list("10", ["web/a@1"]).watch([events]);
     let informer = TestInformer::new(script, |options| options);
@@ -69,10 +69,10 @@ async fn b_02_health_says_what_goes_on_and_since_when_nothing_was_heard() {
     assert!(kept.health().stopped);
 }
 
-// B-05, B-03: nothing a server does makes a reflector ask without pause.
+// B-05, B-03: no answer of a server makes a reflector send requests without a pause.
 #[tokio::test(start_paused = true)]
-async fn no_answer_makes_a_reflector_ask_in_a_hot_loop() {
-    // What is answered once, and then again and again.
+async fn no_answer_makes_a_reflector_send_requests_in_a_hot_loop() {
+    // Each case has answers that are given once, and answers that are repeated.
     let first_list: Answers = |script| script.list("10", []);
     let scripts: [(Answers, Answers); 10] = [
         (|script| script, |script| script.list("10", []).times(4, |script| script.watch([]))),
@@ -81,11 +81,11 @@ async fn no_answer_makes_a_reflector_ask_in_a_hot_loop() {
         (|script| script, |script| script.list("11", []).watch([added("web/a@11"), Fail(gone())])),
         (|script| script, |script| script.list("10", []).watch_refused(gone())),
         (|script| script, |script| script.list("10", []).watch([Fail(status(500, "InternalError"))])),
-        // It is asked how far it is before each watch.
+        // After an interruption the reflector asks for the server's version before each watch.
         (first_list, |script| script.watch([bookmark("11"), Fail(interrupted())]).list("11", [])),
         (|script| script, |script| script.list_refused(gone()).list_refused(gone())),
         (|script| script, |script| script.list_cut_off(["web/a@1"])),
-        // Each list is older than what was seen before: the server was restored again, and is asked once more.
+        // Each list is older than the one before. The server was restored again, and the reflector asks once more.
         (
             |script| script.list("10", []).watch([added("web/a@11"), Fail(gone())]),
             |script| script.list("10", []).list("10", []).watch([added("web/a@11"), Fail(gone())]),
@@ -95,14 +95,15 @@ async fn no_answer_makes_a_reflector_ask_in_a_hot_loop() {
         let script = first(Script::new()).times(120, again).may_end_early();
         let reflector = TestReflector::start(script.clone());
         tokio::time::sleep(Duration::from_secs(60)).await;
-        // Enough to show that it goes round. One that probes makes an attempt about every second, of at most two requests.
+        // Six requests show that the case repeats. A probing reflector makes about one attempt a second, of two
+        // requests at most.
         let asked = script.asked().len();
         assert!((6..100).contains(&asked), "case {number}: {asked} requests in a minute: {:?}", script.asked());
         reflector.stop().await;
     }
 }
 
-// B-33: what client-go's shared informers cannot be told.
+// B-33: client-go's shared informers do not let the caller set these.
 #[tokio::test(start_paused = true)]
 async fn b_33_page_size_watch_timeout_and_backoff_can_be_set_on_an_informer() {
     let backoff = BackoffOptions { initial: Duration::from_secs(7), ..BackoffOptions::default() };
@@ -124,9 +125,9 @@ async fn b_33_page_size_watch_timeout_and_backoff_can_be_set_on_an_informer() {
     informer.stop().await;
 }
 
-// B-37: in client-go a watch of nothing but objects of another kind looks as if nothing had come.
+// B-37: to client-go a watch with only objects of another kind looks like a watch without events.
 #[tokio::test(start_paused = true)]
-async fn b_37_events_that_cannot_be_read_count_as_heard_and_move_the_version() {
+async fn b_37_undecodable_events_count_as_received_and_advance_the_version() {
     let unread = |text| Act::Event(WatchEvent::Modified(Decoded::Bad(bad(text))));
     let script =
         Script::new().list("10", []).watch([unread("web/a@11"), unread("web/b@12"), pause(1.0)]).watch([StayOpen]);
@@ -135,20 +136,20 @@ async fn b_37_events_that_cannot_be_read_count_as_heard_and_move_the_version() {
     assert!(reflector.stop().await.failures.is_empty());
 }
 
-// B-48: in client-go a list whose keys cannot be computed counts as processed although nothing of it is stored.
+// B-48: in client-go a list whose keys cannot be computed counts as processed, although none of its objects is stored.
 #[tokio::test(start_paused = true)]
-async fn b_48_synced_means_that_what_can_be_read_of_the_list_is_in_the_store() {
+async fn b_48_synced_means_that_the_decodable_objects_of_the_list_are_in_the_store() {
     let items = [Decoded::Object(thing("web/a@1")), Decoded::Bad(bad(""))];
     let informer = TestInformer::start(Script::new().list_items("10", items).watch([StayOpen]));
     informer.synced().await;
     assert_eq!(informer.keys(), ["web/a"]);
-    assert_eq!(informer.errors().len(), 1, "and what cannot is reported");
+    assert_eq!(informer.errors().len(), 1, "the undecodable object is reported");
     informer.stop().await;
 }
 
-// B-50: beyond a bound the reflector waits, and nothing is lost by it.
+// B-50: when the queue is full the reflector waits, and no event is lost.
 #[tokio::test(start_paused = true)]
-async fn b_50_the_queue_is_bounded_however_fast_events_come() {
+async fn b_50_the_queue_is_bounded_however_fast_events_arrive() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", []).watch([events]));
     informer.synced().await;
@@ -165,14 +166,14 @@ async fn b_50_the_queue_is_bounded_however_fast_events_come() {
     quiet().await;
     assert_eq!(informer.told.len(), 20_000);
     assert!(*queued.lock() <= 2000, "{}", queued.lock());
-    // The closure holds the informer.
+    // The handler's closure holds the informer.
     handle.remove(Removal::Drain).await.unwrap();
     informer.stop().await;
 }
 
-// kube-rs can freeze for ever when an object is deleted between being announced and being read.
+// kube-rs can hang for ever if an object is deleted between its event and a read of the store.
 #[tokio::test(start_paused = true)]
-async fn an_object_that_is_gone_before_a_slow_handler_reads_of_it_freezes_nobody() {
+async fn an_object_that_is_deleted_before_a_slow_handler_reads_it_blocks_nothing() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", []).watch([events]));
     let (store, seen) = (informer.informer.store(), Arc::new(Mutex::new(Vec::new())));
@@ -190,15 +191,15 @@ async fn an_object_that_is_gone_before_a_slow_handler_reads_of_it_freezes_nobody
     }
     informer.delivered_through("13").await;
     within("the slow one", slow.remove(Removal::Drain)).await.unwrap();
-    // Every event brings its object along, whatever became of it.
+    // Every event carries its object, even if the store no longer has it.
     let expected = [("Added(web/a@11)", false), ("Deleted(web/a@12, final)", false), ("Added(web/b@13)", true)];
     assert_eq!(*seen.lock(), expected.map(|(event, cached)| (event.to_owned(), cached)));
     informer.stop().await;
 }
 
-// kube-rs: a slow subscriber stalls the watch and everyone else.
+// In kube-rs a slow subscriber stalls the watch and all other subscribers.
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_never_returns_holds_up_nobody_else() {
+async fn a_handler_that_never_returns_delays_no_other_handler() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
     let release = Arc::new(tokio::sync::Semaphore::new(0));
@@ -214,15 +215,16 @@ async fn a_handler_that_never_returns_holds_up_nobody_else() {
     assert_eq!(informer.told.len(), 5001);
     let late = Told::default();
     let handle = informer.informer.on_event(late.handler());
-    assert!(within("a late one", handle.synced()).await);
+    assert!(within("the late handler to sync", handle.synced()).await);
     assert_eq!(late.all(), ["web/a initial add 5010"]);
     release.add_permits(1);
     informer.stop().await;
 }
 
-// kube-rs notices a dead peer after its timeout only, and asks nothing about the server it finds then.
+// kube-rs notices a dead peer only after its timeout, and does not ask whether the server that answers next was
+// restored.
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_falls_silent_is_given_up_and_named() {
+async fn a_silent_connection_is_closed_and_reported() {
     let script = Script::new()
         .list("10", [])
         .watch([bookmark("11"), pause(40.0), bookmark("12"), pause(40.0), bookmark("13"), StayOpen])
@@ -231,7 +233,7 @@ async fn a_connection_that_falls_silent_is_given_up_and_named() {
     let reflector = TestReflector::start(script.clone());
     let asked = reflector.asks(4).await;
     assert_eq!(asked, ["list 0 limit=500 not older", "watch 10", "list - limit=1", "watch 13"]);
-    // Bookmarks came every forty seconds: two and a half that are missing are enough.
+    // Bookmarks arrived every forty seconds. The reflector gives up after two and a half missing ones.
     let gap = script.gaps(4).await[1];
     assert_eq!(gap.as_secs(), 80 + 100);
     let failures = reflector.stop().await.failures;
@@ -240,7 +242,7 @@ async fn a_connection_that_falls_silent_is_given_up_and_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_without_bookmarks_that_outlives_what_was_agreed_is_given_up_and_says_after_how_long() {
+async fn a_watch_without_bookmarks_that_outlives_its_timeout_is_closed_and_the_error_names_the_time() {
     let script = Script::new().list("10", []).watch([StayOpen]).list("10", []).watch([StayOpen]);
     let reflector = TestReflector::start_with(script, options().page_size(10));
     reflector.asks(4).await;
@@ -249,9 +251,9 @@ async fn a_watch_without_bookmarks_that_outlives_what_was_agreed_is_given_up_and
     assert!((330..=630).contains(&after.as_secs()), "{after:?}");
 }
 
-// A server that repeats itself must not be listed without end.
+// A server that repeats a continue token must not make the list endless.
 #[tokio::test(start_paused = true)]
-async fn a_continue_token_that_comes_twice_ends_the_list() {
+async fn a_repeated_continue_token_ends_the_list() {
     let script = Script::new()
         .page("10", ["web/a@1"], "same")
         .page("10", ["web/a@1"], "same")
@@ -263,11 +265,11 @@ async fn a_continue_token_that_comes_twice_ends_the_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_hook_that_panics_ends_nothing() {
+async fn an_error_hook_that_panics_does_not_stop_the_informer() {
     let items = [Decoded::Object(thing("web/a@1")), Decoded::Bad(bad("web/b@2"))];
     let script = Script::new().list_refused(busy()).list_items("10", items).watch([added("web/c@11"), StayOpen]);
     let informer = TestInformer::new(script, |options| options);
-    informer.informer.on_error(|error| panic!("I cannot bear {error}"));
+    informer.informer.on_error(|error| panic!("the error hook panics on {error}"));
     informer.informer.start().unwrap();
     informer.delivered_through("11").await;
     assert_eq!(informer.keys(), ["web/a", "web/c"]);
@@ -275,21 +277,21 @@ async fn an_error_hook_that_panics_ends_nothing() {
     informer.stop().await;
 }
 
-/// Runs a test on a thread of its own, and fails if that thread stands still.
+/// Runs a test on its own thread, and fails if that thread hangs.
 fn on_its_own_thread(test: impl FnOnce() + Send + 'static) {
     let (done, wait) = mpsc::channel();
     let thread = std::thread::spawn(move || {
         test();
-        done.send(()).expect("somebody waits");
+        done.send(()).expect("the test waits for the result");
     });
     match wait.recv_timeout(Duration::from_secs(20)) {
         Ok(()) => thread.join().expect("it is done"),
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("the thread stands still"),
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("the thread hangs"),
         Err(mpsc::RecvTimeoutError::Disconnected) => std::panic::resume_unwind(thread.join().expect_err("it panicked")),
     }
 }
 
-// The hook may take as long as it likes, and may call back.
+// The hook may take long, and may call the informer.
 #[test]
 fn the_error_hook_may_read_the_cache_and_add_handlers() {
     on_its_own_thread(|| {
@@ -305,7 +307,7 @@ fn the_error_hook_may_read_the_cache_and_add_handlers() {
                 hears.lock().push((error.to_string(), weak.store().len(), weak.store().version()));
             });
             let index = |thing: &Thing| {
-                assert_ne!(thing.id().key.name(), "c", "not this one");
+                assert_ne!(thing.id().key.name(), "c", "the handler panics on this object");
                 None::<String>
             };
             informer.add_index("picky", index).unwrap();
@@ -314,7 +316,7 @@ fn the_error_hook_may_read_the_cache_and_add_handlers() {
             quiet().await;
             assert!(calls.lock().len() >= 2, "{:?}", calls.lock());
             informer.on_error(|_| {});
-            within("the end", informer.stop()).await;
+            within("the informer to stop", informer.stop()).await;
             script.check_over();
         });
     });

@@ -1,4 +1,5 @@
-//! The classic queue: all changes of one object together, objects in the order in which they first changed.
+//! `DeltaFifo`, the queue of client-go: it keeps all deltas of one object together, and objects in the order of their
+//! first delta.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,12 +12,12 @@ use proptest::prelude::*;
 
 use crate::script::{Thing, bad, describe_batch, thing};
 
-/// One call of the queue.
+/// One call to the queue.
 enum Call {
     Add(&'static str),
     Update(&'static str),
     Delete(&'static str),
-    /// A deletion of which only the last known state is at hand.
+    /// A delete for which only the last known state is available.
     Tombstone(&'static str),
     Replace(&'static [&'static str]),
     Resync,
@@ -28,7 +29,7 @@ fn object(text: &str) -> Arc<Thing> {
     Arc::new(thing(text))
 }
 
-/// A store that knows these.
+/// Returns a store that holds these objects.
 fn store(known: &[&str]) -> (Store<Thing>, StoreWriter<Thing>) {
     let (store, mut writer) = Store::new(0);
     known.iter().for_each(|text| drop(writer.put(object(text))));
@@ -47,7 +48,7 @@ fn make(queue: &mut DeltaFifo<Thing>, call: &Call, known: &Store<Thing>) {
     }
 }
 
-/// What comes out of a queue, one line per object, after these calls and with these objects known.
+/// Returns what the queue returns after these calls, one line per object. `known` are the objects in the store.
 fn popped(known: &[&str], calls: &[Call]) -> Vec<String> {
     let (store, _writer) = store(known);
     let mut queue = DeltaFifo::new().emit_replaced(true);
@@ -65,14 +66,14 @@ fn check(known: &[&str], calls: &[Call], expected: &[&str]) {
 
 //
 #[test]
-fn star_31_a_queued_delete_stays_and_what_was_listed_follows_it() {
+fn star_31_a_queued_delete_stays_and_the_listed_object_follows_it() {
     check(&["a@1"], &[Delete("a@2"), Replace(&["a@3"])], &["Deleted(a@2, final) Replaced(a@3)"]);
     check(&["a@1"], &[Tombstone("a@1"), Replace(&["a@3"])], &["Deleted(a@1, last known) Replaced(a@3)"]);
 }
 
 // Q-20 (a), in the order of 2.5.3.
 #[test]
-fn star_32_what_is_only_queued_and_not_listed_is_deleted_once_in_its_newest_state() {
+fn star_32_a_queued_object_that_is_not_listed_is_deleted_once_in_its_newest_state() {
     check(&[], &[Add("a@1"), Replace(&[])], &["Added(a@1) Deleted(a@1, last known)"]);
     check(&[], &[Add("a@1"), Replace(&[]), Replace(&[])], &["Added(a@1) Deleted(a@1, last known)"]);
     check(&[], &[Add("a@1"), Delete("a@2"), Replace(&[])], &["Added(a@1) Deleted(a@2, final)"]);
@@ -84,9 +85,9 @@ fn star_32_what_is_only_queued_and_not_listed_is_deleted_once_in_its_newest_stat
     check(&[], &[Add("a@1"), Replace(&["b@2"])], both);
 }
 
-// Q-20 as 2.5.3 has it: what is new comes before the tombstones, unless it was in line already.
+// Q-20 as of 2.5.3: listed objects come before tombstones, unless the key is queued already.
 #[test]
-fn star_35_what_is_missing_from_a_list_is_deleted_in_its_newest_state_behind_what_is_listed() {
+fn star_35_objects_missing_from_a_list_are_deleted_in_their_newest_state_after_the_listed_ones() {
     let known = &["bar@6", "baz@7", "foo@5"];
     let deleted = &["Deleted(baz@10, final)", "Replaced(foo@8)", "Deleted(bar@6, last known)"];
     check(known, &[Delete("baz@10"), Replace(&["foo@8"])], deleted);
@@ -102,7 +103,7 @@ fn star_35_what_is_missing_from_a_list_is_deleted_in_its_newest_state_behind_wha
 
 //
 #[test]
-fn star_36_changes_that_wait_keep_a_resync_from_showing_an_older_state() {
+fn star_36_a_resync_skips_objects_with_queued_deltas() {
     check(&["a@1"], &[Update("a@2"), Resync], &["Updated(a@2)"]);
     check(&["a@1"], &[Delete("a@2"), Resync], &["Deleted(a@2, final)"]);
     check(&["a@1"], &[Replace(&["a@1"]), Resync], &["Replaced(a@1)"]);
@@ -111,7 +112,7 @@ fn star_36_changes_that_wait_keep_a_resync_from_showing_an_older_state() {
 }
 
 #[test]
-fn only_deletes_collapse_and_the_one_that_knows_more_is_kept() {
+fn only_adjacent_deletes_collapse_and_a_final_state_is_preferred() {
     check(&["a@1"], &[Delete("a@2"), Delete("a@3")], &["Deleted(a@2, final)"]);
     check(&["a@1"], &[Delete("a@2"), Tombstone("a@1")], &["Deleted(a@2, final)"]);
     check(&["a@1"], &[Tombstone("a@1"), Delete("a@2")], &["Deleted(a@2, final)"]);
@@ -121,13 +122,13 @@ fn only_deletes_collapse_and_the_one_that_knows_more_is_kept() {
 }
 
 #[test]
-fn deletes_of_what_is_neither_queued_nor_known_are_ignored() {
+fn deletes_of_objects_that_are_neither_queued_nor_known_are_ignored() {
     check(&[], &[Delete("a@2"), Tombstone("b@1")], &[]);
     check(&[], &[Add("a@1"), Delete("a@2")], &["Added(a@1) Deleted(a@2, final)"]);
 }
 
 #[test]
-fn what_is_listed_comes_out_as_sync_unless_told_otherwise() {
+fn listed_objects_become_sync_deltas_by_default() {
     let (store, _writer) = store(&[]);
     let mut queue = DeltaFifo::new();
     make(&mut queue, &Replace(&["a@1"]), &store);
@@ -135,7 +136,7 @@ fn what_is_listed_comes_out_as_sync_unless_told_otherwise() {
 }
 
 #[test]
-fn what_waits_can_be_looked_at_and_nothing_is_taken_in_once_closed() {
+fn queued_deltas_can_be_read_and_a_closed_queue_accepts_none() {
     let (store, _writer) = store(&["c@3"]);
     let mut queue = DeltaFifo::new();
     for call in [Add("b@1"), Add("a@2"), Update("b@4"), Delete("c@5")] {
@@ -143,7 +144,7 @@ fn what_waits_can_be_looked_at_and_nothing_is_taken_in_once_closed() {
     }
     let newest = |key: &KeyRef<'_>| format!("{:?}", queue.get(*key).unwrap().last().unwrap());
     let all: Vec<String> = queue.keys().iter().map(newest).collect();
-    assert_eq!(all, ["Updated(b@4)", "Added(a@2)", "Deleted(c@5, final)"], "the newest of each");
+    assert_eq!(all, ["Updated(b@4)", "Added(a@2)", "Deleted(c@5, final)"], "the newest delta of each key");
     assert_eq!(queue.keys().iter().map(ToString::to_string).collect::<Vec<_>>(), ["b", "a", "c"]);
     assert_eq!(queue.get("b").map(<[_]>::len), Some(2));
     assert!(queue.get("d").is_none());
@@ -160,24 +161,28 @@ fn what_waits_can_be_looked_at_and_nothing_is_taken_in_once_closed() {
 }
 
 #[test]
-fn what_could_not_be_processed_is_put_back_unless_something_newer_waits() {
+fn deltas_that_could_not_be_processed_are_put_back_unless_newer_ones_are_queued() {
     let (store, _writer) = store(&[]);
     let mut queue = DeltaFifo::new();
     make(&mut queue, &Add("a@1"), &store);
     make(&mut queue, &Add("b@2"), &store);
     let (key, deltas) = queue.pop().unwrap();
     queue.add_if_absent(key, deltas);
-    assert_eq!(queue.keys().iter().map(ToString::to_string).collect::<Vec<_>>(), ["b", "a"], "behind the others");
+    assert_eq!(
+        queue.keys().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["b", "a"],
+        "a batch is put back behind the others"
+    );
     let (key, deltas) = queue.pop().unwrap();
     make(&mut queue, &Update("b@3"), &store);
     queue.add_if_absent(key, deltas);
     assert_eq!(format!("{:?}", queue.get("b").unwrap()), "[Updated(b@3)]");
 }
 
-// Differs from client-go's class of this name: what was popped must also be processed.
+// Differs from client-go's `DeltaFIFO`: the popped objects must also be processed.
 #[test]
 fn star_37_per_object_synced_is_true_once_the_first_population_is_processed() {
-    // What is known, what is called, and how many objects must then be processed; `None`: it is not even populated.
+    // The known objects, the calls, and how many objects must then be processed. `None`: the queue is not populated.
     let table: &[(&[&str], &[Call], Option<usize>)] = &[
         (&[], &[], None),
         (&["a@1"], &[Resync], None),
@@ -205,7 +210,7 @@ fn star_37_per_object_synced_is_true_once_the_first_population_is_processed() {
             assert_eq!(queue.has_synced(), synced, "row {at}: popping alone changes nothing");
             queue.processed();
         }
-        assert_eq!(queue.has_synced(), needed.is_some(), "row {at}: it stays so");
+        assert_eq!(queue.has_synced(), needed.is_some(), "row {at}: synced does not go back");
     }
 }
 
@@ -218,7 +223,7 @@ fn replaced(version: &str, objects: &[&str], undecodable: &[&str]) -> Delta<Thin
 }
 
 #[test]
-fn an_object_that_cannot_be_read_does_not_keep_the_queue_from_being_synced() {
+fn an_undecodable_object_does_not_keep_the_queue_from_syncing() {
     let (store, _writer) = store(&[]);
     let mut queue = DeltaFifo::new();
     Queue::push(&mut queue, replaced("10", &["web/a@1"], &["web/b@2"]), 0, &store);
@@ -230,7 +235,7 @@ fn an_object_that_cannot_be_read_does_not_keep_the_queue_from_being_synced() {
 }
 
 #[test]
-fn marks_keep_their_place_behind_everything_that_came_before_them() {
+fn marks_are_popped_after_all_deltas_that_were_pushed_before_them() {
     let (store, _writer) = store(&["web/x@1"]);
     let mut queue = DeltaFifo::new().emit_replaced(true);
     let bookmark = |version: &str| Delta::Bookmark { scope: None, version: version.into() };
@@ -295,16 +300,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A queue beside what it should be like, told in plain maps.
+/// A queue, and a model of it in plain maps.
 struct Model {
     queue: DeltaFifo<Thing>,
-    /// What has come out so far, replayed.
+    /// The popped deltas, replayed into a store.
     writer: StoreWriter<Thing>,
-    /// What the server has.
+    /// The objects that the server has, with their versions.
     server: BTreeMap<String, u64>,
-    /// The keys that wait, first come first.
+    /// The queued keys, in the order of the queue.
     line: Vec<String>,
-    /// How many objects of the first population are not processed; `None` before it.
+    /// How many objects of the first population are not processed yet. `None` before the first population.
     initial: Option<usize>,
     version: u64,
 }
@@ -374,7 +379,7 @@ impl Model {
         assert_eq!(self.queue.has_synced(), self.initial == Some(0));
     }
 
-    /// These are queued last, in whatever order.
+    /// Expects these keys at the end of the queue, in any order.
     fn behind(&mut self, keys: BTreeSet<String>) {
         let now: Vec<String> = self.queue.keys().iter().map(ToString::to_string).collect();
         let new: Vec<String> = now.get(self.line.len()..).unwrap_or_default().to_vec();
@@ -404,7 +409,7 @@ impl Model {
             }
         }
         if self.initial.is_some_and(|initial| initial > 0) {
-            assert!(!self.queue.has_synced(), "synced with something in hand");
+            assert!(!self.queue.has_synced(), "synced while a batch is not processed");
         }
         self.queue.processed();
         self.initial = self.initial.map(|initial| initial.saturating_sub(1));
@@ -413,7 +418,7 @@ impl Model {
 
 proptest! {
     #[test]
-    fn replaying_what_is_popped_gives_what_the_server_has(
+    fn replaying_the_popped_deltas_gives_the_state_of_the_server(
         steps in prop::collection::vec(step(), 0..120),
         emit_replaced in any::<bool>(),
     ) {

@@ -1,4 +1,5 @@
-//! What breaks at the edges: refused questions, streams after their end, informers that never start, stops that meet.
+//! Edge cases: refused version requests, streams that are polled after their end, informers that never start,
+//! concurrent stops.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,10 +30,10 @@ use crate::script::{
     pause, quiet, status, thing, within,
 };
 
-/// A script whose source refuses to say which version the server is at.
-struct Asked(Script);
+/// A script whose source refuses to tell the server's version.
+struct NoVersionSource(Script);
 
-impl ListWatch<Thing> for Asked {
+impl ListWatch<Thing> for NoVersionSource {
     async fn list(&self, options: ListOptions) -> Result<ListStream<Thing>, SourceError> {
         ListWatch::list(&self.0, options).await
     }
@@ -51,10 +52,10 @@ impl ListWatch<Thing> for Asked {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_user_who_may_not_ask_for_the_version_goes_on_watching() {
+async fn a_refused_version_request_does_not_stop_the_watch() {
     let script = Script::new().list("10", ["web/a@1"]).watch([modified("web/a@11"), pause(5.0), Fail(interrupted())]);
     let script = script.watch([modified("web/a@12"), StayOpen]);
-    let informer = SharedInformer::builder(Asked(script.clone())).options(options()).build();
+    let informer = SharedInformer::builder(NoVersionSource(script.clone())).options(options()).build();
     informer.start().unwrap();
     within("the second watch", informer.wait_for_version(&"12".into())).await.unwrap();
     assert_eq!(script.asked(), ["list 0 limit=500 not older", "watch 10", "watch 11"]);
@@ -79,7 +80,7 @@ async fn a_stream_of_events_may_be_polled_after_its_end() {
 }
 
 #[tokio::test]
-async fn a_factory_says_at_once_that_one_of_its_informers_has_ended() {
+async fn waiting_for_a_factory_fails_at_once_when_one_of_its_informers_stops() {
     on_the_real_clock(async {
         let server = ApiServer::new();
         let factory = SharedInformerFactory::new(server.client());
@@ -87,13 +88,13 @@ async fn a_factory_says_at_once_that_one_of_its_informers_has_ended() {
         let _never_synced = factory.informer::<Secret>().unwrap();
         let waiting = factory.synced();
         maps.stop().await;
-        assert_eq!(within("the end", waiting).await, Err(WaitError::Stopped("configmaps".to_owned())));
+        assert_eq!(within("the wait to fail", waiting).await, Err(WaitError::Stopped("configmaps".to_owned())));
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_source_that_fails_at_once_leaves_room_for_other_tasks_though_no_delay_is_set() {
+async fn a_source_that_fails_at_once_without_delay_lets_other_tasks_run() {
     on_the_real_clock(async {
         let refused = || std::future::ready(Err(status(500, "InternalError")));
         let source = ListWatchFns::new(
@@ -111,7 +112,7 @@ async fn a_source_that_fails_at_once_leaves_room_for_other_tasks_though_no_delay
     .await;
 }
 
-// Without versions nothing tells a state that was seen from one that was not.
+// Without versions a reflector cannot distinguish a new state from a known one.
 fn unversioned() -> SharedInformer<Thing> {
     let source = ListWatchFns::new(
         |_: ListOptions| async { Ok(ListStream::complete([thing("web/a"), thing("web/b")], ListEnd::default())) },
@@ -122,7 +123,7 @@ fn unversioned() -> SharedInformer<Thing> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resync_is_a_resync_in_either_queue_order_and_whatever_the_versions() {
+async fn a_resync_sends_resynced_events_in_either_queue_order_and_without_versions() {
     let informer = unversioned();
     let (two, three) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
     for (period, seen) in [(2, &two), (3, &three)] {
@@ -144,13 +145,13 @@ async fn a_resync_is_a_resync_in_either_queue_order_and_whatever_the_versions() 
         added.into_iter().chain(resynced).collect::<Vec<_>>()
     };
     assert_eq!(all(&two), expected(3));
-    assert_eq!(all(&three), expected(1), "at 4 s: looked at every 2 s");
-    assert_eq!(informer.store().version(), None, "and no version is claimed");
+    assert_eq!(all(&three), expected(1), "at 4 s, because the resync timer fires every 2 s");
+    assert_eq!(informer.store().version(), None, "without versions the store has none");
     informer.stop().await;
 }
 
 #[tokio::test]
-async fn no_text_of_the_programs_code_is_shown_where_it_may_quote_a_secret() {
+async fn errors_and_health_do_not_show_messages_of_user_code_that_may_quote_a_secret() {
     on_the_real_clock(async {
         let server = ApiServer::new();
         let secret = |name: &str| json!({"metadata": {"name": name}, "stringData": {"password": "hunter2"}});
@@ -173,7 +174,7 @@ async fn no_text_of_the_programs_code_is_shown_where_it_may_quote_a_secret() {
         let health = secrets.health();
         assert_eq!(health.undecodable.len(), 1);
         let shown = format!("{:?} {health:?}", errors.lock());
-        // As data is written: in base64, and as the bytes it stands for.
+        // The value itself, in base64, and as bytes.
         for value in ["hunter2", "aHVudGVyMg", "104, 117, 110", "cannot take"] {
             assert!(!shown.contains(value), "{shown}");
         }
@@ -184,7 +185,7 @@ async fn no_text_of_the_programs_code_is_shown_where_it_may_quote_a_secret() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stop_within_gives_up_a_handler_though_another_task_is_stopping_already() {
+async fn stop_within_gives_up_a_handler_although_another_task_is_stopping_already() {
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([StayOpen]));
     let entered = Arc::new(AtomicBool::new(false));
     let inside = entered.clone();
@@ -212,14 +213,17 @@ async fn the_streams_of_an_informer_that_never_starts_end_with_it() {
     let (mut typed, mut any) = (informer.events(), informer.any().events());
     let another = informer.clone();
     drop(informer);
-    assert!(tokio::time::timeout(Duration::from_secs(60), typed.next()).await.is_err(), "it may still be started");
+    assert!(
+        tokio::time::timeout(Duration::from_secs(60), typed.next()).await.is_err(),
+        "the informer may still be started"
+    );
     drop(another);
-    assert!(within("the end", typed.next()).await.is_none());
-    assert!(within("the end", any.next()).await.is_none());
+    assert!(within("the end of the stream", typed.next()).await.is_none());
+    assert!(within("the end of the stream", any.next()).await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stopped_informer_does_not_say_that_it_watches() {
+async fn the_health_of_a_stopped_informer_is_stopped() {
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([StayOpen]));
     let any = informer.informer.any();
     informer.synced().await;
@@ -232,7 +236,7 @@ async fn a_stopped_informer_does_not_say_that_it_watches() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_an_initial_stream_adds_twice_is_gone_once_it_is_deleted() {
+async fn one_delete_removes_an_object_that_an_initial_stream_added_twice() {
     let twice = [added("web/a@1"), added("web/b@2"), added("web/a@3"), deleted("web/a@4"), initial_end("5"), StayOpen];
     let informer = TestInformer::start(Script::streaming().watch(twice));
     informer.synced().await;
@@ -240,7 +244,7 @@ async fn an_object_that_an_initial_stream_adds_twice_is_gone_once_it_is_deleted(
     informer.stop().await;
 }
 
-/// Says when it is dropped.
+/// Sets a flag when it is dropped.
 struct Dropped(Arc<AtomicBool>);
 
 impl Drop for Dropped {
@@ -272,7 +276,7 @@ async fn a_handler_that_was_removed_is_dropped() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_blocking_call_is_waited_for_also_when_the_informer_is_gone() {
+async fn removing_a_handler_waits_for_its_blocking_call_also_after_the_informer_is_dropped() {
     on_the_real_clock(async {
         let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([StayOpen]).may_end_early());
         let (entered, returned) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
@@ -298,7 +302,7 @@ async fn a_blocking_call_is_waited_for_also_when_the_informer_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handle_that_was_used_inside_its_own_callback_can_be_used_again() {
+async fn a_handle_whose_removal_failed_inside_its_own_callback_can_be_used_again() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", []).watch([events]));
     let handle = Arc::new(Mutex::new(None::<kube_informer::HandlerHandle>));
@@ -325,7 +329,7 @@ async fn a_handle_that_was_used_inside_its_own_callback_can_be_used_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_without_a_version_gives_the_store_none_whatever_follows() {
+async fn after_a_list_without_a_version_the_store_has_no_version() {
     let source = ListWatchFns::new(
         |_: ListOptions| async { Ok(ListStream::complete([thing("web/a@5")], ListEnd::default())) },
         |_: WatchOptions| async {
@@ -336,13 +340,13 @@ async fn a_list_without_a_version_gives_the_store_none_whatever_follows() {
     let informer = SharedInformer::builder(source).options(options()).build();
     informer.start().unwrap();
     within("the event", informer.wait_for("web/b", |thing| thing.is_some())).await.unwrap();
-    assert_eq!(informer.store().version(), None, "an older state may still come");
+    assert_eq!(informer.store().version(), None, "an older state may still arrive");
     informer.stop().await;
 }
 
-// A round that is dropped while it says that the server was restored leaves it to the next one.
+// If a round is dropped while it reports a restored server, the next round must report it.
 #[tokio::test(start_paused = true)]
-async fn a_restart_that_was_interrupted_is_passed_on_by_the_next_round() {
+async fn an_interrupted_restart_is_reported_by_the_next_round() {
     use kube_informer::Delta;
     use kube_informer::reflector::{Reflector, Sink};
 
@@ -355,7 +359,7 @@ async fn a_restart_that_was_interrupted_is_passed_on_by_the_next_round() {
         }
 
         async fn settled(&mut self) {
-            // The second time, which is inside the restart, it takes longer than the test has patience for.
+            // The second call is inside the restart. It takes longer than the timeout of the test.
             if self.1.fetch_add(1, Ordering::Relaxed) == 1 {
                 tokio::time::sleep(Duration::from_secs(3600)).await;
             }
@@ -365,7 +369,7 @@ async fn a_restart_that_was_interrupted_is_passed_on_by_the_next_round() {
     let script = Script::new()
         .list("100", ["web/a@50"])
         .watch([modified("web/a@101"), pause(5.0), Fail(interrupted())])
-        .list("20", []) // How far the server is: it was restored.
+        .list("20", []) // The server's version is older: it was restored.
         .list("20", ["web/a@7"])
         .watch([StayOpen]);
     let sink = Slow::default();
@@ -374,5 +378,5 @@ async fn a_restart_that_was_interrupted_is_passed_on_by_the_next_round() {
     let _ = tokio::time::timeout(Duration::from_secs(60), reflector.round()).await;
     let pushed = sink.0.lock().clone();
     let restarted = pushed.iter().position(|delta| delta == "Restarted");
-    assert!(restarted.is_some_and(|at| at < pushed.len() - 1), "before the new list: {pushed:?}");
+    assert!(restarted.is_some_and(|at| at < pushed.len() - 1), "the restart is pushed before the new list: {pushed:?}");
 }

@@ -1,4 +1,4 @@
-//! How an informer ends when something of its user's ends it.
+//! How an informer ends when user code ends it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn source(panics: bool) -> impl kube_informer::ListWatch<Thing> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_that_panics_ends_the_informer_and_everybody_hears_of_it() {
+async fn a_source_that_panics_ends_the_informer_and_is_reported_to_hooks_and_waiters() {
     let no_task_left = NoTaskLeft::since_now();
     let informer = SharedInformer::builder(source(true)).build();
     let errors: Arc<Mutex<Vec<String>>> = Arc::default();

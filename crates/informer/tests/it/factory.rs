@@ -1,4 +1,4 @@
-//! One place to get informers from: who asks for the same one shares it, and each can be ended alone.
+//! `SharedInformerFactory`: equal requests share one informer, and each informer can be stopped alone.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn revision(server: &ApiServer) -> kube_informer::ResourceVersion {
 }
 
 #[tokio::test]
-async fn informers_of_one_name_are_listed_as_they_were_made() {
+async fn informers_with_equal_names_are_listed_in_creation_order() {
     let factory = factory(&server());
     let namespaces = ["f", "b", "e", "a", "d", "c"];
     let made: Vec<u64> = namespaces
@@ -63,11 +63,11 @@ async fn informers_of_one_name_are_listed_as_they_were_made() {
     assert!(made.is_sorted());
 }
 
-/// Stops a factory and checks that nothing of it is left.
+/// Stops a factory and checks that none of its tasks is left.
 async fn stop(factory: SharedInformerFactory, no_task_left: NoTaskLeft) {
     within("the factory to stop", factory.stop()).await;
     drop(factory);
-    quiet().await; // The client's own task ends once its last owner is gone.
+    quiet().await; // The client's own task ends once its last owner is dropped.
     no_task_left.check();
 }
 
@@ -75,19 +75,19 @@ fn request() -> InformerRequest<ConfigMap> {
     InformerRequest::new()
 }
 
-/// What is asked for with a selection.
+/// Returns a request with a selection.
 fn selected(select: impl FnOnce(Selection) -> Result<Selection, SelectionError>) -> InformerRequest<ConfigMap> {
     request().select(select(Selection::new()).expect("it can be selected"))
 }
 
-/// What is asked for with other options than the factory's.
+/// Returns a request with options of its own.
 fn configured(configure: impl FnOnce(InformerOptions) -> InformerOptions) -> InformerRequest<ConfigMap> {
     request().options(configure(InformerOptions::new()))
 }
 
 // F-1, decision 20.
 #[tokio::test(start_paused = true)]
-async fn who_asks_for_the_same_informer_gets_the_same_one() {
+async fn equal_requests_return_the_same_informer() {
     let no_task_left = NoTaskLeft::since_now();
     let (server, same) = (server(), |_: ConfigMap| Err::<ConfigMap, _>("never called"));
     let factory = factory(&server);
@@ -117,7 +117,7 @@ async fn who_asks_for_the_same_informer_gets_the_same_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_informer_with_other_options_is_refused_by_name() {
+async fn an_equal_request_with_other_options_fails_and_the_error_names_the_informer() {
     let no_task_left = NoTaskLeft::since_now();
     let server = server();
     let factory = SharedInformerFactory::builder(server.client()).name("controller").build();
@@ -142,7 +142,7 @@ async fn the_same_informer_with_other_options_is_refused_by_name() {
 
 // Decision 21.
 #[test]
-fn starting_a_factory_without_a_runtime_is_an_error_and_can_be_made_good() {
+fn starting_a_factory_without_a_runtime_fails_and_can_be_tried_again() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     let server = server();
     let factory = runtime.block_on(async { factory(&server) });
@@ -150,17 +150,21 @@ fn starting_a_factory_without_a_runtime_is_an_error_and_can_be_made_good() {
     assert_eq!(factory.start(), Err(StartError::NoRuntime));
     runtime.block_on(async {
         factory.start().unwrap();
-        within("it syncs", factory.synced()).await.unwrap();
+        within("the factory to sync", factory.synced()).await.unwrap();
     });
     let refused = factory.informer::<Pod>().map(drop);
-    assert_eq!(refused, Err(FactoryError::Start(StartError::NoRuntime)), "it would have to start at once");
+    assert_eq!(
+        refused,
+        Err(FactoryError::Start(StartError::NoRuntime)),
+        "a new informer of a started factory starts at once"
+    );
     runtime.block_on(factory.stop());
     assert!(maps.health().stopped);
 }
 
-// F-4. Differs: a later informer needs no further start.
+// F-4. Differs: an informer that is requested after the start needs no further start.
 #[tokio::test(start_paused = true)]
-async fn informers_asked_for_after_the_start_start_at_once_and_a_second_start_does_nothing() {
+async fn informers_requested_after_the_start_start_at_once_and_a_second_start_does_nothing() {
     let no_task_left = NoTaskLeft::since_now();
     let server = server();
     server.create("configmaps", Some("web"), map("a")).unwrap();
@@ -169,10 +173,10 @@ async fn informers_asked_for_after_the_start_start_at_once_and_a_second_start_do
     assert!(!before.health().is_live());
     factory.start().unwrap();
     factory.start().unwrap();
-    within("those from before", factory.synced()).await.unwrap();
+    within("the informers from before the start", factory.synced()).await.unwrap();
     assert_eq!(server.requests().iter().filter(|request| request.resource == "configmaps").count(), 1);
     let after = factory.informer::<Node>().unwrap();
-    within("those from after", factory.synced()).await.unwrap();
+    within("the informer from after the start", factory.synced()).await.unwrap();
     assert!(after.health().is_live());
     assert!(after.health().is_ready());
     assert_eq!(keys(&before), ["web/a"]);
@@ -182,7 +186,7 @@ async fn informers_asked_for_after_the_start_start_at_once_and_a_second_start_do
 
 // Decision 20.
 #[tokio::test(start_paused = true)]
-async fn an_informer_can_be_stopped_alone_and_asked_for_anew() {
+async fn an_informer_can_be_stopped_alone_and_requested_again() {
     let no_task_left = NoTaskLeft::since_now();
     let server = server();
     server.create("configmaps", Some("web"), map("a")).unwrap();
@@ -190,24 +194,29 @@ async fn an_informer_can_be_stopped_alone_and_asked_for_anew() {
     let (maps, nodes) = (factory.informer::<ConfigMap>().unwrap(), factory.informer::<Node>().unwrap());
     factory.start().unwrap();
     within("both", factory.synced()).await.unwrap();
-    within("one to stop", maps.stop()).await;
+    within("one informer to stop", maps.stop()).await;
     assert!(maps.health().stopped && !nodes.health().stopped);
-    assert_eq!(maps.synced().await, Ok(()), "what was synced stays so");
-    assert_eq!(maps.relist().await, Err(WaitError::Stopped(maps.name().to_owned())), "other holders see that it ended");
+    assert_eq!(maps.synced().await, Ok(()), "a stopped informer stays synced");
+    assert_eq!(
+        maps.relist().await,
+        Err(WaitError::Stopped(maps.name().to_owned())),
+        "other handles see that it stopped"
+    );
     server.create("configmaps", Some("web"), map("b")).unwrap();
-    let again =
-        factory.informer_with(configured(|options| options.page_size(7))).expect("the old one's options bind nobody");
+    let again = factory
+        .informer_with(configured(|options| options.page_size(7)))
+        .expect("the options of the stopped informer do not matter");
     assert!(again != maps);
-    within("the new one", factory.synced()).await.unwrap();
+    within("the new informer to sync", factory.synced()).await.unwrap();
     assert_eq!(keys(&again), ["web/a", "web/b"]);
-    assert_eq!(keys(&maps), ["web/a"], "the old cache is as it was");
+    assert_eq!(keys(&maps), ["web/a"], "the cache of the stopped informer does not change");
     drop((maps, nodes, again));
     stop(factory, no_task_left).await;
 }
 
 // F-5, decision 17.
 #[tokio::test(start_paused = true)]
-async fn what_is_not_synced_in_time_is_named_with_why() {
+async fn a_timed_out_wait_names_each_unsynced_informer_and_its_reason() {
     let no_task_left = NoTaskLeft::since_now();
     let server = server();
     server.faults().add(Fault::status(403).resource("secrets"));
@@ -223,7 +232,7 @@ async fn what_is_not_synced_in_time_is_named_with_why() {
     };
     factory.dynamic(gadgets).unwrap();
     factory.start().unwrap();
-    let missing = within("the time", factory.synced().within(Duration::from_secs(20))).await.unwrap_err();
+    let missing = within("the timeout", factory.synced().within(Duration::from_secs(20))).await.unwrap_err();
     let WaitError::TimedOut { within: limit, saw } = &missing else { panic!("{missing:?}") };
     assert_eq!(*limit, Duration::from_secs(20));
     let (gadgets, secrets) = saw.split_once("; secrets is ").unwrap_or_else(|| panic!("{missing}"));
@@ -232,9 +241,12 @@ async fn what_is_not_synced_in_time_is_named_with_why() {
     assert!(!saw.contains("configmaps"), "{saw}");
     assert!(missing.to_string().contains(saw.as_str()), "{missing}");
     server.faults().clear();
-    let missing = within("the time", factory.synced().within(Duration::from_secs(120))).await.unwrap_err();
+    let missing = within("the timeout", factory.synced().within(Duration::from_secs(120))).await.unwrap_err();
     let missing = missing.to_string();
-    assert!(missing.contains("gadgets") && !missing.contains("secrets"), "once it is allowed it syncs: {missing}");
+    assert!(
+        missing.contains("gadgets") && !missing.contains("secrets"),
+        "secrets sync once they are allowed: {missing}"
+    );
     stop(factory, no_task_left).await;
 }
 
@@ -268,7 +280,7 @@ async fn one_type_can_have_a_resync_period_and_a_transform_of_its_own() {
 
 // Decision 6.
 #[tokio::test(start_paused = true)]
-async fn never_more_first_lists_run_at_once_than_allowed() {
+async fn the_number_of_concurrent_first_lists_is_limited() {
     for streaming in [true, false] {
         let no_task_left = NoTaskLeft::since_now();
         let server = server();
@@ -287,14 +299,14 @@ async fn never_more_first_lists_run_at_once_than_allowed() {
             assert_eq!(asked(), expected, "streaming: {streaming}");
             tokio::time::sleep(Duration::from_secs(5)).await;
         }
-        within("all of them", factory.synced()).await.unwrap();
+        within("all informers to sync", factory.synced()).await.unwrap();
         stop(factory, no_task_left).await;
     }
 }
 
 // Decision 11.
 #[tokio::test(start_paused = true)]
-async fn a_set_of_namespaces_is_one_cache_with_a_version_of_its_slowest_part() {
+async fn a_set_of_namespaces_is_one_cache_with_the_version_of_its_slowest_part() {
     let no_task_left = NoTaskLeft::since_now();
     let server = server();
     for namespace in ["a", "b", "c"] {
@@ -310,18 +322,18 @@ async fn a_set_of_namespaces_is_one_cache_with_a_version_of_its_slowest_part() {
     maps.on_event(move |event: Event<ConfigMap>| note.lock().push(format!("{event:?}")));
     let slow = server.faults().add(Fault::status(500).namespace("b"));
     factory.start().unwrap();
-    let waited = within("the time", maps.synced().within(Duration::from_secs(5))).await.unwrap_err();
+    let waited = within("the timeout", maps.synced().within(Duration::from_secs(5))).await.unwrap_err();
     assert!(waited.to_string().contains("namespace b"), "{waited}");
-    assert_eq!(maps.store().version(), None, "one part has none");
+    assert_eq!(maps.store().version(), None, "one part has no version yet");
     assert_eq!(keys(&maps), ["a/x"]);
     server.faults().remove(slow);
     within("both", maps.synced()).await.unwrap();
-    assert_eq!(keys(&maps), ["a/x", "b/x"], "and nothing of c");
+    assert_eq!(keys(&maps), ["a/x", "b/x"], "namespace c is not selected");
     assert_eq!(maps.health().parts.len(), 2);
     let lists = server.requests();
     assert!(lists.iter().filter(|request| request.status == Some(200)).all(|request| request.namespace.is_some()));
 
-    // One part is cut off: the other goes on, deletes stay within the part that is listed again.
+    // One part is cut off. The other part continues, and a relist deletes only objects of its own part.
     let before = maps.store().version().unwrap();
     let slow = server.faults().add(Fault::status(500).namespace("b"));
     server.disconnect_watches();
@@ -331,7 +343,7 @@ async fn a_set_of_namespaces_is_one_cache_with_a_version_of_its_slowest_part() {
     let done = within("the part that works", maps.wait_for("a/y", |map| map.is_some())).await;
     assert!(done.unwrap().is_some());
     assert_eq!(keys(&maps), ["a/y", "b/x"]);
-    assert_eq!(maps.store().version(), Some(before), "the part that is cut off holds the version back");
+    assert_eq!(maps.store().version(), Some(before), "the cut-off part holds the version back");
     let phases: Vec<Phase> = maps.health().parts.iter().map(|part| part.phase.clone()).collect();
     assert!(matches!(phases[..], [Phase::Watching, Phase::BackingOff { .. }]), "{phases:?}");
     server.compact();
@@ -347,7 +359,7 @@ async fn a_set_of_namespaces_is_one_cache_with_a_version_of_its_slowest_part() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dynamic_objects_know_their_kind_also_when_they_come_from_a_list() {
+async fn dynamic_objects_have_their_kind_also_when_they_come_from_a_list() {
     let no_task_left = NoTaskLeft::since_now();
     let server = server();
     server.create("configmaps", Some("web"), map("a")).unwrap();
@@ -356,7 +368,7 @@ async fn dynamic_objects_know_their_kind_also_when_they_come_from_a_list() {
         let maps = factory.dynamic(ApiResource::erase::<ConfigMap>(&())).unwrap();
         assert!(maps == factory.dynamic(ApiResource::erase::<ConfigMap>(&())).unwrap());
         factory.start().unwrap();
-        within("it syncs", factory.synced()).await.unwrap();
+        within("the factory to sync", factory.synced()).await.unwrap();
         let types = maps.store().get("web/a").unwrap().types.clone().unwrap();
         assert_eq!((types.api_version.as_str(), types.kind.as_str()), ("v1", "ConfigMap"), "streaming: {streaming}");
         assert_eq!(maps.store().get("web/a").unwrap().data["data"]["value"], "1");
@@ -367,7 +379,7 @@ async fn dynamic_objects_know_their_kind_also_when_they_come_from_a_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn metadata_only_is_asked_for_and_kept() {
+async fn a_metadata_informer_requests_and_stores_only_metadata() {
     let no_task_left = NoTaskLeft::since_now();
     let server = server();
     let spec = json!({"containers": [{"name": "c", "image": "i"}]});
@@ -382,7 +394,7 @@ async fn metadata_only_is_asked_for_and_kept() {
         within("both", factory.synced()).await.unwrap();
         let kept = metadata.store().get("web/a").unwrap();
         assert_eq!(kept.metadata.labels.as_ref().unwrap()["app"], "x");
-        // The server answers a request for metadata with objects of that kind, and anything else is refused by it.
+        // The server answers with `PartialObjectMetadata`. The informer could not decode objects of another kind.
         assert!(metadata.health().undecodable.is_empty(), "streaming: {streaming}");
         assert!(pods.store().get("web/a").unwrap().spec.is_some());
         assert!(serde_json::to_value(&*kept).unwrap().get("spec").is_none());
@@ -394,7 +406,7 @@ async fn metadata_only_is_asked_for_and_kept() {
 
 // Decision 3.
 #[tokio::test(start_paused = true)]
-async fn managed_fields_are_skipped_unless_asked_for() {
+async fn managed_fields_are_dropped_unless_requested() {
     let no_task_left = NoTaskLeft::since_now();
     let server = server();
     let fields = json!([{"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
@@ -409,7 +421,7 @@ async fn managed_fields_are_skipped_unless_asked_for() {
         let factory = factory_with(&server, options().streaming(streaming));
         let maps = factory.informer_with(selected(|all| Ok(all.managed_fields(wanted)))).unwrap();
         factory.start().unwrap();
-        within("it syncs", factory.synced()).await.unwrap();
+        within("the factory to sync", factory.synced()).await.unwrap();
         let kept = maps.store().get("web/a").unwrap().metadata.managed_fields.is_some();
         assert_eq!(kept, wanted == ManagedFields::Keep, "{wanted:?}, streaming: {streaming}");
         factory.stop().await;
@@ -419,7 +431,7 @@ async fn managed_fields_are_skipped_unless_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn selectors_and_extra_query_pairs_go_with_every_request() {
+async fn every_request_carries_selectors_and_extra_query_pairs() {
     let no_task_left = NoTaskLeft::since_now();
     let server = server();
     for (name, app) in [("a", "web"), ("b", "db"), ("c", "web")] {
@@ -434,9 +446,9 @@ async fn selectors_and_extra_query_pairs_go_with_every_request() {
     within("both", factory.synced()).await.unwrap();
     assert_eq!(keys(&labels), ["web/a", "web/c"]);
     assert_eq!(keys(&fields), ["web/b"]);
-    // An object that stops to match is gone for this one.
+    // An object that no longer matches the selector is deleted from the cache.
     server.update("configmaps", Some("web"), json!({"metadata": {"name": "a", "labels": {"app": "db"}}})).unwrap();
-    within("it goes", labels.wait_for("web/a", |map| map.is_none())).await.unwrap();
+    within("the object to leave the cache", labels.wait_for("web/a", |map| map.is_none())).await.unwrap();
     quiet().await;
     let requests = server.requests();
     for verb in [Verb::List, Verb::Watch] {
@@ -451,7 +463,8 @@ async fn selectors_and_extra_query_pairs_go_with_every_request() {
     stop(factory, no_task_left).await;
 }
 
-/// Returns the timeouts of the watches that two informers of a seeded factory open. A reflector draws them from its own seed.
+/// Returns the timeouts of the watches that two informers of a seeded factory open. A reflector draws them from its
+/// seed.
 async fn watch_timeouts(seed: u64, own_seed: Option<u64>) -> Vec<String> {
     let no_task_left = NoTaskLeft::since_now();
     let server = server();
@@ -474,7 +487,7 @@ async fn watch_timeouts(seed: u64, own_seed: Option<u64>) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn informers_of_a_seeded_factory_draw_different_and_repeatable_numbers() {
+async fn informers_of_a_seeded_factory_draw_different_but_repeatable_numbers() {
     let first = watch_timeouts(1, None).await;
     assert_eq!(first.len(), 2);
     assert_ne!(first[0], first[1], "each informer has a seed of its own");
@@ -484,7 +497,7 @@ async fn informers_of_a_seeded_factory_draw_different_and_repeatable_numbers() {
     assert_eq!(own[0], own[1], "a seed that is given for an informer is used as it is");
 }
 
-/// The first failure of an informer over a server with a fault.
+/// Returns the first failure of an informer whose server has a fault.
 async fn failure(server: &ApiServer, request: InformerRequest<ConfigMap>) -> SourceError {
     let no_task_left = NoTaskLeft::since_now();
     let factory = factory_with(server, options().streaming(false));
@@ -504,7 +517,7 @@ async fn failure(server: &ApiServer, request: InformerRequest<ConfigMap>) -> Sou
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_list_of_these_objects_is_an_error_of_its_own() {
+async fn a_response_that_is_not_a_list_of_the_expected_kind_has_its_own_error() {
     let server = server();
     server.create("configmaps", Some("web"), map("a")).unwrap();
     let id = server.faults().add(Fault::list(ListFlaw::Table));
@@ -524,7 +537,7 @@ async fn what_is_no_list_of_these_objects_is_an_error_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_object_above_the_limit_is_one_that_cannot_be_decoded_in_lists_and_in_watches() {
+async fn an_object_above_the_size_limit_is_undecodable_in_lists_and_in_watches() {
     let server = server();
     let big = |name: &str| json!({"metadata": {"name": name}, "data": {"a": "x".repeat(5000)}});
     server.create("configmaps", Some("web"), big("listed")).unwrap();
@@ -537,7 +550,7 @@ async fn one_object_above_the_limit_is_one_that_cannot_be_decoded_in_lists_and_i
         within("the list", maps.synced()).await.unwrap();
         server.create("configmaps", Some("web"), big("watched")).unwrap();
         server.create("configmaps", Some("web"), json!({"metadata": {"name": "later"}})).unwrap();
-        within("what comes later", maps.wait_for("web/later", |map| map.is_some())).await.unwrap();
+        within("the object after the large one", maps.wait_for("web/later", |map| map.is_some())).await.unwrap();
         let (health, small) = (maps.health(), maps.store().contains("web/small"));
         assert!(small && health.is_watching(), "{health}");
         let undecodable: Vec<String> = health.undecodable.iter().map(|(key, why)| format!("{key}: {why}")).collect();
@@ -547,7 +560,7 @@ async fn one_object_above_the_limit_is_one_that_cannot_be_decoded_in_lists_and_i
             server.delete("configmaps", Some("web"), name).unwrap();
         }
         within("the deletion", maps.wait_for("web/later", |map| map.is_none())).await.unwrap();
-        assert_eq!(maps.health().undecodable.len(), 1, "one that is deleted is no longer named");
+        assert_eq!(maps.health().undecodable.len(), 1, "a deleted object is no longer listed in health");
         drop(maps);
         stop(factory, no_task_left).await;
     }
@@ -558,29 +571,29 @@ async fn verify_over_a_server_finds_an_event_that_was_lost() {
     let no_task_left = NoTaskLeft::since_now();
     let server = server();
     server.create("configmaps", Some("web"), map("a")).unwrap();
-    // The first event of the watch, the next change, is never sent.
+    // The server never sends the first event of the watch, which is the next change.
     server.faults().add(Fault::new(kube_embedded_apiserver::Action::DropEvent(1)).verb(Verb::Watch));
     let factory = factory_with(&server, options().streaming(false));
     let maps = factory.informer::<ConfigMap>().unwrap();
     factory.start().unwrap();
-    within("it syncs", factory.synced()).await.unwrap();
+    within("the factory to sync", factory.synced()).await.unwrap();
     quiet().await;
-    assert_eq!(within("the first look", maps.verify()).await.unwrap(), []);
+    assert_eq!(within("the first verify", maps.verify()).await.unwrap(), []);
     server.create("configmaps", Some("web"), map("lost")).unwrap();
     server.create("configmaps", Some("web"), map("seen")).unwrap();
-    within("the next", maps.wait_for_version(&revision(&server))).await.unwrap();
-    let found = within("the second look", maps.verify()).await.unwrap();
+    within("the next change", maps.wait_for_version(&revision(&server))).await.unwrap();
+    let found = within("the second verify", maps.verify()).await.unwrap();
     let lost: ObjectKey = "web/lost".parse().unwrap();
     assert!(matches!(&found[..], [Difference::Missing { key, .. }] if *key == lost), "{found:?}");
-    within("the cure", maps.relist()).await.unwrap();
-    assert_eq!(within("the last look", maps.verify()).await.unwrap(), []);
+    within("the relist", maps.relist()).await.unwrap();
+    assert_eq!(within("the last verify", maps.verify()).await.unwrap(), []);
     drop(maps);
     stop(factory, no_task_left).await;
 }
 
-// A task that is refused by its runtime ends its informer, which tells the factory that is about to start it.
+// If the runtime refuses a task, the informer stops, and reports that to the factory that is starting it.
 #[tokio::test]
-async fn a_factory_that_is_started_on_a_runtime_that_has_gone_does_not_wait_for_itself() {
+async fn starting_a_factory_on_a_runtime_that_has_shut_down_does_not_deadlock() {
     let factory = factory(&server());
     factory.informer::<ConfigMap>().unwrap();
     factory.informer::<Pod>().unwrap();
@@ -591,14 +604,14 @@ async fn a_factory_that_is_started_on_a_runtime_that_has_gone_does_not_wait_for_
         let _entered = gone.enter();
         done.send(starting.start()).unwrap();
     });
-    outcome.recv_timeout(Duration::from_secs(30)).expect("it is over at once").unwrap();
+    outcome.recv_timeout(Duration::from_secs(30)).expect("starting returns at once").unwrap();
     let stopped: Vec<bool> = factory.informers().iter().map(|informer| informer.health().stopped).collect();
     assert_eq!(stopped, [true, true]);
 }
 
-// It runs, and only waits for its turn: whoever restarts what is not live would never see it synced.
+// Such an informer runs. If a liveness probe restarted it, it would never sync.
 #[tokio::test(start_paused = true)]
-async fn an_informer_that_waits_for_its_turn_is_live_and_lists_once_when_it_comes() {
+async fn an_informer_that_waits_for_its_first_list_is_live_and_lists_once_at_its_turn() {
     let server = server();
     let held = server.faults().add(Fault::new(Action::NoAnswer).resource("pods"));
     let factory = SharedInformerFactory::builder(server.client()).options(options()).first_lists(1).build();
@@ -613,6 +626,6 @@ async fn an_informer_that_waits_for_its_turn_is_live_and_lists_once_when_it_come
     within("the relist", relisted).await.unwrap();
     quiet().await;
     let lists = maps.health().counts.lists.values().sum::<u64>();
-    assert_eq!(lists, 1, "the first list is the answer");
+    assert_eq!(lists, 1, "the first list answers the relist");
     factory.stop().await;
 }

@@ -1,4 +1,4 @@
-//! What informers tell the `metrics` facade.
+//! The metrics that informers report to the `metrics` facade.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::script::{
     NoTaskLeft, Script, Thing, bad, bookmark, gone, interrupted, options, pause, status, within,
 };
 
-/// Keeps the last value of a gauge, the sum of a counter, the number of samples of a histogram.
+/// Keeps the last value of a gauge, the sum of a counter and the number of samples of a histogram.
 #[derive(Clone, Default)]
 struct Values(Arc<Mutex<BTreeMap<String, f64>>>);
 
-/// One of them.
+/// One metric of [`Values`].
 struct Value(Values, String);
 
 impl Values {
@@ -96,7 +96,7 @@ impl Recorder for Values {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_representation_has_to_say_is_a_gauge_too() {
+async fn the_counts_of_a_representation_are_gauges() {
     let values = Values::default();
     let _recording = metrics::set_default_local_recorder(&values);
     let server = ApiServer::new();
@@ -113,15 +113,15 @@ async fn what_a_representation_has_to_say_is_a_gauge_too() {
         values.get(&format!("informer_representation{{{labels}}}"))
     };
     assert_eq!(["decoded_hits", "decoded_misses", "label_sets"].map(get), [2.0, 1.0, 1.0]);
-    within("the end", factory.stop()).await;
+    within("the factory to stop", factory.stop()).await;
     assert_eq!(["decoded_hits", "decoded_misses", "label_sets"].map(get), [0.0; 3]);
 }
 
-// ME-5, and what ME-6 misses.
+// ME-5, and what client-go does not measure (ME-6).
 #[tokio::test(start_paused = true)]
-async fn what_goes_on_is_counted_under_client_gos_names_and_gauges_are_zero_in_the_end() {
+async fn events_are_counted_under_client_gos_names_and_gauges_return_to_zero() {
     let values = Values::default();
-    // Everything of this test runs on this thread.
+    // The whole test runs on this thread, so a recorder for this thread is enough.
     let _recording = metrics::set_default_local_recorder(&values);
     let no_task_left = NoTaskLeft::since_now();
     let unreadable = Event(kube_informer::source::WatchEvent::Modified(Decoded::Bad(bad("web/a@25"))));
@@ -154,9 +154,9 @@ async fn what_goes_on_is_counted_under_client_gos_names_and_gauges_are_zero_in_t
     assert_eq!(values.get("informer_failures_total{name=things}"), 1.0, "the version that expired");
     assert!(values.get("informer_last_contact_seconds{name=things}") > 1.0);
     let backlog = "informer_handler_backlog{name=things,handler=stuck}";
-    assert!(values.get(backlog) >= 3.0, "two initial ones, an update and a delete, all but one waiting");
+    assert!(values.get(backlog) >= 3.0, "two initial adds, an update and a delete; one of them is in the handler");
     gate.add_permits(100);
-    within("the end", informer.stop()).await;
+    within("the informer to stop", informer.stop()).await;
     for gauge in ["informer_queued_items", "informer_store_resource_version", "informer_last_contact_seconds"] {
         assert_eq!(values.get(&format!("{gauge}{{name=things}}")), 0.0, "{gauge}");
     }
@@ -166,7 +166,7 @@ async fn what_goes_on_is_counted_under_client_gos_names_and_gauges_are_zero_in_t
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_are_counted_by_why_they_were_made() {
+async fn lists_are_counted_by_their_reason() {
     let values = Values::default();
     let _recording = metrics::set_default_local_recorder(&values);
     let script = Script::new()
@@ -174,7 +174,7 @@ async fn lists_are_counted_by_why_they_were_made() {
         .watch([bookmark("31"), pause(5.0), Fail(status(500, "InternalError"))])
         .list("40", [])
         .watch([bookmark("41"), pause(5.0), Fail(interrupted())])
-        // Asked where it is, it turns out to be older.
+        // The version request shows that the server is older.
         .list("20", [])
         .list("20", [])
         .watch([StayOpen]);

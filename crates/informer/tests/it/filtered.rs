@@ -1,4 +1,4 @@
-//! Handlers that are told of some objects only, alone and inside of others.
+//! Handlers that receive events of some objects only, alone and inside other handlers.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ impl EventHandler<Thing> for Notes {
     }
 }
 
-/// Passes everything on to another handler, method by method.
+/// Passes every event on to another handler, method by method.
 struct Wrapper<H>(H);
 
 impl<H: EventHandler<Thing>> EventHandler<Thing> for Wrapper<H> {
@@ -47,7 +47,7 @@ fn other(text: &str) -> Arc<Thing> {
 
 // Hole 13.
 #[test]
-fn a_filtered_handler_inside_another_is_told_what_it_should_be() {
+fn a_filtered_handler_inside_another_handler_receives_the_right_events() {
     let notes = Notes::default();
     let mut handler = Wrapper(Filtered::new(|thing: &Thing| thing.values == ["red"], notes.clone()));
     handler.on_event(Event::Added { object: red("web/a@1"), initial: true });
@@ -68,7 +68,7 @@ fn a_filtered_handler_inside_another_is_told_what_it_should_be() {
 }
 
 #[test]
-fn what_stops_matching_is_not_said_to_be_final_for_it_lives() {
+fn an_object_that_stops_matching_is_deleted_without_a_final_state() {
     let notes = Notes::default();
     let mut handler = Filtered::new(|thing: &Thing| thing.values == ["red"], notes.clone());
     handler.on_event(Event::Added { object: red("web/a@1"), initial: true });
@@ -76,14 +76,14 @@ fn what_stops_matching_is_not_said_to_be_final_for_it_lives() {
     assert_eq!(*notes.0.lock(), ["Added(web/a@1, initial)", "Deleted(web/a@1, last known)"]);
 }
 
-// A folded history leaves out how an object came to match, or ceased to.
+// A folded history leaves out that an object started or stopped matching.
 #[test]
-fn a_deletion_is_told_of_what_was_told_whatever_the_last_state_was() {
+fn a_delete_is_passed_on_if_and_only_if_its_object_was_passed_on_before() {
     let notes = Notes::default();
     let mut handler = Filtered::new(|thing: &Thing| thing.values == ["red"], notes.clone());
     handler.on_event(Event::Added { object: other("web/a@1"), initial: true });
     handler.on_event(Event::Deleted(Deleted::Final(red("web/a@3"))));
-    assert_eq!(*notes.0.lock(), [""; 0], "it was never announced");
+    assert_eq!(*notes.0.lock(), [""; 0], "its add was not passed on");
     handler.on_event(Event::Added { object: red("web/b@1"), initial: true });
     handler.on_event(Event::Deleted(Deleted::Final(other("web/b@3"))));
     assert_eq!(*notes.0.lock(), ["Added(web/b@1, initial)", "Deleted(web/b@3, final)"]);

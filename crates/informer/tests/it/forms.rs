@@ -1,4 +1,4 @@
-//! Handlers in every form in which they can be written, and the ways in which they end.
+//! Every form of handler (closures, traits, async, blocking, streams), and the ways in which each ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,7 +32,7 @@ fn object(text: &str, values: &[&str]) -> Arc<Thing> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn handlers_of_closures_are_called_each_for_its_own_and_each_may_be_left_out() {
+async fn each_closure_handles_its_own_kind_of_event_and_each_is_optional() {
     let (feed, events) = live();
     let script = Script::new().list("10", ["web/a@1"]).watch([events]);
     let informer = TestInformer::new(script, |options| options.resync_period(Duration::from_secs(10)));
@@ -64,13 +64,17 @@ async fn handlers_of_closures_are_called_each_for_its_own_and_each_may_be_left_o
     let (by_update, told): (Vec<String>, Vec<String>) =
         notes.lock().iter().cloned().partition(|note| note.starts_with("as"));
     assert_eq!(told, ["add 1 true", "resync 1", "update 1 to 11", "add 12 false", "delete web/a true"]);
-    assert_eq!(by_update, ["as update 1 true", "as update 1 false"], "a resync is an update of nothing");
+    assert_eq!(
+        by_update,
+        ["as update 1 true", "as update 1 false"],
+        "without `on_resync`, a resync calls `on_update` with the same object twice"
+    );
     informer.stop().await;
 }
 
-// N-11. Differs: the filter always gets an object, also of a tombstone.
+// N-11. Differs: the filter always receives an object, also for a tombstone.
 #[test]
-fn filtered_maps_what_comes_to_match_and_what_no_longer_does() {
+fn filtered_turns_updates_into_adds_and_deletes_when_objects_start_or_stop_matching() {
     let (yes, no) = (
         |version: u8| object(&format!("web/a@{version}"), &["yes"]),
         |version: u8| object(&format!("web/a@{version}"), &[]),
@@ -81,7 +85,7 @@ fn filtered_maps_what_comes_to_match_and_what_no_longer_does() {
         (Event::Added { object: no(1), initial: true }, ""),
         (Event::Updated { old: yes(1), new: yes(2) }, "update 1 to 2"),
         (Event::Updated { old: no(1), new: yes(2) }, "add 2 false"),
-        // It may live on: nobody saw it deleted.
+        // The delete is not final: the object may still exist.
         (Event::Updated { old: yes(1), new: no(2) }, "delete 1 (tombstone)"),
         (Event::Updated { old: no(1), new: no(2) }, ""),
         (Event::Resynced(yes(1)), "resync 1"),
@@ -104,7 +108,7 @@ fn filtered_maps_what_comes_to_match_and_what_no_longer_does() {
             })
             .on_resync(move |thing| *resync.lock() = format!("resync {}", version(&thing)));
         let mut filtered = Filtered::new(|thing: &Thing| !thing.values.is_empty(), handlers);
-        // What was known before, if the event is about something known.
+        // The known state before the event, if the event is about a known object.
         let before = match &event {
             Event::Added { .. } => None,
             Event::Updated { old, .. } => Some(old.clone()),
@@ -119,10 +123,10 @@ fn filtered_maps_what_comes_to_match_and_what_no_longer_does() {
     }
 }
 
-/// Takes a second for every event.
-struct TakesTime(Notes);
+/// Takes one second for each event.
+struct OneSecondHandler(Notes);
 
-impl AsyncEventHandler<Thing> for TakesTime {
+impl AsyncEventHandler<Thing> for OneSecondHandler {
     async fn on_add(&mut self, thing: Arc<Thing>, initial: bool) {
         self.0.lock().push(format!("begin {} {initial}", thing.id().key));
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -141,7 +145,7 @@ async fn an_async_handler_is_awaited_before_the_next_event() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
     let notes = Notes::default();
-    let handle = informer.informer.register().async_handler(TakesTime(notes.clone()));
+    let handle = informer.informer.register().async_handler(OneSecondHandler(notes.clone()));
     informer.synced().await;
     assert!(!handle.is_synced(), "its first call has not returned");
     assert!(within("the handler", handle.synced()).await);
@@ -157,7 +161,7 @@ async fn an_async_handler_is_awaited_before_the_next_event() {
 }
 
 #[tokio::test]
-async fn a_blocking_handler_may_block_holds_nobody_up_and_cannot_wait_for_itself() {
+async fn a_blocking_handler_may_block_delays_no_other_handler_and_cannot_wait_for_itself() {
     on_the_real_clock(async {
         let (feed, events) = live();
         let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
@@ -175,7 +179,7 @@ async fn a_blocking_handler_may_block_holds_nobody_up_and_cannot_wait_for_itself
         *own.lock() = Some(handle);
         feed.send(modified("web/a@11")).unwrap();
         informer.delivered_through("11").await;
-        assert_eq!(calls.load(Ordering::SeqCst), 0, "the others do not wait for it");
+        assert_eq!(calls.load(Ordering::SeqCst), 0, "the other handlers do not wait for it");
         drop(release);
         while calls.load(Ordering::SeqCst) < 2 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -187,12 +191,14 @@ async fn a_blocking_handler_may_block_holds_nobody_up_and_cannot_wait_for_itself
 }
 
 #[tokio::test]
-async fn a_blocking_handler_that_panics_is_told_the_rest() {
+async fn a_blocking_handler_that_panics_receives_the_other_events() {
     on_the_real_clock(async {
         let informer =
             TestInformer::new(Script::new().list("10", ["web/a@1", "web/b@2"]).watch([StayOpen]), |options| options);
-        let handle =
-            informer.informer.register().on_event_blocking(|event: Event<Thing>| panic!("not {}", event.key()));
+        let handle = informer
+            .informer
+            .register()
+            .on_event_blocking(|event: Event<Thing>| panic!("the handler panics on {}", event.key()));
         informer.informer.start().unwrap();
         assert!(handle.synced().await);
         let errors = informer.errors();
@@ -204,7 +210,7 @@ async fn a_blocking_handler_that_panics_is_told_the_rest() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_of_events_begins_with_what_is_there_goes_on_and_ends_with_the_informer() {
+async fn a_stream_starts_with_the_cached_objects_then_follows_changes_and_ends_with_the_informer() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
     feed.send(modified("web/a@11")).unwrap();
@@ -222,13 +228,13 @@ async fn a_stream_of_events_begins_with_what_is_there_goes_on_and_ends_with_the_
     informer.informer.stop().await;
     assert!(within("the end", stream.next()).await.is_none());
     let mut late = informer.informer.events();
-    assert!(within("the end of one that came too late", late.next()).await.is_none());
+    assert!(within("the end of a stream that was added after the end", late.next()).await.is_none());
     drop((stream, late));
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_dropped_keeps_nothing_any_more() {
+async fn a_dropped_stream_keeps_no_objects_alive() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
     informer.synced().await;
@@ -238,19 +244,19 @@ async fn a_stream_that_is_dropped_keeps_nothing_any_more() {
     let kept = Arc::downgrade(&informer.informer.store().get("web/a").unwrap());
     feed.send(modified("web/a@12")).unwrap();
     informer.delivered_through("12").await;
-    assert!(kept.upgrade().is_some(), "it waits to be read");
+    assert!(kept.upgrade().is_some(), "the event waits to be read");
     drop(stream);
     assert!(kept.upgrade().is_none());
     let kept = Arc::downgrade(&informer.informer.store().get("web/a").unwrap());
     feed.send(modified("web/a@13")).unwrap();
     informer.delivered_through("13").await;
-    assert!(kept.upgrade().is_none(), "nobody keeps what comes later");
+    assert!(kept.upgrade().is_none(), "later objects are not kept");
     informer.stop().await;
 }
 
 // Decision 15.
 #[tokio::test(start_paused = true)]
-async fn a_stream_and_a_guard_keep_the_informer_alive_and_end_it_with_them() {
+async fn a_stream_or_a_guard_keeps_the_informer_alive_and_dropping_the_last_one_ends_it() {
     let no_task_left = NoTaskLeft::since_now();
     let (feed, events) = live();
     let script = Script::new().list("10", ["web/a@1"]).watch([events]);
@@ -272,7 +278,7 @@ async fn a_stream_and_a_guard_keep_the_informer_alive_and_end_it_with_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_guard_that_is_dropped_removes_its_handler_and_throws_away_what_waits() {
+async fn dropping_a_guard_removes_its_handler_and_discards_waiting_events() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
     informer.synced().await;
@@ -284,13 +290,13 @@ async fn a_guard_that_is_dropped_removes_its_handler_and_throws_away_what_waits(
     informer.delivered_through("11").await;
     quiet().await;
     assert_eq!(told.all(), ["web/a initial add 1"]);
-    assert_eq!(informer.told.len(), 2, "the others stay");
+    assert_eq!(informer.told.len(), 2, "the other handler stays");
     informer.stop().await;
 }
 
 // Decision 12.
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_wants_the_latest_is_told_once_of_each_object_that_waits() {
+async fn a_latest_only_handler_receives_one_event_for_each_waiting_object() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1", "web/b@2", "web/c@3"]).watch([events]));
     informer.synced().await;
@@ -307,7 +313,7 @@ async fn a_handler_that_wants_the_latest_is_told_once_of_each_object_that_waits(
     assert!(within("its replay", handle.synced()).await);
     told.clear();
     feed.send(modified("web/a@11")).unwrap();
-    informer.delivered_through("11").await; // This one is in the handler's hands now.
+    informer.delivered_through("11").await; // The handler is processing this event.
     for act in [
         modified("web/a@12"),
         modified("web/a@13"),
@@ -326,10 +332,14 @@ async fn a_handler_that_wants_the_latest_is_told_once_of_each_object_that_waits(
     informer.delivered_through("22").await;
     permits.add_permits(100);
     quiet().await;
-    assert_eq!(told.of("web/a"), ["update 1 to 11", "update 11 to 14"], "the oldest old and the newest new");
+    assert_eq!(
+        told.of("web/a"),
+        ["update 1 to 11", "update 11 to 14"],
+        "the events are merged: the oldest old state, the newest new state"
+    );
     assert_eq!(told.of("web/new"), ["add 16"]);
-    assert_eq!(told.of("web/brief"), [""; 0], "come and gone");
-    assert_eq!(told.of("web/b"), ["delete 19", "add 20"], "two lives");
+    assert_eq!(told.of("web/brief"), [""; 0], "added and deleted while the handler was busy");
+    assert_eq!(told.of("web/b"), ["delete 19", "add 20"], "a delete and a new add are not merged");
     assert_eq!(told.of("web/c"), ["delete 22"]);
     informer.stop().await;
 }

@@ -1,4 +1,5 @@
-//! A handler that keeps up receives every event, however fast events come; one that does not holds up nothing else.
+//! A handler that keeps up receives every event, however fast events arrive. A handler that falls behind delays nothing
+//! else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,10 +16,10 @@ use crate::script::{Thing, on_the_real_clock, thing, within};
 
 const OBJECTS: usize = 500;
 const EVENTS: usize = 20_000;
-/// Far fewer than there are events: a handler that falls behind is folded, and misses some.
+/// Far fewer than the events. The mailbox of a handler that falls behind is folded, and the handler misses some events.
 const BACKLOG: usize = 1500;
 
-/// An informer of a source that has all its events ready at once.
+/// Returns an informer whose source has all its events ready at once.
 fn informer(order: QueueOrder) -> SharedInformer<Thing> {
     let objects = || (0..OBJECTS).map(|number| thing(&format!("web/{number}@{}", number + 1)));
     let source = ListWatchFns::new(
@@ -51,7 +52,7 @@ impl Count {
     }
 }
 
-/// Adds one handler of each form, so many times over, and checks that each receives every event.
+/// Adds `times` handlers of each form, and checks that each receives every event.
 async fn every_handler_receives_every_event(order: QueueOrder, times: usize, delivery: Delivery) {
     let informer = informer(order);
     let (mut counts, mut streams) = (Vec::new(), tokio::task::JoinSet::new());
@@ -90,7 +91,7 @@ async fn every_handler_receives_every_event(order: QueueOrder, times: usize, del
     informer.stop().await;
 }
 
-// On a paused clock the limit of 5 ms passes only when nothing else can be done, so that a busy machine changes nothing.
+// A paused clock passes the limit of 5 ms only when no task can run, so a busy machine does not change the result.
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_keeps_up_receives_every_event_however_small_its_bound() {
     for (order, times) in [(QueueOrder::Ordered, 1), (QueueOrder::Ordered, 4), (QueueOrder::PerObject, 1)] {
@@ -108,7 +109,7 @@ async fn on_two_workers_every_handler_receives_every_event() {
     on_the_real_clock(every_handler_receives_every_event(QueueOrder::Ordered, 2, Delivery::default())).await;
 }
 
-/// How long the cache takes to get to the last event, on a paused clock: only waiting counts.
+/// Returns how long the cache takes to reach the last event on a paused clock, where only waiting takes time.
 async fn time_to_the_last_event(informer: &SharedInformer<Thing>) -> Duration {
     let last = ResourceVersion::from((OBJECTS + EVENTS) as u64);
     let start = Instant::now();
@@ -118,7 +119,7 @@ async fn time_to_the_last_event(informer: &SharedInformer<Thing>) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_awaits_is_not_waited_for() {
+async fn the_informer_does_not_wait_for_a_handler_that_awaits() {
     let (informer, count) = (informer(QueueOrder::Ordered), Count::default());
     informer.register().delivery(Delivery::every(10)).on_event_async(|_| std::future::pending());
     let counted = count.clone();
@@ -131,12 +132,12 @@ async fn a_handler_that_awaits_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_not_polled_is_waited_for_once_and_then_left_out() {
+async fn the_informer_waits_once_for_a_stream_that_is_not_polled() {
     let informer = informer(QueueOrder::Ordered);
     let forgotten = informer.register().delivery(Delivery::every(10)).events();
     let took = time_to_the_last_event(&informer).await;
     assert!(took <= Duration::from_millis(10), "{took:?}");
-    assert_eq!(forgotten.folds(), 1, "memory is bounded all the same");
+    assert_eq!(forgotten.folds(), 1, "its memory is still bounded");
     informer.stop().await;
 }
 
@@ -165,7 +166,7 @@ async fn a_handler_may_wait_for_its_own_informer() {
     informer.stop().await;
 }
 
-/// A future that panics when it is dropped: nothing catches that.
+/// A future that panics when it is dropped, which no task catches.
 struct Bomb;
 
 impl Future for Bomb {
@@ -179,13 +180,13 @@ impl Future for Bomb {
 impl Drop for Bomb {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            panic!("a test wants it so");
+            panic!("dropped by the test");
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_whose_task_has_died_is_not_waited_for() {
+async fn the_informer_does_not_wait_for_a_handler_whose_task_has_panicked() {
     let (informer, count) = (informer(QueueOrder::Ordered), Count::default());
     informer.register().on_event_async(|_| Bomb);
     let counted = count.clone();

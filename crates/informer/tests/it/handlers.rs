@@ -1,4 +1,5 @@
-//! Handlers come and go at any time. Each is told everything in order, at its own pace, and never after it was removed.
+//! Handlers are added and removed at any time. Each receives every event in order, at its own pace, and none after its
+//! removal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ fn small() -> Script {
     Script::new().list("10", ["web/a@1", "web/b@2"]).watch([StayOpen])
 }
 
-/// A handler that takes one event per permit, and writes it down before and after.
+/// Returns a handler that takes one event for each permit, and records the begin and the end of each call.
 fn slow(permits: &Arc<Semaphore>, calls: &Arc<Mutex<Vec<String>>>) -> impl AsyncHandler {
     let (permits, calls) = (permits.clone(), calls.clone());
     move |event: Event<Thing>| {
@@ -44,7 +45,7 @@ impl<F> AsyncHandler for F where
 {
 }
 
-// SI-5, SI-6. Removing twice, or at another informer, cannot be written: removing takes the handle, and the handle knows.
+// SI-5, SI-6. A handler cannot be removed twice, or from another informer: `remove` consumes the handle.
 #[tokio::test(start_paused = true)]
 async fn star_51_each_registration_is_its_own_and_removing_one_leaves_the_others() {
     let (feed, events) = live();
@@ -53,7 +54,7 @@ async fn star_51_each_registration_is_its_own_and_removing_one_leaves_the_others
     let first = informer.informer.on_event(twice.handler());
     let second = informer.informer.on_event(twice.handler());
     assert!(within("both", first.synced()).await && second.synced().await);
-    assert_eq!(twice.of("web/a"), ["initial add 1"; 2], "registered twice, told twice");
+    assert_eq!(twice.of("web/a"), ["initial add 1"; 2], "a handler that is registered twice receives each event twice");
     assert_eq!(within("the first", first.remove(Removal::Drain)).await, Ok(()));
     feed.send(modified("web/a@11")).unwrap();
     informer.delivered_through("11").await;
@@ -63,7 +64,7 @@ async fn star_51_each_registration_is_its_own_and_removing_one_leaves_the_others
     feed.send(modified("web/a@12")).unwrap();
     informer.delivered_through("12").await;
     quiet().await;
-    assert_eq!(twice.len(), 3, "nobody is told after being removed");
+    assert_eq!(twice.len(), 3, "a removed handler receives nothing");
     assert_eq!(informer.told("web/a"), ["initial add 1", "update 1 to 11", "update 11 to 12"]);
     informer.stop().await;
 }
@@ -79,7 +80,7 @@ async fn star_51_dropping_a_handle_leaves_the_handler_in_place() {
     informer.stop().await;
 }
 
-// B-14. Lag is a time: a backlog alone does not tell a burst from a handler that hangs.
+// B-14. Lag is a time: a backlog alone does not distinguish a burst from a handler that hangs.
 #[tokio::test(start_paused = true)]
 async fn the_lag_of_a_handler_is_how_long_its_oldest_event_has_waited() {
     for delivery in [Delivery::default(), Delivery::Latest] {
@@ -87,13 +88,17 @@ async fn the_lag_of_a_handler_is_how_long_its_oldest_event_has_waited() {
         let informer = TestInformer::start(Script::new().list("10", []).watch([events]));
         let (permits, calls) = (Arc::new(Semaphore::new(0)), Arc::default());
         let handle = informer.informer.register().delivery(delivery).on_event_async(slow(&permits, &calls));
-        assert!(within("nothing to tell", handle.synced()).await);
+        assert!(within("a handler without events to sync", handle.synced()).await);
         assert_eq!((handle.backlog(), handle.lag()), (0, Duration::ZERO));
         feed.send(added("web/a@11")).unwrap();
         tokio::time::sleep(Duration::from_secs(5)).await;
         feed.send(added("web/b@12")).unwrap();
         tokio::time::sleep(Duration::from_secs(3)).await;
-        assert_eq!((handle.backlog(), handle.lag().as_secs()), (2, 8), "the one in hand counts");
+        assert_eq!(
+            (handle.backlog(), handle.lag().as_secs()),
+            (2, 8),
+            "the event that the handler is processing counts"
+        );
         permits.add_permits(1);
         quiet().await;
         assert_eq!((handle.backlog(), handle.lag().as_secs()), (1, 3), "{delivery:?}");
@@ -104,7 +109,7 @@ async fn the_lag_of_a_handler_is_how_long_its_oldest_event_has_waited() {
     }
 }
 
-/// What a handler must see of each object: it appears, changes from what was told before, and goes.
+/// Checks that each object is added first, then updated from the state of the previous event, and then deleted.
 #[derive(Default)]
 struct Consistent(BTreeMap<String, String>);
 
@@ -112,12 +117,12 @@ impl Consistent {
     fn see(&mut self, event: &Event<Thing>) {
         let (key, new) = (event.key().to_string(), event.object().id().version.to_owned());
         match event {
-            Event::Added { .. } => assert_eq!(self.0.insert(key, new), None, "{event:?} of something known"),
+            Event::Added { .. } => assert_eq!(self.0.insert(key, new), None, "{event:?} of a known object"),
             Event::Updated { old, .. } => {
                 assert_eq!(self.0.insert(key, new).as_deref(), Some(old.id().version), "{event:?}");
             }
             Event::Resynced(_) => assert_eq!(self.0.get(&key), Some(&new)),
-            Event::Deleted(_) => assert!(self.0.remove(&key).is_some(), "{event:?} of something unknown"),
+            Event::Deleted(_) => assert!(self.0.remove(&key).is_some(), "{event:?} of an unknown object"),
         }
     }
 }
@@ -174,7 +179,7 @@ async fn abuse() {
     informer.script.check_over();
 }
 
-// SI-3. Differs: there is no error; the handle says that it never synced.
+// SI-3. Differs: registering is no error. The handle never syncs.
 #[tokio::test(start_paused = true)]
 async fn star_53_a_handler_added_after_the_end_is_never_called_and_can_be_removed() {
     let informer = TestInformer::start(small());
@@ -183,7 +188,7 @@ async fn star_53_a_handler_added_after_the_end_is_never_called_and_can_be_remove
     informer.informer.stop().await;
     let told = Told::default();
     let after = informer.informer.on_event(told.handler());
-    assert!(!within("a handler that came too late", after.synced()).await);
+    assert!(!within("a handler that was added after the end", after.synced()).await);
     assert_eq!(told.len(), 0);
     for handle in [before, after] {
         assert_eq!(within("its removal", handle.remove(Removal::Drain)).await, Ok(()));
@@ -195,7 +200,7 @@ async fn star_53_a_handler_added_after_the_end_is_never_called_and_can_be_remove
 
 // SI-7.
 #[tokio::test(start_paused = true)]
-async fn star_54_a_late_handler_is_told_what_there_is_and_then_every_change() {
+async fn star_54_a_late_handler_receives_the_cached_objects_and_then_every_change() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1", "web/b@2"]).watch([events]));
     feed.send(modified("web/a@11")).unwrap();
@@ -209,12 +214,12 @@ async fn star_54_a_late_handler_is_told_what_there_is_and_then_every_change() {
     assert_eq!(
         informer.told("web/a"),
         ["initial add 1", "update 1 to 11", "delete 12"],
-        "nobody waits for the slow one"
+        "the fast handler does not wait for the slow one"
     );
     assert!(!late.is_synced());
     assert_eq!(late.backlog(), 4);
     permits.add_permits(2);
-    assert!(within("its replay", late.synced()).await, "with the replay, and not with what came behind it");
+    assert!(within("its replay", late.synced()).await, "synced does not wait for events after the replay");
     permits.add_permits(2);
     quiet().await;
     let mut calls: Vec<String> = calls.lock().iter().filter(|call| call.starts_with("end")).cloned().collect();
@@ -224,7 +229,7 @@ async fn star_54_a_late_handler_is_told_what_there_is_and_then_every_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_54_a_late_handler_gets_the_present_state_marked_as_initial() {
+async fn star_54_a_late_handler_receives_the_current_state_as_initial_adds() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
     feed.send(modified("web/a@11")).unwrap();
@@ -240,7 +245,7 @@ async fn star_54_a_late_handler_gets_the_present_state_marked_as_initial() {
 
 // N-7, B-12. Differs: a panic counts as handled, there is no pause, and it is reported.
 #[tokio::test(start_paused = true)]
-async fn star_55_a_handler_that_panics_harms_nobody_and_is_told_the_rest() {
+async fn star_55_a_handler_that_panics_affects_no_other_handler_and_receives_the_other_events() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1", "web/b@2"]).watch([events]));
     let (sync_calls, async_calls) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -315,7 +320,7 @@ async fn star_56_a_handler_can_be_removed_before_the_start_and_after_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_56_a_handler_that_removes_itself_is_told_that_it_cannot() {
+async fn star_56_a_handler_that_removes_itself_gets_an_error() {
     let informer = TestInformer::start(small());
     let handle = Arc::new(Mutex::new(None::<kube_informer::HandlerHandle>));
     let (mine, (report, mut outcome)) = (handle.clone(), tokio::sync::mpsc::unbounded_channel());
@@ -331,7 +336,7 @@ async fn star_56_a_handler_that_removes_itself_is_told_that_it_cannot() {
     informer.stop().await;
 }
 
-// SI-9: one that is stopped before it is started never syncs, and nobody waits for it for ever.
+// SI-9: an informer that is stopped before it is started never syncs, and no wait for its handlers hangs.
 #[tokio::test(start_paused = true)]
 async fn a_handler_of_an_informer_that_never_starts_does_not_wait_for_ever() {
     let informer = TestInformer::new(small().may_end_early(), |options| options);
@@ -346,9 +351,9 @@ async fn a_handler_of_an_informer_that_never_starts_does_not_wait_for_ever() {
     assert!(!within("the handler", handle.synced()).await);
 }
 
-// and whoever else stops it meanwhile.
+// also if several callers stop it at the same time.
 #[tokio::test(start_paused = true)]
-async fn after_stop_no_callback_runs_whoever_asked_for_it() {
+async fn no_callback_runs_after_stop_returns_to_any_caller() {
     let informer = TestInformer::start(small());
     let (permits, calls) = (Arc::new(Semaphore::new(0)), Arc::<Mutex<Vec<String>>>::default());
     informer.informer.register().on_event_async(slow(&permits, &calls));
@@ -360,16 +365,16 @@ async fn after_stop_no_callback_runs_whoever_asked_for_it() {
         stops.spawn(async move { informer.stop().await });
     }
     let early = tokio::time::timeout(Duration::from_secs(60), stops.join_next()).await;
-    assert!(early.is_err(), "a callback is under way, and stop returned");
+    assert!(early.is_err(), "stop must wait for the running callback");
     permits.add_permits(10);
-    while let Some(stopped) = within("all of them", stops.join_next()).await {
+    while let Some(stopped) = within("all stops to return", stops.join_next()).await {
         stopped.unwrap();
-        assert_eq!(calls.lock().len(), 2, "the call under way, and no other");
+        assert_eq!(calls.lock().len(), 2, "only the running call ends, and no other begins");
     }
     informer.stop().await;
 }
 
-// B-15: in client-go a callback that removes a handler while the informer stops waits for a lock that waits for it.
+// B-15: in client-go a callback that removes a handler deadlocks with a stop of the informer.
 #[tokio::test(start_paused = true)]
 async fn b_15_a_callback_may_remove_another_handler_while_the_informer_stops() {
     let informer = TestInformer::start(small());
@@ -413,14 +418,14 @@ async fn b_17_starting_twice_starts_once() {
 }
 
 #[test]
-fn starting_without_a_runtime_is_an_error_and_can_be_made_good() {
+fn starting_without_a_runtime_fails_and_can_be_tried_again() {
     let script = small();
     let informer = SharedInformer::builder(script.clone()).build();
     assert_eq!(informer.start(), Err(StartError::NoRuntime));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
         assert_eq!(informer.start(), Ok(()));
-        within("sync", informer.synced()).await.unwrap();
+        within("the informer to sync", informer.synced()).await.unwrap();
         script.asks(2).await;
         informer.stop().await;
         script.check_over();
@@ -429,19 +434,19 @@ fn starting_without_a_runtime_is_an_error_and_can_be_made_good() {
 
 // Decision 15.
 #[tokio::test(start_paused = true)]
-async fn dropping_the_last_handle_ends_everything() {
+async fn dropping_the_last_handle_stops_the_informer() {
     let no_task_left = NoTaskLeft::since_now();
     let script = small();
     let informer = SharedInformer::builder(script.clone()).options(options()).build();
     let handle = informer.on_event(|_| {});
     informer.start().unwrap();
-    within("sync", informer.synced()).await.unwrap();
+    within("the informer to sync", informer.synced()).await.unwrap();
     script.asks(2).await;
     quiet().await;
     let (store, another) = (informer.store(), informer.clone());
     drop(informer);
     quiet().await;
-    assert_eq!(script.log().opened - script.log().closed, 1, "somebody still holds it");
+    assert_eq!(script.log().opened - script.log().closed, 1, "the clone still keeps the informer running");
     drop(another);
     quiet().await;
     assert_eq!(script.log().opened, script.log().closed);
@@ -451,16 +456,16 @@ async fn dropping_the_last_handle_ends_everything() {
     no_task_left.check();
 }
 
-// B-14: in client-go the memory of a handler that stands still grows without end.
+// B-14: in client-go the memory of a stuck handler grows without end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn b_14_a_handler_that_stands_still_costs_one_entry_per_object_beyond_its_bound() {
+async fn b_14_a_stuck_handler_costs_one_entry_per_object_beyond_its_bound() {
     struct Stuck {
         release: std::sync::mpsc::Receiver<()>,
         seen: Arc<Mutex<Consistent>>,
     }
     impl EventHandler<Thing> for Stuck {
         fn on_event(&mut self, event: Event<Thing>) {
-            // The thread is given up to other tasks, or what waits behind this one on it would stand still too.
+            // Lets other tasks leave this thread. They would be stuck behind the handler otherwise.
             let _ = tokio::task::block_in_place(|| self.release.recv());
             self.seen.lock().see(&event);
         }
@@ -475,15 +480,15 @@ async fn b_14_a_handler_that_stands_still_costs_one_entry_per_object_beyond_its_
             feed.send(modified(&format!("web/{}@{version}", version % 3))).unwrap();
         }
         informer.delivered_through("1010").await;
-        assert_eq!(informer.told.len(), 1001, "others are told everything");
-        // The call under way with the rest of its batch, and what waits.
+        assert_eq!(informer.told.len(), 1001, "the other handler receives every event");
+        // The running call with the rest of its batch, and the events in the mailbox.
         assert!(stuck.backlog() <= 3 + 3, "{}", stuck.backlog());
         assert_eq!(stuck.folds(), 1);
         drop(release.0);
         stuck.remove(Removal::Drain).await.unwrap();
         let told: Vec<_> = seen.lock().0.iter().map(|(key, version)| format!("{key}@{version}")).collect();
-        assert_eq!(told, informer.contents(), "the latest is never lost");
-        assert!(informer.errors().is_empty(), "nor the order: {:?}", informer.errors());
+        assert_eq!(told, informer.contents(), "the latest state is never lost");
+        assert!(informer.errors().is_empty(), "the order is kept: {:?}", informer.errors());
         informer.informer.stop().await;
         informer.script.check_over();
     })

@@ -1,4 +1,4 @@
-//! A server that means harm, or has gone mad: it costs bounded memory and bounded time, and is named for what it does.
+//! A hostile or broken server costs bounded memory and bounded time, and the error names what the server does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,11 +23,11 @@ use crate::script::{NoTaskLeft, within};
 const LIMIT: usize = 100_000;
 const LIST: &str = r#"{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"10"},"items":["#;
 
-/// What the server answers to one kind of request; whatever comes after it is an ordinary empty list, or silence.
+/// The answer to one kind of request. Later requests are answered with an empty list or a silent watch.
 #[derive(Clone)]
 struct Answer {
     start: String,
-    /// Sent again and again behind the start.
+    /// Sent repeatedly after the start.
     again: Vec<u8>,
     every: Duration,
 }
@@ -37,7 +37,7 @@ impl Answer {
         Self { start: start.into(), again: Vec::new(), every: Duration::ZERO }
     }
 
-    /// For ever, as fast as anybody reads.
+    /// Repeats the bytes for ever, as fast as the client reads.
     fn endless(self, again: impl Into<Vec<u8>>) -> Self {
         Self { again: again.into(), every: Duration::from_millis(50), ..self }
     }
@@ -46,7 +46,7 @@ impl Answer {
         Self { again: vec![byte], every: Duration::from_secs(1), ..self }
     }
 
-    /// The body, which counts what is taken of it.
+    /// Returns the body. It counts the bytes that the client reads.
     fn body(self, sent: Arc<AtomicUsize>) -> BoxStream<'static, Bytes> {
         let first = stream::iter([Bytes::from(self.start)]);
         let (again, every) = (Bytes::from(self.again), self.every);
@@ -67,7 +67,7 @@ impl Answer {
     }
 }
 
-/// The first error a hostile server leads to, and what it took until then: time, and bytes read.
+/// The first error that a hostile server causes, with the time and the bytes read until then.
 struct Outcome {
     error: ReflectorError,
     after: Duration,
@@ -77,12 +77,12 @@ struct Outcome {
 enum To {
     List,
     Watch,
-    /// A watch that is to begin with the initial state.
+    /// A watch that begins with the initial state.
     Stream,
 }
 
-/// An informer is told this once; afterwards the server is well, and the informer has to be, too.
-async fn meets(to: To, answer: Answer) -> Outcome {
+/// Runs an informer that receives this answer once. Later answers are good, and the informer must recover.
+async fn first_error_of(to: To, answer: Answer) -> Outcome {
     let tasks = NoTaskLeft::since_now();
     let streaming = matches!(to, To::Stream);
     let (sent, hostile) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Some(answer))));
@@ -126,7 +126,7 @@ async fn meets(to: To, answer: Answer) -> Outcome {
         }
     };
     let outcome = tokio::time::timeout(Duration::from_secs(3600), outcome).await.expect("an error within an hour");
-    within("being well again", informer.synced()).await.unwrap();
+    within("the informer to recover", informer.synced()).await.unwrap();
     informer.stop().await;
     drop(informer);
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -139,9 +139,12 @@ fn event(object: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_line_without_end_is_given_up_at_sixteen_times_the_limit() {
-    let outcome =
-        meets(To::Watch, Answer::of(r#"{"type":"ADDED","object":{"metadata":{"name":""#).endless([b'a'; 1000])).await;
+async fn an_endless_line_fails_at_sixteen_times_the_size_limit() {
+    let outcome = first_error_of(
+        To::Watch,
+        Answer::of(r#"{"type":"ADDED","object":{"metadata":{"name":""#).endless([b'a'; 1000]),
+    )
+    .await;
     let ReflectorError::Stream(SourceError::TooLarge { limit: LIMIT }) = outcome.error else {
         panic!("{}", outcome.error)
     };
@@ -149,9 +152,9 @@ async fn a_line_without_end_is_given_up_at_sixteen_times_the_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_item_without_end_is_given_up_at_sixteen_times_the_limit() {
+async fn an_endless_item_fails_at_sixteen_times_the_size_limit() {
     for start in [format!(r#"{LIST}{{"metadata":{{"name":""#), r#"{"kind":""#.to_owned(), r#"{""#.to_owned()] {
-        let outcome = meets(To::List, Answer::of(start).endless([b'a'; 1000])).await;
+        let outcome = first_error_of(To::List, Answer::of(start).endless([b'a'; 1000])).await;
         assert!(
             matches!(outcome.error, ReflectorError::List(SourceError::TooLarge { limit: LIMIT })),
             "{}",
@@ -162,33 +165,34 @@ async fn an_item_without_end_is_given_up_at_sixteen_times_the_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn blanks_without_end_are_no_sign_of_life() {
-    let outcome = meets(To::Watch, Answer::of("").endless([b'\n'; 1000])).await;
+async fn endless_blanks_do_not_keep_a_watch_or_a_list_alive() {
+    let outcome = first_error_of(To::Watch, Answer::of("").endless([b'\n'; 1000])).await;
     assert!(matches!(outcome.error, ReflectorError::Silent { .. }), "{}", outcome.error);
     assert!(outcome.after <= Duration::from_secs(11 * 60), "{:?}", outcome.after);
-    let outcome = meets(To::List, Answer::of(LIST).endless([b' '; 1000])).await;
+    let outcome = first_error_of(To::List, Answer::of(LIST).endless([b' '; 1000])).await;
     assert!(matches!(outcome.error, ReflectorError::List(SourceError::Stalled { .. })), "{}", outcome.error);
     assert!(outcome.after <= Duration::from_secs(60), "{:?}: {}", outcome.after, outcome.error);
 }
 
 #[tokio::test(start_paused = true)]
-async fn blanks_without_end_are_no_initial_state() {
-    let outcome = meets(To::Stream, Answer::of("").endless([b'\n'; 1000])).await;
+async fn endless_blanks_do_not_keep_an_initial_stream_alive() {
+    let outcome = first_error_of(To::Stream, Answer::of("").endless([b'\n'; 1000])).await;
     let ReflectorError::Incomplete(IncompleteReason::Stalled(_)) = outcome.error else { panic!("{}", outcome.error) };
     assert!(outcome.after <= Duration::from_secs(60), "{:?}", outcome.after);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_byte_a_second_is_no_progress() {
-    let outcome = meets(To::Watch, Answer::of(r#"{"type":"ADDED","object":{"metadata":{"name":""#).drips(b'a')).await;
+async fn one_byte_a_second_counts_as_stalled() {
+    let outcome =
+        first_error_of(To::Watch, Answer::of(r#"{"type":"ADDED","object":{"metadata":{"name":""#).drips(b'a')).await;
     assert!(matches!(outcome.error, ReflectorError::Stream(SourceError::Stalled { .. })), "{}", outcome.error);
     assert!(outcome.after <= Duration::from_secs(61), "{:?}", outcome.after);
-    let outcome = meets(To::List, Answer::of(format!(r#"{LIST}{{"metadata":{{"name":""#)).drips(b'a')).await;
+    let outcome = first_error_of(To::List, Answer::of(format!(r#"{LIST}{{"metadata":{{"name":""#)).drips(b'a')).await;
     assert!(matches!(outcome.error, ReflectorError::List(SourceError::Stalled { .. })), "{}", outcome.error);
     assert!(outcome.after <= Duration::from_secs(60), "{:?}", outcome.after);
 }
 
-/// Objects that cannot be taken, and of which the key can be read all the same.
+/// Checks that an undecodable object is reported by its key, in a list and in a watch, and costs no other object.
 async fn one_bad_object(object: &str) {
     let (told, informer) = {
         let body =
@@ -219,20 +223,20 @@ async fn one_bad_object(object: &str) {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(informer.store().contains("web/good"));
     let bad: Vec<String> = informer.health().undecodable.keys().map(ToString::to_string).collect();
-    assert_eq!(bad, ["web/bad", "web/worse"], "health says what is missing");
+    assert_eq!(bad, ["web/bad", "web/worse"], "health names the missing objects");
     assert_eq!(told.lock().iter().map(ToString::to_string).collect::<Vec<_>>(), bad);
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn nesting_without_end_costs_one_object() {
+async fn deep_nesting_costs_one_object() {
     let deep = format!("{}1{}", "[".repeat(20_000), "]".repeat(20_000));
     let metadata = r#""metadata":{"namespace":"web","name":"bad","resourceVersion":"2"}"#;
     one_bad_object(&format!(r#"{{{metadata},"data":{deep}}}"#)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_number_without_bounds_costs_one_object() {
+async fn a_number_out_of_range_costs_one_object() {
     let metadata = r#""metadata":{"namespace":"web","name":"bad","resourceVersion":"2","generation":"#;
     for number in ["1e999999999", "9".repeat(5_000).as_str(), "-1e-400"] {
         one_bad_object(&format!("{{{metadata}{number}}}}}")).await;
@@ -240,14 +244,14 @@ async fn a_number_without_bounds_costs_one_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn text_that_is_no_text_costs_one_object() {
+async fn an_invalid_string_escape_costs_one_object() {
     let metadata = r#""metadata":{"namespace":"web","name":"bad","resourceVersion":"2"}"#;
     one_bad_object(&format!(r#"{{{metadata},"data":{{"a":"\ud800"}}}}"#)).await;
 }
 
-// What a list has of other namespaces, nobody would ever take away again.
+// No watch would ever delete objects of a namespace that the informer does not watch.
 #[tokio::test(start_paused = true)]
-async fn what_a_server_lists_of_a_namespace_that_was_not_asked_for_is_left_alone() {
+async fn listed_objects_of_other_namespaces_are_ignored() {
     let service = tower::service_fn(|request: http::Request<Body>| {
         let watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         let item = |namespace: &str| {

@@ -1,4 +1,4 @@
-//! Cancellation ends everything at once, wherever it is, and leaves nothing open.
+//! Cancellation ends the reflector at once in every phase, and leaves no request open.
 
 use kube_informer::Phase;
 use kube_informer::reflector::ReflectorError;
@@ -16,12 +16,12 @@ async fn star_01_cancelling_ends_the_run_and_closes_the_stream() {
     let noted = reflector.stop().await;
     assert_eq!((script.log().opened, script.log().closed), (1, 1));
     //
-    assert!(noted.failures.is_empty(), "the cancellation itself is no failure");
+    assert!(noted.failures.is_empty(), "a cancellation is not reported as a failure");
     assert_eq!(noted.phases.last(), Some(&Phase::Stopped));
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_02_one_that_is_cancelled_before_it_starts_asks_for_nothing() {
+async fn star_02_a_reflector_that_is_cancelled_before_its_start_sends_no_request() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let reflector = TestReflector::start_cancelled_by(Script::new(), options(), cancel);
@@ -31,7 +31,7 @@ async fn star_02_one_that_is_cancelled_before_it_starts_asks_for_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_03_cancelling_during_a_watch_stops_the_one_watch_there_is() {
+async fn star_03_cancelling_during_a_watch_closes_it_and_opens_no_other() {
     let reflector = TestReflector::start(Script::new().list("10", []).watch([bookmark("11"), StayOpen]));
     reflector.pushes(2).await;
     let script = reflector.script.clone();
@@ -41,7 +41,7 @@ async fn star_03_cancelling_during_a_watch_stops_the_one_watch_there_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_04_cancelling_while_a_watch_is_being_opened_gives_up_the_request() {
+async fn star_04_cancelling_while_a_watch_is_being_opened_cancels_the_request() {
     let reflector = TestReflector::start(Script::new().list("10", []).watch_hangs());
     reflector.script.until(|log| log.hanging == 1).await;
     let script = reflector.script.clone();
@@ -49,26 +49,26 @@ async fn star_04_cancelling_while_a_watch_is_being_opened_gives_up_the_request()
     assert_eq!((script.log().hanging, script.log().opened), (0, 0));
 }
 
-// B-39: in client-go a list goes on by itself after its reflector has ended.
+// B-39: in client-go a list continues after its reflector has ended.
 #[tokio::test(start_paused = true)]
-async fn star_04_cancelling_while_a_list_is_under_way_gives_up_the_request() {
+async fn star_04_cancelling_during_a_list_cancels_the_request() {
     let reflector = TestReflector::start(Script::new().page("10", ["web/a@1"], "next").list_hangs());
     reflector.script.until(|log| log.hanging == 1).await;
     let script = reflector.script.clone();
     let noted = reflector.stop().await;
     assert_eq!(script.log().hanging, 0);
-    assert_eq!(noted.pushed, [""; 0], "half a list is no list");
+    assert_eq!(noted.pushed, [""; 0], "an incomplete list is not pushed");
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_05_a_watch_that_ends_at_once_with_nothing_in_it_is_an_error() {
+async fn star_05_a_watch_that_ends_within_a_second_without_events_is_an_error() {
     for seconds in [0.0, 0.99] {
         let script = Script::new().list("10", []).times(4, |script| script.watch([pause(seconds)])).list_hangs();
         let reflector = TestReflector::start(script.clone());
         let failures = reflector.failures(1).await;
         assert!(matches!(failures[..], [ReflectorError::VeryShortWatch { .. }]), "{seconds} s: {failures:?}");
         assert_eq!(script.log().closed, 1);
-        // it is a reason to ask for everything again. Differs in that the fourth in a row is: a list costs far more.
+        // such an error leads to a relist. Differs: only the fourth in a row does, because a list costs far more.
         let expected = ["list 0 limit=500 not older", "watch 10", "watch 10", "watch 10", "watch 10", "list 10"];
         assert_eq!(reflector.asks(6).await, expected);
         assert!(script.gaps(3).await[1].as_secs_f64() >= seconds + 0.8);
@@ -77,7 +77,7 @@ async fn star_05_a_watch_that_ends_at_once_with_nothing_in_it_is_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_05_a_watch_that_lasted_or_brought_something_is_simply_opened_again() {
+async fn star_05_a_watch_that_lasted_or_had_events_is_reopened_without_delay() {
     let script = Script::new().list("10", []).watch([pause(1.0), bookmark("12")]).watch([StayOpen]);
     let reflector = TestReflector::start(script.clone());
     assert_eq!(reflector.asks(3).await, ["list 0 limit=500 not older", "watch 10", "watch 12"]);

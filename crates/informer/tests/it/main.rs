@@ -1,10 +1,10 @@
-//! What the library promises, one file per promise.
+//! The promises of the library, one file for each.
 //!
-//! Tests named `star_` and a number are the cases of client-go that a port must keep. Where this one means to differ,
-//! the test shows what it does instead and says so. Letters with a number are clauses of client-go's behaviour (`R-12`)
-//! and its known defects (`B-38`).
+//! Tests named `star_` and a number are the cases of client-go that a port must keep. Where this library differs on
+//! purpose, the test shows its behaviour and a comment says so. Letters with a number are clauses of client-go's
+//! behaviour (`R-12`) and its known defects (`B-38`).
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests say what is wrong by panicking, and print")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a failed test panics, and some tests print figures")]
 
 mod any;
 mod backoff;
@@ -19,23 +19,23 @@ mod figures;
 mod filtered;
 mod forms;
 mod full_speed;
-mod giving_way;
 mod handlers;
 mod hostile;
-mod in_hand;
-mod leaving;
 mod lifecycle;
+mod long_lists;
 mod marks;
 mod on_request;
 mod over_http;
 mod patience;
 mod per_object;
 mod pieces;
+mod popped_batches;
 mod private;
 mod processing;
 mod queue;
 mod recovery;
 mod relist;
+mod removed_handlers;
 mod requests;
 mod resync;
 mod script;

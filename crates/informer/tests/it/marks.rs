@@ -1,4 +1,4 @@
-//! What could not be read is marked as long as that matters, and no longer (decisions 5 and 17).
+//! The informer marks an undecodable object as long as its cached state is missing or old (decisions 5 and 17).
 
 use kube_informer::SharedInformer;
 use kube_informer::representation::DecodeError;
@@ -19,7 +19,7 @@ fn marked(informer: &TestInformer) -> Vec<String> {
 
 // Hole 9.
 #[tokio::test(start_paused = true)]
-async fn a_mark_goes_with_a_list_that_has_the_object_no_more() {
+async fn a_list_without_the_object_removes_its_mark() {
     let good = |text| Decoded::Object(thing(text));
     for order in [kube_informer::QueueOrder::Ordered, kube_informer::QueueOrder::PerObject] {
         let script = Script::new()
@@ -31,14 +31,14 @@ async fn a_mark_goes_with_a_list_that_has_the_object_no_more() {
         informer.delivered_through("11").await;
         assert_eq!(marked(&informer), ["web/b", "web/c"]);
         informer.delivered_through("20").await;
-        assert_eq!(marked(&informer), ["web/c"], "b is gone, c is still there and unread");
+        assert_eq!(marked(&informer), ["web/c"], "b is deleted, c still exists and is undecodable");
         informer.stop().await;
     }
 }
 
-// Hole 22: in an initial stream, an event of another kind about a key that is gone.
+// Hole 22: an initial stream has an event of another kind about a key that was deleted.
 #[tokio::test(start_paused = true)]
-async fn an_object_of_another_kind_in_an_initial_stream_saves_nothing_from_its_tombstone() {
+async fn an_object_of_another_kind_in_an_initial_stream_does_not_prevent_a_tombstone() {
     let foreign = || {
         let error = DecodeError::WrongKind { expected: "Thing".into(), got: "Other".into() };
         let bad = BadObject { key: Some("web/a".parse().unwrap()), version: Some("15".into()), owners: None, error };
@@ -59,7 +59,7 @@ async fn an_object_of_another_kind_in_an_initial_stream_saves_nothing_from_its_t
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_kept_only_because_it_could_not_be_read_stays_marked_until_it_is_read() {
+async fn an_undecodable_object_stays_marked_until_it_is_decoded() {
     let (feed, events) = live();
     let script = Script::streaming()
         .watch([added("web/a@1"), initial_end("10"), bookmark("11"), pause(2.0), Fail(gone())])
@@ -67,7 +67,7 @@ async fn what_is_kept_only_because_it_could_not_be_read_stays_marked_until_it_is
     let informer = TestInformer::start(script);
     informer.delivered_through("20").await;
     assert_eq!((informer.contents(), marked(&informer)), (vec!["web/a@1".to_owned()], vec!["web/a".to_owned()]));
-    // Other things happen; it stays marked.
+    // An event about another object does not remove the mark.
     feed.send(added("web/b@21")).unwrap();
     informer.delivered_through("21").await;
     assert_eq!(marked(&informer), ["web/a"]);
@@ -77,7 +77,7 @@ async fn what_is_kept_only_because_it_could_not_be_read_stays_marked_until_it_is
     informer.stop().await;
 }
 
-// An event of another kind may be a damaged event of this object: nobody knows, and health says so.
+// An event of another kind may be a damaged event of this object. Health marks the object because nothing else tells.
 #[tokio::test(start_paused = true)]
 async fn an_event_of_another_kind_marks_the_object_it_names() {
     let error = DecodeError::WrongKind { expected: "Thing".into(), got: "Other".into() };
@@ -91,14 +91,14 @@ async fn an_event_of_another_kind_marks_the_object_it_names() {
 
 // Hole 9, second half.
 #[tokio::test(start_paused = true)]
-async fn the_last_error_is_cleared_when_it_works_again() {
+async fn the_last_error_is_cleared_by_the_next_success() {
     let script = Script::new().list_refused(busy()).list("10", []).watch([StayOpen]);
     let informer = TestInformer::start(script);
     quiet().await;
     let part = |informer: &SharedInformer<_>| informer.health().parts[0].clone();
     assert!(part(&informer.informer).last_error.is_some());
     let text = informer.informer.health().to_string();
-    assert_eq!(text.matches("429").count(), 1, "said once: {text}");
+    assert_eq!(text.matches("429").count(), 1, "the error is shown once: {text}");
     informer.synced().await;
     quiet().await;
     assert!(part(&informer.informer).last_error.is_none());
@@ -106,9 +106,9 @@ async fn the_last_error_is_cleared_when_it_works_again() {
     informer.stop().await;
 }
 
-// Found by the simulation: with the per-object queue a good state may be applied before an older one that could not be read.
+// Found by the simulation: the per-object queue may apply a good state before an older undecodable one.
 #[tokio::test(start_paused = true)]
-async fn per_object_what_was_read_since_is_not_marked() {
+async fn per_object_an_object_that_was_decoded_later_is_not_marked() {
     for last in
         [Act::Event(WatchEvent::Modified(Decoded::Object(thing("web/a@13")))), crate::script::deleted("web/a@13")]
     {
@@ -122,9 +122,9 @@ async fn per_object_what_was_read_since_is_not_marked() {
     }
 }
 
-// Found by the simulation: a history after a restore may come to the same uid and version with other content.
+// Found by the simulation: after a restore, an object may get the same uid and version with other content.
 #[tokio::test(start_paused = true)]
-async fn what_is_kept_from_before_a_restore_is_not_taken_for_what_the_server_has_now() {
+async fn an_object_from_before_a_restore_does_not_hide_a_new_state_with_the_same_version() {
     for order in [kube_informer::QueueOrder::Ordered, kube_informer::QueueOrder::PerObject] {
         let script = Script::new()
             .list_things("30", [thing("web/a@25#u").with(["old"])])
@@ -145,7 +145,7 @@ async fn what_is_kept_from_before_a_restore_is_not_taken_for_what_the_server_has
 
 // Issue 20, item 1.
 #[tokio::test(start_paused = true)]
-async fn a_lookup_tells_an_undecodable_object_from_an_absent_one_at_every_moment() {
+async fn a_lookup_always_distinguishes_an_undecodable_object_from_an_absent_one() {
     use kube_informer::informer::Lookup;
     use std::sync::{Arc, Mutex};
 
@@ -171,7 +171,7 @@ async fn a_lookup_tells_an_undecodable_object_from_an_absent_one_at_every_moment
         feed.send(unread("web/a@12")).unwrap();
         informer.delivered_through("12").await;
         assert_eq!(of("web/a"), "undecodable, an old state is known");
-        // A handler that is called with the good state finds it: the mark goes in the same commit.
+        // A handler that receives the good state reads it from the store: the same commit removes the mark.
         let (seen, looked) = (Arc::new(Mutex::new(Vec::new())), informer.informer.clone());
         let sees = seen.clone();
         let handle = informer.informer.on_event(move |event| {

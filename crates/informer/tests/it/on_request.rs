@@ -1,4 +1,4 @@
-//! What a program can ask of a running informer: to list again, to compare, to wait for an object.
+//! What a program can request of a running informer: a relist, a comparison with the server, a wait for an object.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::script::{Script, TestInformer, added, bookmark, busy, deleted, gone, 
 
 // Decision 9.
 #[tokio::test(start_paused = true)]
-async fn a_relist_on_request_announces_the_difference_and_waits_until_it_is_applied() {
+async fn a_requested_relist_announces_the_difference_and_returns_once_it_is_applied() {
     for order in [QueueOrder::Ordered, QueueOrder::PerObject] {
         let script = Script::new()
             .list("10", ["web/a@1", "web/b@2", "web/c@3"])
@@ -34,13 +34,13 @@ async fn a_relist_on_request_announces_the_difference_and_waits_until_it_is_appl
         told.sort();
         assert_eq!(told, ["web/a delete 1 (tombstone)", "web/c update 3 to 13", "web/d add 14"]);
         assert!(Arc::ptr_eq(&kept, &informer.informer.store().get("web/b").unwrap()));
-        assert_eq!(informer.script.asked()[2], "list - limit=500", "the most recent state, and not one that is known");
+        assert_eq!(informer.script.asked()[2], "list - limit=500", "the list asks for the most recent version");
         informer.stop().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_relist_of_what_did_not_change_is_told_to_nobody() {
+async fn a_relist_without_changes_sends_no_events() {
     let names: Vec<_> = (0..300).map(|number| format!("web/{number}@{}", number + 1)).collect();
     let things = || names.iter().map(|name| crate::script::thing(name));
     let script =
@@ -59,7 +59,7 @@ async fn a_relist_of_what_did_not_change_is_told_to_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_relist_asked_for_before_the_start_is_the_first_list() {
+async fn a_relist_that_is_requested_before_the_start_is_the_first_list() {
     let informer = TestInformer::new(Script::new().list("10", ["web/a@1"]).watch([StayOpen]), |options| options);
     let relist = informer.informer.relist();
     informer.informer.start().unwrap();
@@ -71,7 +71,7 @@ async fn a_relist_asked_for_before_the_start_is_the_first_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cache_has_caught_up_when_the_watch_has_brought_it_to_where_the_server_is() {
+async fn a_cache_has_caught_up_when_its_watch_reaches_the_version_of_the_server() {
     let (events, act) = live();
     let script = Script::new().list("10", ["web/a@1"]).watch([act]).list("12", []);
     let informer = TestInformer::start(script);
@@ -84,14 +84,14 @@ async fn a_cache_has_caught_up_when_the_watch_has_brought_it_to_where_the_server
     });
     caught_up.unwrap();
     assert_eq!(informer.contents(), ["web/a@12"]);
-    assert_eq!(informer.script.asked().len(), 4, "the question and a short watch, and no list");
+    assert_eq!(informer.script.asked().len(), 4, "a version request and a short watch, and no list");
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cache_in_which_nothing_changed_has_caught_up_without_a_list() {
+async fn an_unchanged_cache_catches_up_without_a_list() {
     let script = Script::new().list("10", ["web/a@1"]).watch([StayOpen]).list("12", []);
-    // Bookmarks come in order: one that is older than the server says nothing yet.
+    // Bookmarks arrive in order. A bookmark with an older version than the server's proves nothing yet.
     let script = script.watch([bookmark("11"), Pause(Duration::from_millis(1500)), bookmark("12"), StayOpen]);
     let informer = TestInformer::start(script);
     informer.synced().await;
@@ -102,7 +102,7 @@ async fn a_cache_in_which_nothing_changed_has_caught_up_without_a_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_short_watch_that_shows_a_change_does_not_stand_for_a_list() {
+async fn a_short_watch_that_shows_a_change_leads_to_a_list() {
     for acts in [vec![added("web/b@11")], vec![bookmark("11")], vec![Fail(gone())]] {
         let script = Script::new().list("10", ["web/a@1"]).watch([StayOpen]).list("12", []).watch(acts);
         let script = script.list("12", ["web/b@11"]).watch([StayOpen]);
@@ -116,8 +116,8 @@ async fn a_short_watch_that_shows_a_change_does_not_stand_for_a_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cache_that_does_not_get_to_where_the_server_is_asks_for_everything() {
-    // The server is further, or was restored to an older state, or says nothing that can be compared.
+async fn a_cache_that_does_not_reach_the_version_of_the_server_relists() {
+    // The server has a newer version, an older one after a restore, or one that cannot be compared.
     for newest in ["12", "9", "abc"] {
         let script = Script::new().list("10", ["web/a@1"]).watch([StayOpen]).list(newest, []);
         // Only a watch from a version that the server has reached can show that nothing changed.
@@ -133,9 +133,10 @@ async fn a_cache_that_does_not_get_to_where_the_server_is_asks_for_everything() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cache_that_is_asked_to_catch_up_again_and_again_asks_for_everything_seldom() {
+async fn a_cache_that_is_often_asked_to_catch_up_relists_at_most_every_half_minute() {
     let script = Script::new().list("10", ["web/a@1"]).watch([StayOpen]);
-    // The question and a short watch each time, and everything the first time; later only when half a minute has passed.
+    // Each call sends a version request and a short watch. The first one also lists, and a later one lists only after
+    // 30 s.
     let script = script.list("12", []).watch([StayOpen]).list("12", ["web/b@11"]).watch([StayOpen]);
     let script = script.list("13", []).watch([StayOpen]).list("13", ["web/b@13"]).watch([StayOpen]);
     let informer = TestInformer::start(script);
@@ -161,7 +162,7 @@ async fn an_informer_that_has_stopped_does_not_catch_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_relist_that_fails_at_first_is_waited_for() {
+async fn relist_waits_until_a_retry_succeeds() {
     let script = Script::new()
         .list("10", ["web/a@1"])
         .watch([StayOpen])
@@ -177,7 +178,7 @@ async fn a_relist_that_fails_at_first_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_relist_that_will_never_be_made_does_not_wait_for_ever() {
+async fn relist_fails_when_the_informer_stops() {
     let informer = TestInformer::start(Script::new().list("10", []).watch([StayOpen]).list_hangs());
     informer.synced().await;
     let other = informer.informer.clone();
@@ -202,12 +203,12 @@ async fn a_relist_period_asks_the_server_again_and_announces_only_changes() {
     assert_eq!(informer.told("web/a"), ["initial add 1"]);
     tokio::time::sleep(Duration::from_secs(40)).await;
     assert_eq!(informer.told("web/a"), ["initial add 1", "update 1 to 21"]);
-    assert!(informer.errors().is_empty(), "nothing is wrong: {:?}", informer.errors());
+    assert!(informer.errors().is_empty(), "no errors: {:?}", informer.errors());
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn verify_finds_what_is_missing_stale_and_too_much() {
+async fn verify_finds_missing_stale_and_extra_objects() {
     let truth = ["web/a@15", "web/b@2", "web/c@4"];
     let script = Script::new()
         .list("10", ["web/a@1", "web/b@2", "web/x@3"])
@@ -224,18 +225,18 @@ async fn verify_finds_what_is_missing_stale_and_too_much() {
         Difference::Extra { key: "web/x".parse().unwrap(), cached: "3".into() },
     ];
     assert_eq!(found, expected);
-    assert_eq!(informer.contents(), ["web/a@1", "web/b@2", "web/x@3"], "comparing changes nothing");
+    assert_eq!(informer.contents(), ["web/a@1", "web/b@2", "web/x@3"], "verify does not change the cache");
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn verify_finds_nothing_on_a_healthy_informer_nor_what_only_came_late() {
+async fn verify_reports_no_difference_for_a_healthy_informer_or_a_late_event() {
     let (feed, events) = live();
     let script = Script::new()
         .list("10", ["web/a@1", "web/b@2"])
         .watch([events])
         .list("10", ["web/a@1", "web/b@2"])
-        .list("12", ["web/a@11", "web/b@2"]) // The cache is behind.
+        .list("12", ["web/a@11", "web/b@2"]) // The cache is behind the server.
         .list("12", ["web/a@11", "web/b@2"]);
     let informer = TestInformer::start(script);
     informer.synced().await;
@@ -244,16 +245,16 @@ async fn verify_finds_nothing_on_a_healthy_informer_nor_what_only_came_late() {
     let other = informer.informer.clone();
     let (found, ()) = tokio::join!(within("the second", other.verify()), async {
         informer.script.asks(4).await;
-        tokio::time::sleep(Duration::from_secs(6)).await; // Longer than the cache is given to catch up.
+        tokio::time::sleep(Duration::from_secs(6)).await; // Longer than verify lets the cache catch up.
         feed.send(modified("web/a@11")).unwrap();
     });
-    assert_eq!(found.unwrap(), [], "it was late, not wrong");
+    assert_eq!(found.unwrap(), [], "a late event is no difference");
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn verify_does_not_wait_for_versions_that_only_others_have_reached() {
-    // Versions count the changes of all collections: on a quiet one the cache hears of them by bookmarks only.
+    // Versions count the changes of all collections. A quiet collection advances with bookmarks only.
     let script = Script::new().list("10", ["web/a@1"]).watch([StayOpen]).list("999", ["web/a@1"]);
     let informer = TestInformer::start(script);
     informer.synced().await;
@@ -265,7 +266,7 @@ async fn verify_does_not_wait_for_versions_that_only_others_have_reached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn verify_says_why_it_could_not_compare() {
+async fn verify_reports_why_it_could_not_compare() {
     let script = Script::new().list("10", []).watch([StayOpen]).list_refused(busy()).list_cut_off([]);
     let script = script.page("10", [], "again").page("10", [], "again");
     let informer = TestInformer::start(script);
@@ -275,20 +276,21 @@ async fn verify_says_why_it_could_not_compare() {
     assert!(matches!(refused, Err(VerifyError::List(_))), "{refused:?}");
     let cut_off = within("half a list", informer.informer.verify()).await;
     assert!(matches!(cut_off, Err(VerifyError::List(SourceError::CutOff))), "{cut_off:?}");
-    let endless = within("a list without end", informer.informer.verify()).await;
+    let endless = within("an endless list", informer.informer.verify()).await;
     assert!(matches!(endless, Err(VerifyError::Incomplete)), "{endless:?}");
     informer.informer.stop().await;
-    let stopped = within("nobody", informer.informer.verify()).await;
+    let stopped = within("the verify of a stopped informer", informer.informer.verify()).await;
     assert!(matches!(stopped, Err(VerifyError::Stopped(_))), "{stopped:?}");
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_can_be_waited_for_until_it_is_as_it_should_be_or_gone() {
+async fn wait_for_returns_once_an_object_fits_the_condition_or_is_deleted() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
     let shared = informer.informer.clone();
-    let there = within("it is there", shared.wait_for("web/a", |thing| thing.is_some())).await.unwrap();
+    let there =
+        within("the object to be in the cache", shared.wait_for("web/a", |thing| thing.is_some())).await.unwrap();
     assert_eq!(there.unwrap().id().version, "1");
     let mut newer =
         shared.wait_for("web/a", |thing| thing.is_some_and(|thing| thing.id().version == "12")).into_future();
@@ -297,11 +299,11 @@ async fn an_object_can_be_waited_for_until_it_is_as_it_should_be_or_gone() {
     assert!(tokio::time::timeout(Duration::from_secs(1), &mut newer).await.is_err());
     assert!(tokio::time::timeout(Duration::from_secs(1), &mut made).await.is_err());
     feed.send(modified("web/a@12")).unwrap();
-    assert_eq!(within("the newer one", newer).await.unwrap().unwrap().id().version, "12");
+    assert_eq!(within("the newer state", newer).await.unwrap().unwrap().id().version, "12");
     feed.send(added("web/b@13")).unwrap();
     assert!(within("another", made).await.unwrap().is_some());
     feed.send(deleted("web/a@14")).unwrap();
-    assert_eq!(within("its end", shared.wait_for("web/a", |thing| thing.is_none())).await, Ok(None));
+    assert_eq!(within("its delete", shared.wait_for("web/a", |thing| thing.is_none())).await, Ok(None));
     let never = shared.wait_for("web/c", |thing| thing.is_some()).into_future();
     let (waited, ()) = tokio::join!(never, informer.informer.stop());
     assert_eq!(waited, Err(WaitError::Stopped("things".into())));

@@ -1,4 +1,4 @@
-//! Over real connections, with kube's own client: on the real clock, with a generous deadline.
+//! Tests over real connections with kube's own client. They use the real clock and a generous deadline.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ async fn over_http_an_informer_follows_a_server_through_its_restart() {
         let value = informer.store().get("web/a").unwrap().data.as_ref().unwrap()["value"].clone();
         assert_eq!(value, "2");
 
-        // The port closes, things happen meanwhile, history is forgotten, and the port opens again.
+        // The port closes, the server changes and forgets its history, and the port opens again.
         let address = http.addr();
         http.stop().await;
         server.delete("configmaps", Some("web"), "b").unwrap();
@@ -89,16 +89,16 @@ async fn over_http_an_informer_follows_a_server_through_its_restart() {
         told[..2].sort();
         let mut expected = vec!["web/a add", "web/b add", "web/a update", "web/b delete (tombstone)", "web/c add"];
         expected.push("web/d add");
-        // The last callbacks may not have been made when the informer was stopped; what was told, was told in order.
+        // The informer may stop before the last calls. The calls that were made were made in order.
         assert_eq!(told, expected[..told.len()]);
         assert!(told.len() >= 4, "{told:?}");
     })
     .await;
 }
 
-// R-20, R-30: what scripted sources cannot show.
+// R-20, R-30: the parts that scripted sources cannot show.
 #[tokio::test]
-async fn star_07_and_08_on_the_wire_bookmarks_are_allowed_and_states_not_older_than_the_version_will_do() {
+async fn star_07_and_08_requests_allow_bookmarks_and_ask_for_states_not_older_than_the_version() {
     on_the_real_clock(async {
         for streaming in [true, false] {
             let server = ApiServer::builder().streaming_lists(true).build();
@@ -133,16 +133,16 @@ async fn star_07_and_08_on_the_wire_bookmarks_are_allowed_and_states_not_older_t
     .await;
 }
 
-/// A server that gives each request the next of these answers, and no answer when there is none left.
+/// A server that answers each request with the next of these answers, and does not answer once none is left.
 struct Canned {
     url: String,
     requests: Arc<Mutex<Vec<String>>>,
-    /// The same with all their headers.
+    /// The requests with all their headers.
     heads: Arc<Mutex<Vec<String>>>,
     tasks: JoinSet<()>,
 }
 
-/// An answer: its status line, its content type and its body. The connection ends with it.
+/// Returns an answer with this status line, content type and body. The server closes the connection after it.
 fn answer(status: &str, content_type: &str, body: &str) -> String {
     let length = body.len();
     format!(
@@ -194,7 +194,7 @@ fn config_maps(version: &str) -> String {
     answer("200 OK", "application/json", &list.to_string())
 }
 
-/// An informer without streaming and with short delays, whose errors are kept.
+/// Returns an informer without streaming and with short delays, and the list of its errors.
 fn informer_of(canned: &Canned) -> (SharedInformer<ConfigMap>, Arc<Mutex<Vec<ReflectorError>>>) {
     let informer = SharedInformer::builder(KubeSource::<ConfigMap>::new(client(&canned.url)))
         .options(short_delays(5).streaming(false))
@@ -211,7 +211,7 @@ fn informer_of(canned: &Canned) -> (SharedInformer<ConfigMap>, Arc<Mutex<Vec<Ref
 
 // R-13.
 #[tokio::test]
-async fn star_19_all_three_spellings_of_too_large_a_version_lead_to_the_most_recent_one() {
+async fn star_19_all_three_forms_of_too_large_a_version_lead_to_a_list_of_the_most_recent_one() {
     let too_large = [
         json!({"kind": "Status", "code": 504, "reason": "Timeout", "message": "wait",
             "details": {"causes": [{"reason": "ResourceVersionTooLarge", "message": "whatever"}]}}),
@@ -222,14 +222,15 @@ async fn star_19_all_three_spellings_of_too_large_a_version_lead_to_the_most_rec
     ];
     on_the_real_clock(async {
         for status in too_large {
-            // Sent as an error within a watch, and in answer to a list: kube's client retries a bare 504 by itself.
+            // The status is sent as an error event in a watch, and as the answer to a list. kube's client itself
+            // retries a bare 504.
             let watch = |status: &serde_json::Value| {
                 let event = json!({"type": "ERROR", "object": status}).to_string() + "\n";
                 answer("200 OK", "application/json", &event)
             };
             let broken = json!({"kind": "Status", "code": 500, "reason": "InternalError", "message": "broken"});
             let refused = answer("500 Internal Server Error", "application/json", &status.to_string());
-            // The server turns out to be older than it was, and so is asked once more.
+            // The server is older than before, so the reflector asks once more.
             let older = [config_maps("9"), config_maps("9")];
             let in_a_watch = vec![config_maps("10"), watch(&status)];
             let in_a_list = vec![config_maps("10"), watch(&broken), refused];
@@ -258,9 +259,9 @@ async fn star_19_all_three_spellings_of_too_large_a_version_lead_to_the_most_rec
     .await;
 }
 
-// kube-rs watches the same dead version for ever when it is refused on opening and not within the stream; B-28.
+// B-28: kube-rs repeats a watch for ever if the server answers the request itself with "gone".
 #[tokio::test]
-async fn a_watch_that_is_refused_as_gone_leads_to_a_relist() {
+async fn a_watch_that_is_answered_with_410_leads_to_a_relist() {
     on_the_real_clock(async {
         let status = json!({"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}).to_string();
         let bare = answer("410 Gone", "text/plain", "gone");
@@ -277,9 +278,9 @@ async fn a_watch_that_is_refused_as_gone_leads_to_a_relist() {
     .await;
 }
 
-// R-21: the annotation has exactly one value that counts.
+// R-21: only one value of the annotation marks the end.
 #[tokio::test]
-async fn star_30_an_annotation_of_another_value_does_not_end_the_initial_state() {
+async fn star_30_an_annotation_with_another_value_does_not_end_the_initial_state() {
     on_the_real_clock(async {
         let bookmark = |value: &str, version: &str| {
             let annotations = json!({"k8s.io/initial-events-end": value});
@@ -304,7 +305,7 @@ async fn star_30_an_annotation_of_another_value_does_not_end_the_initial_state()
 }
 
 #[tokio::test]
-async fn what_is_no_answer_of_a_kubernetes_server_is_named_and_tried_again() {
+async fn a_response_that_is_not_from_kubernetes_is_reported_and_retried() {
     on_the_real_clock(async {
         let page = answer("200 OK", "text/html", "<html>Please log in</html>");
         let table = json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "rows": []}).to_string();
@@ -337,9 +338,9 @@ async fn what_is_no_answer_of_a_kubernetes_server_is_named_and_tried_again() {
     .await;
 }
 
-// A bad object in a list of kube-rs fails the whole page, for ever.
+// In kube-rs one bad object fails the whole page of a list, for ever.
 #[tokio::test]
-async fn one_object_that_does_not_fit_its_type_does_not_take_the_list_with_it() {
+async fn one_object_that_does_not_fit_its_type_does_not_fail_the_list() {
     on_the_real_clock(async {
         let list = json!({"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"resourceVersion": "10"}, "items": [
             {"metadata": {"namespace": "web", "name": "good", "resourceVersion": "1"}},
@@ -358,7 +359,7 @@ async fn one_object_that_does_not_fit_its_type_does_not_take_the_list_with_it() 
 }
 
 #[tokio::test]
-async fn metadata_only_is_asked_for_by_what_is_accepted_of_lists_and_of_watches() {
+async fn metadata_is_requested_by_the_accept_header_of_lists_and_of_watches() {
     on_the_real_clock(async {
         let list = json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
         "metadata": {"resourceVersion": "10"}, "items": [
@@ -386,7 +387,7 @@ async fn metadata_only_is_asked_for_by_what_is_accepted_of_lists_and_of_watches(
     .await;
 }
 
-/// Lists and watches of one config map, in this form and under this media type.
+/// Returns an informer that listed and watched one config map, compressed or not, with this media type.
 async fn reads(gzip: bool, content_type: &'static str) -> SharedInformer<ConfigMap> {
     use std::io::Write as _;
 
@@ -405,7 +406,7 @@ async fn reads(gzip: bool, content_type: &'static str) -> SharedInformer<ConfigM
             let metadata = format!(r#"{{"name":"{name}","namespace":"web","resourceVersion":"{version}"}}"#);
             format!(r#"{{"kind":"ConfigMap","metadata":{metadata},"data":{{"a":"{}"}}}}"#, "x".repeat(data))
         };
-        // A compressed watch is many compressed pieces in a row.
+        // A compressed watch is a sequence of compressed pieces.
         let pieces = match watch {
             false => vec![pack(&format!(
                 r#"{{"kind":"ConfigMapList","metadata":{{"resourceVersion":"10"}},"items":[{}]}}"#,
@@ -433,7 +434,7 @@ async fn reads(gzip: bool, content_type: &'static str) -> SharedInformer<ConfigM
 }
 
 #[tokio::test]
-async fn json_is_read_under_a_wrong_media_type_and_in_gzip_that_was_not_asked_for() {
+async fn json_is_read_with_a_wrong_media_type_and_with_unrequested_gzip() {
     for (gzip, content_type) in [(false, "text/html"), (true, "application/json"), (true, "text/html")] {
         let informer = reads(gzip, content_type).await;
         let sizes: Vec<usize> = ["web/listed", "web/a", "web/b"]

@@ -1,4 +1,4 @@
-//! How long a reflector waits for what, and what it makes of too much patience being asked of it.
+//! How long a reflector waits for each kind of answer, and how it protects itself from servers that make it wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,9 +19,9 @@ use crate::script::{
     thing, within,
 };
 
-// Decision 19: what an initial state brings is no proof of a healthy watch.
+// Decision 19: events of an initial state do not prove that the watch is healthy.
 #[tokio::test(start_paused = true)]
-async fn a_410_right_after_each_initial_stream_is_met_with_growing_delays() {
+async fn a_410_after_each_initial_stream_leads_to_growing_delays() {
     let script = Script::streaming()
         .times(200, |script| script.watch([added("web/a@1"), initial_end("10"), Fail(gone())]))
         .may_end_early();
@@ -32,9 +32,9 @@ async fn a_410_right_after_each_initial_stream_is_met_with_growing_delays() {
     reflector.stop().await;
 }
 
-// Decision 19: thousands of informers hear of the same compaction at the same time.
+// Decision 19: thousands of informers may receive the 410 of one compaction at the same time.
 #[tokio::test(start_paused = true)]
-async fn the_first_410_after_a_healthy_watch_relists_after_a_moment_that_differs_from_seed_to_seed() {
+async fn the_first_410_after_a_healthy_watch_relists_after_a_short_random_delay() {
     let mut moments = Vec::new();
     for seed in 0..8 {
         let script = Script::streaming()
@@ -50,9 +50,9 @@ async fn the_first_410_after_a_healthy_watch_relists_after_a_moment_that_differs
     assert_eq!(moments.len(), 8, "{moments:?}");
 }
 
-// Decision 6: bookmarks and changes prove that the initial events are over.
+// Decision 6: bookmarks and changes show that the initial events are over.
 #[tokio::test(start_paused = true)]
-async fn an_initial_stream_whose_end_is_never_marked_is_given_up_though_changes_keep_coming() {
+async fn an_initial_stream_without_an_end_mark_is_abandoned_although_changes_keep_coming() {
     let endless = |acts: Vec<_>| {
         let mut all = vec![added("web/a@1")];
         all.extend(acts);
@@ -70,7 +70,7 @@ async fn an_initial_stream_whose_end_is_never_marked_is_given_up_though_changes_
     reflector.stop().await;
 }
 
-/// A source whose answers drip: so many bytes a second, of which a thousand make an object.
+/// A source that sends a given number of bytes a second. One object has a thousand bytes.
 struct Dripping {
     bytes: usize,
 }
@@ -110,9 +110,9 @@ impl ListWatch<Thing> for Dripping {
     }
 }
 
-// Hole 3: progress is measured in bytes and objects, not in "something came".
+// Hole 3: progress is measured in bytes and objects. A single byte is no progress.
 #[tokio::test(start_paused = true)]
-async fn a_stream_and_a_list_that_drip_nine_bytes_a_second_are_given_up() {
+async fn a_stream_and_a_list_with_nine_bytes_a_second_are_abandoned() {
     let informer = SharedInformer::builder(Dripping { bytes: 9 }).options(options()).build();
     let errors = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let hook = errors.clone();
@@ -123,26 +123,26 @@ async fn a_stream_and_a_list_that_drip_nine_bytes_a_second_are_given_up() {
     let stalled = |error: &InformerError| match error {
         InformerError::Reflector { error: ReflectorError::Incomplete(IncompleteReason::Stalled(_)), .. } => "stream",
         InformerError::Reflector { error: ReflectorError::List(SourceError::Stalled { .. }), .. } => "list",
-        _ => "something else",
+        _ => "another error",
     };
     assert_eq!(errors.iter().map(stalled).collect::<Vec<_>>(), ["stream", "list"], "{errors:?}");
-    within("the end", informer.stop_within(Duration::from_secs(1))).await.unwrap();
+    within("the informer to stop", informer.stop_within(Duration::from_secs(1))).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_list_that_makes_progress_is_waited_for() {
+async fn the_reflector_waits_for_a_slow_list_that_makes_progress() {
     let informer = SharedInformer::builder(Dripping { bytes: 700 }).options(options()).build();
     informer.start().unwrap();
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert_eq!(informer.health().counts.failures, 0);
     assert!(matches!(informer.health().parts[0].phase, Phase::Streaming { .. }));
     assert!(informer.health().counts.events >= 150);
-    within("the end", informer.stop_within(Duration::from_secs(1))).await.unwrap();
+    within("the informer to stop", informer.stop_within(Duration::from_secs(1))).await.unwrap();
 }
 
 // Decision 19.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_asks_for_a_day_is_asked_again_within_five_minutes() {
+async fn a_retry_after_of_a_day_is_limited_to_five_minutes() {
     for asked_for in [Duration::from_secs(86_400), Duration::MAX] {
         let busy = Status { code: 429, retry_after: Some(asked_for), ..Status::default() };
         let script = Script::new().list_refused(SourceError::Status(busy)).list("10", []).watch([StayOpen]);
@@ -153,7 +153,7 @@ async fn a_server_that_asks_for_a_day_is_asked_again_within_five_minutes() {
     }
 }
 
-// Decision 19: any `Duration`, `MAX` included, is a legal setting.
+// Decision 19: every `Duration` is a legal setting, `MAX` included.
 #[tokio::test(start_paused = true)]
 async fn the_longest_duration_is_legal_for_every_setting() {
     let backoff =
@@ -169,15 +169,15 @@ async fn the_longest_duration_is_legal_for_every_setting() {
     });
     informer.delivered_through("11").await;
     let handle = informer.informer.register().resync_period(Duration::MAX).on_event(|_| {});
-    assert!(within("the late one", handle.synced()).await);
+    assert!(within("the late handler to sync", handle.synced()).await);
     informer.informer.synced().within(Duration::MAX).await.unwrap();
     assert!(!informer.informer.health().stopped);
     informer.stop().await;
 }
 
-// Decision 19: an unavailable server is not asked for everything.
+// Decision 19: a reflector does not send full lists to an unavailable server.
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_refused_for_the_moment_is_asked_for_again_at_the_same_version() {
+async fn a_watch_that_is_refused_temporarily_is_retried_at_the_same_version() {
     for code in [429, 502, 503, 504] {
         let script =
             Script::new().list("10", []).watch_refused(status(code, "Unavailable")).list("10", []).watch([StayOpen]);
@@ -189,7 +189,7 @@ async fn a_watch_that_is_refused_for_the_moment_is_asked_for_again_at_the_same_v
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_fails_with_500_is_asked_for_three_times_and_then_everything_is() {
+async fn a_watch_that_fails_with_500_is_retried_three_times_before_a_relist() {
     let refused = || status(500, "InternalError");
     let script = Script::new()
         .list("10", [])
@@ -207,7 +207,7 @@ async fn a_watch_that_fails_with_500_is_asked_for_three_times_and_then_everythin
 
 // Decision 19: every wait ends early for `relist()`.
 #[tokio::test(start_paused = true)]
-async fn a_wait_ends_early_for_a_relist() {
+async fn a_requested_relist_ends_every_wait_early() {
     let patient = BackoffOptions { initial: Duration::from_secs(3600), ..BackoffOptions::default() };
     let script = Script::new().list_refused(status(500, "InternalError")).list("10", ["web/a@1"]).watch([StayOpen]);
     let informer = TestInformer::start_with(script.clone(), |options| options.backoff(patient));
@@ -217,9 +217,9 @@ async fn a_wait_ends_early_for_a_relist() {
     informer.stop().await;
 }
 
-// Decision 18: the rhythm is carried from watch to watch.
+// Decision 18: a reflector keeps the known interval of bookmarks from one watch to the next.
 #[tokio::test(start_paused = true)]
-async fn a_half_open_connection_is_noticed_within_two_and_a_half_beats_of_the_watch_before() {
+async fn a_half_open_connection_is_noticed_within_two_and_a_half_bookmark_intervals_of_the_watch_before() {
     let script = Script::streaming()
         .watch([initial_end("10"), pause(60.0), bookmark("11"), pause(60.0), bookmark("12"), pause(1.0)])
         .watch([StayOpen])
@@ -227,7 +227,7 @@ async fn a_half_open_connection_is_noticed_within_two_and_a_half_beats_of_the_wa
         .watch([bookmark("13"), StayOpen]);
     let reflector = TestReflector::start(script.clone());
     let gaps = script.gaps(4).await;
-    // Two and a half beats, and the delay before a connection that brought nothing is replaced.
+    // Two and a half intervals, and the delay before the reflector replaces a connection without events.
     assert!((150..152).contains(&gaps[1].as_secs()), "{gaps:?}");
     reflector.stop().await;
 }
@@ -242,9 +242,9 @@ async fn a_server_that_marked_the_end_of_an_initial_state_is_expected_to_send_bo
     assert!(matches!(failures[..], [ReflectorError::Silent { after }] if after.as_secs() == 150), "{failures:?}");
 }
 
-// Decision 10 after a restore: a server that was not restarted may answer version 0 from its old cache.
+// Decision 10, after a restore: a server that was not restarted may answer version 0 from its old cache.
 #[tokio::test(start_paused = true)]
-async fn after_a_restore_the_most_recent_state_is_listed() {
+async fn after_a_restore_the_reflector_lists_the_most_recent_state() {
     let script = Script::new()
         .list("30", ["web/a@25"])
         .watch([bookmark("31"), pause(5.0), Fail(crate::script::interrupted())])
@@ -262,7 +262,7 @@ async fn after_a_restore_the_most_recent_state_is_listed() {
 
 // Decision 17.
 #[tokio::test(start_paused = true)]
-async fn a_resource_that_is_not_there_parks_the_informer_which_asks_seldom_after_a_minute_and_says_so_once() {
+async fn a_missing_resource_parks_the_informer_which_then_asks_seldom_and_reports_it_once() {
     let missing = || status(404, "NotFound");
     let script = Script::streaming()
         .watch([added("web/a@1"), initial_end("10"), bookmark("11"), pause(2.0), Fail(gone())])
@@ -278,12 +278,12 @@ async fn a_resource_that_is_not_there_parks_the_informer_which_asks_seldom_after
     assert!(last >= Some(Duration::from_secs(30)), "{last:?}");
     let told = informer.errors().iter().filter(|error| error.status().is_some_and(|status| status.code == 404)).count();
     assert_eq!(told, 1);
-    assert_eq!(informer.keys(), ["web/a"], "what is known stays");
+    assert_eq!(informer.keys(), ["web/a"], "the cache stays");
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_is_one_request_and_one_error_and_not_taken_for_a_server_that_does_not_stream() {
+async fn a_refused_stream_is_one_request_and_one_error_and_does_not_disable_streaming() {
     let script = Script::streaming().watch_refused(status(403, "Forbidden")).watch([initial_end("10"), StayOpen]);
     let informer = TestInformer::start(script);
     informer.synced().await;
@@ -294,7 +294,7 @@ async fn a_refusal_is_one_request_and_one_error_and_not_taken_for_a_server_that_
 
 // Hole 11.
 #[tokio::test(start_paused = true)]
-async fn pages_are_followed_also_after_a_list_fell_back() {
+async fn pages_are_followed_also_after_a_fallback_list() {
     let script = Script::new()
         .page("10", ["web/a@1"], "two")
         .list_refused(gone())
@@ -306,7 +306,7 @@ async fn pages_are_followed_also_after_a_list_fell_back() {
     reflector.stop().await;
 }
 
-/// A source that pages without end.
+/// A source whose lists never end.
 struct Endless {
     empty: bool,
 }
@@ -329,7 +329,7 @@ impl ListWatch<Thing> for Endless {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_pages_without_end_is_a_typed_error() {
+async fn an_endless_list_is_a_typed_error() {
     for (empty, most) in [(true, 20), (false, 100_000)] {
         let informer = SharedInformer::builder(Endless { empty }).options(options()).build();
         let (sender, mut errors) = tokio::sync::mpsc::unbounded_channel();

@@ -1,4 +1,4 @@
-//! An informer whose queue keeps all changes of one object together keeps the same promises.
+//! An informer with the per-object queue keeps the same promises as one with the ordered queue.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn start(script: Script) -> TestInformer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_44_per_object_a_relist_tells_what_changed_what_is_new_and_what_is_gone() {
+async fn star_44_per_object_a_relist_announces_updates_adds_and_deletes() {
     let script = Script::new()
         .list("10", ["web/a@1", "web/b@2", "web/c@3"])
         .watch([Fail(gone())])
@@ -37,8 +37,11 @@ async fn star_44_per_object_a_relist_tells_what_changed_what_is_new_and_what_is_
     let kept = informer.informer.store().get("web/b").unwrap();
     informer.delivered_through("20").await;
     assert_eq!(informer.told("web/a"), ["initial add 1", "delete 1 (tombstone)"]);
-    assert_eq!(informer.told("web/b"), ["initial add 2"], "what did not change is not announced");
-    assert!(Arc::ptr_eq(&kept, &informer.informer.store().get("web/b").unwrap()), "and stays what it is");
+    assert_eq!(informer.told("web/b"), ["initial add 2"], "an unchanged object is not announced");
+    assert!(
+        Arc::ptr_eq(&kept, &informer.informer.store().get("web/b").unwrap()),
+        "the unchanged object is not replaced"
+    );
     assert_eq!(informer.told("web/c"), ["initial add 3", "update 3 to 13"]);
     assert_eq!(informer.told("web/d"), ["add 14"], "not initial: the first list was over");
     let new_first = ["web/c update 3 to 13", "web/d add 14", "web/a delete 1 (tombstone)"];
@@ -70,7 +73,7 @@ async fn per_object_an_empty_collection_syncs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn per_object_the_version_of_a_change_that_joins_a_listed_object_is_reached() {
+async fn per_object_the_version_of_a_change_that_is_merged_with_a_listed_object_is_reached() {
     let script = Script::new().list("10", ["web/a@1", "web/b@2"]).watch([modified("web/a@11"), StayOpen]);
     let informer = start(script);
     informer.delivered_through("11").await;
@@ -100,7 +103,7 @@ async fn star_46_per_object_the_version_follows_changes_and_bookmarks_and_never_
 
 // Decision 7.
 #[tokio::test]
-async fn per_object_a_version_is_reached_only_when_nothing_older_waits() {
+async fn per_object_a_version_is_reached_only_when_no_older_delta_is_queued() {
     let (store, _writer) = Store::<Thing>::new(0);
     let (sink, mut changes) = Changes::new(DeltaFifo::new(), store);
     for text in ["web/a@11", "web/b@12", "web/a@13"] {
@@ -114,9 +117,9 @@ async fn per_object_a_version_is_reached_only_when_nothing_older_waits() {
     assert!(batch.settled);
 }
 
-// Decision 7: whoever has waited for a version finds every change up to it.
+// Decision 7: after `wait_for_version` returns, the cache has every change up to that version.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn per_object_who_waited_for_a_version_finds_everything_up_to_it() {
+async fn per_object_after_a_wait_for_a_version_the_cache_has_every_change_up_to_it() {
     on_the_real_clock(async {
         let (feed, events) = live();
         let informer = start(Script::new().list("10", []).watch([events]));
@@ -133,7 +136,7 @@ async fn per_object_who_waited_for_a_version_finds_everything_up_to_it() {
                 informer.wait_for_version(&version.to_string().as_str().into()).await.unwrap();
                 let found = informer.store().get(key.as_str()).map(|thing| thing.id().version.parse::<u64>().unwrap());
                 let of_key = || history.iter().filter(|(_, other, _)| *other == key);
-                // It is in a state it had at that version or later.
+                // The cached state must be one that the object had at that version or later.
                 let fits = match found {
                     Some(found) => {
                         of_key().any(|(at, _, gone)| *at == found && !gone) && found >= version
@@ -166,7 +169,7 @@ async fn per_object_who_waited_for_a_version_finds_everything_up_to_it() {
 
 // Decision 10.
 #[tokio::test(start_paused = true)]
-async fn per_object_a_restored_server_fails_those_who_wait_and_is_believed() {
+async fn per_object_a_restored_server_fails_waits_and_replaces_the_cache() {
     let script = Script::new()
         .list("30", ["web/a@5", "web/b@25"])
         .watch([bookmark("31"), pause(5.0), Fail(interrupted())])
@@ -184,19 +187,19 @@ async fn per_object_a_restored_server_fails_those_who_wait_and_is_believed() {
     informer.stop().await;
 }
 
-// Decision 10: what waited when the server was restored is from a history that is no more.
+// Decision 10: deltas that were queued when the server was restored belong to a history that no longer exists.
 #[tokio::test(start_paused = true)]
-async fn per_object_a_restored_server_is_believed_over_what_still_waits() {
+async fn per_object_the_state_of_a_restored_server_replaces_queued_deltas() {
     let (feed, events) = live();
     let script = Script::new()
         .list("30", ["web/a@25", "web/b@26", "web/c@27"])
         .watch([events])
-        .list("20", ["web/a@5", "web/c@6"]) // It is older than what was seen: nothing known is to be compared with it.
+        .list("20", ["web/a@5", "web/c@6"]) // An older version: the server was restored.
         .list("20", ["web/a@5", "web/c@6"])
         .watch([StayOpen]);
     let informer = start(script);
     informer.synced().await;
-    // All of this is queued before any of it is applied.
+    // All of these are queued before any of them is applied.
     for act in [modified("web/a@31"), modified("web/b@32"), deleted("web/c@33"), added("web/d@34"), Fail(gone())] {
         feed.send(act).unwrap();
     }
@@ -213,7 +216,7 @@ async fn per_object_a_restored_server_is_believed_over_what_still_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn per_object_a_resync_shows_each_object_once() {
+async fn per_object_a_resync_sends_each_object_once() {
     let script = Script::new().list("10", ["web/a@1", "web/b@2"]).watch([StayOpen]);
     let informer = TestInformer::start_with(script, |options| {
         options.queue_order(QueueOrder::PerObject).resync_period(Duration::from_secs(10))
@@ -224,9 +227,9 @@ async fn per_object_a_resync_shows_each_object_once() {
     informer.stop().await;
 }
 
-// What could be read by its key only says nothing of what was made after it.
+// An undecodable delete has only a key, so it must not delete an object that was created later.
 #[tokio::test(start_paused = true)]
-async fn per_object_an_unreadable_deletion_leaves_alone_what_was_made_since() {
+async fn per_object_an_undecodable_delete_does_not_delete_an_object_that_was_created_later() {
     let vanished = Act::Event(WatchEvent::Deleted(Decoded::Bad(bad("web/a"))));
     let events = [vanished, added("web/a@12"), bookmark("20"), StayOpen];
     let informer = start(Script::new().list("10", ["web/a@1"]).watch(events));
@@ -236,9 +239,9 @@ async fn per_object_an_unreadable_deletion_leaves_alone_what_was_made_since() {
     informer.stop().await;
 }
 
-// The bound is one for each object in the cache, however few of them a step shows.
+// The bound is one event for each object in the cache, even if one step resyncs only a few of them.
 #[tokio::test(start_paused = true)]
-async fn per_object_a_resync_folds_nobodys_mailbox() {
+async fn per_object_a_resync_folds_no_mailbox() {
     let script = Script::new().list("10", ["web/a@1", "web/b@2", "web/c@3", "web/d@4"]).watch([StayOpen]);
     let informer = TestInformer::new(script, |options| {
         options.queue_order(QueueOrder::PerObject).resync_period(Duration::from_secs(60))

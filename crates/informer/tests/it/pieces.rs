@@ -1,5 +1,5 @@
-//! A list enters the per-object queue in pieces, so that the queue's lock is held for one piece at a time. The result is the same as if
-//! the list had entered as one.
+//! A list enters the per-object queue in pieces, so that the queue's lock is held for one piece at a time. The result
+//! is the same as if the list had entered the queue at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use kube_informer::{DeltaFifo, Store};
 
 use crate::script::{Thing, describe_batch, thing, within};
 
-/// A queue that records by how much one call makes it longer. Each call is made under one hold of the lock.
+/// A queue that records how many keys one call adds. Each call runs under one lock of the queue.
 struct Measured {
     queue: DeltaFifo<Thing>,
     longest: Arc<AtomicUsize>,
@@ -81,12 +81,12 @@ fn list(version: &str, objects: impl IntoIterator<Item = String>) -> Delta<Thing
     Delta::Replaced(Replacement { mark, objects, undecodable: Vec::new() })
 }
 
-/// Objects of these numbers, all of one version.
+/// Returns objects with these numbers and one version.
 fn things(numbers: std::ops::Range<usize>, version: u64) -> impl Iterator<Item = String> {
     numbers.map(move |number| format!("web/{number}@{version}"))
 }
 
-/// Makes the changes of one object in the store.
+/// Applies the changes of one object to the store.
 fn apply(writer: &mut StoreWriter<Thing>, deltas: Deltas<Thing>) {
     for delta in deltas {
         match delta {
@@ -96,8 +96,8 @@ fn apply(writer: &mut StoreWriter<Thing>, deltas: Deltas<Thing>) {
     }
 }
 
-/// Applies what comes out until a list or a resync is complete, and returns how many batches came before its mark. Checks that nothing is
-/// settled before the mark, and that the queue has not synced before the first list is applied.
+/// Applies batches until a list or a resync is complete, and returns how many batches came before its mark. Checks that
+/// no batch is settled before the mark, and that the queue has not synced before the first list is applied.
 async fn apply_to_the_mark(
     changes: &mut Changes<Thing>,
     sink: &ChangesSink<Thing>,
@@ -106,8 +106,8 @@ async fn apply_to_the_mark(
 ) -> usize {
     let mut batches = 0;
     loop {
-        let mut in_hand = within("the next batch", changes.next()).await;
-        let batch = in_hand.take().unwrap();
+        let mut popped = within("the next batch", changes.next()).await;
+        let batch = popped.take().unwrap();
         match batch.work {
             Work::Object(_, deltas) => {
                 assert!(!batch.settled, "batch {batches} is settled before the list is complete");
@@ -121,14 +121,14 @@ async fn apply_to_the_mark(
             }
             work => panic!("unexpected {work:?}"),
         }
-        drop(in_hand);
-        // The list is put in while its beginning is applied already.
+        drop(popped);
+        // The beginning of the list is applied while the rest of it enters the queue.
         tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test]
-async fn a_list_is_put_in_piece_by_piece_and_settles_with_its_mark() {
+async fn a_list_enters_the_queue_in_pieces_and_settles_with_its_mark() {
     let (store, mut writer) = Store::new(0);
     let longest = Arc::new(AtomicUsize::new(0));
     let queue = Measured { queue: DeltaFifo::new().emit_replaced(true), longest: longest.clone() };
@@ -139,7 +139,7 @@ async fn a_list_is_put_in_piece_by_piece_and_settles_with_its_mark() {
     );
     assert_eq!((batches, store.len()), (10_000, 10_000));
     assert!(sink.has_synced());
-    // A relist: 5,000 objects are as they were, 5,000 are missing, 5,000 are new.
+    // A relist: 5,000 objects are unchanged, 5,000 are missing, 5,000 are new.
     let (_, batches) = tokio::join!(
         sink.push(list("20", things(5_000..15_000, 2)), 1_000),
         apply_to_the_mark(&mut changes, &sink, &mut writer, false),
@@ -148,13 +148,13 @@ async fn a_list_is_put_in_piece_by_piece_and_settles_with_its_mark() {
     assert!(store.iter().all(|object| object.id().version == "2"), "no missing object is left");
     let (_, batches) =
         tokio::join!(sink.push(Delta::Resync, 0), apply_to_the_mark(&mut changes, &sink, &mut writer, false),);
-    assert_eq!(batches, 10_000, "every object is shown again");
+    assert_eq!(batches, 10_000, "every object is queued again");
     let longest = longest.load(Ordering::Relaxed);
     assert!(longest <= 1_000, "{longest} objects were touched under one hold of the lock");
 }
 
 #[tokio::test]
-async fn a_change_that_is_pushed_while_a_list_is_put_in_comes_after_the_list() {
+async fn a_change_that_is_pushed_while_a_list_enters_the_queue_comes_after_the_list() {
     let (store, mut writer) = Store::new(0);
     writer.put(Arc::new(thing("web/late@1")));
     let (sink, mut changes) = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
@@ -174,11 +174,15 @@ async fn a_change_that_is_pushed_while_a_list_is_put_in_comes_after_the_list() {
     };
     tokio::join!(listing, late, applied);
     assert_eq!(told, ["tombstone web/late@1", "updated web/late@20"]);
-    assert_eq!(store.get("web/late").unwrap().id().version, "20", "the list deletes it, and then it is made again");
+    assert_eq!(
+        store.get("web/late").unwrap().id().version,
+        "20",
+        "the list deletes the object, and the change creates it again"
+    );
 }
 
 #[tokio::test]
-async fn a_list_that_is_given_up_half_way_settles_nothing_until_the_next_one_is_complete() {
+async fn a_list_that_is_dropped_half_way_settles_nothing_until_the_next_one_is_complete() {
     let (store, mut writer) = Store::new(0);
     let (sink, mut changes) = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
     let mut listing = Box::pin(sink.push(list("10", things(0..2_000, 1)), 0));
@@ -187,12 +191,12 @@ async fn a_list_that_is_given_up_half_way_settles_nothing_until_the_next_one_is_
         tokio::task::yield_now().await;
     }
     drop(listing);
-    // Other changes go on, and none of them claims that everything up to its version is applied.
+    // Other changes go on. None of them is settled, because older changes are missing.
     let mut batches = 0;
     let applied = async {
         while store.get("web/new").is_none() {
-            let mut in_hand = within("the next batch", changes.next()).await;
-            let batch = in_hand.take().unwrap();
+            let mut popped = within("the next batch", changes.next()).await;
+            let batch = popped.take().unwrap();
             assert!(!batch.settled, "most of the list is missing");
             let Work::Object(_, deltas) = batch.work else { panic!("the list was not completed") };
             apply(&mut writer, deltas);

@@ -1,4 +1,4 @@
-//! No error, health, hook or page carries a value from an object.
+//! Errors, health, hooks and the live page show no values of objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use crate::script::on_the_real_clock;
 
 const VALUE: &str = "hunter2";
 
-/// How many lines of a watch could not be read.
+/// Counts the errors about undecodable lines of a watch.
 fn unread(said: &[String]) -> usize {
     said.iter().filter(|said| said.contains("not a watch event")).count()
 }
 
-// Hole 15: serde's messages quote the value that did not fit.
+// Hole 15: serde's messages quote the value that does not fit.
 #[tokio::test]
-async fn the_value_that_did_not_fit_is_in_no_error_and_not_in_health() {
+async fn errors_and_health_do_not_show_a_value_that_does_not_fit() {
     on_the_real_clock(async {
         let server = ApiServer::new();
         server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}, "data": {"n": "fine"}})).unwrap();
@@ -71,7 +71,7 @@ async fn the_value_that_did_not_fit_is_in_no_error_and_not_in_health() {
 
 // Decision 26.
 #[tokio::test]
-async fn of_secrets_nothing_is_shown_that_is_secret() {
+async fn the_data_of_secrets_is_not_shown() {
     on_the_real_clock(async {
         let server = ApiServer::new();
         let applied = json!({"kubectl.kubernetes.io/last-applied-configuration": VALUE, "other": "kept"});
@@ -81,7 +81,7 @@ async fn of_secrets_nothing_is_shown_that_is_secret() {
         let secrets = factory.informer::<Secret>().unwrap();
         factory.start().unwrap();
         factory.synced().await.unwrap();
-        let [any] = &factory.informers()[..] else { panic!("there is one") };
+        let [any] = &factory.informers()[..] else { panic!("the factory has one informer") };
         let object = any.object("web/a").unwrap();
         assert_eq!(object["metadata"]["annotations"], json!({"other": "kept"}));
         let event = any.events().next().await.unwrap();
@@ -95,9 +95,9 @@ async fn of_secrets_nothing_is_shown_that_is_secret() {
     .await;
 }
 
-// An informer made by hand does not say which collection it follows; its objects say what they are.
+// An informer that is built without a factory does not know its resource. Its objects have their kind.
 #[tokio::test]
-async fn of_secrets_nothing_is_shown_whoever_made_the_informer() {
+async fn the_data_of_secrets_is_not_shown_by_an_informer_without_a_factory() {
     on_the_real_clock(async {
         let server = ApiServer::new();
         server
@@ -114,7 +114,7 @@ async fn of_secrets_nothing_is_shown_whoever_made_the_informer() {
     .await;
 }
 
-/// What was made of a Secret, and no longer says so.
+/// A Secret whose JSON does not contain its kind.
 #[derive(Debug, Clone, PartialEq)]
 struct Nameless(Secret);
 
@@ -129,7 +129,7 @@ impl kube_informer::Object for Nameless {
 }
 
 #[tokio::test]
-async fn of_what_nobody_says_what_it_is_no_data_is_shown() {
+async fn no_data_is_shown_of_objects_of_unknown_kind() {
     on_the_real_clock(async {
         let list = |_: ListOptions| async {
             let secret = json!({"metadata": {"name": "a", "namespace": "web"}, "data": {"p": "aHVudGVyMg=="}});

@@ -1,4 +1,4 @@
-//! The loop between a queue and a function, by hand: what fails is reported, and put back if asked for.
+//! `process` connects a queue to a function: failures are reported, and failed batches are put back on request.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn updated(text: &str) -> Delta<Thing> {
     Delta::Updated(Arc::new(thing(text)))
 }
 
-/// What was processed and what was reported, if each of these fails once.
+/// Returns the processed deltas and the reported errors. Each delta in `fails` fails once.
 async fn process(queue: impl Queue<Thing>, deltas: &[&str], fails: &[&str], retry: bool) -> (Vec<String>, Vec<String>) {
     let no_task_left = NoTaskLeft::since_now();
     let (store, _writer) = Store::new(0);
@@ -55,17 +55,21 @@ async fn process(queue: impl Queue<Thing>, deltas: &[&str], fails: &[&str], retr
 
 // Q-9 without a retry.
 #[tokio::test(start_paused = true)]
-async fn what_fails_is_reported_and_what_comes_behind_it_is_processed() {
+async fn a_failure_is_reported_and_the_following_batches_are_processed() {
     let (done, reported) = process(DeltaFifo::new(), &["web/a@1", "web/b@2"], &["web/a@1"], false).await;
     assert_eq!(done, ["updated web/b@2"]);
     assert_eq!(reported, ["cannot do updated web/a@1"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_fails_is_put_back_if_asked_for_and_is_then_processed_with_all_its_changes() {
+async fn with_retry_a_failed_batch_is_put_back_and_processed_with_all_its_changes() {
     let deltas = ["web/a@1", "web/b@2", "web/a@3"];
     let (done, reported) = process(DeltaFifo::new(), &deltas, &["web/a@3"], true).await;
-    assert_eq!(done, ["updated web/b@2", "updated web/a@1", "updated web/a@3"], "behind those that wait");
+    assert_eq!(
+        done,
+        ["updated web/b@2", "updated web/a@1", "updated web/a@3"],
+        "a batch is put back behind the waiting ones"
+    );
     assert_eq!(reported, ["cannot do updated web/a@3"]);
     let (done, reported) = process(OrderedQueue::new(), &["web/a@1", "web/b@2"], &["web/b@2"], true).await;
     assert_eq!(done, ["updated web/a@1", "updated web/b@2"], "the ordered queue keeps its order");
@@ -73,7 +77,7 @@ async fn what_fails_is_put_back_if_asked_for_and_is_then_processed_with_all_its_
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_fails_is_not_put_back_over_something_newer() {
+async fn a_failed_batch_is_not_put_back_over_newer_changes() {
     let (store, _writer) = Store::new(0);
     let (sink, mut changes) = Changes::new(DeltaFifo::new(), store);
     sink.push(updated("web/a@1"), 0).await;
@@ -81,7 +85,7 @@ async fn what_fails_is_not_put_back_over_something_newer() {
     let (note, mut first) = (done.clone(), true);
     let function = move |batch: Batch<Thing>| {
         if std::mem::take(&mut first) {
-            // Something newer comes while this one is in hand.
+            // A newer change arrives while this one is being processed.
             let mut push = std::pin::pin!(sink.push(updated("web/a@2"), 0));
             let mut context = std::task::Context::from_waker(std::task::Waker::noop());
             assert!(push.as_mut().poll(&mut context).is_ready());
@@ -99,7 +103,7 @@ async fn what_fails_is_not_put_back_over_something_newer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reflector_a_queue_and_a_function_are_all_it_takes() {
+async fn a_reflector_a_queue_and_a_function_can_be_combined_without_an_informer() {
     let no_task_left = NoTaskLeft::since_now();
     let script = Script::new().list("10", ["web/a@1"]).watch([modified("web/a@11"), StayOpen]);
     let (store, mut writer) = Store::new(0);

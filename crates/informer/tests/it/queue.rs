@@ -1,4 +1,4 @@
-//! The ordered queue: everything comes out once, in order, in batches that can be applied as one.
+//! The ordered queue returns every delta once, in order, in batches that can be applied in one step.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn queue(deltas: impl IntoIterator<Item = Delta<Thing>>) -> OrderedQueue<Thing> 
     queue
 }
 
-/// Everything in the queue, batch by batch.
+/// Returns all deltas of the queue, one list for each batch.
 fn batches(queue: &mut OrderedQueue<Thing>) -> Vec<Vec<String>> {
     let mut batches = Vec::new();
     while !queue.is_empty() {
@@ -49,7 +49,7 @@ fn batches(queue: &mut OrderedQueue<Thing>) -> Vec<Vec<String>> {
 #[test]
 fn star_37_synced_is_true_once_the_first_population_is_popped_and_processed() {
     let empty = OrderedQueue::<Thing>::new();
-    assert!(!empty.has_synced(), "nothing was ever put in");
+    assert!(!empty.has_synced(), "nothing was pushed");
 
     assert!(queue([added("web/a@1")]).has_synced(), "an event before any list: there is no first population");
     assert!(queue([deleted("web/a@1")]).has_synced());
@@ -65,10 +65,10 @@ fn star_37_synced_is_true_once_the_first_population_is_popped_and_processed() {
         queue.processed();
         assert!(queue.has_synced());
         queue.push(replaced("7", ["web/d@7"]));
-        assert!(queue.has_synced(), "it never reverts");
+        assert!(queue.has_synced(), "synced does not go back");
     }
 
-    // What waits in front of the first list belongs to it.
+    // A delta in front of the first list belongs to the first population.
     let mut queue = queue([bookmark("1"), replaced("5", [])]);
     queue.pop_batch();
     queue.processed();
@@ -79,7 +79,7 @@ fn star_37_synced_is_true_once_the_first_population_is_popped_and_processed() {
 }
 
 #[test]
-fn star_37_a_list_that_comes_while_something_is_in_hand_is_waited_for_too() {
+fn star_37_synced_also_waits_for_a_list_that_is_pushed_during_processing() {
     let mut queue = queue([bookmark("1")]);
     assert_eq!(queue.pop_batch().len(), 1);
     queue.push(replaced("5", ["web/a@1"]));
@@ -90,24 +90,24 @@ fn star_37_a_list_that_comes_while_something_is_in_hand_is_waited_for_too() {
     assert!(queue.has_synced());
 }
 
-// There are no keys that cannot be computed here.
+// Keys can always be computed here.
 #[test]
-fn star_39_batches_split_where_they_must_and_nowhere_else() {
+fn star_39_a_batch_ends_before_a_repeated_key_and_around_deltas_of_many_objects() {
     let check = |deltas: Vec<Delta<Thing>>, expected: &[&[&str]]| assert_eq!(batches(&mut queue(deltas)), expected);
     check(vec![], &[]);
-    // Different objects go together, whatever happens to them.
+    // Deltas of different objects share a batch, whatever their kind.
     check(
         vec![added("web/a@1"), updated("web/b@2"), deleted("web/c@3")],
         &[&["added web/a@1", "updated web/b@2", "deleted web/c@3"]],
     );
-    // The same object does not.
+    // Two deltas of one object do not.
     check(
         vec![added("web/a@1"), added("web/b@2"), updated("web/a@3"), added("web/c@4")],
         &[&["added web/a@1", "added web/b@2"], &["updated web/a@3", "added web/c@4"]],
     );
-    // The same name elsewhere is another object.
+    // The same name in another namespace is another object.
     check(vec![added("web/a@1"), added("db/a@2"), added("a@3")], &[&["added web/a@1", "added db/a@2", "added a@3"]]);
-    // What is about many objects or none goes alone, in front, in the middle and at the end.
+    // A delta of many objects, or of none, is a batch of its own, wherever it is.
     check(
         vec![replaced("5", ["web/a@1"]), added("web/b@6"), bookmark("7"), added("web/c@8"), Delta::Resync],
         &[&["replaced 5: web/a@1"], &["added web/b@6"], &["bookmark 7"], &["added web/c@8"], &["resync"]],
@@ -116,7 +116,7 @@ fn star_39_batches_split_where_they_must_and_nowhere_else() {
         vec![Delta::Restarted { scope: None }, replaced("5", []), replaced("6", [])],
         &[&["restarted"], &["replaced 5: "], &["replaced 6: "]],
     );
-    // Neither do two that could be read by their key only.
+    // A delete that has only a key is a batch of its own, too.
     check(
         vec![Delta::Vanished { key: "web/a".parse().unwrap(), version: None }, added("web/a@2")],
         &[&["vanished web/a"], &["added web/a@2"]],
@@ -132,7 +132,7 @@ fn star_39_a_batch_holds_256_changes_at_most() {
 }
 
 #[test]
-fn star_40_a_list_is_one_change_in_its_place_however_often_and_however_empty() {
+fn star_40_a_list_is_one_delta_in_its_place_even_if_it_is_repeated_or_empty() {
     let mut queue = queue([
         added("web/a@1"),
         replaced("5", ["web/a@1", "web/b@2"]),
@@ -154,7 +154,7 @@ fn star_40_a_list_is_one_change_in_its_place_however_often_and_however_empty() {
     assert!(queue.pop_batch().is_empty());
 }
 
-/// A change to one of a few objects, or to all of them; `None` is the time to pop.
+/// Returns a change to one of a few objects, or to all of them. `None` is a pop.
 fn step(kind: u8, name: u8) -> Option<Delta<Thing>> {
     let name = format!("web/{name}@1");
     match kind {
@@ -171,9 +171,9 @@ fn step(kind: u8, name: u8) -> Option<Delta<Thing>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    // against a plain list: pushes and pops in any order.
+    // compared with a plain list: pushes and pops in any order.
     #[test]
-    fn batches_put_together_are_what_was_pushed_and_each_can_be_applied_as_one(
+    fn the_batches_together_are_the_pushed_deltas_and_no_batch_repeats_a_key(
         steps in prop::collection::vec((0..12_u8, 0..6_u8), 0..200)
     ) {
         let mut queue = OrderedQueue::new();
@@ -202,12 +202,12 @@ proptest! {
                     let mut keys: Vec<_> = batch.iter().filter_map(Delta::key).collect();
                     keys.sort();
                     keys.dedup();
-                    prop_assert!(batch.len() <= 1 || keys.len() == batch.len(), "a key comes twice");
+                    prop_assert!(batch.len() <= 1 || keys.len() == batch.len(), "a key occurs twice");
                     let boundary = first_population.unwrap_or(0);
                     prop_assert!(processed >= boundary || processed + batch.len() <= boundary, "beyond the first list");
                     popped.extend(batch.iter().map(describe));
                     if processed < boundary {
-                        prop_assert!(!queue.has_synced(), "synced with something in hand");
+                        prop_assert!(!queue.has_synced(), "synced while a batch is not processed");
                     }
                     queue.processed();
                     processed = popped.len();

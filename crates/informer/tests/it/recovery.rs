@@ -1,4 +1,4 @@
-//! Once a server works again, every informer is right again soon, and the server is not overrun.
+//! When a server works again, every informer recovers soon, and the informers do not overload the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use tokio::time::Instant;
 
 use crate::script::within;
 
-/// How a server answers while it is out of order.
+/// How a server answers during an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outage {
     Unreachable,
     Status(u16),
-    /// Of watches only.
+    /// Refuses watches only.
     NoWatches,
-    /// A page of a proxy.
+    /// Answers with an HTML page of a proxy.
     Page,
 }
 
-/// A server of empty collections that can be out of order.
+/// A server of empty collections that can have an outage.
 #[derive(Clone)]
 struct Server(Arc<Mutex<ServerState>>);
 
@@ -42,7 +42,7 @@ impl Server {
         Self(Arc::new(Mutex::new(ServerState { outage: None, watches: Default::default(), asked: Vec::new() })))
     }
 
-    /// From now on all is out of order, and all connections break.
+    /// Starts an outage and breaks all connections.
     fn breaks(&self, outage: Outage) {
         let mut state = self.0.lock();
         state.outage = Some(outage);
@@ -50,7 +50,7 @@ impl Server {
         state.asked.clear();
     }
 
-    /// When it works again, and how often it was asked until then.
+    /// Ends the outage. Returns the time, and the number of requests until now.
     fn works(&self) -> (Instant, usize) {
         let mut state = self.0.lock();
         state.outage = None;
@@ -96,7 +96,7 @@ impl Server {
         response.map_err(std::io::Error::other)
     }
 
-    /// The most requests in any tenth of a second since this.
+    /// Returns the highest number of requests in a tenth of a second since `since`.
     fn peak(&self, since: Instant) -> usize {
         let asked: Vec<Instant> = self.0.lock().asked.iter().copied().filter(|at| *at >= since).collect();
         let within = |first: usize| asked[first..].iter().take_while(|at| **at - asked[first] < TENTH).count();
@@ -108,7 +108,7 @@ type Frames = BoxStream<'static, Result<http_body::Frame<Bytes>, std::io::Error>
 
 const TENTH: Duration = Duration::from_millis(100);
 
-/// Programs with informers each, all of which watch.
+/// Starts programs with several informers each, and waits until all of them watch.
 async fn programs(server: &Server, programs: u64, informers: usize) -> Vec<Vec<SharedInformer<DynamicObject>>> {
     let mut all = Vec::new();
     for program in 0..programs {
@@ -129,7 +129,7 @@ async fn programs(server: &Server, programs: u64, informers: usize) -> Vec<Vec<S
     all
 }
 
-/// How long the last informer takes until it watches again.
+/// Returns how long the last informer takes until it watches again.
 async fn all_watch(all: &[Vec<SharedInformer<DynamicObject>>], since: Instant) -> Duration {
     for informer in all.iter().flatten() {
         let mut health = informer.health_changes();
@@ -139,7 +139,7 @@ async fn all_watch(all: &[Vec<SharedInformer<DynamicObject>>], since: Instant) -
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_informer_is_right_again_within_two_seconds_and_has_not_asked_often() {
+async fn one_informer_recovers_within_two_seconds_and_sends_few_requests() {
     use Outage::{NoWatches, Page, Status, Unreachable};
     let outages =
         [Unreachable, Status(500), Status(503), Status(429), Status(401), Status(403), Status(404), NoWatches, Page];
@@ -160,7 +160,7 @@ async fn one_informer_is_right_again_within_two_seconds_and_has_not_asked_often(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_that_lasts_is_repeated_seldom() {
+async fn a_request_that_stays_refused_is_repeated_seldom() {
     for code in [403, 404] {
         let server = Server::new();
         let all = programs(&server, 1, 1).await;
@@ -176,7 +176,7 @@ async fn a_refusal_that_lasts_is_repeated_seldom() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_informers_of_many_programs_are_right_again_soon_and_overrun_nobody() {
+async fn many_informers_of_many_programs_recover_soon_without_overloading_the_server() {
     const PROGRAMS: u64 = 10;
     const INFORMERS: usize = 100;
     let server = Server::new();
@@ -193,9 +193,9 @@ async fn many_informers_of_many_programs_are_right_again_soon_and_overrun_nobody
         "{PROGRAMS} programs of {INFORMERS} informers: {asked} requests in a minute, {while_down} at most in 100 ms"
     );
     println!("then {took:?} until all watch, {peak} requests at most in 100 ms");
-    // A second until one of a client notices, and another one over which the others are spread.
+    // One second until the first informer of a client notices, and one second over which the others are spread.
     assert!(took <= Duration::from_secs(4), "{took:?}");
-    // All of them within a second would be 200 in 100 ms: each asks two questions.
+    // Each informer sends two requests. Spread over one second, that is 200 requests in 100 ms.
     assert!(peak <= 450, "{peak} requests in 100 ms");
     assert!(while_down <= 150, "{while_down} requests in 100 ms");
     for informer in all.into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! After a relist the cache is what the server has, and handlers are told the difference and nothing else.
+//! After a relist the cache equals the server, and handlers receive the differences and nothing else.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::script::{
     status, thing,
 };
 
-// a corrupt object that was deleted by force is such an error.
+// the deletion of a corrupt object by force leads to such an error.
 #[tokio::test(start_paused = true)]
-async fn star_22_an_error_in_the_stream_leads_to_a_relist_that_removes_what_is_gone() {
+async fn star_22_an_error_event_leads_to_a_relist_that_removes_deleted_objects() {
     let script = Script::new()
         .list("10", ["web/a@1", "web/b@2"])
         .watch([Fail(status(500, "InternalError"))])
@@ -28,9 +28,9 @@ async fn star_22_an_error_in_the_stream_leads_to_a_relist_that_removes_what_is_g
     informer.stop().await;
 }
 
-// D-3. Differs from D-9, B-35: an object that did not change is not announced, whatever the resync period.
+// D-3. Differs from D-9, B-35: an unchanged object is not announced, whatever the resync period.
 #[tokio::test(start_paused = true)]
-async fn star_44_a_relist_tells_deletes_first_and_then_changes_in_the_servers_order() {
+async fn star_44_a_relist_announces_deletes_first_and_then_changes_in_the_servers_order() {
     let script = Script::new()
         .list("10", ["web/a@1", "web/b@2", "web/c@3", "web/d@4"])
         .watch([Fail(gone())])
@@ -53,13 +53,13 @@ async fn star_44_a_relist_tells_deletes_first_and_then_changes_in_the_servers_or
     assert_eq!(told, expected);
     assert!(
         Arc::ptr_eq(&kept, &informer.informer.store().get("web/b").unwrap()),
-        "what did not change is not replaced"
+        "an unchanged object is not replaced"
     );
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_44_the_store_has_its_final_state_when_a_handler_hears_of_it() {
+async fn star_44_the_store_has_its_final_state_when_a_handler_receives_the_event() {
     let (feed, events) = live();
     let script = Script::new()
         .list("10", ["web/a@1", "web/b@2"])
@@ -85,18 +85,18 @@ async fn star_44_the_store_has_its_final_state_when_a_handler_hears_of_it() {
     let seen = seen.lock().clone();
     assert_eq!(seen.len(), 6);
     assert!(seen.iter().all(|(_, fits, _)| *fits), "{seen:?}");
-    // All of the relist is there with the first word of it.
+    // The first event of a relist already sees the whole relist in the store.
     assert_eq!(seen.iter().map(|(_, _, len)| *len).collect::<Vec<_>>(), [2, 2, 2, 2, 2, 1], "{seen:?}");
     informer.stop().await;
 }
 
 // D-10.
 #[tokio::test(start_paused = true)]
-async fn star_45_what_was_missed_while_a_watch_was_down_is_not_told_as_initial() {
+async fn star_45_adds_that_a_broken_watch_missed_are_not_initial() {
     let script = Script::new()
         .list("10", ["web/a@1"])
         .watch([bookmark("11"), pause(2.0), Fail(interrupted())])
-        .list("14", []) // Is it still the same server?
+        .list("14", []) // The version request: was the server restored?
         .watch_refused(gone())
         .list("20", ["web/a@12", "web/b@13"])
         .watch([StayOpen]);
@@ -128,7 +128,7 @@ async fn star_46_the_stores_version_follows_updates_and_deletes_and_never_goes_b
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_made_again_under_its_old_name_is_told_as_an_update_with_another_uid() {
+async fn an_object_that_was_recreated_with_the_same_name_is_an_update_with_another_uid() {
     let script = Script::new()
         .list("10", ["web/a@5#first"])
         .watch([Fail(gone())])
@@ -136,13 +136,13 @@ async fn an_object_made_again_under_its_old_name_is_told_as_an_update_with_anoth
         .watch([StayOpen]);
     let informer = TestInformer::start(script);
     informer.delivered_through("20").await;
-    // Equal versions alone do not make it the same state.
+    // Equal versions do not mean equal states if the uids differ.
     assert_eq!(informer.told("web/a"), ["initial add 5", "update 5 to 5"]);
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_cannot_be_read_in_a_relist_is_not_taken_for_deleted() {
+async fn an_undecodable_object_in_a_relist_is_not_deleted() {
     let script = Script::new()
         .list("10", ["web/a@1", "web/b@2"])
         .watch([Fail(gone())])
@@ -153,7 +153,7 @@ async fn an_object_that_cannot_be_read_in_a_relist_is_not_taken_for_deleted() {
     assert_eq!(informer.told("web/b"), ["initial add 2", "delete 2 (tombstone)"]);
     informer.delivered_through("21").await;
     assert_eq!(informer.told("web/a"), ["initial add 1", "update 1 to 21"]);
-    assert!(informer.informer.health().undecodable.is_empty(), "it can be read again");
+    assert!(informer.informer.health().undecodable.is_empty(), "the object can be decoded again");
     informer.stop().await;
 }
 
@@ -171,13 +171,13 @@ async fn a_relist_with_an_object_of_unknown_name_announces_no_deletes() {
     informer.stop().await;
 }
 
-// A server that was restored may have given the same version to something else.
+// A restored server may have given the same version to another state.
 #[tokio::test(start_paused = true)]
-async fn after_a_restore_equal_versions_are_not_taken_for_equal_states() {
+async fn after_a_restore_equal_versions_do_not_mean_equal_states() {
     let script = Script::new()
         .list("30", ["web/a@5", "web/b@25"])
         .watch([bookmark("31"), pause(5.0), Fail(interrupted())])
-        .list("20", ["web/a@5"]) // One item, and a version from before.
+        .list("20", ["web/a@5"]) // The version request: an older version.
         .list("20", ["web/a@5"])
         .watch([StayOpen]);
     let informer = TestInformer::start(script);

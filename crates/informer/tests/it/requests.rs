@@ -1,4 +1,4 @@
-//! What a reflector asks for, and what it asks when that is refused.
+//! The requests of a reflector, and its next requests when one is refused.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::script::{
     pause, quiet, status, too_large,
 };
 
-/// An error that ends a watch and leaves the version as good as it was.
+/// An error that ends a watch and leaves its version usable.
 fn broken() -> Act {
     Fail(status(500, "InternalError"))
 }
 
-/// Runs a reflector over the script, and compares all it asks.
+/// Runs a reflector over the script, and compares its requests with the expected ones.
 async fn check<const N: usize>(script: Script, options: InformerOptions, expected: [&str; N]) {
     let reflector = TestReflector::start_with(script, options);
     assert_eq!(reflector.asks(N).await, expected);
@@ -25,7 +25,7 @@ async fn check<const N: usize>(script: Script, options: InformerOptions, expecte
 
 //
 #[tokio::test(start_paused = true)]
-async fn star_07_a_single_streaming_request_brings_everything_and_goes_on_as_the_watch() {
+async fn star_07_one_streaming_request_sends_the_initial_state_and_continues_as_the_watch() {
     let script =
         Script::streaming().watch([added("web/a@3"), added("web/b@2"), initial_end("5"), added("web/c@6"), StayOpen]);
     let reflector = TestReflector::start(script.clone());
@@ -37,10 +37,10 @@ async fn star_07_a_single_streaming_request_brings_everything_and_goes_on_as_the
 
 // Differs from R-11: with a limit, a version without "not older than" would mean exactly that version.
 #[tokio::test(start_paused = true)]
-async fn star_08_without_streaming_a_paged_list_at_0_and_a_watch_at_its_version() {
+async fn star_08_without_streaming_the_reflector_lists_pages_at_0_and_watches_at_their_version() {
     let script = Script::new().list("10", ["web/a@1"]).watch([StayOpen]);
     check(script, options(), ["list 0 limit=500 not older", "watch 10"]).await;
-    // The same where the source could stream, but is not to.
+    // The same for a source that supports streaming if the options disable it.
     let script = Script::streaming().list("10", ["web/a@1"]).watch([StayOpen]);
     check(script, options().streaming(false), ["list 0 limit=500 not older", "watch 10"]).await;
 }
@@ -70,13 +70,13 @@ async fn star_13_an_explicit_page_size_is_used_even_with_a_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_14_a_relist_at_a_known_version_asks_for_all_at_once() {
+async fn star_14_a_relist_at_a_known_version_is_not_paged() {
     let script = Script::new().list("10", []).watch([broken()]).list("11", []).watch([StayOpen]);
     check(script, options(), ["list 0 limit=500 not older", "watch 10", "list 10", "watch 11"]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_15_a_server_that_paged_the_first_list_is_asked_for_pages_ever_after() {
+async fn star_15_after_a_paged_first_list_every_list_is_paged() {
     let script = Script::new()
         .page("10", ["web/a@1"], "next")
         .list("10", ["web/b@1"])
@@ -105,7 +105,7 @@ async fn star_16_the_first_list_is_at_0_and_the_next_at_the_version_reached() {
 
 // Differs in that the fallback is paged: B-38.
 #[tokio::test(start_paused = true)]
-async fn star_17_an_expired_version_is_given_up_for_the_most_recent_one_at_once() {
+async fn star_17_an_expired_version_is_replaced_at_once_by_the_most_recent_one() {
     let script = Script::new().list("10", []).watch([broken()]).list_refused(gone()).list("11", []).watch([StayOpen]);
     let reflector = TestReflector::start(script.clone());
     let expected = ["list 0 limit=500 not older", "watch 10", "list 10", "list - limit=500", "watch 11"];
@@ -114,18 +114,18 @@ async fn star_17_an_expired_version_is_given_up_for_the_most_recent_one_at_once(
     reflector.stop().await;
 }
 
-// Differs: client-go asks for the version once more that it has just been told is gone.
+// Differs: client-go lists once more at the version that the server just reported as expired.
 #[tokio::test(start_paused = true)]
-async fn star_17_a_version_that_a_watch_said_has_expired_is_not_asked_for_in_a_list() {
+async fn star_17_a_version_that_expired_in_a_watch_is_not_used_for_a_list() {
     for expired in [gone, too_large] {
         let script = Script::new().list("10", []).watch([Fail(expired())]).list("11", []).watch([StayOpen]);
         check(script, options(), ["list 0 limit=500 not older", "watch 10", "list - limit=500", "watch 11"]).await;
     }
 }
 
-// what failed at the most recent version is asked there again, and only a success makes versions usable again.
+// a failed list of the most recent version is repeated, and only a success makes known versions usable again.
 #[tokio::test(start_paused = true)]
-async fn star_17_if_that_fails_too_the_next_round_starts_with_the_most_recent_version() {
+async fn star_17_after_a_failed_list_of_the_most_recent_version_the_next_round_repeats_it() {
     let script = Script::new()
         .list("10", [])
         .watch([broken()])
@@ -150,7 +150,7 @@ async fn star_17_if_that_fails_too_the_next_round_starts_with_the_most_recent_ve
 
 // P-5.
 #[tokio::test(start_paused = true)]
-async fn star_18_a_page_that_expired_turns_the_list_into_one_without_pages_at_the_same_version() {
+async fn star_18_an_expired_page_leads_to_an_unpaged_list_at_the_same_version() {
     let script = Script::new()
         .list("10", [])
         .watch([broken()])
@@ -171,9 +171,9 @@ async fn star_18_a_page_that_expired_turns_the_list_into_one_without_pages_at_th
     assert_eq!(reflector.stop().await.pushed.last().unwrap(), "replaced 12: web/a@1 web/c@3");
 }
 
-// the three spellings of it on the wire are in `over_http`.
+// `over_http` tests the three forms of this error in HTTP responses.
 #[tokio::test(start_paused = true)]
-async fn star_19_a_version_the_server_has_not_reached_is_given_up_for_the_most_recent_one() {
+async fn star_19_a_version_that_the_server_has_not_reached_is_replaced_by_the_most_recent_one() {
     let script = Script::new()
         .list("10", [])
         .watch([broken()])
@@ -185,14 +185,14 @@ async fn star_19_a_version_the_server_has_not_reached_is_given_up_for_the_most_r
     let newest = "list - limit=500";
     let expected = ["list 0 limit=500 not older", "watch 10", "list 10", newest, newest, "watch 9"];
     assert_eq!(reflector.asks(6).await, expected);
-    // A lower version than before: the server was restored, which starts a new epoch. What was listed before that was
-    // known is asked for again.
+    // A lower version than before: the server was restored, which starts a new epoch. The reflector discards the list
+    // that revealed the restore, and lists again.
     assert_eq!(reflector.stop().await.pushed, ["replaced 10: ", "restarted", "replaced 9: "]);
 }
 
 //
 #[tokio::test(start_paused = true)]
-async fn star_20_watches_are_asked_to_last_between_once_and_twice_the_least_time() {
+async fn star_20_the_timeout_of_a_watch_is_one_to_two_times_the_minimum() {
     const MINUTE: u64 = 60;
     for (least, expected) in [(None, 5 * MINUTE), (Some(1), 5 * MINUTE), (Some(30 * MINUTE), 30 * MINUTE)] {
         let script = Script::new().list("10", []).times(50, |script| script.watch([pause(1.0), bookmark("10")]));
@@ -208,12 +208,12 @@ async fn star_20_watches_are_asked_to_last_between_once_and_twice_the_least_time
             })
             .collect();
         assert!(timeouts.iter().all(|seconds| (expected..=expected * 2).contains(seconds)), "{least:?}: {timeouts:?}");
-        assert!(timeouts.iter().any(|seconds| *seconds != timeouts[0]), "not all at the same time");
+        assert!(timeouts.iter().any(|seconds| *seconds != timeouts[0]), "the timeouts are random");
         reflector.stop().await;
     }
 }
 
-// Differs: client-go calls a hook, here the store has a version that can be read and waited for.
+// Differs: client-go calls a hook. This store has a version that can be read and waited for.
 #[tokio::test(start_paused = true)]
 async fn star_21_the_version_follows_every_event_and_bookmark() {
     let (feed, events) = live();
@@ -229,22 +229,22 @@ async fn star_21_the_version_follows_every_event_and_bookmark() {
     informer.stop().await;
 }
 
-// what comes first on a watch without a version is the present state, in no order.
+// the first events of a watch without a version are the current state, in no order.
 #[tokio::test(start_paused = true)]
-async fn a_watch_without_a_version_is_not_taken_for_complete_before_its_first_change() {
+async fn a_watch_without_a_version_is_not_complete_before_its_first_change() {
     let script = Script::new()
         .list("", [])
         .watch([added("web/b@9"), pause(2.0)])
         .list("", [])
         .watch([added("web/b@9"), added("web/a@3"), modified("web/a@11"), pause(2.0)])
         .watch([StayOpen]);
-    // Without a version nothing tells what was missed between two watches: everything is asked for again.
+    // Without a version the reflector cannot know which events it missed between two watches, so it lists again.
     let list = "list 0 limit=500 not older";
     check(script, options(), [list, "watch -", list, "watch -", "watch 11"]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_is_cut_off_is_no_list() {
+async fn a_list_that_is_cut_off_is_not_pushed() {
     let script = Script::new().list_cut_off(["web/a@1"]).list("10", ["web/a@1", "web/b@1"]).watch([StayOpen]);
     let reflector = TestReflector::start(script);
     assert_eq!(reflector.pushes(1).await, ["replaced 10: web/a@1 web/b@1"]);

@@ -1,4 +1,4 @@
-//! A resync shows handlers the cache again, without traffic, as often as each of them asked for.
+//! A resync sends each handler the cached objects again in that handler's period, without requests to the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::script::{
     Script, TestInformer, Thing, Told, gone, modified, quiet,
 };
 
-/// When a handler was shown the cache, in seconds since it was added.
+/// The times of the resyncs that a handler received, in seconds since it was added.
 #[derive(Clone, Default)]
 struct Shown(Arc<Mutex<Vec<u64>>>);
 
 impl Shown {
-    /// Adds a handler that asks for a period, or takes the informer's.
+    /// Adds a handler with this period, or with the informer's period.
     fn to(informer: &SharedInformer<Thing>, period: Option<Duration>) -> Self {
         let (shown, start) = (Self::default(), Instant::now());
         let times = shown.0.clone();
@@ -49,14 +49,14 @@ fn one_thing() -> Script {
     Script::new().list("10", ["web/a@1"]).watch([StayOpen])
 }
 
-/// A little longer than that, so that what happens then has happened.
+/// Sleeps a little longer than this, so that events at that second have happened.
 async fn after(time: u64) {
     tokio::time::sleep(seconds(time) + Duration::from_millis(100)).await;
 }
 
 // RS-4.
 #[tokio::test(start_paused = true)]
-async fn star_48_each_handler_is_shown_the_cache_in_its_own_period() {
+async fn star_48_each_handler_receives_resyncs_in_its_own_period() {
     let informer = TestInformer::new(one_thing(), |options| options.resync_period(seconds(1)));
     let never = Shown::to(&informer.informer, Some(Duration::ZERO));
     let two = Shown::to(&informer.informer, Some(seconds(2)));
@@ -66,12 +66,12 @@ async fn star_48_each_handler_is_shown_the_cache_in_its_own_period() {
     assert_eq!(never.times(), [0_u64; 0]);
     assert_eq!(two.times(), [2, 4, 6]);
     assert_eq!(three.times(), [3, 6]);
-    assert_eq!(informer.told("web/a").len(), 1 + 6, "the informer's own period for who asks for none");
+    assert_eq!(informer.told("web/a").len(), 1 + 6, "a handler without a period has the informer's");
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_48_also_if_the_informer_starts_late_and_of_every_object_there_is() {
+async fn star_48_resync_periods_begin_at_the_start_and_a_resync_covers_every_object() {
     let script = Script::new().list("10", ["web/a@1", "web/b@2"]).watch([StayOpen]);
     let informer = TestInformer::new(script, |options| options.resync_period(seconds(2)));
     after(10).await;
@@ -83,15 +83,15 @@ async fn star_48_also_if_the_informer_starts_late_and_of_every_object_there_is()
     let mut told = informer.told.all();
     told.sort();
     assert_eq!(told, ["web/a resync 1", "web/b resync 2"], "once, two seconds after the start");
-    assert_eq!(informer.script.asked().len(), asked.max(2), "the server is not asked for it");
+    assert_eq!(informer.script.asked().len(), asked.max(2), "a resync sends no request");
     informer.stop().await;
 }
 
-// RS-3: what each of several handlers gets depends on who asks for the shortest period before the start.
+// RS-3: the resync times of a handler depend on the shortest period that is registered before the start.
 #[tokio::test(start_paused = true)]
-async fn star_49_the_shortest_period_asked_for_before_the_start_decides_how_often_it_is_looked() {
+async fn star_49_the_shortest_period_before_the_start_sets_the_interval_of_the_resync_check() {
     let half_a_day = 12 * HOUR;
-    // Periods asked for, and when each is first shown the cache: at the first look at which it is due.
+    // The registered periods, and the first resync of each handler: the first check at which it is due.
     let table: &[(&[u64], &[u64])] = &[
         (&[], &[]),
         (&[60], &[60]),
@@ -118,7 +118,7 @@ async fn star_49_the_shortest_period_asked_for_before_the_start_decides_how_ofte
 
 // RS-3, RS-6.
 #[tokio::test(start_paused = true)]
-async fn star_49_after_the_start_a_shorter_period_is_raised_to_what_was_fixed() {
+async fn star_49_after_the_start_a_shorter_period_is_raised_to_the_interval_of_the_check() {
     let informer = TestInformer::start_with(one_thing(), |options| options.resync_period(seconds(55)));
     informer.synced().await;
     let late = Shown::to(&informer.informer, Some(seconds(5)));
@@ -129,7 +129,7 @@ async fn star_49_after_the_start_a_shorter_period_is_raised_to_what_was_fixed() 
 
 // RS-3.
 #[tokio::test(start_paused = true)]
-async fn star_49_nobody_is_shown_the_cache_more_often_than_once_a_second() {
+async fn star_49_no_handler_receives_resyncs_more_often_than_once_a_second() {
     let of_the_informer = TestInformer::new(one_thing(), |options| options.resync_period(Duration::from_millis(5)));
     let tiny = Shown::to(&of_the_informer.informer, Some(Duration::from_millis(5)));
     of_the_informer.informer.start().unwrap();
@@ -146,7 +146,7 @@ async fn star_49_nobody_is_shown_the_cache_more_often_than_once_a_second() {
 
 // RS-2.
 #[tokio::test(start_paused = true)]
-async fn an_informer_without_a_period_does_no_resyncs_whoever_asks() {
+async fn an_informer_without_a_period_does_no_resyncs_even_if_a_handler_has_a_period() {
     let informer = TestInformer::new(one_thing(), |options| options);
     let asks = Shown::to(&informer.informer, Some(seconds(1)));
     informer.informer.start().unwrap();
@@ -155,9 +155,10 @@ async fn an_informer_without_a_period_does_no_resyncs_whoever_asks() {
     informer.stop().await;
 }
 
-// Differs: a relist shows unchanged objects to nobody; who asked for resyncs is shown them at the next one.
+// Differs: a relist sends unchanged objects to no handler. A handler with a resync period receives them at its next
+// resync.
 #[tokio::test(start_paused = true)]
-async fn star_50_after_a_missed_window_only_the_resyncing_handler_is_shown_what_did_not_change() {
+async fn star_50_after_a_missed_window_only_the_resyncing_handler_receives_unchanged_objects() {
     let script = Script::new()
         .list("10", ["web/a@1", "web/b@2", "web/c@3"])
         .watch([modified("web/c@11"), Fail(gone())])
@@ -175,7 +176,7 @@ async fn star_50_after_a_missed_window_only_the_resyncing_handler_is_shown_what_
     assert_eq!(changes.all()[initial..], expected);
     assert_eq!(all.all()[initial..], expected);
     after(60).await;
-    assert_eq!(changes.len(), initial + 3, "who asked for no resync is told of changes only");
+    assert_eq!(changes.len(), initial + 3, "a handler without resyncs receives changes only");
     let mut shown = all.all()[initial + 3..].to_vec();
     shown.sort();
     assert_eq!(shown, ["web/b resync 12", "web/c resync 11", "web/d resync 13"]);

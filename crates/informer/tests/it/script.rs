@@ -1,8 +1,8 @@
-//! A scripted source, and reflectors and informers over it that write down all they do.
+//! A scripted source, and reflectors and informers over it that record everything they do.
 //!
-//! A [`Script`] is a list of answers. Each request takes the next one, and a request of the other sort than the script
-//! expects is noted and never answered. Whoever asks beyond the end of the script is not answered either. A script that
-//! is not played to its end fails its test ([`Script::check_over`]), unless it says that it may end early.
+//! A [`Script`] is a list of answers. Each request takes the next answer. The script records a request of another kind
+//! than the next answer, and never answers it. It does not answer requests after its end either. A test fails if its
+//! script is not used up ([`Script::check_over`]), unless the script may end early.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -31,17 +31,17 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// All chance of the tests comes from here.
+/// The seed of all random choices of the tests.
 pub(crate) const SEED: u64 = 7;
 
-/// A small object.
+/// A small test object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Thing {
     namespace: String,
     name: String,
     uid: String,
     version: String,
-    /// What it is indexed by.
+    /// The values under which an index finds the object.
     pub(crate) values: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ impl Thing {
     }
 }
 
-/// A thing, written as `namespace/name@version`, with `#uid` behind it where that matters.
+/// Returns a thing that is written as `namespace/name@version`, optionally followed by `#uid`.
 pub(crate) fn thing(text: &str) -> Thing {
     let (text, uid) = text.split_once('#').unwrap_or((text, ""));
     let (key, version) = text.split_once('@').unwrap_or((text, ""));
@@ -72,27 +72,32 @@ pub(crate) fn thing(text: &str) -> Thing {
     }
 }
 
-/// The inverse of [`thing`], without the uid.
+/// Returns the text form of a thing: the inverse of [`thing`], without the uid.
 pub(crate) fn text(thing: &Thing) -> String {
     let id = thing.id();
     if id.version.is_empty() { id.key.to_string() } else { format!("{}@{}", id.key, id.version) }
 }
 
-/// An object of that key and version that could not be read; `""` if not even its key could.
+/// Returns an undecodable object with this key and version. `""` means that its key is unknown, too.
 pub(crate) fn bad(text: &str) -> BadObject {
     let (key, version) = text.split_once('@').unwrap_or((text, ""));
     let version = Some(version).filter(|version| !version.is_empty()).map(ResourceVersion::from);
-    BadObject { key: key.parse().ok(), version, owners: None, error: DecodeError::Shape("a test wants it so".into()) }
+    BadObject {
+        key: key.parse().ok(),
+        version,
+        owners: None,
+        error: DecodeError::Shape("undecodable by the test".into()),
+    }
 }
 
-/// What a scripted watch does next. It ends behind the last one.
+/// A step of a scripted watch. The watch ends after its last step.
 #[derive(Debug)]
 pub(crate) enum Act {
     Event(WatchEvent<Thing>),
     Fail(SourceError),
     Pause(Duration),
     StayOpen,
-    /// Whatever the test sends, until it drops its end.
+    /// Steps that the test sends, until it drops the sender.
     Live(mpsc::UnboundedReceiver<Act>),
 }
 
@@ -112,7 +117,7 @@ pub(crate) fn bookmark(version: &str) -> Act {
     Act::Event(WatchEvent::Bookmark { version: version.into(), initial_events_end: false })
 }
 
-/// The bookmark behind the initial state.
+/// Returns the bookmark at the end of the initial state.
 pub(crate) fn initial_end(version: &str) -> Act {
     Act::Event(WatchEvent::Bookmark { version: version.into(), initial_events_end: true })
 }
@@ -125,13 +130,13 @@ fn object(text: &str) -> Decoded<Thing> {
     Decoded::Object(thing(text))
 }
 
-/// A watch that sends what the test tells it to.
+/// Returns a watch whose steps the test sends.
 pub(crate) fn live() -> (mpsc::UnboundedSender<Act>, Act) {
     let (sender, receiver) = mpsc::unbounded_channel();
     (sender, Act::Live(receiver))
 }
 
-/// An answer of a server that has something to object.
+/// Returns an error status of the server.
 pub(crate) fn status(code: u16, reason: &str) -> SourceError {
     SourceError::Status(Status { code, reason: reason.into(), message: "scripted".into(), ..Status::default() })
 }
@@ -156,14 +161,14 @@ pub(crate) fn interrupted() -> SourceError {
     SourceError::Interrupted(Arc::new(std::io::Error::from(std::io::ErrorKind::ConnectionReset)))
 }
 
-/// What a source was asked.
+/// A request to the source.
 #[derive(Debug, Clone)]
 pub(crate) enum Request {
     List(ListOptions),
     Watch(WatchOptions),
 }
 
-/// `list VERSION …`, `watch VERSION`, or `stream VERSION` for a watch that is to begin with the initial state.
+/// Writes `list VERSION …`, `watch VERSION`, or `stream VERSION` for a watch that begins with the initial state.
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fn text(version: &Option<ResourceVersion>) -> &str {
@@ -198,21 +203,21 @@ enum Answer {
 /// Adds answers to a script.
 pub(crate) type Answers = fn(Script) -> Script;
 
-/// What happened so far.
+/// The requests and watches so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Log {
     pub(crate) asked: Vec<(Instant, Request)>,
-    /// Watches, and how many of them are over.
+    /// The number of opened watches, and of closed ones.
     pub(crate) opened: usize,
     pub(crate) closed: usize,
-    /// Requests without an answer that somebody still waits for.
+    /// The number of requests that wait for an answer which never comes.
     pub(crate) hanging: usize,
     unexpected: Vec<String>,
-    /// What watches that are over have not played.
+    /// The steps that closed watches did not play.
     unplayed: Vec<String>,
 }
 
-/// A source that answers as it is told to. Cloning gives another handle to the same.
+/// A source that answers from a script. Clones share the script.
 #[derive(Clone)]
 pub(crate) struct Script(Arc<Shared>);
 
@@ -224,20 +229,20 @@ struct Shared {
 }
 
 impl Script {
-    /// A source that does not answer a watch with the initial state.
+    /// Creates a source that does not support streaming lists.
     pub(crate) fn new() -> Self {
         let (streaming, may_end_early) = (AtomicBool::new(false), AtomicBool::new(false));
         Self(Arc::new(Shared { streaming, may_end_early, answers: Mutex::default(), log: watch::Sender::default() }))
     }
 
-    /// A source that can.
+    /// Creates a source that supports streaming lists.
     pub(crate) fn streaming() -> Self {
         let script = Self::new();
         script.0.streaming.store(true, Ordering::Relaxed);
         script
     }
 
-    /// Not all of it has to be played: a test stops somewhere in the middle.
+    /// Allows the test to end before the script is used up.
     pub(crate) fn may_end_early(self) -> Self {
         self.0.may_end_early.store(true, Ordering::Relaxed);
         self
@@ -248,7 +253,7 @@ impl Script {
         self
     }
 
-    /// A list in one page.
+    /// Adds a list of one page.
     pub(crate) fn list<const N: usize>(self, version: &str, objects: [&str; N]) -> Self {
         self.list_things(version, objects.map(thing))
     }
@@ -262,7 +267,7 @@ impl Script {
         self.pages(version, items, None)
     }
 
-    /// A page of a list that is not the last one.
+    /// Adds a page of a list that has further pages.
     pub(crate) fn page<const N: usize>(self, version: &str, objects: [&str; N], next: &str) -> Self {
         self.pages(version, objects.map(object), Some(next.to_owned()))
     }
@@ -274,7 +279,7 @@ impl Script {
         self.then(Answer::List(parts.map(Ok).collect()))
     }
 
-    /// A list that breaks off.
+    /// Adds a list that is cut off after these objects.
     pub(crate) fn list_cut_off<const N: usize>(self, objects: [&str; N]) -> Self {
         self.then(Answer::List(objects.map(|text| Ok(ListPart::Item(object(text)))).into_iter().collect()))
     }
@@ -299,7 +304,7 @@ impl Script {
         self.then(Answer::WatchHangs)
     }
 
-    /// The same answers so many times.
+    /// Adds the same answers `count` times.
     pub(crate) fn times(self, count: usize, answers: impl Fn(Self) -> Self) -> Self {
         (0..count).fold(self, |script, _| answers(script))
     }
@@ -308,18 +313,18 @@ impl Script {
         self.0.log.borrow().clone()
     }
 
-    /// Everything asked so far.
+    /// Returns all requests so far.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.log().asked.iter().map(|(_, request)| request.to_string()).collect()
     }
 
-    /// Everything asked, once that is so many requests.
+    /// Returns all requests, once there are at least `count`.
     pub(crate) async fn asks(&self, count: usize) -> Vec<String> {
         self.until(|log| log.asked.len() >= count).await;
         self.asked()
     }
 
-    /// Waits until so many requests were made, and says how long each came after the one before.
+    /// Waits for `count` requests, and returns the time between each request and the one before it.
     pub(crate) async fn gaps(&self, count: usize) -> Vec<Duration> {
         self.until(|log| log.asked.len() >= count).await;
         self.log().asked.windows(2).map(|pair| pair[1].0 - pair[0].0).collect()
@@ -328,7 +333,7 @@ impl Script {
     pub(crate) async fn until(&self, condition: impl FnMut(&Log) -> bool) {
         let mut log = self.0.log.subscribe();
         let reached = tokio::time::timeout(PATIENCE, log.wait_for(condition)).await;
-        assert!(reached.is_ok(), "the source was asked {:?} and then nothing more", self.asked());
+        assert!(reached.is_ok(), "the source received {:?} and then no further request", self.asked());
     }
 
     fn ask(&self, request: Request, fits: impl FnOnce(&Answer) -> bool) -> Option<Answer> {
@@ -348,24 +353,28 @@ impl Script {
         pending().await
     }
 
-    /// Everybody who was answered is done with the answer, nobody asked what the script did not expect, and all of it was
-    /// played.
+    /// Checks that every watch and request has ended, that the script expected every request, and that it is used up.
     pub(crate) fn check_over(&self) {
         self.check_expected();
         let log = self.log();
         assert_eq!(log.opened, log.closed, "a watch is left open");
-        assert_eq!(log.hanging, 0, "a request is left");
+        assert_eq!(log.hanging, 0, "a request is still open");
         if !self.0.may_end_early.load(Ordering::Relaxed) {
             let answers = self.0.answers.lock().len();
-            assert_eq!(answers, 0, "answers are left; asked {:?}", self.asked());
+            assert_eq!(answers, 0, "the script still has answers; requests {:?}", self.asked());
             assert!(log.unplayed.is_empty(), "watches did not play {:?}", log.unplayed);
         }
     }
 
-    /// Nobody asked what the script did not expect.
+    /// Checks that the script expected every request.
     pub(crate) fn check_expected(&self) {
         let log = self.log();
-        assert!(log.unexpected.is_empty(), "the script did not expect {:?}; asked {:?}", log.unexpected, self.asked());
+        assert!(
+            log.unexpected.is_empty(),
+            "the script did not expect {:?}; requests {:?}",
+            log.unexpected,
+            self.asked()
+        );
     }
 }
 
@@ -405,7 +414,7 @@ impl Script {
     }
 }
 
-/// A watch under way.
+/// An open watch.
 struct Playing {
     acts: VecDeque<Act>,
     number: usize,
@@ -415,7 +424,7 @@ struct Playing {
 impl Playing {
     async fn next(&mut self) -> Option<Result<WatchEvent<Thing>, SourceError>> {
         loop {
-            // What takes time stays in line until it is over.
+            // A step that takes time stays in the queue until it is over.
             match self.acts.front_mut()? {
                 Act::Event(_) | Act::Fail(_) => {}
                 Act::Pause(duration) => tokio::time::sleep(*duration).await,
@@ -451,7 +460,7 @@ impl Drop for Playing {
     }
 }
 
-/// Counts something when it begins, and again when it is dropped.
+/// Counts a begin when it is created, and an end when it is dropped.
 struct Counted(Arc<Shared>, fn(&mut Log));
 
 impl Counted {
@@ -467,25 +476,25 @@ impl Drop for Counted {
     }
 }
 
-/// Far longer than anything a test waits for. On a paused clock it passes at once when nothing happens any more.
+/// Far longer than any wait of a test. A paused clock passes it at once when no task can run any more.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// Waits for something that a test expects to happen.
+/// Waits for something that the test expects, and panics with `what` if it does not happen.
 pub(crate) async fn within<F: IntoFuture>(what: &str, future: F) -> F::Output {
     tokio::time::timeout(PATIENCE, future.into_future()).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
 }
 
-/// Runs a test on the real clock, which a paused one would not be right for.
+/// Runs a test on the real clock, because sockets or threads do not work with a paused one.
 pub(crate) async fn on_the_real_clock<F: Future>(test: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(60), test).await.expect("a minute is enough")
+    tokio::time::timeout(Duration::from_secs(60), test).await.expect("the test takes less than a minute")
 }
 
-/// Waits until every task waits: a paused clock does not move on before.
+/// Waits until every other task waits. A paused clock does not advance before.
 pub(crate) async fn quiet() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
-/// Checks that whatever was started since is gone.
+/// Checks that every task that was started after it has ended.
 pub(crate) struct NoTaskLeft(usize);
 
 impl NoTaskLeft {
@@ -498,7 +507,7 @@ impl NoTaskLeft {
     }
 }
 
-/// A sink that takes notes.
+/// A sink that records its calls.
 #[derive(Clone, Default)]
 pub(crate) struct Notes(Arc<watch::Sender<Noted>>);
 
@@ -523,7 +532,7 @@ impl Sink<Thing> for Notes {
     }
 }
 
-/// A change in a few words.
+/// Describes a delta in a few words.
 pub(crate) fn describe(delta: &Delta<Thing>) -> String {
     match delta {
         Delta::Added(thing) => format!("added {}", text(thing)),
@@ -542,7 +551,7 @@ pub(crate) fn describe(delta: &Delta<Thing>) -> String {
     }
 }
 
-/// What came out of a queue at a time, in a few words each.
+/// Describes each delta of a batch in a few words.
 pub(crate) fn describe_batch(batch: &Batch<Thing>) -> Vec<String> {
     match &batch.work {
         Work::Deltas(deltas) => deltas.iter().map(describe).collect(),
@@ -567,7 +576,7 @@ fn describe_step(delta: &KeyDelta<Thing>) -> String {
     format!("{what} {}", text(delta.object()))
 }
 
-/// A reflector by itself.
+/// A reflector without an informer.
 pub(crate) struct TestReflector {
     pub(crate) script: Script,
     notes: Notes,
@@ -576,7 +585,7 @@ pub(crate) struct TestReflector {
     no_task_left: NoTaskLeft,
 }
 
-/// What reflectors and informers of tests are configured with, unless said otherwise.
+/// Returns the options that reflectors and informers of tests have by default.
 pub(crate) fn options() -> InformerOptions {
     InformerOptions::new().seed(SEED)
 }
@@ -597,17 +606,17 @@ impl TestReflector {
         Self { script, notes, cancel, task, no_task_left }
     }
 
-    /// What was asked, once that is so many requests.
+    /// Returns all requests, once there are at least `count`.
     pub(crate) async fn asks(&self, count: usize) -> Vec<String> {
         self.script.asks(count).await
     }
 
-    /// What was passed on, once that is so many changes.
+    /// Returns all pushed deltas, once there are at least `count`.
     pub(crate) async fn pushes(&self, count: usize) -> Vec<String> {
         self.notes_with(|noted| noted.pushed.len() >= count).await.pushed
     }
 
-    /// What was reported, once that is so many failures.
+    /// Returns all reported failures, once there are at least `count`.
     pub(crate) async fn failures(&self, count: usize) -> Vec<ReflectorError> {
         self.notes_with(|noted| noted.failures.len() >= count).await.failures
     }
@@ -619,11 +628,11 @@ impl TestReflector {
     async fn notes_with(&self, condition: impl FnMut(&Noted) -> bool) -> Noted {
         let mut notes = self.notes.0.subscribe();
         let reached = tokio::time::timeout(PATIENCE, notes.wait_for(condition)).await.is_ok();
-        assert!(reached, "nothing more came: {:?}, asked {:?}", self.noted(), self.script.asked());
+        assert!(reached, "no further call of the sink: {:?}, requests {:?}", self.noted(), self.script.asked());
         self.noted()
     }
 
-    /// Cancels it, waits for its end, and checks that it left nothing behind.
+    /// Cancels the reflector, waits for its end, and checks that no task or request is left.
     pub(crate) async fn stop(mut self) -> Noted {
         self.cancel.cancel();
         let ended = within("the end of the reflector", self.task.join_next()).await;
@@ -634,23 +643,23 @@ impl TestReflector {
     }
 }
 
-/// What a handler was told, in order. Cloning gives another handle to the same.
+/// The events that a handler received, in order. Clones share the record.
 #[derive(Clone, Default)]
 pub(crate) struct Told(Arc<watch::Sender<Vec<(String, String)>>>);
 
 impl Told {
-    /// A handler that writes down what it is told.
+    /// Returns a handler that records the events that it receives.
     pub(crate) fn handler(&self) -> impl FnMut(Event<Thing>) + Send + 'static {
         let told = self.0.clone();
-        move |event| told.send_modify(|told| told.push((event.key().to_string(), what(&event))))
+        move |event| told.send_modify(|told| told.push((event.key().to_string(), describe_event(&event))))
     }
 
-    /// What it was told of one object.
+    /// Returns the events of one object.
     pub(crate) fn of(&self, key: &str) -> Vec<String> {
         self.0.borrow().iter().filter(|(about, _)| about == key).map(|(_, what)| what.clone()).collect()
     }
 
-    /// Everything it was told, in order: `web/a add 3`.
+    /// Returns all events in order, as in `web/a add 3`.
     pub(crate) fn all(&self) -> Vec<String> {
         self.0.borrow().iter().map(|(key, what)| format!("{key} {what}")).collect()
     }
@@ -663,15 +672,15 @@ impl Told {
         self.0.send_modify(Vec::clear);
     }
 
-    /// Waits until it has been told so much.
+    /// Waits until the handler has received `count` events.
     pub(crate) async fn reaches(&self, count: usize) {
         let mut told = self.0.subscribe();
         let reached = tokio::time::timeout(PATIENCE, told.wait_for(|told| told.len() >= count)).await.is_ok();
-        assert!(reached, "was told {:?} and nothing more", self.all());
+        assert!(reached, "received {:?} and no further event", self.all());
     }
 }
 
-fn what(event: &Event<Thing>) -> String {
+fn describe_event(event: &Event<Thing>) -> String {
     let version = |thing: &Thing| thing.id().version.to_owned();
     match event {
         Event::Added { object, initial: true } => format!("initial add {}", version(object)),
@@ -683,7 +692,7 @@ fn what(event: &Event<Thing>) -> String {
     }
 }
 
-/// An informer with one handler that was there from the start.
+/// An informer with one handler that is added before the start.
 pub(crate) struct TestInformer {
     pub(crate) informer: SharedInformer<Thing>,
     pub(crate) script: Script,
@@ -702,7 +711,7 @@ impl TestInformer {
         Self::new(script, configure).started()
     }
 
-    /// One that changes every object on its way in.
+    /// Starts an informer that transforms every object.
     pub(crate) fn start_transformed<E: fmt::Display>(
         script: Script,
         configure: impl FnOnce(InformerOptions) -> InformerOptions,
@@ -711,7 +720,7 @@ impl TestInformer {
         Self::build(script, configure(options()), |builder| builder.transform(transform)).started()
     }
 
-    /// One that is not started.
+    /// Creates an informer and does not start it.
     pub(crate) fn new(script: Script, configure: impl FnOnce(InformerOptions) -> InformerOptions) -> Self {
         Self::build(script, configure(options()), |builder| builder)
     }
@@ -737,12 +746,12 @@ impl TestInformer {
         Self { informer, script, told, handle, errors, no_task_left }
     }
 
-    /// What the handler was told of one object.
+    /// Returns the events of one object that the handler received.
     pub(crate) fn told(&self, key: &str) -> Vec<String> {
         self.told.of(key)
     }
 
-    /// The keys in the cache, sorted.
+    /// Returns the keys in the cache, sorted.
     pub(crate) fn keys(&self) -> Vec<String> {
         let mut keys: Vec<_> =
             self.informer.store().snapshot().iter().map(|thing| thing.id().key.to_string()).collect();
@@ -750,19 +759,19 @@ impl TestInformer {
         keys
     }
 
-    /// What is in the cache, sorted.
+    /// Returns the objects in the cache as texts, sorted.
     pub(crate) fn contents(&self) -> Vec<String> {
         let mut contents: Vec<_> = self.informer.store().snapshot().iter().map(text).collect();
         contents.sort();
         contents
     }
 
-    /// Everything that went wrong.
+    /// Returns all reported errors.
     pub(crate) fn errors(&self) -> Vec<InformerError> {
         self.errors.lock().clone()
     }
 
-    /// The version of the store.
+    /// Returns the version of the store.
     pub(crate) fn version(&self) -> Option<String> {
         self.informer.store().version().map(|version| version.to_string())
     }
@@ -773,12 +782,13 @@ impl TestInformer {
         assert!(within("the handler to sync", self.handle.synced()).await);
     }
 
-    /// Waits until the store has reached a version and the handler was told of all that led there.
+    /// Waits until the store has reached a version and the handler has received every event up to it.
     pub(crate) async fn delivered_through(&self, version: &str) {
         let (wanted, store) = (ResourceVersion::from(version), self.informer.store());
         let reached = async {
             while !store.version().is_some_and(|version| version.is_at_least(&wanted)) {
-                // Begun anew before it asks the source how far it is. Versions that cannot be compared are looked at again and again.
+                // A new wait begins before `wait_for_version` asks the source for its version. Incomparable versions
+                // are polled.
                 let wait = self.informer.wait_for_version(&wanted).into_future();
                 if let Ok(Err(_)) = tokio::time::timeout(Duration::from_secs(5), wait).await {
                     tokio::time::sleep(Duration::from_millis(1)).await;
@@ -786,15 +796,15 @@ impl TestInformer {
             }
         };
         let reached = tokio::time::timeout(PATIENCE, reached).await;
-        assert!(reached.is_ok(), "version {version}; asked {:?}", self.script.asked());
+        assert!(reached.is_ok(), "version {version}; requests {:?}", self.script.asked());
         let mut told = self.told.0.subscribe();
         while self.handle.backlog() > 0 {
-            // On more than one thread the last call may be told of before it is counted as returned.
+            // With several threads the handler may record the last call before the informer counts it as returned.
             let _ = tokio::time::timeout(Duration::from_millis(1), told.changed()).await;
         }
     }
 
-    /// Ends it and checks that nothing of it is left.
+    /// Stops the informer and checks that no task or request is left.
     pub(crate) async fn stop(self) {
         within("the informer to stop", self.informer.stop()).await;
         self.script.check_over();

@@ -1,4 +1,4 @@
-//! However an informer ends, it says so, and nobody waits for it for ever.
+//! However an informer ends, it reports its end, and no wait on it hangs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn script() -> Script {
 
 // Decision 29.
 #[test]
-fn an_informer_whose_runtime_has_gone_is_stopped_and_says_so_and_every_wait_on_it_ends() {
+fn an_informer_whose_runtime_has_shut_down_reports_that_it_is_stopped_and_ends_every_wait() {
     let informer = SharedInformer::<Thing>::builder(script().may_end_early()).options(options()).build();
     let handle = {
         let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -41,7 +41,7 @@ fn an_informer_whose_runtime_has_gone_is_stopped_and_says_so_and_every_wait_on_i
         assert!(informer.verify().await.is_err());
         within("the stop", informer.stop()).await;
     });
-    assert!(informer.store().contains("web/a"), "what is known stays readable");
+    assert!(informer.store().contains("web/a"), "the cache stays readable");
 }
 
 // Hole 16.
@@ -56,11 +56,11 @@ async fn stop_within_names_the_handlers_that_do_not_return_and_leaves_the_inform
     let error = informer.stop_within(Duration::from_secs(5)).await.unwrap_err();
     assert_eq!(error.handlers, ["stuck"]);
     assert!(informer.health().stopped);
-    within("what is left", informer.stop()).await;
+    within("the informer to stop", informer.stop()).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn health_says_that_an_informer_is_stopped_while_a_handler_still_runs() {
+async fn health_shows_a_stopped_informer_while_a_handler_still_runs() {
     let informer = SharedInformer::<Thing>::builder(script()).options(options()).build();
     informer.register().on_event_async(|_| tokio::time::sleep(Duration::from_secs(60)));
     informer.start().unwrap();
@@ -75,7 +75,7 @@ async fn health_says_that_an_informer_is_stopped_while_a_handler_still_runs() {
 }
 
 #[tokio::test]
-async fn a_handler_that_blocks_for_ever_does_not_hold_up_who_will_not_wait() {
+async fn stop_within_returns_in_time_although_a_handler_blocks_for_ever() {
     on_the_real_clock(async {
         let informer = SharedInformer::<Thing>::builder(script().may_end_early()).options(options()).build();
         let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
@@ -94,9 +94,9 @@ async fn a_handler_that_blocks_for_ever_does_not_hold_up_who_will_not_wait() {
     .await;
 }
 
-// Hole 23: it does not matter who stops an informer.
+// Hole 23: it makes no difference whether the informer or its factory is asked to stop.
 #[tokio::test]
-async fn an_informer_that_stops_itself_leaves_its_factory_as_if_the_factory_had_stopped_it() {
+async fn an_informer_that_is_stopped_directly_leaves_its_factory() {
     on_the_real_clock(async {
         let server = ApiServer::new();
         let factory = SharedInformerFactory::new(server.client());
@@ -114,9 +114,9 @@ async fn an_informer_that_stops_itself_leaves_its_factory_as_if_the_factory_had_
     .await;
 }
 
-// A cache that nobody feeds must neither look alive nor vanish.
+// A cache without a reflector must neither look alive nor disappear from the factory.
 #[tokio::test]
-async fn an_informer_that_ended_by_itself_is_listed_until_it_is_asked_for_again() {
+async fn an_informer_that_ended_by_itself_stays_listed_until_it_is_requested_again() {
     on_the_real_clock(async {
         let server = ApiServer::new();
         server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}})).unwrap();
@@ -130,17 +130,17 @@ async fn an_informer_that_ended_by_itself_is_listed_until_it_is_asked_for_again(
         }
         factory.synced().await.unwrap();
         let held = Arc::downgrade(&maps.store().get("web/a").unwrap());
-        // Its runtime goes, and is gone: everything of the informer has been dropped.
+        // The runtime of the informer shuts down and drops all its tasks.
         tokio::task::spawn_blocking(move || drop(elsewhere)).await.unwrap();
         drop(maps);
-        let [ended] = &roster()[..] else { panic!("it is listed") };
+        let [ended] = &roster()[..] else { panic!("the ended informer is listed") };
         assert!(ended.name() == "configmaps" && ended.health().stopped);
         assert!(factory.synced().await == Err(WaitError::Stopped("configmaps".to_owned())));
-        assert!(held.upgrade().is_none(), "what it held is given back");
+        assert!(held.upgrade().is_none(), "the ended informer keeps no objects alive");
 
         let again = factory.informer::<ConfigMap>().unwrap();
         factory.synced().await.unwrap();
-        let [running] = &roster()[..] else { panic!("there is one") };
+        let [running] = &roster()[..] else { panic!("there is one informer") };
         assert!(running.is_running() && !again.health().stopped);
         factory.stop().await;
         assert!(roster().is_empty());
@@ -149,7 +149,7 @@ async fn an_informer_that_ended_by_itself_is_listed_until_it_is_asked_for_again(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_handler_of_one_name_has_a_number_and_a_removed_one_is_forgotten() {
+async fn a_second_handler_with_the_same_name_gets_a_number_and_leaves_the_list_when_removed() {
     let informer = TestInformer::start(script());
     informer.synced().await;
     let first = informer.informer.register().name("audit").on_event(|_| {});
@@ -162,9 +162,9 @@ async fn a_second_handler_of_one_name_has_a_number_and_a_removed_one_is_forgotte
     informer.stop().await;
 }
 
-// A handler without a name is known by the place in the program that registered it.
+// The default name of a handler is the source position of its registration.
 #[tokio::test(start_paused = true)]
-async fn a_handlers_default_name_is_its_place() {
+async fn a_handlers_default_name_is_its_source_position() {
     let informer = TestInformer::start(script());
     informer.script.asks(2).await;
     let handle = informer.informer.on_event(|_| {});

@@ -1,4 +1,4 @@
-//! The store and its indexes are never out of step, and never keep what is gone.
+//! The store and its indexes always agree, and keep no deleted objects.
 
 use kube_informer::object::Object as _;
 use kube_informer::processor::Event;
@@ -28,7 +28,7 @@ fn changed(thing: Thing) -> Act {
 
 // I-6, I-8.
 #[tokio::test(start_paused = true)]
-async fn star_47_an_index_answers_after_sync_after_later_changes_and_when_added_later() {
+async fn star_47_an_index_is_correct_after_sync_after_changes_and_when_added_later() {
     let (feed, events) = live();
     let script = Script::new()
         .list_things("10", [thing("web/a@1").with(["red"]), thing("web/b@2").with(["red", "blue"])])
@@ -39,7 +39,7 @@ async fn star_47_an_index_answers_after_sync_after_later_changes_and_when_added_
     informer.synced().await;
     assert_eq!(keys(colours.get("red")), ["web/a", "web/b"]);
     assert_eq!(keys(colours.get("blue")), ["web/b"]);
-    assert_eq!(keys(colours.get("green")), [""; 0], "an unknown value is no error");
+    assert_eq!(keys(colours.get("green")), [""; 0], "an unknown value gives an empty result");
 
     feed.send(changed(thing("web/c@11").with(["green", "red"]))).unwrap();
     informer.delivered_through("11").await;
@@ -48,7 +48,11 @@ async fn star_47_an_index_answers_after_sync_after_later_changes_and_when_added_
 
     let namespaces = informer.informer.add_index("home", |thing: &Thing| thing.id().key.namespace().map(str::to_owned));
     let namespaces = namespaces.unwrap();
-    assert_eq!(keys(namespaces.get("web")), ["web/a", "web/b", "web/c"], "filled before the call returns");
+    assert_eq!(
+        keys(namespaces.get("web")),
+        ["web/a", "web/b", "web/c"],
+        "the index is filled before `add_index` returns"
+    );
     feed.send(added("db/a@12")).unwrap();
     informer.delivered_through("12").await;
     assert_eq!(namespaces.values(), ["db", "web"]);
@@ -57,7 +61,7 @@ async fn star_47_an_index_answers_after_sync_after_later_changes_and_when_added_
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_47_an_index_is_right_after_a_relist() {
+async fn star_47_an_index_is_correct_after_a_relist() {
     let script = Script::new()
         .list_things("10", [thing("web/a@1").with(["red"]), thing("web/b@2").with(["red"])])
         .watch([Fail(gone())])
@@ -71,9 +75,9 @@ async fn star_47_an_index_is_right_after_a_relist() {
     informer.stop().await;
 }
 
-// I-8. Differs: the same function under the same name gives the same index instead of an error.
+// I-8. Differs: adding the same function under the same name returns the same index instead of an error.
 #[test]
-fn star_47_a_name_belongs_to_one_function() {
+fn star_47_an_index_name_belongs_to_one_function() {
     let informer = SharedInformer::builder(Script::new()).build();
     let first = informer.add_index("colour", by_value).unwrap();
     let again = informer.add_index("colour", by_value).unwrap();
@@ -84,7 +88,7 @@ fn star_47_a_name_belongs_to_one_function() {
 
 // I-4, I-5.
 #[tokio::test(start_paused = true)]
-async fn star_57_an_index_follows_objects_of_many_values_and_forgets_values_nobody_has() {
+async fn star_57_an_index_follows_objects_with_many_values_and_removes_unused_values() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", []).watch([events]));
     let colours = informer.informer.add_index("colour", by_value).unwrap();
@@ -107,15 +111,15 @@ async fn star_57_an_index_follows_objects_of_many_values_and_forgets_values_nobo
     informer.stop().await;
 }
 
-// I-1, I-10. Differs: the version is said by whoever writes, and is the informer's to keep from going back.
+// I-1, I-10. Differs: the caller of the writer sets the version, and the informer keeps it from going back.
 #[test]
-fn star_57_a_store_holds_the_latest_of_each_key_and_the_version_it_was_told() {
+fn star_57_a_store_holds_the_latest_object_of_each_key_and_the_version_that_was_set() {
     let (store, mut writer) = Store::<Thing>::new(1);
     assert_eq!(store.version(), None);
     assert!(writer.put(Arc::new(thing("web/a@1"))).is_none());
     assert_eq!(writer.put(Arc::new(thing("web/a@2"))).unwrap().id().version, "1");
     assert_eq!(store.len(), 1);
-    assert!(writer.remove("web/never").is_none(), "no such key, no error");
+    assert!(writer.remove("web/never").is_none(), "removing an unknown key is no error");
     let before = store.snapshot();
     writer.transaction(|store| {
         store.remove("web/a");
@@ -124,19 +128,19 @@ fn star_57_a_store_holds_the_latest_of_each_key_and_the_version_it_was_told() {
     });
     assert_eq!((store.contains("web/a"), store.contains("web/b")), (false, true));
     assert_eq!(store.version(), Some("3".into()));
-    assert_eq!((before.len(), before.get("web/a").unwrap().id().version), (1, "2"), "a snapshot stays as it was");
+    assert_eq!((before.len(), before.get("web/a").unwrap().id().version), (1, "2"), "a snapshot does not change");
     writer.set_version(None);
     assert_eq!(store.version(), None);
 }
 
-// B-19: in client-go an index function that fails ends the process, inside a lock.
+// B-19: in client-go an index function that fails ends the process while it holds a lock.
 #[tokio::test(start_paused = true)]
 async fn b_19_an_index_function_that_panics_is_reported_and_skips_only_that_object() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/good@1", "web/evil@2"]).watch([events]));
     let names = informer.informer.add_index("name", |thing: &Thing| {
         let name = thing.id().key.name().to_owned();
-        assert_ne!(name, "evil", "I do not like this one");
+        assert_ne!(name, "evil", "the index function panics on this object");
         name
     });
     let names = names.unwrap();
@@ -144,16 +148,16 @@ async fn b_19_an_index_function_that_panics_is_reported_and_skips_only_that_obje
     feed.send(added("web/other@11")).unwrap();
     informer.delivered_through("11").await;
     assert_eq!(names.values(), ["good", "other"]);
-    assert_eq!(informer.keys(), ["web/evil", "web/good", "web/other"], "the object itself is there");
+    assert_eq!(informer.keys(), ["web/evil", "web/good", "web/other"], "the object is in the store");
     let errors = informer.errors();
     let evil = |error: &InformerError| matches!(error, InformerError::Index { key, .. } if key.as_str() == "web/evil");
     assert!(!errors.is_empty() && errors.iter().all(evil), "{errors:?}");
     informer.stop().await;
 }
 
-// B-16: in client-go whoever joins late holds up everybody while the store is being read to them.
+// B-16: in client-go a late handler blocks all others while it is sent the objects of the store.
 #[tokio::test(start_paused = true)]
-async fn b_16_a_snapshot_that_is_held_holds_nobody_off() {
+async fn b_16_a_held_snapshot_blocks_no_writer() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
     informer.synced().await;
@@ -165,9 +169,9 @@ async fn b_16_a_snapshot_that_is_held_holds_nobody_off() {
     informer.stop().await;
 }
 
-// The whole of a relist becomes visible at once, to a reader in a handler as to any other.
+// A list becomes visible in one step, also to a reader inside a handler.
 #[tokio::test(start_paused = true)]
-async fn readers_see_a_first_list_whole_or_not_at_all() {
+async fn readers_see_all_of_a_first_list_or_nothing() {
     let names: Vec<String> = (1..=600).map(|number| format!("web/{number}@{number}")).collect();
     let script = Script::new().list_things("1000", names.iter().map(|name| thing(name))).watch([StayOpen]);
     let informer = TestInformer::new(script, |options| options);
@@ -182,7 +186,7 @@ async fn readers_see_a_first_list_whole_or_not_at_all() {
     informer.stop().await;
 }
 
-// A config map by its keys, say: each state has them all, and some twice.
+// As in an index of config maps by their data keys. Each state has all of these values, and some of them twice.
 #[test]
 fn an_object_may_have_any_number_of_values_in_an_index() {
     let (store, mut writer) = Store::new(0);

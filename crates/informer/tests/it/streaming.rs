@@ -1,4 +1,4 @@
-//! The initial state by a watch that starts with it, and what happens where that does not work.
+//! Streaming lists: the initial state from a watch, and the fallback to lists where the server cannot stream.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::script::{
 
 //
 #[tokio::test(start_paused = true)]
-async fn star_23_nothing_is_known_before_the_end_of_the_initial_state_and_then_all_of_it() {
+async fn star_23_the_cache_is_empty_until_the_end_of_the_initial_state_and_then_complete() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::streaming().watch([events]));
     feed.send(added("web/a@8")).unwrap();
@@ -22,27 +22,27 @@ async fn star_23_nothing_is_known_before_the_end_of_the_initial_state_and_then_a
     feed.send(initial_end("9")).unwrap();
     informer.synced().await;
     assert_eq!(informer.version().as_deref(), Some("9"));
-    // B-41: client-go announces them in no order; here they come in the server's.
+    // B-41: client-go announces the objects in no order. This library keeps the order of the server.
     assert_eq!(informer.told.all(), ["web/a initial add 8", "web/b initial add 3"]);
     informer.stop().await;
 }
 
 //
 #[tokio::test(start_paused = true)]
-async fn star_24_a_server_that_refuses_to_stream_is_listed_instead() {
+async fn star_24_a_refused_stream_is_replaced_by_a_list() {
     for error in [status(422, "Invalid"), status(500, "InternalError")] {
         let script = Script::streaming().watch_refused(error).list("10", ["web/a@1"]).watch([StayOpen]);
         let reflector = TestReflector::start(script.clone());
         assert_eq!(reflector.asks(3).await, ["stream -", "list 0 limit=500 not older", "watch 10"]);
         assert!(script.gaps(3).await.iter().all(Duration::is_zero));
-        // B-02: client-go keeps this to itself.
+        // B-02: client-go does not report this failure.
         assert!(matches!(reflector.stop().await.failures[..], [ReflectorError::NotStreamed(_)]));
     }
 }
 
-// Differs: client-go lists all the same, and hears it twice.
+// Differs: client-go also lists, and receives the same error twice.
 #[tokio::test(start_paused = true)]
-async fn star_24_who_may_not_watch_or_asks_for_what_is_not_there_does_not_hear_it_twice() {
+async fn star_24_a_forbidden_or_missing_resource_is_reported_once() {
     for error in [status(401, "Unauthorized"), status(403, "Forbidden"), status(404, "NotFound")] {
         let script = Script::streaming().watch_refused(error).watch([initial_end("5"), StayOpen]);
         let reflector = TestReflector::start(script.clone());
@@ -55,19 +55,19 @@ async fn star_24_who_may_not_watch_or_asks_for_what_is_not_there_does_not_hear_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_24_an_error_within_the_initial_stream_does_the_same() {
+async fn star_24_an_error_inside_the_initial_stream_leads_to_a_list() {
     let script = Script::streaming()
         .watch([added("web/z@1"), Fail(status(500, "InternalError"))])
         .list("10", ["web/a@1"])
         .watch([StayOpen]);
     let reflector = TestReflector::start(script);
     assert_eq!(reflector.asks(3).await, ["stream -", "list 0 limit=500 not older", "watch 10"]);
-    assert_eq!(reflector.stop().await.pushed, ["replaced 10: web/a@1"], "nothing of the broken stream is used");
+    assert_eq!(reflector.stop().await.pushed, ["replaced 10: web/a@1"], "no object of the broken stream is used");
 }
 
-// Differs: client-go tries to stream in every round, however often it was refused for good.
+// Differs: client-go tries to stream in every round, even after a permanent refusal.
 #[tokio::test(start_paused = true)]
-async fn star_24_a_server_that_cannot_stream_is_not_asked_to_for_a_while_and_one_that_failed_is() {
+async fn star_24_a_server_without_streaming_is_not_asked_to_stream_again_and_one_that_failed_is() {
     let then = |script: Script| script.list("10", []).watch([bookmark("11"), pause(5.0), Fail(gone())]);
     let script = then(Script::streaming().watch_refused(status(422, "Invalid"))).list("12", []).watch([StayOpen]);
     let reflector = TestReflector::start(script);
@@ -82,7 +82,7 @@ async fn star_24_a_server_that_cannot_stream_is_not_asked_to_for_a_while_and_one
 }
 
 #[tokio::test(start_paused = true)]
-async fn that_a_server_cannot_stream_is_forgotten_after_ten_minutes() {
+async fn a_server_without_streaming_is_asked_to_stream_again_after_ten_minutes() {
     let script = Script::streaming()
         .watch_refused(status(422, "Invalid"))
         .list("10", [])
@@ -98,7 +98,7 @@ async fn that_a_server_cannot_stream_is_forgotten_after_ten_minutes() {
 
 //
 #[tokio::test(start_paused = true)]
-async fn star_25_changes_before_the_end_of_the_initial_state_are_part_of_it() {
+async fn star_25_changes_before_the_end_of_the_initial_state_belong_to_it() {
     let script = Script::streaming().watch([
         added("web/a@1"),
         added("web/b@2"),
@@ -114,13 +114,13 @@ async fn star_25_changes_before_the_end_of_the_initial_state_are_part_of_it() {
     let informer = TestInformer::start(script);
     informer.synced().await;
     assert_eq!(informer.contents(), ["web/a@5", "web/b@8", "web/d@7"]);
-    assert_eq!(informer.told.len(), 3, "each is told once, as it is in the end");
+    assert_eq!(informer.told.len(), 3, "handlers receive each object once, in its last state");
     informer.stop().await;
 }
 
 //
 #[tokio::test(start_paused = true)]
-async fn star_26_a_busy_server_is_asked_the_same_again_after_a_delay() {
+async fn star_26_a_request_to_a_busy_server_is_repeated_after_a_delay() {
     let script =
         Script::streaming().times(2, |script| script.watch_refused(busy())).watch([initial_end("5"), StayOpen]);
     let reflector = TestReflector::start(script.clone());
@@ -133,7 +133,7 @@ async fn star_26_a_busy_server_is_asked_the_same_again_after_a_delay() {
 
 // B-04: in client-go this wait cannot be cancelled.
 #[tokio::test(start_paused = true)]
-async fn star_26_and_the_delay_can_be_cancelled() {
+async fn star_26_the_delay_after_a_busy_answer_can_be_cancelled() {
     let reflector = TestReflector::start(Script::streaming().watch_refused(busy()));
     reflector.failures(1).await;
     let before = tokio::time::Instant::now();
@@ -141,9 +141,9 @@ async fn star_26_and_the_delay_can_be_cancelled() {
     assert_eq!(before.elapsed(), Duration::ZERO);
 }
 
-// Differs: client-go starts over at once and for ever (B-03); here it waits, and lists after the third time.
+// Differs: client-go starts over at once and for ever (B-03). This reflector waits, and lists after the third attempt.
 #[tokio::test(start_paused = true)]
-async fn star_27_a_stream_that_ends_early_is_begun_anew_and_given_up_after_the_third_time() {
+async fn star_27_a_stream_that_ends_early_is_repeated_and_replaced_by_a_list_after_the_third_time() {
     let script = Script::streaming()
         .watch([added("web/old@1")])
         .watch([added("web/old@1"), Fail(interrupted())])
@@ -161,7 +161,7 @@ async fn star_27_a_stream_that_ends_early_is_begun_anew_and_given_up_after_the_t
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_27_one_early_end_is_made_good_by_the_next_stream() {
+async fn star_27_the_next_stream_replaces_one_that_ended_early() {
     let script = Script::streaming().watch([added("web/old@1")]).watch([added("web/a@2"), initial_end("5"), StayOpen]);
     let reflector = TestReflector::start(script);
     assert_eq!(reflector.pushes(1).await, ["replaced 5: web/a@2"]);
@@ -169,7 +169,7 @@ async fn star_27_one_early_end_is_made_good_by_the_next_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn star_28_a_stream_that_ends_later_is_followed_by_a_plain_watch() {
+async fn star_28_a_stream_that_ends_after_the_initial_state_is_followed_by_a_plain_watch() {
     let script =
         Script::streaming().watch([initial_end("5"), added("web/a@7"), pause(1.0)]).watch([bookmark("8"), StayOpen]);
     let reflector = TestReflector::start(script.clone());
@@ -178,9 +178,9 @@ async fn star_28_a_stream_that_ends_later_is_followed_by_a_plain_watch() {
     assert!(reflector.stop().await.failures.is_empty());
 }
 
-// Differs: the first time after a watch that worked, everything is asked for again after a moment.
+// Differs: after a watch that worked, the first expiry leads to a relist after a short delay.
 #[tokio::test(start_paused = true)]
-async fn star_29_a_watch_that_cannot_be_reopened_because_it_expired_is_reported_and_everything_asked_for_again() {
+async fn star_29_an_expired_watch_is_reported_and_leads_to_a_new_stream() {
     let script = Script::streaming()
         .watch([initial_end("5"), bookmark("7"), pause(1.0)])
         .watch_refused(gone())
@@ -209,9 +209,9 @@ async fn star_30_an_ordinary_bookmark_does_not_end_the_initial_state() {
     informer.stop().await;
 }
 
-// R-25, B-05: in client-go this goes on for ever without a delay.
+// R-25, B-05: client-go repeats this for ever without a delay.
 #[tokio::test(start_paused = true)]
-async fn a_version_the_server_does_not_know_is_dropped_once_and_then_lists_are_used() {
+async fn a_version_that_the_server_does_not_know_is_dropped_once_and_then_lists_are_used() {
     for error in [gone, too_large] {
         let script = Script::streaming()
             .watch([initial_end("5"), bookmark("6"), pause(2.0), Fail(status(500, "InternalError"))])
@@ -226,17 +226,17 @@ async fn a_version_the_server_does_not_know_is_dropped_once_and_then_lists_are_u
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_stands_still_is_given_up_for_lists() {
+async fn a_stalled_stream_is_replaced_by_a_list() {
     let script = Script::streaming().watch([added("web/z@1"), StayOpen]).list("10", []).watch([StayOpen]);
     let reflector = TestReflector::start(script.clone());
     assert_eq!(reflector.asks(3).await, ["stream -", "list 0 limit=500 not older", "watch 10"]);
     assert_eq!(script.gaps(3).await[0], Duration::from_secs(30));
-    assert_eq!(script.log().opened - script.log().closed, 1, "the one that stood still is closed");
+    assert_eq!(script.log().opened - script.log().closed, 1, "the stalled stream is closed");
     reflector.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_cannot_be_reached_is_no_reason_to_list_instead() {
+async fn an_unreachable_server_is_not_listed_instead_of_streamed() {
     let script = Script::streaming().watch_refused(unreachable()).watch([initial_end("5"), StayOpen]);
     let reflector = TestReflector::start(script);
     assert_eq!(reflector.asks(2).await, ["stream -"; 2]);

@@ -1,4 +1,4 @@
-//! What is said when something is wrong says what to do.
+//! Error texts name the cause and what to do about it.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use crate::script::on_the_real_clock;
 
-/// The first thing that goes wrong.
+/// Returns the first error of an informer of this factory.
 async fn first_error(factory: &SharedInformerFactory) -> String {
     let maps = factory.informer::<ConfigMap>().unwrap();
     let (sender, mut errors) = tokio::sync::mpsc::unbounded_channel();
@@ -27,7 +27,7 @@ async fn first_error(factory: &SharedInformerFactory) -> String {
     error
 }
 
-/// A factory whose informers stay in the first pause for as long as a test takes.
+/// Returns a factory whose informers stay in their first backoff for the whole test.
 fn slow_to_ask_again(server: &ApiServer) -> SharedInformerFactory {
     let backoff =
         BackoffOptions { initial: Duration::from_secs(600), max: Duration::from_secs(600), ..Default::default() };
@@ -39,9 +39,9 @@ fn refused(health: &Health) -> bool {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_named_with_the_reason() {
+async fn an_unreachable_server_is_reported_with_the_reason() {
     on_the_real_clock(async {
-        // Whoever has a port and does not listen keeps it from everybody else.
+        // A bound socket that does not listen keeps other programs from using the port.
         let taken = tokio::net::TcpSocket::new_v4().unwrap();
         taken.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let port = taken.local_addr().unwrap().port();
@@ -53,7 +53,7 @@ async fn a_server_that_is_not_there_is_named_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_custom_resource_that_is_not_there_may_lack_its_definition() {
+async fn the_error_of_a_missing_custom_resource_asks_for_its_crd() {
     on_the_real_clock(async {
         let server = ApiServer::new();
         let factory = slow_to_ask_again(&server);
@@ -70,7 +70,7 @@ async fn a_custom_resource_that_is_not_there_may_lack_its_definition() {
 }
 
 #[tokio::test]
-async fn who_waits_for_a_sync_that_is_refused_hears_why() {
+async fn the_error_of_a_timed_out_sync_contains_the_servers_refusal() {
     on_the_real_clock(async {
         let server = ApiServer::new();
         server.faults().add(Fault::status(403));
@@ -80,13 +80,13 @@ async fn who_waits_for_a_sync_that_is_refused_hears_why() {
         maps.health_changes().wait_for(refused).await.unwrap();
         let error = factory.synced().within(Duration::from_millis(1)).await.unwrap_err().to_string();
         assert!(error.starts_with("waited 1ms in vain: configmaps is backing off") && error.contains("403"), "{error}");
-        assert_eq!(error.matches("403").count(), 1, "said once: {error}");
+        assert_eq!(error.matches("403").count(), 1, "the reason is shown once: {error}");
         factory.stop().await;
     })
     .await;
 }
 
-/// Where a subscriber writes to.
+/// The output of a tracing subscriber.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -101,7 +101,7 @@ impl Write for Written {
     }
 }
 
-/// What is logged at `warn` within so many seconds by an informer whose server refuses everything.
+/// Returns how many warnings an informer logs in this time if its server refuses every request.
 fn logged(seconds: u64, hook: bool) -> usize {
     let written = Written::default();
     let to = written.clone();
@@ -125,9 +125,9 @@ fn logged(seconds: u64, hook: bool) -> usize {
     text.lines().filter(|line| line.contains("WARN") && line.contains("informer has a problem")).count()
 }
 
-// "Silence": a program without an error hook must not wait for ever without a word.
+// Without an error hook, the log is the only place where a program reports why it waits.
 #[test]
-fn without_an_error_hook_problems_are_warned_of_once_a_minute() {
+fn without_an_error_hook_problems_are_logged_as_warnings_once_a_minute() {
     assert_eq!(logged(5, false), 1);
     let warned = logged(300, false);
     assert!((3..=6).contains(&warned), "{warned} warnings in five minutes");
@@ -137,7 +137,7 @@ fn without_an_error_hook_problems_are_warned_of_once_a_minute() {
 // Decision 18.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn connections_of_our_own_clients_are_kept_alive() {
+async fn connections_of_client_from_use_tcp_keepalive() {
     on_the_real_clock(async {
         let server = ApiServer::new();
         let http = server.serve("127.0.0.1:0").await.unwrap();
@@ -147,7 +147,7 @@ async fn connections_of_our_own_clients_are_kept_alive() {
         factory.informer::<ConfigMap>().unwrap();
         factory.start().unwrap();
         factory.synced().await.unwrap();
-        // The sixth column is the timer of the socket: 02 is the one that keeps it alive.
+        // The sixth column is the timer of the socket: 02 is the keepalive timer.
         let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
         let remote = format!(":{port:04X}");
         let columns = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());

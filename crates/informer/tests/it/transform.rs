@@ -1,4 +1,4 @@
-//! A transform changes every object once on its way in, and what it fails on is one object that could not be read.
+//! A transform changes every object once before it is stored. A failure of the transform makes that object undecodable.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::script::{
     Script, TestInformer, Thing, added, deleted, gone, initial_end, live, modified, quiet, thing,
 };
 
-/// How often each state passed through.
+/// How often each state went through the transform.
 #[derive(Clone, Default)]
 struct Passed(Arc<Mutex<BTreeMap<String, usize>>>);
 
 impl Passed {
-    /// Marks objects, once each.
+    /// Returns a transform that marks objects, and fails on an object that is marked already.
     fn mark(&self) -> impl Fn(Thing) -> Result<Thing, String> + Send + Sync + 'static {
         let passed = self.0.clone();
         move |thing| {
@@ -28,7 +28,7 @@ impl Passed {
             *passed.lock().entry(format!("{}@{}", id.key, id.version)).or_default() += 1;
             match thing.values.is_empty() {
                 true => Ok(thing.with(["marked"])),
-                false => Err(format!("{} was here before", thing.id().key)),
+                false => Err(format!("{} is transformed already", thing.id().key)),
             }
         }
     }
@@ -43,7 +43,7 @@ fn is_marked(thing: &Thing) -> bool {
     thing.values == ["marked"]
 }
 
-// T-1, T-2. Differs from T-3: with a streaming list it is once as well.
+// T-1, T-2. Differs from T-3: with a streaming list it is called once, too.
 #[tokio::test(start_paused = true)]
 async fn star_34_each_object_is_transformed_once_and_tombstones_are_not() {
     for order in [QueueOrder::Ordered, QueueOrder::PerObject] {
@@ -67,7 +67,7 @@ async fn star_34_each_object_is_transformed_once_and_tombstones_are_not() {
             quiet().await;
             assert_eq!(informer.told("web/a"), ["initial add 1", "delete 1 (tombstone)"]);
             passed.once(["web/a@1", "web/b@2", "web/c@13", "web/c@21"]);
-            assert_eq!(*unmarked.lock(), [""; 0], "handlers see what was transformed, tombstones too");
+            assert_eq!(*unmarked.lock(), [""; 0], "handlers receive transformed objects, also in tombstones");
             assert!(informer.errors().iter().all(|error| matches!(error, InformerError::Reflector { .. })));
             informer.stop().await;
         }
@@ -76,7 +76,7 @@ async fn star_34_each_object_is_transformed_once_and_tombstones_are_not() {
 
 // T-1, T-2.
 #[tokio::test(start_paused = true)]
-async fn star_42_resyncs_transform_nothing_again_and_readers_see_nothing_untransformed() {
+async fn star_42_resyncs_do_not_transform_again_and_readers_see_only_transformed_objects() {
     for order in [QueueOrder::Ordered, QueueOrder::PerObject] {
         let (feed, events) = live();
         let script = Script::new().list("10", ["web/0@1", "web/1@2", "web/2@3"]).watch([events]);
@@ -103,7 +103,7 @@ async fn star_42_resyncs_transform_nothing_again_and_readers_see_nothing_untrans
     }
 }
 
-/// What is wrong with the one object that is reported as unreadable.
+/// Returns the error of the one object that is reported as undecodable.
 fn unreadable(informer: &TestInformer) -> String {
     let errors = informer.errors();
     let [InformerError::Undecodable { bad }] = &errors[..] else { panic!("{errors:?}") };
@@ -112,7 +112,8 @@ fn unreadable(informer: &TestInformer) -> String {
     bad.error.to_string()
 }
 
-/// Whatever goes wrong with the second state of `web/a`: the first stays, and everybody knows.
+/// Checks that a failure on the second state of `web/a` keeps the first state, and is reported to the hook and in
+/// health.
 async fn check_fails_on_second_state(transform: fn(Thing) -> Result<Thing, String>, says: &str) {
     let (feed, events) = live();
     let script = Script::new().list("10", ["web/a@1", "web/b@2"]).watch([events]);
@@ -130,32 +131,32 @@ async fn check_fails_on_second_state(transform: fn(Thing) -> Result<Thing, Strin
     assert_eq!(health.undecodable.keys().map(ToString::to_string).collect::<Vec<_>>(), ["web/a"]);
     feed.send(modified("web/a@12")).unwrap();
     informer.delivered_through("12").await;
-    assert_eq!(informer.told("web/a"), ["initial add 1", "update 1 to 12"], "and the next good one is taken");
+    assert_eq!(informer.told("web/a"), ["initial add 1", "update 1 to 12"], "the next good state is stored");
     assert!(informer.informer.health().undecodable.is_empty());
     informer.stop().await;
 }
 
-// T-5. Differs: it is reported, and the object is marked.
+// T-5. Differs: the failure is reported, and the object is marked.
 #[tokio::test(start_paused = true)]
-async fn an_object_that_a_transform_fails_on_keeps_its_last_good_copy() {
+async fn an_object_whose_transform_fails_keeps_its_last_good_copy() {
     check_fails_on_second_state(|_| Err("too long".to_owned()), "too long").await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transform_that_panics_loses_one_object_and_ends_nothing() {
+async fn a_transform_that_panics_costs_one_object_and_stops_nothing() {
     check_fails_on_second_state(|_| panic!("never"), "panicked: never").await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transform_that_changes_who_an_object_is_has_failed() {
+async fn a_transform_that_changes_the_identity_of_an_object_fails() {
     let renamed = |_: Thing| Ok(thing("web/other@11"));
     check_fails_on_second_state(renamed, "name, namespace, uid or version").await;
     check_fails_on_second_state(|_| Ok(thing("web/a@99")), "name, namespace, uid or version").await;
 }
 
-// T-5. Differs: client-go's whole list fails, and the informer never syncs.
+// T-5. Differs: in client-go the whole list fails, and the informer never syncs.
 #[tokio::test(start_paused = true)]
-async fn an_object_of_a_list_that_a_transform_fails_on_leaves_the_others_alone() {
+async fn a_failed_transform_of_one_listed_object_does_not_affect_the_others() {
     let script = Script::new()
         .list("10", ["web/a@1", "web/b@2"])
         .watch([Fail(gone())])
@@ -168,14 +169,14 @@ async fn an_object_of_a_list_that_a_transform_fails_on_leaves_the_others_alone()
     let informer = TestInformer::start_transformed(script, |options| options, transform);
     informer.delivered_through("20").await;
     assert_eq!(informer.contents(), ["web/a@1", "web/b@12"]);
-    assert_eq!(informer.told("web/a"), ["initial add 1"], "it is there, so it is not deleted");
+    assert_eq!(informer.told("web/a"), ["initial add 1"], "the object still exists, so it is not deleted");
     assert_eq!(informer.told("web/b"), ["add 12"]);
     informer.stop().await;
 }
 
 // Found by the simulation with compact objects.
 #[tokio::test(start_paused = true)]
-async fn an_object_without_a_version_that_a_transform_refuses_leaves_the_versions_alone() {
+async fn a_failed_transform_of_an_object_without_a_version_does_not_change_the_store_version() {
     let script = Script::new().list("10", ["web/a@1"]).watch([added("web/b"), StayOpen]);
     let refuse = |thing: Thing| if thing.id().key.name() == "b" { Err("no") } else { Ok(thing) };
     let informer = TestInformer::start_transformed(script, |options| options, refuse);

@@ -1,4 +1,4 @@
-//! An object that cannot be read costs as little as possible: what is known stays, and nothing is taken for deleted.
+//! An undecodable object costs as little as possible: the cache keeps its state, and no object counts as deleted.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn start(script: Script, order: QueueOrder) -> TestInformer {
 
 // Decision 5.
 #[tokio::test(start_paused = true)]
-async fn a_list_with_an_unreadable_key_is_marked_and_made_again_after_a_while() {
+async fn a_list_with_an_unknown_key_is_inconclusive_and_repeated_later() {
     for order in ORDERS {
         let script = Script::new()
             .list("10", ["web/a@1", "web/b@2"])
@@ -37,13 +37,13 @@ async fn a_list_with_an_unreadable_key_is_marked_and_made_again_after_a_while() 
         assert_eq!(informer.script.asked().len(), 4, "{order:?}: not at once");
         informer.delivered_through("30").await;
         assert_eq!(informer.told("web/a"), ["initial add 1", "delete 1 (tombstone)"], "{order:?}");
-        assert!(!informer.informer.health().parts[0].inconclusive, "{order:?}: now it is known");
+        assert!(!informer.informer.health().parts[0].inconclusive, "{order:?}: the next list is conclusive");
         informer.stop().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cache_with_a_list_that_was_read_in_part_has_caught_up_after_another_list() {
+async fn after_an_inconclusive_list_a_cache_has_caught_up_only_after_another_list() {
     let in_part = || [Decoded::Object(thing("web/b@12")), Decoded::Bad(bad(""))];
     let script = Script::new()
         .list_items("20", in_part())
@@ -57,11 +57,11 @@ async fn a_cache_with_a_list_that_was_read_in_part_has_caught_up_after_another_l
     within("another list", informer.informer.caught_up()).await.unwrap();
     assert_eq!(informer.contents(), ["web/a@11", "web/b@12"]);
     informer.script.asks(4).await;
-    within("the question alone", informer.informer.caught_up()).await.unwrap();
+    within("the version request alone", informer.informer.caught_up()).await.unwrap();
     assert_eq!(informer.script.asked().len(), 5);
     informer.stop().await;
 
-    // One that never can be read as a whole does not keep anybody waiting, and does not lead to a list each time.
+    // If every list is inconclusive, `caught_up` still returns, and does not list each time.
     let script = Script::new().list_items("20", in_part()).watch([StayOpen]);
     let script = script.list_items("20", in_part()).watch([StayOpen]).list("20", []);
     let informer = start(script, QueueOrder::Ordered);
@@ -69,14 +69,14 @@ async fn a_cache_with_a_list_that_was_read_in_part_has_caught_up_after_another_l
     informer.script.asks(2).await;
     within("another list", informer.informer.caught_up()).await.unwrap();
     informer.script.asks(4).await;
-    within("the question alone", informer.informer.caught_up()).await.unwrap();
+    within("the version request alone", informer.informer.caught_up()).await.unwrap();
     assert_eq!(informer.script.asked().len(), 5);
     assert!(informer.informer.health().parts[0].inconclusive);
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unreadable_event_without_a_key_leads_to_a_relist() {
+async fn an_undecodable_event_without_a_key_leads_to_a_relist() {
     for order in ORDERS {
         let script = Script::new()
             .list("10", ["web/a@1"])
@@ -95,7 +95,7 @@ async fn an_unreadable_event_without_a_key_leads_to_a_relist() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delete_that_cannot_be_read_but_for_its_key_deletes() {
+async fn an_undecodable_delete_with_a_key_deletes_the_object() {
     for order in ORDERS {
         let (feed, events) = live();
         let informer = start(Script::new().list("10", ["web/a@1", "web/b@2"]).watch([events]), order);
@@ -104,7 +104,7 @@ async fn a_delete_that_cannot_be_read_but_for_its_key_deletes() {
         informer.delivered_through("11").await;
         assert_eq!(informer.told("web/a"), ["initial add 1", "delete 1 (tombstone)"], "{order:?}");
         assert_eq!(informer.keys(), ["web/b"], "{order:?}");
-        // One that is made again at once is not deleted with its predecessor.
+        // An undecodable delete does not delete an object that was created again after it.
         feed.send(Event(WatchEvent::Deleted(Decoded::Bad(bad("web/b@12"))))).unwrap();
         feed.send(added("web/b@13")).unwrap();
         informer.delivered_through("13").await;

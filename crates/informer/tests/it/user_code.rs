@@ -1,4 +1,4 @@
-//! No lock of the informer is held while code of the program runs.
+//! The informer holds no lock while it calls user code.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,11 +12,11 @@ use crate::script::{
     Script, TestInformer, Thing, gone, live, modified, on_the_real_clock, within,
 };
 
-/// A handle that is set once there is an informer.
+/// A place for the informer, which is set after its callbacks exist.
 type Later = Arc<Mutex<Option<SharedInformer<Thing>>>>;
 
 #[tokio::test(start_paused = true)]
-async fn an_index_function_may_ask_its_own_informer() {
+async fn an_index_function_may_use_its_own_informer() {
     let (feed, events) = live();
     let informer = TestInformer::new(Script::new().list("10", ["web/a@1"]).watch([events]), |options| options);
     let own: Later = Arc::new(Mutex::new(Some(informer.informer.clone())));
@@ -35,7 +35,8 @@ async fn an_index_function_may_ask_its_own_informer() {
     informer.stop().await;
 }
 
-// One thread holds the program's lock and waits for the informer's; the other way round must not happen.
+// One thread holds the program's lock and waits for a lock of the informer. If another did the reverse, they would
+// deadlock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_index_function_and_a_registration_may_share_a_lock_of_the_program() {
     on_the_real_clock(async {
@@ -79,32 +80,32 @@ async fn a_relist_that_changes_nothing_calls_no_index_function() {
     });
     let failing = move |thing: &Thing| -> Option<String> {
         noted.lock().push(crate::script::text(thing));
-        panic!("it always does");
+        panic!("the index function always panics");
     };
     informer.informer.add_index("failing", failing).unwrap();
     informer.informer.start().unwrap();
     informer.delivered_through("20").await;
     assert_eq!(*calls.lock(), ["web/a@1", "web/b@2", "web/b@12"]);
-    assert_eq!(reported.load(Ordering::Relaxed), 3 + 1, "each failure once, and the watch that expired");
+    assert_eq!(reported.load(Ordering::Relaxed), 3 + 1, "one error for each object, and one for the expired watch");
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_function_that_captures_something_is_equal_to_no_other() {
+async fn an_index_function_with_captures_equals_no_other_function() {
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([StayOpen]));
     let prefixed = |prefix: &'static str| move |thing: &Thing| format!("{prefix}{}", crate::script::text(thing));
     let first = informer.informer.add_index("name", prefixed("first ")).unwrap();
     let second = informer.informer.add_index("name", prefixed("second "));
     assert_eq!(second.unwrap_err(), IndexError::Exists("name".to_owned()));
     let plain = || informer.informer.add_index("plain", |thing: &Thing| crate::script::text(thing));
-    assert!(plain().is_ok() && plain().is_ok(), "one that captures nothing is itself");
+    assert!(plain().is_ok() && plain().is_ok(), "a function without captures equals itself");
     informer.synced().await;
     assert_eq!(first.values(), ["first web/a@1"]);
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn health_that_is_held_holds_up_nothing() {
+async fn a_held_health_value_blocks_nothing() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
     let mut changes = informer.informer.health_changes();
@@ -120,7 +121,7 @@ async fn health_that_is_held_holds_up_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_handler_that_has_synced_belongs_to_an_informer_that_is_ready() {
+async fn when_a_handler_has_synced_its_informer_is_ready() {
     on_the_real_clock(async {
         for _ in 0..100 {
             let informer =

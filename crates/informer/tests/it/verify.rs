@@ -1,4 +1,4 @@
-//! A cache that is wrong is found out when it is compared with its server.
+//! `verify` compares the cache with the server and finds every difference.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::script::{Thing, options, thing, within};
 
-/// A server that can be changed behind the back of its watches.
+/// A source whose objects change without watch events.
 #[derive(Clone)]
 struct Quiet(Arc<Mutex<(String, Vec<Thing>, bool)>>);
 
@@ -56,7 +56,7 @@ async fn started(server: &Quiet) -> SharedInformer<Thing> {
     informer
 }
 
-/// What is found if the server has `there` though the cache holds `here`.
+/// Returns the differences that `verify` finds if the cache holds `here` and the server has `there`.
 async fn found(here: (&str, &[&str]), there: (&str, &[&str])) -> Vec<String> {
     let server = Quiet::new(here.0, here.1);
     let informer = started(&server).await;
@@ -74,16 +74,16 @@ async fn found(here: (&str, &[&str]), there: (&str, &[&str])) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_missing_older_or_too_much_is_found() {
+async fn verify_finds_missing_stale_and_extra_objects() {
     let here: (&str, &[&str]) = ("10", &["web/a@1", "web/b@2"]);
     assert_eq!(found(here, ("12", &["web/a@1", "web/b@2", "web/c@11"])).await, ["web/c missing 11"]);
     assert_eq!(found(here, ("12", &["web/a@11", "web/b@2"])).await, ["web/a is 1, should be 11"]);
     assert_eq!(found(here, ("12", &["web/a@1"])).await, ["web/b extra 2"]);
 }
 
-// Hole 4: a restore that went unnoticed.
+// Hole 4: a restore that the reflector did not notice.
 #[tokio::test(start_paused = true)]
-async fn a_cache_that_is_newer_than_its_server_is_found() {
+async fn verify_finds_a_cache_that_is_newer_than_its_server() {
     let here: (&str, &[&str]) = ("30", &["web/a@25", "web/b@26"]);
     let there: (&str, &[&str]) = ("20", &["web/a@5"]);
     assert_eq!(found(here, there).await, ["web/a is 25, should be 5", "web/b extra 26"]);
@@ -91,19 +91,19 @@ async fn a_cache_that_is_newer_than_its_server_is_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_object_of_the_same_name_is_found() {
+async fn verify_finds_another_object_with_the_same_name() {
     let here: (&str, &[&str]) = ("10", &["web/a@5#one"]);
     assert_eq!(found(here, ("10", &["web/a@5#two"])).await, ["web/a is 5, should be 5"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn versions_that_do_not_compare_are_found_if_they_differ() {
+async fn verify_finds_different_versions_that_cannot_be_compared() {
     let here: (&str, &[&str]) = ("v1", &["web/a@abc", "web/b@def"]);
     assert_eq!(found(here, ("v2", &["web/a@xyz", "web/b@def"])).await, ["web/a is abc, should be xyz"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_answer_is_not_waited_for_without_end() {
+async fn verify_has_a_deadline_for_a_server_that_does_not_answer() {
     let server = Quiet::new("10", &["web/a@1"]);
     let informer = started(&server).await;
     server.hang();
@@ -112,9 +112,9 @@ async fn a_server_that_does_not_answer_is_not_waited_for_without_end() {
     informer.stop().await;
 }
 
-// Tokens that take turns lead nowhere.
+// The continue tokens repeat in a cycle.
 #[tokio::test(start_paused = true)]
-async fn an_inventory_that_goes_round_in_circles_comes_to_an_end() {
+async fn a_list_whose_continue_tokens_repeat_ends() {
     #[derive(Clone)]
     struct Circle;
     impl ListWatch<Thing> for Circle {

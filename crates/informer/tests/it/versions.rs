@@ -1,4 +1,4 @@
-//! Waiting for a version ends with an answer, whatever becomes of versions.
+//! Waiting for a version always ends with an answer.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use crate::script::{
     Script, TestInformer, bookmark, interrupted, live, modified, pause, within,
 };
 
-// Hole 8: it will never be reached, or only by chance.
+// Hole 8: the restored server would reach this version only by chance.
 #[tokio::test(start_paused = true)]
-async fn a_version_from_before_a_restore_is_not_waited_for_also_if_asked_for_after_it() {
+async fn waiting_for_a_version_from_before_a_restore_fails_also_after_the_restore() {
     let script = Script::new()
         .list("30", ["web/a@25"])
         .watch([bookmark("31"), pause(5.0), Fail(interrupted())])
@@ -29,7 +29,7 @@ async fn a_version_from_before_a_restore_is_not_waited_for_also_if_asked_for_aft
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_that_was_written_after_a_restore_is_waited_for() {
+async fn waiting_for_a_version_from_after_a_restore_succeeds() {
     let (feed, events) = live();
     let script = Script::new()
         .list("30", ["web/a@25"])
@@ -44,7 +44,7 @@ async fn a_version_that_was_written_after_a_restore_is_waited_for() {
     informer.delivered_through("20").await;
     let wanted = "25".into();
     let (waited, ()) = tokio::join!(within("an answer", informer.informer.wait_for_version(&wanted)), async {
-        tokio::time::sleep(Duration::from_secs(15)).await; // The server has said that it is that far.
+        tokio::time::sleep(Duration::from_secs(15)).await; // Meanwhile the server reported this version.
         feed.send(modified("web/a@25")).unwrap();
     });
     assert_eq!(waited, Ok(()));
@@ -52,7 +52,7 @@ async fn a_version_that_was_written_after_a_restore_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_that_does_not_compare_with_that_of_the_cache_is_not_waited_for() {
+async fn waiting_for_a_version_that_cannot_be_compared_fails() {
     let informer = TestInformer::start(Script::new().list("v2", ["web/a@x"]).watch([StayOpen]));
     informer.synced().await;
     let waited = within("an answer", informer.informer.wait_for_version(&"v1".into())).await;
@@ -62,7 +62,7 @@ async fn a_version_that_does_not_compare_with_that_of_the_cache_is_not_waited_fo
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_with_a_limit_says_what_it_saw_last() {
+async fn the_error_of_a_timed_out_wait_contains_the_last_state() {
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([StayOpen]));
     informer.synced().await;
     let limit = Duration::from_secs(3);

@@ -1,4 +1,4 @@
-//! Everything that can be waited for: synced, delivered, a version. Nobody waits in vain, and nobody for ever.
+//! Waiting for a sync, a delivery or a version. Every wait ends: with the result, or with the end of the informer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use crate::script::{
     Script, TestInformer, Thing, added, bookmark, interrupted, live, pause, quiet, within,
 };
 
-// Differs: there is no pop that blocks; whoever waits, waits for an informer.
+// Differs: there is no blocking pop. Callers wait for an informer.
 #[tokio::test(start_paused = true)]
-async fn star_38_whoever_waits_is_released_when_the_informer_stops() {
+async fn star_38_every_wait_ends_when_the_informer_stops() {
     let informer = TestInformer::start(Script::new().list_hangs());
     let (mut waits, version) = (JoinSet::new(), ResourceVersion::from("10"));
     for _ in 0..10 {
@@ -53,16 +53,16 @@ async fn star_58_a_handler_is_synced_once_its_last_initial_call_has_returned_and
     assert!(informer.informer.health().is_ready() && !slow.is_synced());
     permits.add_permits(1);
     quiet().await;
-    assert!(!slow.is_synced(), "one of two");
+    assert!(!slow.is_synced(), "one of two calls has returned");
     permits.add_permits(1);
     assert!(within("the slow handler", slow.synced()).await);
     assert!(slow.is_synced());
     informer.stop().await;
 }
 
-// W-1: never reverts. W-4: what is done wins over the end.
+// W-1: synced never goes back. W-4: a finished sync takes precedence over the end of the informer.
 #[tokio::test(start_paused = true)]
-async fn star_58_what_is_synced_stays_so_after_the_end() {
+async fn star_58_synced_stays_true_after_the_end() {
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([StayOpen]));
     let handle = informer.informer.on_event(|_| {});
     informer.synced().await;
@@ -86,9 +86,9 @@ async fn star_58_an_empty_collection_syncs_the_informer_and_its_handlers() {
     informer.stop().await;
 }
 
-// W-2: a handler that had nothing to do before the first list.
+// W-2: the handler's initial events end with the first list.
 #[tokio::test(start_paused = true)]
-async fn star_58_events_behind_the_initial_ones_do_not_hold_synced_up() {
+async fn star_58_events_after_the_initial_ones_do_not_delay_synced() {
     let (feed, events) = live();
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([events]));
     let permits = Arc::new(Semaphore::new(1));
@@ -108,9 +108,9 @@ async fn star_58_events_behind_the_initial_ones_do_not_hold_synced_up() {
     informer.stop().await;
 }
 
-// Of several tasks that wait for a store of kube-rs, only the last one is woken.
+// kube-rs wakes only the last of several tasks that wait for one store.
 #[tokio::test(start_paused = true)]
-async fn all_who_wait_for_synced_are_woken() {
+async fn all_tasks_that_wait_for_synced_are_woken() {
     let informer = TestInformer::new(Script::new().list("10", ["web/a@1"]).watch([StayOpen]), |options| options);
     let mut waits = JoinSet::new();
     for _ in 0..4 {
@@ -141,7 +141,7 @@ async fn a_version_can_be_waited_for_before_and_after_it_is_reached() {
 
 // Decision 10.
 #[tokio::test(start_paused = true)]
-async fn a_restored_server_fails_those_who_wait_and_takes_the_stores_version_back() {
+async fn a_restored_server_fails_waits_and_removes_the_version_of_the_store() {
     let script = Script::new()
         .list("30", ["web/a@5"])
         .watch([bookmark("31"), pause(5.0), Fail(interrupted())])
@@ -153,7 +153,7 @@ async fn a_restored_server_fails_those_who_wait_and_takes_the_stores_version_bac
     assert_eq!(waited, Err(WaitError::VersionsRestarted));
     informer.script.asks(4).await;
     quiet().await;
-    assert_eq!(informer.version(), None, "no version of before means anything now");
-    assert_eq!(informer.contents(), ["web/a@5"], "but what is known can still be read");
+    assert_eq!(informer.version(), None, "versions from before the restore are meaningless");
+    assert_eq!(informer.contents(), ["web/a@5"], "the cache stays readable");
     informer.stop().await;
 }

@@ -1,4 +1,4 @@
-//! All the forms in which a handler can be written, each of them telling a witness.
+//! Handlers in every form that the library supports. Each passes its events to a witness.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::SharedWitness;
 
-/// In which form a handler is written. Streams are [`Listening`].
+/// The form of a handler. Streams are [`Listening`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Closure,
@@ -31,7 +31,7 @@ pub(crate) enum Form {
 pub(crate) type Pace = Option<Duration>;
 
 impl Form {
-    /// All but the one that blocks, which needs a thread.
+    /// All forms except the blocking one, which needs a thread.
     pub(crate) const WITHOUT_THREAD: [Self; 8] = [
         Self::Closure,
         Self::Panicking,
@@ -42,15 +42,15 @@ impl Form {
         Self::Closures,
         Self::Filtered,
     ];
-    /// What the filtered one is told of.
+    /// The label value whose objects the filtered form receives.
     pub(crate) const LABEL: &str = "1";
 
-    /// True for those that can take their time.
+    /// Returns true if handlers of this form can take time for an event.
     pub(crate) fn can_wait(self) -> bool {
         matches!(self, Self::Async | Self::AsyncPanicking | Self::AsyncTrait)
     }
 
-    /// Adds a handler of this form, which tells the witness.
+    /// Adds a handler of this form, which passes its events to the witness.
     pub(crate) fn register<T: Object>(
         self,
         registration: Registration<'_, T>,
@@ -103,7 +103,7 @@ impl Form {
     }
 }
 
-/// Not through the hook that prints: it happens all the time.
+/// Panics without the panic hook, which would print each of the many panics.
 fn panic_every_seventh(count: u64) {
     if count.is_multiple_of(7) {
         std::panic::resume_unwind(Box::new("handlers may panic"));
@@ -116,7 +116,7 @@ async fn rest(pace: Pace) {
     }
 }
 
-/// Tells a witness.
+/// Passes events to a witness.
 struct Told {
     witness: SharedWitness,
     pace: Pace,
@@ -168,7 +168,7 @@ impl<T: Object> AsyncEventHandler<T> for Told {
     }
 }
 
-/// A task that reads a stream, and tells a witness.
+/// A task that reads a stream, and passes its events to a witness.
 pub(crate) struct Listening {
     name: String,
     cancel: CancellationToken,
@@ -176,7 +176,7 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// Reads a stream to its end. If nobody else runs meanwhile (`alone`), it is checked that what waits is counted to one.
+    /// Reads a stream to its end. If no other task runs meanwhile (`alone`), it also checks that the backlog is exact.
     pub(crate) fn start<T: Object>(stream: EventStream<T>, witness: SharedWitness, pace: Pace, alone: bool) -> Self {
         let (name, cancel, mut task) = (stream.name().to_owned(), CancellationToken::new(), JoinSet::new());
         let ended = cancel.clone();
@@ -190,7 +190,7 @@ impl Listening {
         &self.name
     }
 
-    /// Drops the stream, if it has not ended yet.
+    /// Drops the stream if it has not ended yet.
     pub(crate) async fn end(mut self) {
         self.cancel.cancel();
         while let Some(ended) = self.task.join_next().await {
@@ -205,7 +205,7 @@ async fn listen<T: Object>(mut stream: EventStream<T>, witness: SharedWitness, p
         let at_once = stream.next().now_or_never();
         let after = stream.backlog();
         let counted = match &at_once {
-            // More than one if events that waited to be folded became fewer.
+            // The backlog falls by more than one if waiting events were folded.
             Some(Some(_)) => after < before,
             Some(None) => true,
             None => after == 0,

@@ -1,7 +1,7 @@
-//! What must be true of an informer, whatever its objects are and whoever drives it.
+//! The invariants of an informer, for every type of object and every test driver.
 //!
-//! Simulation and stress share it: [`Truth`] is what a server has, a [`Witness`] is what one handler was told, and the
-//! forms are all the ways in which a handler can be written.
+//! Simulation and stress share this module. [`Truth`] is the state of the server, a [`Witness`] checks the events of
+//! one handler, and `forms` has all forms of handlers.
 
 mod forms;
 mod truth;

@@ -1,21 +1,21 @@
-//! What a server has, and whether a cache agrees with it.
+//! The state of the server, and whether a cache agrees with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube_informer::{Index, Object, ObjectKey, Snapshot};
 use serde_json::Value;
 
-/// What a server has of what an informer follows.
+/// The objects on the server that an informer follows.
 pub(crate) struct Truth {
     readable: BTreeMap<ObjectKey, Value>,
     unreadable: BTreeSet<ObjectKey>,
 }
 
-/// Which state of which object: uid and version.
+/// The state of an object: uid and version.
 pub(super) type State = (String, String);
 
 impl Truth {
-    /// These objects, of which some cannot be read.
+    /// Takes these objects, some of which are undecodable.
     pub(crate) fn new(objects: impl IntoIterator<Item = Value>, is_readable: impl Fn(&Value) -> bool) -> Self {
         let (mut readable, mut unreadable) = (BTreeMap::new(), BTreeSet::new());
         for object in objects {
@@ -29,20 +29,20 @@ impl Truth {
         Self { readable, unreadable }
     }
 
-    /// What is there, and can be read.
+    /// Returns the decodable objects.
     pub(crate) fn readable(&self) -> &BTreeMap<ObjectKey, Value> {
         &self.readable
     }
 
-    /// What is there, and cannot be read.
+    /// Returns the keys of the undecodable objects.
     pub(crate) fn unreadable(&self) -> &BTreeSet<ObjectKey> {
         &self.unreadable
     }
 
-    /// The first thing in which a cache differs, that has marked these objects as unreadable.
+    /// Returns the first difference to a cache that has marked these objects as undecodable.
     ///
-    /// Of what cannot be read the cache holds something older or nothing, and says so. Whatever else it holds beyond the
-    /// server it must have marked too.
+    /// For an undecodable object the cache may hold an older state or nothing, but must mark the object. The cache must
+    /// also mark every object that it holds and that the server does not have.
     pub(crate) fn difference<T: Object>(
         &self,
         cache: &Snapshot<T>,
@@ -52,27 +52,29 @@ impl Truth {
             let (uid, version) = (text(there, "uid"), text(there, "resourceVersion"));
             match cache.get(key) {
                 Some(here) if here.id().uid == uid && here.id().version == version => {}
-                Some(here) => return Some(format!("{key} is here at {}, there at {version}", here.id().version)),
-                None => return Some(format!("{key} is there at {version}, and not here")),
+                Some(here) => {
+                    return Some(format!("{key} is at {} in the cache, at {version} on the server", here.id().version));
+                }
+                None => return Some(format!("{key} is at {version} on the server, and not in the cache")),
             }
         }
         let unknown = |key: &&ObjectKey| !self.readable.contains_key(*key) && !marked.contains_key(*key);
         if let Some(key) = cache.iter().map(|object| ObjectKey::of(object).unwrap()).find(|key| unknown(&key)) {
-            return Some(format!("{key} is here, and not there"));
+            return Some(format!("{key} is in the cache, and not on the server"));
         }
         if let Some(key) = self.unreadable.iter().find(|key| !marked.contains_key(*key)) {
-            return Some(format!("{key} cannot be read, and nobody says so"));
+            return Some(format!("{key} is undecodable, and not marked"));
         }
-        // Last, as it takes longest.
+        // The comparison of whole objects comes last because it takes longest.
         self.readable.iter().find_map(|(key, there)| {
             let here = plain(cache.get(key)?.to_json()?);
             let there = plain(there.clone());
-            (here != there).then(|| format!("{key}: here {here}, there {there}"))
+            (here != there).then(|| format!("{key}: cache {here}, server {there}"))
         })
     }
 }
 
-/// What a cache holds.
+/// Returns the states of the objects in a cache.
 pub(super) fn cached<T: Object>(cache: &Snapshot<T>) -> BTreeMap<ObjectKey, State> {
     cache.iter().map(|object| (object.id().key.into(), state(object))).collect()
 }
@@ -81,7 +83,8 @@ pub(super) fn state(object: &impl Object) -> State {
     (object.id().uid.to_owned(), object.id().version.to_owned())
 }
 
-/// In what an index differs from the objects beside it, of which `values` gives the values.
+/// Returns the first difference between an index and the objects of its snapshot. `values` returns the values of an
+/// object.
 pub(crate) fn index_difference<T: Object>(
     cache: &Snapshot<T>,
     index: &Index<T>,
@@ -97,13 +100,14 @@ pub(crate) fn index_difference<T: Object>(
     for (value, keys) in &expected {
         let found: BTreeSet<ObjectKey> = cache.by_index(&name, value).map(|object| object.id().key.into()).collect();
         if found != *keys {
-            return Some(format!("index {name}, value {value}: {found:?}, but objects say {keys:?}"));
+            return Some(format!("index {name}, value {value}: {found:?}, the objects have {keys:?}"));
         }
     }
     None
 }
 
-/// In what the handle of an index differs from the objects; nobody may write meanwhile, since it reads the present.
+/// Returns the first difference between the handle of an index and the objects. No task may write meanwhile, because
+/// the handle reads the current state.
 pub(crate) fn handle_difference<T: Object>(cache: &Snapshot<T>, index: &Index<T>) -> Option<String> {
     let keys = |objects: &mut dyn Iterator<Item = &T>| -> BTreeSet<ObjectKey> {
         objects.map(|object| object.id().key.into()).collect()
@@ -121,7 +125,7 @@ fn text<'v>(object: &'v Value, field: &str) -> &'v str {
     object["metadata"][field].as_str().unwrap()
 }
 
-/// Kind and version of the API, and managed fields, are not part of what is compared.
+/// Removes the fields that are not compared: API version, kind and managed fields.
 fn plain(mut value: Value) -> Value {
     if let Some(object) = value.as_object_mut() {
         object.remove("kind");

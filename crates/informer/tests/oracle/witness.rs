@@ -1,4 +1,4 @@
-//! A handler that remembers what it was told, and notices if it makes no sense.
+//! A handler that records its events and detects events that contradict each other.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -8,82 +8,82 @@ use kube_informer::{Event, Object, ObjectKey, Snapshot};
 
 use super::truth::{State, cached, state};
 
-/// What one handler was told so far.
+/// Checks the events of one handler.
 ///
-/// It does not panic where it is told something wrong, since a panic in a handler is caught; whoever drives it asks it with
+/// A wrong event does not make it panic, because the informer catches panics of handlers. The test driver calls
 /// [`Witness::check`].
 #[derive(Default)]
 pub(crate) struct Witness {
-    /// The state of each object that is there, by its notifications.
+    /// The state of each existing object, according to the events.
     known: BTreeMap<ObjectKey, State>,
-    /// The highest version told of each key, also of those that are gone.
+    /// The highest version of each key, deleted objects included.
     highest: BTreeMap<ObjectKey, u64>,
-    /// It is told only of objects that have this value of the label `l`.
+    /// The handler receives only objects with this value of the label `l`.
     only: Option<&'static str>,
     may_go_back: bool,
     may_repeat: bool,
-    /// True once it has been said that everything that was there has been told.
+    /// True once the handler has synced.
     synced: bool,
-    /// True once the handler was removed: nothing may be told any more.
+    /// True once the handler is removed. It must not receive events any more.
     ended: bool,
     pub(crate) told: u64,
-    /// What was told without what was only shown again.
+    /// The number of events, without resyncs.
     pub(crate) changes: u64,
     trace: DefaultHasher,
-    /// Called with everything that is told, and was not only shown again.
+    /// Called with every event, except resyncs.
     pub(crate) log: Option<Box<dyn Fn(String) + Send>>,
-    /// What made no sense first.
+    /// The first error.
     wrong: Option<String>,
 }
 
 pub(crate) type SharedWitness = Arc<Mutex<Witness>>;
 
 impl Witness {
-    /// One that is told only of objects that have this value of the label `l`.
+    /// Creates a witness for a handler that receives only objects with this value of the label `l`.
     pub(crate) fn only(label: &'static str) -> Self {
         Self { only: Some(label), ..Self::default() }
     }
 
-    /// The server was restored to an older state.
+    /// The server was restored to an older state, so versions may go back.
     pub(crate) fn versions_may_go_back(&mut self) {
         (self.may_go_back, self.may_repeat) = (true, true);
     }
 
-    /// The server looks as if it had been restored: what is known may be told once more.
+    /// The server looks as if it was restored, so the handler may receive known states again.
     pub(crate) fn may_repeat(&mut self) {
         self.may_repeat = true;
     }
 
-    /// Everything has been told that the restored server has: from here versions only grow again.
+    /// The handler has received the state of the restored server. From here on versions only grow.
     pub(crate) fn new_epoch(&mut self) {
         self.may_go_back = false;
         let number = |version: &str| version.parse().unwrap_or_default();
         self.highest = self.known.iter().map(|(key, (_, version))| (key.clone(), number(version))).collect();
     }
 
-    /// It has been said that everything that was there has been told.
+    /// The handler has synced: it must not receive initial adds any more.
     pub(crate) fn is_synced(&mut self) {
         self.synced = true;
     }
 
-    /// Nothing more may be told.
+    /// The handler must not receive events any more.
     pub(crate) fn end(&mut self) {
         self.ended = true;
     }
 
-    /// Takes note of something that is wrong.
+    /// Records an error, if it is the first.
     pub(crate) fn complain(&mut self, wrong: String) {
         self.wrong.get_or_insert(wrong);
     }
 
     /// # Panics
     ///
-    /// If it was told something that makes no sense.
+    /// If the handler received a wrong event.
     pub(crate) fn check(&self, name: &str) {
         assert!(self.wrong.is_none(), "{name}: {}", self.wrong.as_deref().unwrap_or_default());
     }
 
-    /// In what the replay of all that was told differs from the cache.
+    /// Returns the first difference between the replayed events and the cache.
     pub(crate) fn difference<T: Object>(&self, cache: &Snapshot<T>) -> Option<String> {
         let mut expected = cached(cache);
         if let Some(value) = self.only {
@@ -91,10 +91,10 @@ impl Witness {
         }
         let differs = |key: &&ObjectKey| self.known.get(*key) != expected.get(*key);
         let key = self.known.keys().chain(expected.keys()).find(differs)?;
-        Some(format!("{key}: told {:?}, cached {:?}", self.known.get(key), expected.get(key)))
+        Some(format!("{key}: according to the events {:?}, cached {:?}", self.known.get(key), expected.get(key)))
     }
 
-    /// A digest of all that was told, in order.
+    /// Returns a digest of all events, in order.
     pub(crate) fn trace(&self) -> u64 {
         self.trace.finish()
     }
@@ -113,15 +113,15 @@ impl Witness {
     }
 
     fn follow<T: Object>(&mut self, event: &Event<T>) -> Result<(), String> {
-        ensure(!self.ended, || "told after the end".to_owned())?;
+        ensure(!self.ended, || "received after the removal".to_owned())?;
         let (key, now) = (event.key(), state(&**event.object()));
-        let number: u64 = now.1.parse().map_err(|_| "the server counts".to_owned())?;
+        let number: u64 = now.1.parse().map_err(|_| "versions are numbers".to_owned())?;
         let highest = self.highest.entry(key.clone()).or_default();
         let before = std::mem::replace(highest, number);
         ensure(before <= number || self.may_go_back, || format!("versions went back from {before}"))?;
         match event {
             Event::Added { initial, .. } => {
-                ensure(!(*initial && self.synced), || "initial, though all that was there has been told".to_owned())?;
+                ensure(!(*initial && self.synced), || "an initial add after the sync".to_owned())?;
                 let known = self.known.insert(key, now);
                 ensure(known.is_none(), || format!("added while known as {known:?}"))
             }
@@ -129,17 +129,17 @@ impl Witness {
                 let repeats = state(&**old) == now;
                 let known = self.known.insert(key, now);
                 ensure(known.as_ref() == Some(&state(&**old)), || {
-                    format!("old is not what was told before, {known:?}")
+                    format!("the old state is not the last one received, {known:?}")
                 })?;
-                ensure(!repeats || self.may_repeat, || "nothing changed".to_owned())
+                ensure(!repeats || self.may_repeat, || "an update without a change".to_owned())
             }
             Event::Resynced(_) => {
                 let known = self.known.get(&key);
-                ensure(known == Some(&now), || format!("shown again, but known as {known:?}"))
+                ensure(known == Some(&now), || format!("a resync of another state than {known:?}"))
             }
             Event::Deleted(_) => {
                 let known = self.known.remove(&key);
-                ensure(known.is_some(), || "deleted while unknown".to_owned())
+                ensure(known.is_some(), || "a delete of an unknown object".to_owned())
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Last acts: what shows only if several things are done on purpose, right before all faults end.
+//! Last acts: combinations of faults and writes right before all faults end. Single random faults rarely produce them.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::subject::Subject;
 use crate::world::{RESOURCE, World};
 use crate::{faults, log};
 
-/// An initial stream may take a minute to be answered, half a minute to send everything, and another one to say so. One that
-/// brings too little is given up after a minute at most.
+/// An initial stream may take a minute until it is answered, half a minute for its events, and another minute for its
+/// end. The reflector abandons a stream that sends too little after a minute at most.
 const LONGEST_STREAM: Duration = Duration::from_secs(180);
 
 impl<T: Subject> World<T> {
@@ -45,7 +45,7 @@ impl<T: Subject> World<T> {
         self.plan.server.faults().add(fault.verb(Verb::Watch).resource(RESOURCE).times(times as u64));
     }
 
-    /// Cuts the watches, and forgets what happened since: everything is asked for again.
+    /// Disconnects the watches and compacts the history after more writes, so that the informer must list again.
     fn force_relist(&mut self) {
         self.plan.server.disconnect_watches();
         for _ in 0..5 {
@@ -54,7 +54,7 @@ impl<T: Subject> World<T> {
         self.plan.server.compact();
     }
 
-    /// All is well; then the connections go bad, and everything that is written is written in vain.
+    /// Lets the informer recover, and then breaks its watches, so that it receives no further writes.
     async fn spoil_watches(&mut self, fault: Fault) {
         self.plan.server.faults().clear();
         if self.random.random_bool(0.7) {
@@ -74,11 +74,11 @@ impl<T: Subject> World<T> {
         }
     }
 
-    /// Initial streams do not say that they are complete, while changes keep coming.
+    /// Withholds the end of initial streams while changes keep coming.
     async fn withhold_ends(&mut self) {
         self.add_fault(Fault::withhold_end_bookmark(), 1000);
         self.force_relist();
-        // Since when each part has been at it: they take turns where nobody answers.
+        // The time since each part began to stream. The parts take turns if the server does not answer.
         let mut since = vec![Instant::now(); self.informer.health().parts.len()];
         for _ in 0..240 {
             self.write();
@@ -93,7 +93,7 @@ impl<T: Subject> World<T> {
         }
     }
 
-    /// Each initial stream is followed by the news that its version has expired.
+    /// Ends each watch with "expired" right after its initial state.
     async fn expire_after_each_initial_state(&mut self) {
         self.force_relist();
         let truth = self.truth();

@@ -1,4 +1,4 @@
-//! What goes wrong in a simulated cluster.
+//! The faults of a simulated cluster.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 
-/// Every kind of fault there is, by the name under which it is counted.
+/// Every kind of fault, by the name under which the server counts it.
 pub(crate) const KINDS: [&str; 28] = [
     "bookmark_version",
     "compact",
@@ -39,7 +39,7 @@ pub(crate) const KINDS: [&str; 28] = [
     "withhold_end_bookmark",
 ];
 
-/// A fault of an answer: any that a client can notice. A server that silently leaves things out is not among them.
+/// Draws a fault that a client can notice. None of them silently leaves out events or objects.
 pub(crate) fn any(random: &mut StdRng) -> Fault {
     let fault = one(random);
     match random.random_range(0..10) {
@@ -49,7 +49,7 @@ pub(crate) fn any(random: &mut StdRng) -> Fault {
 }
 
 fn one(random: &mut StdRng) -> Fault {
-    // At any byte: between frames, inside of one, before the first.
+    // At any byte: between frames, inside a frame, or before the first one.
     let at = random.random_range(0..3000);
     let events = random.random_range(0..5);
     match random.random_range(0..27) {
@@ -57,8 +57,8 @@ fn one(random: &mut StdRng) -> Fault {
         1 => Fault::new(Action::EndAfterBytes(at)),
         2 => Fault::new(Action::StallAfterBytes(at)),
         3 => Fault::new(Action::CorruptByte(at)),
-        // Nine bytes a second, say. Above some 140 whole objects come often enough to count as progress, for as long as a
-        // backlog lasts: that is slow, and no fault.
+        // From about 140 bytes a second on, whole objects arrive often enough to count as progress, as long as there is
+        // a backlog. That is a slow watch, and no fault.
         4 => Fault::new(Action::Drip { bytes: random.random_range(1..130), pause: Duration::from_secs(1) }),
         5 | 6 => Fault::error_event(*[410, 410, 429, 500, 504].choose(random).unwrap(), events),
         7 => Fault::end_after_events(events),
@@ -67,7 +67,7 @@ fn one(random: &mut StdRng) -> Fault {
         10 => Fault::new(Action::BookmarkVersion((*["", "1", "abc"].choose(random).unwrap()).to_owned())),
         11 => {
             let insert = Fault::new(Action::InsertLine { after_events: events, line: line(random) });
-            // Also in initial streams, which are rare beside watches.
+            // Half of the lines go into initial streams, which are rare compared to watches.
             if random.random_bool(0.5) { insert.query_contains("sendInitialEvents") } else { insert }
         }
         12..15 => Fault::status(*[410, 429, 500, 502, 503, 504].choose(random).unwrap()),
@@ -83,20 +83,20 @@ fn one(random: &mut StdRng) -> Fault {
         24 => Fault::list(*[ListFlaw::Table, ListFlaw::MetadataOnly, ListFlaw::OtherKind].choose(random).unwrap())
             .verb(Verb::List),
         25 => silence(events + 1),
-        // Lists are asked for only where this fails.
+        // The informer lists only if streaming fails.
         _ => Fault::status(422).query_contains("sendInitialEvents"),
     }
 }
 
-/// Nothing comes any more from the nth event on, and nothing says so: not even half a line.
+/// Returns a fault that stops a watch at the nth event and leaves the connection open.
 pub(crate) fn silence(nth: u64) -> Fault {
     Fault::new(Action::DelayEvent { nth, delay: Duration::from_secs(10_000) })
 }
 
-/// The objects that inserted lines are about. They cannot be read from them.
+/// The objects that inserted lines name. The lines are undecodable.
 pub(crate) const INSERTED: [&str; 2] = ["a/c1", "b/c2"];
 
-/// Something that is not an event, or an event of something that is not an object.
+/// Draws a line that is not an event, or an event without a valid object.
 fn line(random: &mut StdRng) -> String {
     let lines = [
         "not json",
@@ -114,7 +114,7 @@ fn line(random: &mut StdRng) -> String {
     (*lines.choose(random).unwrap()).to_owned()
 }
 
-/// True if a client may take it for a server that was restored to an older state.
+/// Returns true if a client may conclude from this fault that the server was restored to an older state.
 pub(crate) fn goes_back(fault: &Fault) -> bool {
     format!("{fault:?}").contains("BookmarkVersion")
 }

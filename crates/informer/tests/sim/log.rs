@@ -1,16 +1,16 @@
-//! The last things that happened in a simulated cluster, for when it fails.
+//! The last steps of a simulated cluster, printed if it fails.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use tokio::time::Instant;
 
-/// How many things are remembered.
+/// How many steps the log keeps.
 const LENGTH: usize = 100;
 
 struct Log {
     start: Instant,
-    /// What the cluster is like.
+    /// The setup of the cluster.
     plan: Vec<String>,
     lines: VecDeque<String>,
 }
@@ -19,12 +19,12 @@ thread_local! {
     static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
 }
 
-/// Forgets the cluster before.
+/// Clears the log of the cluster before.
 pub(crate) fn start() {
     LOG.set(Some(Log { start: Instant::now(), plan: Vec::new(), lines: VecDeque::new() }));
 }
 
-/// Remembers something, with the simulated time at which it happened.
+/// Adds a step with its simulated time.
 pub(crate) fn note(what: impl FnOnce() -> String) {
     LOG.with_borrow_mut(|log| {
         let Some(log) = log else { return };
@@ -35,12 +35,12 @@ pub(crate) fn note(what: impl FnOnce() -> String) {
     });
 }
 
-/// Says what the cluster is like; that is never forgotten.
+/// Adds a line about the setup of the cluster, which stays in the log.
 pub(crate) fn plan(what: String) {
     LOG.with_borrow_mut(|log| log.iter_mut().for_each(|log| log.plan.push(what.clone())));
 }
 
-/// Prints what is remembered.
+/// Prints the log.
 pub(crate) fn print() {
     LOG.with_borrow(|log| {
         log.iter().flat_map(|log| log.plan.iter().chain(&log.lines)).for_each(|line| println!("{line}"));

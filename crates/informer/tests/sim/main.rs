@@ -1,21 +1,22 @@
-//! Simulated clusters: informer and server in one process on a paused clock, with faults, all chance from one seed.
+//! Simulated clusters: an informer and a server with faults in one process, on a paused clock. One seed draws all
+//! random choices.
 //!
-//! After the faults end the cache must equal the server, every handler's notifications, replayed, must rebuild the
-//! cache, versions of a key must never have gone back but for a restore, no mailbox may have held more than its bound, what
-//! could not be read must be marked, and no task may be left. What is true of any informer is in the oracle, and is used with
-//! several representations; the rest is what drives it. Tasks give way where the seed says so.
+//! After the faults end, the cache must equal the server, and the replayed notifications of every handler must equal
+//! the cache. Versions of a key must never have gone back, except for a restore. No mailbox may have exceeded its
+//! bound, undecodable objects must be marked, and no task may be left. The oracle holds these invariants for every
+//! informer, and the simulation applies them to several representations. The seed also decides where tasks yield.
 //!
 //! `cargo xtask sim` runs more seeds; a failing seed prints itself, and `SIM_FIRST=seed SIM_SEEDS=1 cargo test --test sim`
 //! repeats it exactly, unless it has handlers that block.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests say what is wrong by panicking, and print")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a failed test panics, and the simulation prints figures")]
 
 mod acts;
 mod faults;
 mod log;
 mod members;
 #[path = "../oracle/mod.rs"]
-#[allow(dead_code, reason = "not everybody asks everything of it")]
+#[allow(dead_code, reason = "the stress test uses the rest of it")]
 mod oracle;
 mod plan;
 mod quiet;
@@ -34,25 +35,25 @@ use plan::Plan;
 use subject::{Data, Form, Subject};
 use world::World;
 
-/// So many seeds may fail before it is enough.
+/// The run stops after this number of failed seeds.
 const ENOUGH: usize = 5;
 
-/// What a run was like.
+/// The results of a run.
 #[derive(Debug, Default)]
 struct Report {
-    /// A digest of everything that was asked and told, in order.
+    /// A digest of all requests and events, in order.
     trace: u64,
     writes: u64,
     told: u64,
     compared: u64,
-    /// Of how many the rhythm of bookmarks was known in the end, so that the shorter times held.
+    /// How many runs knew the interval of bookmarks at their end, so that the shorter time limits applied.
     rhythms: u64,
-    /// How often each fault fired.
+    /// How often each fault occurred.
     faults: BTreeMap<String, u64>,
 }
 
 impl Report {
-    /// Adds another one, in any order.
+    /// Adds another report. The order does not matter.
     fn add(&mut self, other: Self) {
         self.trace = self.trace.wrapping_add(other.trace);
         self.writes += other.writes;
@@ -65,7 +66,7 @@ impl Report {
     }
 }
 
-/// Runs one simulated cluster from beginning to end.
+/// Runs one simulated cluster from its start to its end.
 fn simulate(seed: u64) -> Report {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     let report = runtime.block_on(async {
@@ -82,7 +83,7 @@ fn simulate(seed: u64) -> Report {
             Form::Compact => whole_life::<Compact<ConfigMap>>(plan, random).await,
         };
         seam::set(None);
-        // Tasks that were told to end get a chance to do so.
+        // Lets cancelled tasks end.
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
@@ -130,8 +131,8 @@ fn every_seed_ends_with_the_cache_equal_to_the_server() {
     }
     println!("digest           {:016x}", sum.trace);
     if seeds >= 500 {
-        assert!(sum.writes >= seeds * 200, "a quiet cluster proves little");
-        assert!(sum.faults.values().sum::<u64>() >= seeds * 5, "neither does a healthy one");
+        assert!(sum.writes >= seeds * 200, "too few writes");
+        assert!(sum.faults.values().sum::<u64>() >= seeds * 5, "too few faults");
         for fault in faults::KINDS {
             let fired = sum.faults.get(fault).copied().unwrap_or_default();
             assert!(fired >= 50.min(seeds / 20), "{fault} fired {fired} times only");
@@ -139,7 +140,7 @@ fn every_seed_ends_with_the_cache_equal_to_the_server() {
     }
 }
 
-/// Simulates one cluster after the other, and gives those that failed too.
+/// Simulates one cluster after the other. Returns the report and the failed seeds.
 fn some(seeds: impl Iterator<Item = u64>) -> (Report, Vec<u64>) {
     let (mut sum, mut failed) = (Report::default(), Vec::new());
     for seed in seeds {

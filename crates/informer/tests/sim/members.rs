@@ -1,4 +1,4 @@
-//! Those who are told: handlers in every form, which come and go.
+//! The handlers of a simulation, in every form. They are added and removed at any time.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::oracle::{Form, Listening, SharedWitness, Witness};
 use crate::subject::Subject;
 use crate::world::World;
 
-/// Somebody who is told.
+/// A handler and its witness.
 pub(crate) struct Member {
     pub(crate) witness: SharedWitness,
-    /// How many events may wait for it beside one for each object.
+    /// How many events may wait for it, in addition to one for each object.
     max_backlog: usize,
     told: Told,
 }
@@ -33,7 +33,7 @@ impl Member {
         }
     }
 
-    /// Takes it away.
+    /// Removes the handler.
     pub(crate) async fn remove(self, removal: Removal) {
         match self.told {
             Told::Handler(handle) => handle.remove(removal).await.unwrap(),
@@ -46,7 +46,7 @@ impl Member {
 impl<T: Subject> World<T> {
     pub(crate) fn add_member(&mut self) {
         let number = self.witnesses.len();
-        // Some have the same name.
+        // Some handlers have the same name.
         let name = if self.random.random_bool(0.2) { "twin".to_owned() } else { format!("handler {number}") };
         let (delivery, max_backlog) = self.delivery();
         let form = match self.random.random_range(0..10) {
@@ -54,13 +54,13 @@ impl<T: Subject> World<T> {
             0 | 1 => None,
             _ => Some(*Form::WITHOUT_THREAD.choose(&mut self.random).unwrap()),
         };
-        // So slow that everything that is there takes eight seconds at most; it could not keep up with resyncs otherwise.
+        // The slowest handler takes eight seconds for all objects. A slower one could not keep up with resyncs.
         let slowest = 8000 / self.plan.keys as u64;
         let pace = self.random.random_bool(0.5).then(|| Duration::from_millis(self.random.random_range(1..slowest)));
         let pace = pace.filter(|_| form.is_none_or(Form::can_wait));
         log::note(|| format!("handler {number} is added: {form:?}, {delivery:?}, {pace:?}"));
         let mut witness = if form == Some(Form::Filtered) { Witness::only(Form::LABEL) } else { Witness::default() };
-        witness.log = Some(Box::new(move |event| log::note(|| format!("handler {number} is told {event}"))));
+        witness.log = Some(Box::new(move |event| log::note(|| format!("handler {number} receives {event}"))));
         if self.restored {
             witness.versions_may_go_back();
         } else if !self.honest {
@@ -72,7 +72,7 @@ impl<T: Subject> World<T> {
             Some(form) => Told::Handler(form.register(registration, &witness, pace)),
             None => {
                 let (stream, known) = (registration.events(), self.informer.store().len());
-                assert_eq!(stream.backlog(), known, "a new stream has everything that is there still to come");
+                assert_eq!(stream.backlog(), known, "every object waits in a new stream");
                 Told::Stream(Listening::start(stream, witness.clone(), pace, true))
             }
         };
@@ -80,7 +80,7 @@ impl<T: Subject> World<T> {
         self.members.push(Member { witness, max_backlog, told });
     }
 
-    /// How the handler is to be told, and how many events may then wait beside one for each object.
+    /// Draws how events are delivered, and how many may then wait in addition to one for each object.
     fn delivery(&mut self) -> (Delivery, usize) {
         let max_backlog = self.random.random_range(0..20);
         let delivery = match self.random.random_range(0..6) {
@@ -103,7 +103,7 @@ impl<T: Subject> World<T> {
         member.remove(removal).await;
     }
 
-    /// Everybody makes sense of what they were told, and nobody holds more than was agreed.
+    /// Checks that no handler received a wrong event, and that no mailbox exceeds its bound.
     pub(crate) fn check_members(&self) {
         for (number, witness) in self.witnesses.iter().enumerate() {
             witness.lock().unwrap().check(&format!("handler {number}"));
@@ -112,9 +112,10 @@ impl<T: Subject> World<T> {
         let names: BTreeSet<&str> = all.iter().map(|handler| handler.name.as_str()).collect();
         assert_eq!(names.len(), self.members.len(), "handlers {all:?}");
         for member in &self.members {
-            let handler = all.iter().find(|handler| handler.name == member.name()).expect("it was not removed");
-            // One for each object and those allowed beside it; one batch of any size; and what is in hand, or a replay. Or,
-            // folded, two for each object in place of all but the last.
+            let handler = all.iter().find(|handler| handler.name == member.name()).expect("the handler is registered");
+            // The backlog may have: one event for each object and the allowed events; one batch of any size; and the
+            // events being processed, or a replay. In a folded mailbox, two events for each object replace all but the
+            // last of these.
             let (waits, bound) = (handler.backlog, member.max_backlog + 3 * self.plan.keys);
             assert!(waits <= bound, "{waits} events wait for {}, at most {bound} may", handler.name);
             if handler.synced {
@@ -123,16 +124,16 @@ impl<T: Subject> World<T> {
         }
     }
 
-    /// In what somebody was told something else than the cache holds.
+    /// Returns the first difference between the events of a handler and the cache.
     pub(crate) fn members_differ(&self) -> Option<String> {
         let cache = self.informer.store().snapshot();
         self.members.iter().find_map(|member| {
             let difference = member.witness.lock().unwrap().difference(&cache)?;
-            Some(format!("{} was told something else: {difference}", member.name()))
+            Some(format!("{} received other events: {difference}", member.name()))
         })
     }
 
-    /// How many changes all of them were told of.
+    /// Returns how many changes all handlers received.
     pub(crate) fn changes(&self) -> u64 {
         self.witnesses.iter().map(|witness| witness.lock().unwrap().changes).sum()
     }

@@ -1,4 +1,4 @@
-//! What is drawn once for a simulated cluster: its server, how its informer is set up, how much there is of everything.
+//! The random setup of a simulated cluster: its server, the options of its informer, and its size.
 
 use std::time::Duration;
 
@@ -15,31 +15,31 @@ use crate::subject::Form;
 
 pub(crate) const NAMESPACES: [&str; 3] = ["a", "a-b", "b"];
 
-/// A list, or an initial stream, takes no longer than this: it is part of every time in which something must be right.
+/// The longest time of a list or an initial stream. Every time limit of the simulation includes it.
 const LONGEST_LIST: Duration = Duration::from_secs(30);
 
 pub(crate) struct Plan {
-    /// Where tasks give way to others; `None` for nowhere.
+    /// The seed for the places where tasks yield. `None`: they do not yield.
     pub(crate) seam: Option<u64>,
-    /// How objects are kept.
+    /// The representation of objects.
     pub(crate) form: Form,
-    /// True if handlers may block. They run on threads of their own, so that nothing is repeated exactly.
+    /// True if handlers may block. They run on threads of their own, so a seed does not repeat exactly.
     pub(crate) blocking: bool,
-    /// True if others write to other collections of the server.
+    /// True if writes to other collections of the server occur.
     pub(crate) busy: bool,
     pub(crate) server: ApiServer,
-    /// So many objects can be there at once.
+    /// The maximum number of objects at one time.
     pub(crate) keys: usize,
-    /// What the informer follows: namespaces, all if empty.
+    /// The namespaces that the informer follows. Empty: all.
     pub(crate) namespaces: Vec<&'static str>,
-    /// And a value of the label `l`.
+    /// The value of the label `l` that the informer selects.
     pub(crate) label: Option<&'static str>,
     pub(crate) options: InformerOptions,
     pub(crate) page_size: Option<usize>,
     pub(crate) resync_period: Option<Duration>,
-    /// How much goes wrong, of what might: what is healed by the next fault shows only where there is none.
+    /// The share of possible faults that occur. Some defects show only if no later fault hides them.
     pub(crate) trouble: f64,
-    /// How much of what is written cannot be read.
+    /// The share of writes that are undecodable.
     pub(crate) unreadable: f64,
 }
 
@@ -79,15 +79,15 @@ impl Plan {
         }
     }
 
-    /// The namespaces, for all informers.
+    /// Returns the selection of namespaces for all informers.
     pub(crate) fn selection(&self) -> Selection {
         Selection::new().namespaces(&self.namespaces).unwrap()
     }
 }
 
-/// A server that remembers little, and takes its time.
+/// Returns a slow server with a short history.
 fn server(seed: u64, keys: usize, random: &mut StdRng) -> ApiServer {
-    // Old servers send none, or seldom, and do not stream.
+    // An old server sends few or no bookmarks, and does not stream.
     let old = random.random_bool(0.1);
     let bookmarks = if old && random.random_bool(0.7) { 100_000 } else { random.random_range(1..60) };
     let mut server = ApiServer::builder()
@@ -106,7 +106,7 @@ fn server(seed: u64, keys: usize, random: &mut StdRng) -> ApiServer {
     if random.random_bool(0.5) {
         let objects = random.random_range(1..20);
         let pause = Duration::from_millis(random.random_range(10..3000));
-        // Sixteen objects in 30 seconds are progress; less than that is a server that stands still.
+        // Sixteen objects in 30 seconds count as progress. With fewer, the server counts as stalled.
         let (progress, longest) = (Duration::from_millis(1500) * objects, LONGEST_LIST * objects / keys as u32);
         server = server.initial_pace(objects as usize, pause.min(progress).min(longest));
     }
@@ -118,7 +118,7 @@ fn server(seed: u64, keys: usize, random: &mut StdRng) -> ApiServer {
     server
 }
 
-/// Limits that are small against what there is.
+/// Draws limits that are small compared to the number of objects.
 fn options(
     seed: u64,
     page_size: Option<usize>,

@@ -1,4 +1,4 @@
-//! The representations that take part.
+//! The representations that the simulation tests.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use kube_informer::factory::InformerRequest;
 use kube_informer::representation::{Kind, Projection};
 use kube_informer::{Compact, View};
 
-/// Which of them a cache holds.
+/// The representation of objects in a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Whole,
@@ -15,12 +15,12 @@ pub(crate) enum Form {
     Compact,
 }
 
-/// A config map, in whatever representation.
+/// A config map in some representation.
 pub(crate) trait Subject: Kind {
-    /// What it holds, as it is on the server.
+    /// Returns the data of the object as the server has it.
     fn data(&self) -> Option<BTreeMap<String, String>>;
 
-    /// Asks for it in such a way that what cannot be read is told of when it comes.
+    /// Returns a request with which an undecodable object is reported on arrival.
     fn request() -> InformerRequest<Self> {
         InformerRequest::new()
     }
@@ -32,7 +32,7 @@ impl Subject for ConfigMap {
     }
 }
 
-/// What a view keeps.
+/// The fields that the view keeps.
 #[derive(serde::Deserialize)]
 pub(crate) struct Data {
     data: Option<BTreeMap<String, String>>,
@@ -51,7 +51,7 @@ impl Subject for View<Data> {
 impl Subject for Compact<ConfigMap> {
     fn data(&self) -> Option<BTreeMap<String, String>> {
         let data = self.decode().unwrap().data.clone();
-        assert_eq!(self.get("/data").unwrap(), data, "both ways to read it say the same");
+        assert_eq!(self.get("/data").unwrap(), data, "both ways to read the data agree");
         data
     }
 

@@ -1,4 +1,4 @@
-//! One simulated cluster: a server, an informer, handlers, somebody who writes, and things that go wrong.
+//! One simulated cluster: a server, an informer, handlers, writes and faults.
 
 use std::hash::{Hash as _, Hasher as _};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::subject::Subject;
 use crate::{Report, faults, log};
 
 pub(crate) const RESOURCE: &str = "configmaps";
-/// A restored server is noticed within this time, whatever state the connection to it is in.
+/// The informer notices a restored server within this time, whatever the state of its connection.
 const RESTORED: Duration = Duration::from_secs(900);
 
 pub(crate) struct World<T: Subject> {
@@ -33,14 +33,14 @@ pub(crate) struct World<T: Subject> {
     pub(crate) informer: SharedInformer<T>,
     pub(crate) by_label: Option<Index<T>>,
     pub(crate) rhythm: Rhythm,
-    /// When the informer was started.
+    /// The time of the informer's start.
     began: Instant,
-    /// Of all that ever were.
+    /// The witnesses of all handlers so far, removed ones included.
     pub(crate) witnesses: Vec<SharedWitness>,
     pub(crate) members: Vec<Member>,
-    /// True while it is not certain that everybody knows that the server was restored: versions may go back.
+    /// True until all handlers have certainly received the state of a restored server. Versions may go back until then.
     pub(crate) restored: bool,
-    /// True as long as the server has not gone back, nor said so in a bookmark.
+    /// True unless the server was restored to an older state, or a fault made it look like that.
     pub(crate) honest: bool,
     writes: u64,
     heartbeats: u64,
@@ -79,7 +79,7 @@ impl<T: Subject> World<T> {
         world
     }
 
-    /// A while of writes and faults.
+    /// Runs a random sequence of writes and faults.
     pub(crate) async fn live(&mut self) {
         if self.random.random_bool(0.3) {
             self.break_something();
@@ -111,17 +111,17 @@ impl<T: Subject> World<T> {
         }
     }
 
-    /// What must be true at any time.
+    /// Checks what must be true at any time.
     fn check(&mut self) {
         self.check_members();
         self.rhythm.look(self.informer.health().is_ready(), &self.plan.server, self.plan.page_size);
         let health = self.informer.health();
-        assert!(!health.stopped, "it has ended: {health:#?}");
+        assert!(!health.stopped, "the informer has stopped: {health:#?}");
         let restores = health.counts.lists.get(&ListReason::Restored).copied().unwrap_or_default();
-        assert!(restores == 0 || !self.honest, "took the server for restored: {health:#?}");
+        assert!(restores == 0 || !self.honest, "counted a restore that did not happen: {health:#?}");
     }
 
-    /// Somebody creates, changes or deletes an object; now and then one that is not as it should be. Gives its key.
+    /// Creates, updates or deletes a random object, sometimes an undecodable one. Returns its key.
     pub(crate) fn write(&mut self) -> ObjectKey {
         let namespace = *NAMESPACES.choose(&mut self.random).unwrap();
         let name = format!("c{}", self.random.random_range(0..self.plan.keys / NAMESPACES.len()));
@@ -152,7 +152,7 @@ impl<T: Subject> World<T> {
         ObjectKey::from(KeyRef::new(namespace, &name))
     }
 
-    /// Lets time pass: nothing, a moment, or so long that watches time out.
+    /// Waits: not at all, briefly, or so long that watches time out.
     async fn pause(&mut self) {
         let pause = match self.random.random_range(0..10) {
             0..4 => return tokio::task::yield_now().await,
@@ -171,7 +171,7 @@ impl<T: Subject> World<T> {
         self.check_lists(start, lists);
     }
 
-    /// Somebody writes something else than what the informer follows: the server has news for bookmarks.
+    /// Writes to another resource, so that the server has a new version for bookmarks.
     pub(crate) fn heartbeat(&mut self) {
         self.heartbeats += 1;
         let node = json!({"metadata": {"name": "n", "labels": {"beat": self.heartbeats.to_string()}}});
@@ -179,14 +179,14 @@ impl<T: Subject> World<T> {
         server.update("nodes", None, node.clone()).or_else(|_| server.create("nodes", None, node)).unwrap();
     }
 
-    /// Lets time pass in which nothing is written.
+    /// Waits without writes, and checks the number of lists.
     pub(crate) async fn wait_and_count_lists(&mut self, pause: Duration) {
         let (start, lists) = (Instant::now(), self.failed_lists());
         tokio::time::sleep(pause).await;
         self.check_lists(start, lists);
     }
 
-    /// What was on its way has come after a moment; and in twice a minute two bookmarks come.
+    /// Waits 10 seconds for events in transit, and then up to two minutes, in which two bookmarks arrive.
     pub(crate) async fn listen_for_bookmarks(&mut self, pause: Duration) {
         let (moment, minute) =
             (Duration::from_secs(10), ((pause - Duration::from_secs(10)) / 2).min(Duration::from_secs(61)));
@@ -202,15 +202,15 @@ impl<T: Subject> World<T> {
         tokio::time::sleep(pause - moment - 2 * minute).await;
     }
 
-    /// A server that refuses to list is probed every 1 to 2 seconds. Lists that are answered come with delays that double up to 30
-    /// seconds, and start over after two healthy minutes.
+    /// Checks the number of lists. A server that refuses lists is probed every 1 to 2 seconds. Between answered lists
+    /// the delays double up to 30 seconds, and two healthy minutes reset them.
     fn check_lists(&self, since: Instant, before: u64) {
         let (minutes, parts) = (since.elapsed().as_secs() / 60, self.plan.namespaces.len().max(1) as u64);
         let (lists, bound) = (self.failed_lists() - before, parts * (20 + 60 * minutes));
-        assert!(lists <= bound, "everything was asked for {lists} times in {minutes} minutes, {bound} would do");
+        assert!(lists <= bound, "{lists} lists in {minutes} minutes, at most {bound} are allowed");
     }
 
-    /// How often everything had to be asked for again since something went wrong.
+    /// Returns how many lists a failure caused.
     fn failed_lists(&self) -> u64 {
         let counts = self.informer.health().counts;
         let of = |reason| counts.lists.get(&reason).copied().unwrap_or_default();
@@ -240,15 +240,15 @@ impl<T: Subject> World<T> {
                     self.honest = false;
                     self.witnesses.iter().for_each(|witness| witness.lock().unwrap().may_repeat());
                 }
-                // Some go on until they are cleared.
+                // Some faults last until they are cleared.
                 let times = if self.random.random_bool(0.1) { 1000 } else { self.random.random_range(1..4) };
                 server.faults().add(fault.resource(RESOURCE).times(times));
             }
         }
     }
 
-    /// The server goes back to an older state, and its versions with it. Nobody writes until that can have been noticed: once
-    /// the new history has as many versions as the old one had, versions alone do not tell them apart.
+    /// Restores the server to an older state with older versions. No writes follow until the informer must have
+    /// noticed: once the new history reaches the old version, versions alone do not distinguish them.
     async fn restore(&mut self) {
         let Some(saved) = &self.saved else { return };
         self.witnesses.iter().for_each(|witness| witness.lock().unwrap().versions_may_go_back());
@@ -257,7 +257,7 @@ impl<T: Subject> World<T> {
         log::note(|| format!("restore to {}", self.plan.server.revision()));
         self.plan.server.faults().clear();
         tokio::time::sleep(RESTORED).await;
-        // Of what cannot be read the cache still holds what it was before.
+        // For an undecodable object the cache still holds the state from before the restore.
         if self.difference(&self.truth()).is_none() && self.informer.health().undecodable.is_empty() {
             self.members.iter().for_each(|member| member.witness.lock().unwrap().new_epoch());
             self.restored = false;
@@ -269,13 +269,13 @@ impl<T: Subject> World<T> {
         self.by_label = Some(self.informer.add_index("label", label).unwrap());
     }
 
-    /// The informer ends, and a new one takes its place.
+    /// Stops the informer and replaces it with a new one.
     async fn begin_anew(&mut self) {
-        log::note(|| "the informer begins anew".to_owned());
+        log::note(|| "a new informer replaces the old one".to_owned());
         if self.random.random_bool(0.5) {
             self.informer.stop().await;
         } else {
-            // No call takes as long as this.
+            // No call of a handler takes that long.
             self.informer.stop_within(Duration::from_secs(10)).await.unwrap();
         }
         assert!(self.informer.health().stopped);
@@ -289,13 +289,13 @@ impl<T: Subject> World<T> {
         self.add_member();
     }
 
-    /// Somebody asks for a relist, or that the cache catches up, and waits for it or not.
+    /// Requests a relist or a catch-up, and sometimes waits for it.
     async fn relist(&mut self) {
         let revision = ResourceVersion::from(self.plan.server.revision());
         let catches_up = self.random.random_bool(0.4);
         let relist = if catches_up { self.informer.caught_up() } else { self.informer.relist() };
         if self.random.random_bool(0.5) {
-            log::note(|| "a relist is asked for".to_owned());
+            log::note(|| "a relist is requested".to_owned());
             return;
         }
         let limit = Duration::from_secs(self.random.random_range(1..60));
@@ -304,9 +304,9 @@ impl<T: Subject> World<T> {
         match outcome {
             Ok(()) => {
                 let reached = self.informer.store().version().is_some_and(|version| version.is_at_least(&revision));
-                // A cache in which nothing changed has caught up at the version that it has.
+                // An unchanged cache has caught up at its own version.
                 let difference = self.cache_difference(&self.truth()).filter(|_| !reached);
-                // Of what could not be read nobody says that it is known.
+                // After an inconclusive list the cache may differ.
                 let inconclusive = self.informer.health().parts.iter().any(|part| part.inconclusive);
                 let equal = catches_up && (inconclusive || difference.is_none());
                 assert!(reached || equal || !self.honest, "a relist shows an older state: {difference:?}");
@@ -315,7 +315,7 @@ impl<T: Subject> World<T> {
         }
     }
 
-    /// Somebody compares the cache with the server.
+    /// Compares the cache with the server with `verify`.
     async fn verify(&mut self) {
         let (before, faults) = (self.difference(&self.truth()), self.plan.server.faults().counts());
         let outcome = self.informer.verify().await;
@@ -331,14 +331,14 @@ impl<T: Subject> World<T> {
         }
     }
 
-    /// Somebody writes, and waits until the cache has it.
+    /// Writes, and waits until the cache has the write.
     async fn write_and_wait(&mut self) {
         let (key, version) = (self.write(), ResourceVersion::from(self.plan.server.revision()));
         let limit = Duration::from_secs(self.random.random_range(1..100));
         let outcome = if self.random.random_bool(0.8) {
             self.informer.wait_for_version(&version).within(limit).await
         } else {
-            // The same for an object that is there: it is seen as it was written, or as something later.
+            // Waits for the object itself: the cache shows the written state or a later one.
             let there = self.truth().readable().contains_key(&key);
             let is_new = |object: &T| ResourceVersion::from(object.id().version).is_at_least(&version);
             let seen = self.informer.wait_for(&key, |object| object.is_some_and(is_new) || !there && object.is_none());
@@ -351,11 +351,14 @@ impl<T: Subject> World<T> {
                 let there = truth.readable().get(&key);
                 let there = there.map(|object| object["metadata"]["resourceVersion"].as_str().unwrap());
                 let health = self.informer.health();
-                // Of what could not be read nobody says that it is known.
+                // After an inconclusive list the cache may differ.
                 let inconclusive = health.parts.iter().any(|part| part.inconclusive);
                 let unreadable = inconclusive || health.undecodable.contains_key(&key);
                 let here = cache.get(&key).map(|object| object.id().version);
-                assert!(here == there || unreadable || !self.honest, "{key} is here at {here:?}, there at {there:?}");
+                assert!(
+                    here == there || unreadable || !self.honest,
+                    "{key} is at {here:?} in the cache, at {there:?} on the server"
+                );
             }
             Err(WaitError::TimedOut { .. }) => {}
             Err(WaitError::VersionsRestarted | WaitError::NotComparable { .. }) if !self.honest => {}
@@ -363,7 +366,7 @@ impl<T: Subject> World<T> {
         }
     }
 
-    /// Somebody writes in the very moment of a resync.
+    /// Writes at the time of a resync.
     async fn write_at_resync(&mut self) {
         let Some(period) = self.plan.resync_period else { return };
         let periods = self.began.elapsed().as_millis() / period.as_millis() + 1;
@@ -376,7 +379,7 @@ impl<T: Subject> World<T> {
         }
     }
 
-    /// What the server has, of what the informer follows.
+    /// Returns the objects on the server that the informer follows.
     pub(crate) fn truth(&self) -> Truth {
         let (_, objects) = self.plan.server.list(RESOURCE).unwrap();
         let Plan { namespaces, label, .. } = &self.plan;
@@ -388,7 +391,7 @@ impl<T: Subject> World<T> {
         Truth::new(objects.into_iter().filter(followed), |object| object["data"]["n"].is_string())
     }
 
-    /// Stops everything and reports.
+    /// Stops everything, and returns the report.
     pub(crate) async fn end(self) -> Report {
         let compared = self.informer.store().len() as u64;
         self.informer.stop().await;

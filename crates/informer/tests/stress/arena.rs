@@ -1,4 +1,4 @@
-//! One server, one informer, and everybody who wants something of them at once.
+//! One server and one informer, with writers, readers, handlers and disruptions at the same time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,12 +28,12 @@ const NAMESPACES: [&str; 3] = ["a", "b", "c"];
 const KEYS: u64 = 150;
 const WRITERS: u64 = 3;
 const READERS: u64 = 3;
-/// Those who add handlers and take them away again.
+/// Tasks that add and remove handlers.
 const VISITORS: u64 = 3;
-/// Everything is right again within this time, on however slow a machine.
+/// Everything must be correct again within this time, also on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What takes part: objects whole, or nothing but which they are.
+/// The representations under test: whole objects, or identities only.
 pub(crate) trait Subject: Decode {}
 impl Subject for ConfigMap {}
 impl Subject for Identity {}
@@ -42,14 +42,14 @@ pub(crate) struct Arena<T: Subject> {
     server: ApiServer,
     informer: SharedInformer<T>,
     index: Index<T>,
-    /// Handlers that stay from beginning to end.
+    /// Handlers that stay until the end.
     residents: Vec<(SharedWitness, HandlerHandle)>,
     stream: (SharedWitness, Listening),
     over: Arc<AtomicBool>,
     counts: Arc<Counts>,
 }
 
-/// What was done.
+/// What the tasks have done.
 #[derive(Default)]
 struct Counts {
     writes: AtomicU64,
@@ -88,7 +88,7 @@ impl<T: Subject> Arena<T> {
         Self { server, informer, index, residents, stream: (witness, stream), over, counts }
     }
 
-    /// Everybody does what they like, for a while.
+    /// Runs all tasks for this time.
     pub(crate) async fn fight(&self, lasts: Duration) {
         let mut tasks = JoinSet::new();
         for seed in 0..WRITERS {
@@ -109,7 +109,7 @@ impl<T: Subject> Arena<T> {
         }
     }
 
-    /// Nobody does anything any more: waits until everything is right, and looks whether it stays so.
+    /// Waits without writes until everything is correct, and checks that it stays so.
     pub(crate) async fn settle(&self) {
         let (_, objects) = self.server.list(RESOURCE).unwrap();
         let (truth, start) = (Truth::new(objects, |_| true), Instant::now());
@@ -122,13 +122,17 @@ impl<T: Subject> Arena<T> {
         assert_eq!(self.informer.verify().await.unwrap(), []);
         assert_eq!(self.difference(&truth), None);
         let handlers = self.informer.health().handlers;
-        assert_eq!(handlers.len(), self.residents.len() + 1, "only those are left that never went: {handlers:?}");
+        assert_eq!(
+            handlers.len(),
+            self.residents.len() + 1,
+            "only the handlers that were not removed are left: {handlers:?}"
+        );
     }
 
     fn difference(&self, truth: &Truth) -> Option<String> {
         let (cache, health) = (self.informer.store().snapshot(), self.informer.health());
         let waits = || {
-            // Resyncs are shown all the time; they change nothing.
+            // Resyncs occur all the time and change nothing.
             let behind = health.handlers.iter().find(|handler| !handler.synced)?;
             Some(format!("{behind:?} is not synced"))
         };
@@ -144,9 +148,9 @@ impl<T: Subject> Arena<T> {
         self.residents.iter().map(|(witness, _)| witness).chain([&self.stream.0])
     }
 
-    /// Stops the informer: from then on nothing is told, and nothing runs.
+    /// Stops the informer, and checks that no handler receives events and no task runs afterwards.
     pub(crate) async fn end(self) {
-        timeout(PATIENCE, self.informer.stop()).await.expect("stop waits for calls that run, and no longer");
+        timeout(PATIENCE, self.informer.stop()).await.expect("stop waits only for running calls");
         assert!(self.informer.health().stopped);
         self.witnesses().for_each(|witness| witness.lock().unwrap().end());
         for (number, witness) in self.witnesses().enumerate() {
@@ -155,13 +159,13 @@ impl<T: Subject> Arena<T> {
             self.counts.told.fetch_add(witness.told, Ordering::Relaxed);
         }
         let Counts { writes, reads, visits, told } = &*self.counts;
-        println!("writes {writes:?}, snapshots read {reads:?}, handlers that came and went {visits:?}, told {told:?}");
+        println!("writes {writes:?}, snapshots read {reads:?}, handlers added and removed {visits:?}, events {told:?}");
         assert!(self.informer.store().version().is_some());
         self.stream.1.end().await;
     }
 }
 
-/// What objects are indexed by.
+/// The values under which the index finds an object.
 fn values<T: Object>(object: &T) -> impl Iterator<Item = String> + use<T> {
     object.id().key.namespace().map(ToOwned::to_owned).into_iter()
 }
@@ -171,7 +175,7 @@ fn witness(form: Form) -> SharedWitness {
     SharedWitness::new(witness.into())
 }
 
-/// Creates, changes and deletes as fast as others let it.
+/// Creates, updates and deletes objects as fast as possible.
 async fn write(server: ApiServer, seed: u64, over: Arc<AtomicBool>, counts: Arc<Counts>) {
     let mut random = StdRng::seed_from_u64(seed);
     while !over.load(Ordering::Relaxed) {
@@ -181,7 +185,7 @@ async fn write(server: ApiServer, seed: u64, over: Arc<AtomicBool>, counts: Arc<
         let data =
             json!({"n": random.random_range(0..1000).to_string(), "long": "x".repeat(random.random_range(0..300))});
         let body = json!({"metadata": {"name": name, "labels": labels}, "data": data});
-        // Another writer may have been quicker.
+        // Another writer may have been faster, so the result does not matter.
         let _ = match random.random_range(0..10) {
             0..3 => server.create(RESOURCE, Some(namespace), body),
             3..8 => server.update(RESOURCE, Some(namespace), body),
@@ -196,7 +200,7 @@ async fn write(server: ApiServer, seed: u64, over: Arc<AtomicBool>, counts: Arc<
     }
 }
 
-/// Reads snapshots, single objects and the index: each must agree with itself, and none may go back.
+/// Reads snapshots, single objects and the index. Each must be consistent, and no version may go back.
 async fn read<T: Subject>(
     informer: SharedInformer<T>,
     index: Index<T>,
@@ -229,7 +233,7 @@ async fn read<T: Subject>(
     }
 }
 
-/// Adds a handler, waits a while, takes it away again, and makes sure that nothing is told from then on.
+/// Adds a handler, removes it again, and checks that it receives no events after that.
 async fn visit<T: Subject>(informer: SharedInformer<T>, seed: u64, over: Arc<AtomicBool>, counts: Arc<Counts>) {
     let mut random = StdRng::seed_from_u64(seed);
     let mut gone: Vec<(Option<Form>, SharedWitness)> = Vec::new();
@@ -254,11 +258,11 @@ async fn visit<T: Subject>(informer: SharedInformer<T>, seed: u64, over: Arc<Ato
             Some(form) => {
                 let handle = form.register(registration, &witness, pace.filter(|_| form.can_wait()));
                 if random.random_bool(0.5) {
-                    assert!(timeout(PATIENCE, handle.synced()).await.expect("it is synced before long"));
+                    assert!(timeout(PATIENCE, handle.synced()).await.expect("the handler syncs in time"));
                 }
                 sleep(stays).await;
                 let removal = *[Removal::Drain, Removal::Discard].choose(&mut random).unwrap();
-                timeout(PATIENCE, handle.remove(removal)).await.expect("it ends before long").unwrap();
+                timeout(PATIENCE, handle.remove(removal)).await.expect("the removal ends in time").unwrap();
             }
             None => {
                 let stream = Listening::start(registration.events(), witness.clone(), pace, false);
@@ -277,7 +281,7 @@ async fn visit<T: Subject>(informer: SharedInformer<T>, seed: u64, over: Arc<Ato
     counts.told.fetch_add(told, Ordering::Relaxed);
 }
 
-/// Cuts connections, forgets history, and asks for everything again.
+/// Disconnects watches, compacts the history, and requests relists.
 async fn disturb<T: Subject>(server: ApiServer, informer: SharedInformer<T>, over: Arc<AtomicBool>) {
     let mut random = StdRng::seed_from_u64(1);
     while !over.load(Ordering::Relaxed) {

@@ -1,14 +1,18 @@
-//! Informers on real threads and a real clock, against a server in the same process: writers, readers, handlers in every
-//! form that come and go, relists, disconnects and compactions, with both queues. What must be true then is the oracle's
-//! business, which the simulation uses too.
+//! Informers on several threads and the real clock, with a server in the same process: writers, readers, handlers in
+//! every form that are added and removed, relists, disconnects and compactions, with both queues. The invariants are
+//! those of the oracle, as in the simulation.
 //!
 //! It takes `STRESS_SECONDS`, five unless set; `cargo xtask stress` takes longer.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests say what is wrong by panicking, and print")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a failed test panics, and the stress test prints figures"
+)]
 
 mod arena;
 #[path = "../oracle/mod.rs"]
-#[allow(dead_code, reason = "not everybody asks everything of it")]
+#[allow(dead_code, reason = "the simulation uses the rest of it")]
 mod oracle;
 mod runtime;
 
@@ -22,7 +26,7 @@ use tokio::runtime::Builder;
 
 use arena::{Arena, Subject};
 
-/// How long everybody is busy.
+/// Returns how long the tasks are busy.
 fn seconds() -> Duration {
     let seconds =
         std::env::var("STRESS_SECONDS").map_or(5, |text| text.parse().expect("STRESS_SECONDS is not a number"));
@@ -30,7 +34,7 @@ fn seconds() -> Duration {
 }
 
 fn stress<T: Subject>(order: QueueOrder) {
-    // Threads give way at drawn places too: what others do in between is what this is about.
+    // Threads also yield at random places, so that other threads run in between.
     let seeds = AtomicU64::new(0);
     let give_way = move || kube_informer::seam::set(Some(seeds.fetch_add(1, Ordering::Relaxed)));
     let runtime = Builder::new_multi_thread().worker_threads(4).on_thread_start(give_way).enable_all().build().unwrap();
@@ -39,7 +43,7 @@ fn stress<T: Subject>(order: QueueOrder) {
         arena.fight(seconds()).await;
         arena.settle().await;
         arena.end().await;
-        // Whoever was told to end has ended; what a worker drops last may take it a moment.
+        // All tasks have ended. A worker may need a few milliseconds to drop the last of them.
         let tasks = tokio::runtime::Handle::current().metrics();
         for _ in 0..100 {
             if tasks.num_alive_tasks() == 0 {

@@ -1,4 +1,4 @@
-//! The end of a runtime is the end of the informers on it, and everybody hears of it.
+//! When a runtime shuts down, its informers stop, and every wait on them ends.
 
 use std::future::IntoFuture as _;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn runtime() -> Runtime {
 }
 
 #[test]
-fn an_informer_whose_runtime_has_gone_is_stopped_and_every_wait_on_it_ends() {
+fn an_informer_whose_runtime_has_shut_down_is_stopped_and_every_wait_on_it_ends() {
     let (theirs, ours) = (runtime(), runtime());
     let server = ApiServer::new();
     server.create("configmaps", Some("a"), json!({"metadata": {"name": "c"}})).unwrap();
@@ -49,6 +49,6 @@ fn an_informer_whose_runtime_has_gone_is_stopped_and_every_wait_on_it_ends() {
     let health = informer.health();
     assert!(health.stopped && !health.is_live() && !health.is_watching(), "{health:#?}");
     assert!(informer.start().is_err());
-    assert_eq!(informer.store().len(), 1, "what is known can still be read");
+    assert_eq!(informer.store().len(), 1, "the cache stays readable");
     assert_eq!(server.open_watches(), 0);
 }

@@ -1,4 +1,4 @@
-//! Faults of lists, and of answers in general.
+//! Faults of lists, and of responses in general.
 
 use super::*;
 use bytes::Bytes;
@@ -62,7 +62,7 @@ pub(super) async fn a_version_is_too_large() {
         answer.code == 504 && answer.headers["retry-after"] == "1" && cause == "ResourceVersionTooLarge"
     };
     check_list(Fault::new(Action::VersionTooLarge), "version_too_large", too_large).await;
-    // Without a rule: the counter went back, and the version a client knows is in the future.
+    // Without a fault: the server was restored, and the version that a client knows is in the future.
     let server = two();
     let saved = server.save();
     let future = put_config_map(&server, "c");
@@ -90,7 +90,7 @@ pub(super) async fn the_media_type_is_wrong() {
     assert_eq!(on_record(&server), ["content_type"]);
 }
 
-pub(super) async fn there_is_no_media_type() {
+pub(super) async fn the_media_type_is_missing() {
     check_list(Fault::new(Action::ContentType(None)), "content_type", |answer| media_type(answer).is_none()).await;
 }
 
@@ -121,7 +121,7 @@ pub(super) async fn a_list_lacks_items_or_version_or_holds_one_twice() {
     flawed(ListFlaw::MissingItems(1), "missing_items", |list| list["items"].as_array().unwrap().len() == 1).await;
 }
 
-pub(super) async fn a_list_is_a_table_or_metadata_nobody_asked_for() {
+pub(super) async fn a_list_is_an_unrequested_table_or_metadata() {
     flawed(ListFlaw::Table, "table", |list| list["kind"] == "Table" && list["rows"][0]["cells"][0] == "a").await;
     flawed(ListFlaw::MetadataOnly, "metadata_only", |list| list["items"][0].get("data").is_none()).await;
     flawed(ListFlaw::OtherKind, "other_kind", |list| list["kind"] == "UnexpectedList").await;
@@ -148,7 +148,7 @@ pub(super) async fn a_token_is_refused_for_ever() {
     }
 }
 
-pub(super) async fn pages_repeat_or_lead_nowhere() {
+pub(super) async fn continue_tokens_repeat_or_are_invalid() {
     for (flaw, items) in [(ListFlaw::SameContinue, 1), (ListFlaw::EmptyPage, 0)] {
         let server = two();
         server.faults().add(Fault::list(flaw));
@@ -167,7 +167,7 @@ pub(super) async fn pages_repeat_or_lead_nowhere() {
     assert_eq!(on_record(&server), ["duplicate_item"]);
 }
 
-pub(super) async fn the_count_of_what_remains_is_wrong() {
+pub(super) async fn the_remaining_item_count_is_wrong() {
     flawed(ListFlaw::RemainingCount(-5), "remaining_count", |list| list["metadata"]["remainingItemCount"] == -5).await;
 }
 
@@ -183,7 +183,7 @@ async fn compressed(server: &ApiServer, path: &str) -> Response<Body> {
     server.clone().oneshot(request).await.unwrap()
 }
 
-/// All that comes until the body ends or breaks, and whether it broke.
+/// Returns all bytes until the body ends or breaks, and whether it broke.
 async fn all_bytes(response: Response<Body>) -> (Vec<u8>, bool) {
     let (mut body, mut bytes) = (response.into_body(), Vec::new());
     while let Some(frame) = body.frame().await {
@@ -193,8 +193,8 @@ async fn all_bytes(response: Response<Body>) -> (Vec<u8>, bool) {
     (bytes, false)
 }
 
-pub(super) async fn compressed_bytes_come_in_members_or_cut_or_unasked() {
-    // Members, and a fault in the events within them.
+pub(super) async fn a_compressed_body_has_several_members_or_is_cut_or_unrequested() {
+    // Several members, and a fault in the events inside them.
     let server = two();
     server.faults().add(Fault::end_after_events(3));
     let (bytes, broken) = all_bytes(compressed(&server, WATCH).await).await;
@@ -203,7 +203,7 @@ pub(super) async fn compressed_bytes_come_in_members_or_cut_or_unasked() {
     MultiGzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
     assert_eq!((text.lines().count(), members > 1, broken), (3, true, false));
     assert_eq!(on_record(&server), ["end_after_events"]);
-    // Cut within a member.
+    // Cut inside a member.
     let server = two();
     server.faults().add(Fault::reset_after_bytes(30));
     let (bytes, broken) = all_bytes(compressed(&server, WATCH).await).await;
@@ -219,7 +219,7 @@ pub(super) async fn compressed_bytes_come_in_members_or_cut_or_unasked() {
     assert_eq!(on_record(&server), ["null_items"]);
     let (bytes, _) = all_bytes(answer).await;
     assert!(serde_json::from_slice::<Value>(&bytes).unwrap()["items"].is_null());
-    // Though nobody asked.
+    // Compressed without a request for it.
     let server = two();
     server.faults().add(Fault::new(Action::UnaskedGzip));
     let response = server.clone().oneshot(request("GET", CONFIG_MAPS, None)).await.unwrap();

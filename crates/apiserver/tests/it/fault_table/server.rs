@@ -1,11 +1,11 @@
-//! Faults of the whole server, and what happens to the objects themselves.
+//! Faults of the whole server, and of the objects themselves.
 
 use super::*;
 use http_body_util::BodyExt;
 use kube_embedded_apiserver::History;
 use serde_json::json;
 
-/// What clients asked for so far, as `verb resource`.
+/// Returns the requests so far, as `verb resource`.
 fn asked(server: &ApiServer) -> Vec<String> {
     server.requests().iter().map(|record| format!("{} {}", record.verb, record.resource)).collect()
 }
@@ -39,7 +39,7 @@ pub(super) async fn a_restart_loses_history() {
     }
 }
 
-pub(super) async fn a_restart_comes_between_two_pages() {
+pub(super) async fn the_server_restarts_between_two_pages() {
     let server = two();
     let first = get(&server, &format!("{CONFIG_MAPS}?limit=1")).await.json();
     put_config_map(&server, "c");
@@ -62,7 +62,7 @@ pub(super) async fn a_watch_is_flooded_and_closed() {
     }
     assert!(watch.until_end().await.is_empty());
     assert_eq!(on_record(&server), ["slow_watch"]);
-    // Who comes back finds everything that was missed.
+    // A watch that resumes receives everything that it missed.
     let mut again = Watch::open(&server, &path).await;
     for number in 0..101 {
         assert_eq!(again.told().await, format!("ADDED n{number}"));
@@ -87,7 +87,7 @@ pub(super) async fn an_object_is_huge() {
         assert_eq!(watch.next().await["object"]["data"]["x"].as_str().unwrap().len(), megabytes << 20);
         assert_eq!(asked(&server), ["watch configmaps"]);
     }
-    // A client cannot write one: bodies have a limit.
+    // A client cannot write such an object, because bodies have a limit.
     let body = json!({"metadata": {"name": "huge"}, "data": {"x": "x".repeat(4 << 20)}});
     assert_eq!(post(&server(), CONFIG_MAPS, &body).await.code, 413);
 }
@@ -119,7 +119,7 @@ pub(super) async fn the_clock_is_wrong() {
     assert_eq!(on_record(&server), ["clock_skew"]);
 }
 
-pub(super) async fn a_definition_goes_and_comes_back() {
+pub(super) async fn a_crd_is_deleted_and_created_again() {
     const WIDGETS: &str = "/apis/demo.example.com/v1/namespaces/default/widgets";
     const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.demo.example.com";
     let server = two();
@@ -142,7 +142,7 @@ pub(super) async fn a_definition_goes_and_comes_back() {
     assert_eq!(asked(&server)[1..4], expected);
 }
 
-pub(super) async fn a_namespace_goes() {
+pub(super) async fn a_namespace_is_deleted() {
     let server = two();
     server.create("namespaces", None, json!({"metadata": {"name": "web"}})).unwrap();
     server.create("configmaps", Some("web"), config_map("x")).unwrap();
@@ -155,7 +155,7 @@ pub(super) async fn a_namespace_goes() {
     assert_eq!(asked(&server), ["watch configmaps", "delete namespaces", "list configmaps"]);
 }
 
-pub(super) async fn an_object_leaves_a_selector_and_comes_back() {
+pub(super) async fn an_object_leaves_a_selector_and_matches_again() {
     let server = two();
     let label = async |value: &str| {
         merge(&server, &format!("{CONFIG_MAPS}/a"), &json!({"metadata": {"labels": {"t": value}}})).await.json()
@@ -180,7 +180,7 @@ pub(super) async fn a_name_is_taken_by_another_object() {
     let after = post(&server, CONFIG_MAPS, &config_map("a")).await.json();
     assert_ne!(before["metadata"]["uid"], after["metadata"]["uid"]);
     server.compact();
-    // Who did not look meanwhile must list, and finds another object under the same name.
+    // A client whose version has expired must list, and finds another object with the same name.
     assert_eq!(Watch::open(&server, &format!("{WATCH}&resourceVersion={start}")).await.told().await, "ERROR");
     assert_eq!(get(&server, CONFIG_MAPS).await.json()["items"][0]["metadata"]["uid"], after["metadata"]["uid"]);
     assert_eq!(on_record(&server), ["compact"]);

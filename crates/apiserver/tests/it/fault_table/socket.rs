@@ -18,7 +18,7 @@ async fn serve(fault: Fault) -> (ApiServer, HttpServer) {
     (server, listening)
 }
 
-/// Everything that comes on a connection after one request, and how it ends.
+/// Returns everything that arrives on a connection after one request, and how the connection ends.
 async fn exchanged(listening: &HttpServer, path: &str) -> (String, Result<(), ErrorKind>) {
     let mut stream = TcpStream::connect(listening.addr()).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
@@ -71,7 +71,7 @@ pub(super) async fn a_connection_is_reset_within_an_event() {
 }
 
 pub(super) async fn a_list_is_cut_short() {
-    // A length is announced, and less comes.
+    // The header announces more bytes than arrive.
     let (server, listening) = serve(Fault::reset_after_bytes(20)).await;
     let (text, ended) = exchanged(&listening, CONFIG_MAPS).await;
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
@@ -79,7 +79,7 @@ pub(super) async fn a_list_is_cut_short() {
     assert_eq!((body.len(), ended), (20, Err(ErrorKind::ConnectionReset)));
     assert_eq!(on_record(&server), ["reset_after_bytes"]);
     listening.stop().await;
-    // The bytes end as they should, and the list does not.
+    // The HTTP body is complete, and the JSON of the list is not.
     let (server, listening) = serve(Fault::new(Action::EndAfterBytes(20))).await;
     let mut stream = TcpStream::connect(listening.addr()).await.unwrap();
     let request = format!("GET {CONFIG_MAPS} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
@@ -91,10 +91,10 @@ pub(super) async fn a_list_is_cut_short() {
     listening.stop().await;
 }
 
-/// A client that speaks HTTP/2.
+/// An HTTP/2 client.
 struct Client {
     requests: SendRequest<bytes::Bytes>,
-    /// Ends when the connection does.
+    /// Ends when the connection ends.
     connection: JoinSet<Result<(), h2::Error>>,
 }
 
@@ -107,7 +107,7 @@ impl Client {
         Self { requests, connection: tasks }
     }
 
-    /// Asks, and reads the body until it ends. Both may fail with the error of the stream.
+    /// Sends a request, and reads the body until it ends. Both may fail with the error of the stream.
     async fn get(&self, path: &str) -> Result<(u16, String), h2::Error> {
         let mut requests = self.requests.clone().ready().await?;
         let request = Request::get(format!("http://localhost{path}")).body(()).unwrap();
@@ -125,14 +125,14 @@ impl Client {
 
 pub(super) async fn a_connection_is_closed_after_its_answers() {
     let (server, listening) = serve(Fault::new(Action::ConnectionClose).verb(Verb::List)).await;
-    // HTTP/1.1: the header says so, and the connection ends.
+    // HTTP/1.1: the header announces it, and the connection closes.
     let (text, ended) = exchanged(&listening, CONFIG_MAPS).await;
     assert!(text.contains("connection: close\r\n") && text.ends_with("]}\n") && ended.is_ok(), "{text}");
-    // HTTP/2: the client is told to go away; the watch that is under way ends in its own time.
+    // HTTP/2: the server sends GOAWAY, and the open watch continues until its end.
     let mut client = Client::connect(&listening).await;
     let short = WATCH.replace("=300", "=2");
     let (watch, list) = tokio::join!(client.get(&short), async {
-        // The watch is open before the list is asked for.
+        // The watch is open before the list is requested.
         while server.open_watches() == 0 {
             tokio::task::yield_now().await;
         }
@@ -154,14 +154,14 @@ pub(super) async fn a_stream_is_reset() {
         let error = client.get(path).await.unwrap_err();
         assert!(error.is_reset() && error.is_remote(), "{error:?}");
     }
-    // The connection stays.
+    // The connection stays open.
     assert_eq!(client.get(CONFIG_MAPS).await.unwrap().0, 200);
     assert_eq!(on_record(&server), ["reset_before_answer", "reset_after_bytes"]);
     listening.stop().await;
 }
 
 #[cfg(feature = "tls")]
-pub(super) async fn no_certificate_is_good() {
+pub(super) async fn the_certificate_is_invalid() {
     use crate::access::tls::connect;
     use kube_embedded_apiserver::Tls;
     let why = async |listening: &HttpServer, authority: &str| {

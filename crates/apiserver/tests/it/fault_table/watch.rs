@@ -31,7 +31,7 @@ pub(super) async fn initial_events_are_refused() {
     assert_eq!(Watch::open(&server, &asking).await.code, 422);
     assert_eq!(on_record(&server), ["status"]);
     assert_eq!(Watch::open(&server, WATCH).await.code, 200);
-    // A server that cannot do it says so in its own words.
+    // A server without this feature answers with its own error.
     let older = ApiServer::builder().streaming_lists(false).build();
     assert_eq!(get(&older, &asking).await.json()["details"]["causes"][0]["field"], "sendInitialEvents");
     assert_eq!(older.requests()[0].status, Some(422));
@@ -47,7 +47,7 @@ pub(super) async fn a_version_expires_within_the_stream() {
     assert_eq!(on_record(&server), ["compact"]);
 }
 
-pub(super) async fn a_version_expires_as_a_code() {
+pub(super) async fn a_version_expires_with_a_status_code() {
     check_watch(Action::Status { code: 410, retry_after: None }, &["410"]).await;
 }
 
@@ -73,11 +73,11 @@ pub(super) async fn lists_work_and_watches_are_refused() {
     }
 }
 
-pub(super) async fn an_event_comes_twice() {
+pub(super) async fn an_event_is_sent_twice() {
     check_watch(Action::DuplicateEvent(1), &["ADDED a", "ADDED a", "ADDED b", END, "ADDED c", "bookmark"]).await;
 }
 
-pub(super) async fn an_older_state_comes_after_a_newer_one() {
+pub(super) async fn an_older_state_is_sent_after_a_newer_one() {
     let server = two();
     server.faults().add(Fault::new(Action::SwapEvents(1)));
     let mut watch = Watch::open(&server, &format!("{WATCH}&resourceVersion={}", server.revision())).await;
@@ -90,7 +90,7 @@ pub(super) async fn an_older_state_comes_after_a_newer_one() {
     assert_eq!(on_record(&server), ["swap_events"]);
 }
 
-pub(super) async fn events_say_something_else_happened() {
+pub(super) async fn events_have_a_wrong_type() {
     let unknown = |to| Action::RetypeEvent { nth: 4, to };
     check_watch(unknown("DELETED"), &["ADDED a", "ADDED b", END, "DELETED c", "bookmark"]).await;
     check_watch(unknown("MODIFIED"), &["ADDED a", "ADDED b", END, "MODIFIED c", "bookmark"]).await;
@@ -106,14 +106,14 @@ pub(super) async fn an_event_is_missing() {
     check_watch(Action::DropEvent(2), &["ADDED a", END, "ADDED c", "bookmark"]).await;
 }
 
-pub(super) async fn nothing_comes_but_bookmarks() {
+pub(super) async fn a_watch_receives_only_bookmarks() {
     let server = two();
     let mut watch = Watch::open(&server, &format!("{WATCH}&resourceVersion={}", server.revision())).await;
     server.create("namespaces", None, json!({"metadata": {"name": "elsewhere"}})).unwrap();
     let first = watch.next().await;
     assert_eq!((&first["type"], version(&first["object"])), (&json!("BOOKMARK"), server.revision()));
     assert_eq!(watch.told().await, "BOOKMARK");
-    // No rule makes this happen: the watch is on record, and nothing it asked for was written.
+    // No fault causes this. The watch is recorded, and no object that it selects was written.
     assert_eq!((server.requests()[0].verb, on_record(&server).len()), (Verb::Watch, 0));
 }
 
@@ -136,7 +136,7 @@ pub(super) async fn a_connection_is_open_and_silent() {
     assert_eq!(on_record(&server), ["no_answer"]);
 }
 
-pub(super) async fn bytes_come_one_by_one() {
+pub(super) async fn bytes_arrive_one_by_one() {
     let server = two();
     server.faults().add(Fault::new(Action::Drip { bytes: 1, pause: SECOND }));
     let started = tokio::time::Instant::now();
@@ -156,7 +156,7 @@ pub(super) async fn an_object_is_of_another_kind_or_lacks_metadata() {
     }
 }
 
-pub(super) async fn headers_and_events_come_late() {
+pub(super) async fn headers_and_events_arrive_late() {
     for action in [Action::Delay(30 * SECOND), Action::DelayEvent { nth: 1, delay: 30 * SECOND }] {
         let server = two();
         server.faults().add(Fault::new(action.clone()));

@@ -1,4 +1,4 @@
-//! A handler that was taken off the list is still the informer's as long as a call of it runs.
+//! The informer waits for a running call of a removed handler.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ fn informer() -> SharedInformer<Thing> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_callback_that_has_let_go_of_its_own_handler_can_stop_the_informer() {
+async fn a_callback_that_removed_its_own_handler_can_stop_the_informer() {
     let tasks = NoTaskLeft::since_now();
     let (informer, guard) = (informer(), Arc::new(Mutex::new(None::<HandlerGuard>)));
     let (stopped, mut stops) = mpsc::unbounded_channel();
@@ -33,13 +33,13 @@ async fn a_callback_that_has_let_go_of_its_own_handler_can_stop_the_informer() {
     *guard.lock() = Some(handle.remove_on_drop());
     informer.start().unwrap();
     within("a stop that does not wait for itself", stops.recv()).await.unwrap();
-    within("the rest of it", informer.stop()).await;
+    within("the informer to stop", informer.stop()).await;
     drop(informer);
     tasks.check();
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_does_not_wait_for_all_that_a_removed_handler_was_still_to_be_told() {
+async fn stopping_does_not_wait_for_the_backlog_of_a_removed_handler() {
     let (informer, calls) = (informer(), Arc::new(AtomicUsize::new(0)));
     let (begun, mut begins) = mpsc::unbounded_channel();
     let counted = calls.clone();
@@ -54,6 +54,6 @@ async fn the_end_does_not_wait_for_all_that_a_removed_handler_was_still_to_be_to
     assert!(futures_util::poll!(removal.as_mut()).is_pending());
     let error = informer.stop_within(Duration::from_secs(1)).await.unwrap_err();
     assert_eq!(error.handlers, ["slow"], "its call has not returned");
-    within("the handler to go", removal).await.unwrap();
-    assert_eq!(calls.load(Ordering::Relaxed), 1, "nothing is told after the end");
+    within("the removal", removal).await.unwrap();
+    assert_eq!(calls.load(Ordering::Relaxed), 1, "a stopped informer calls no handler");
 }

@@ -1,4 +1,4 @@
-//! What was taken out of a queue and is not yet applied still counts as queued (decision 27).
+//! A batch that was popped from a queue and is not applied yet still counts as queued (decision 27).
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn list(objects: &[&str]) -> Delta<Thing> {
     Delta::Replaced(Replacement { mark: ListMark::default(), objects, undecodable: Vec::new() })
 }
 
-/// Makes the changes of one batch to a store, as an informer does.
+/// Applies one batch to a store, as an informer does.
 fn apply(writer: &mut StoreWriter<Thing>, batch: Batch<Thing>) {
     let Work::Object(key, deltas) = batch.work else { return };
     for delta in deltas {
@@ -36,19 +36,19 @@ fn apply(writer: &mut StoreWriter<Thing>, batch: Batch<Thing>) {
     }
 }
 
-/// What the store holds if `meanwhile` is pushed while `first` is in hand.
+/// Returns the objects in the store after `meanwhile` was pushed between the pop of `first` and its processing.
 async fn pushed_meanwhile(known: &[&str], first: Delta<Thing>, meanwhile: Delta<Thing>) -> Vec<String> {
     let (store, mut writer) = Store::new(0);
     known.iter().for_each(|text| drop(writer.put(arc(text))));
     let (sink, mut changes) = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
     sink.push(first, 0).await;
-    let mut in_hand = changes.next().await;
+    let mut popped = changes.next().await;
     sink.push(meanwhile, 0).await;
-    apply(&mut writer, in_hand.take().expect("it is in hand"));
-    drop(in_hand);
+    apply(&mut writer, popped.take().expect("the batch is popped"));
+    drop(popped);
     while !sink.is_empty() {
-        let mut in_hand = changes.next().await;
-        apply(&mut writer, in_hand.take().expect("it is in hand"));
+        let mut popped = changes.next().await;
+        apply(&mut writer, popped.take().expect("the batch is popped"));
     }
     let mut keys: Vec<String> = store.iter().map(|thing| crate::script::text(&thing)).collect();
     keys.sort();
@@ -56,7 +56,7 @@ async fn pushed_meanwhile(known: &[&str], first: Delta<Thing>, meanwhile: Delta<
 }
 
 #[tokio::test]
-async fn a_deletion_is_not_lost_while_the_addition_is_in_hand() {
+async fn a_delete_is_not_lost_while_the_add_is_being_processed() {
     let left = pushed_meanwhile(&[], Delta::Added(arc("web/a@1")), Delta::Deleted(arc("web/a@2"))).await;
     assert_eq!(left, [""; 0]);
     let vanished = Delta::Vanished { key: "web/a".parse().unwrap(), version: Some("2".into()) };
@@ -64,46 +64,46 @@ async fn a_deletion_is_not_lost_while_the_addition_is_in_hand() {
 }
 
 #[tokio::test]
-async fn a_resync_does_not_revive_what_is_about_to_be_deleted() {
+async fn a_resync_does_not_restore_an_object_whose_delete_is_being_processed() {
     let left = pushed_meanwhile(&["web/a@1"], Delta::Deleted(arc("web/a@2")), Delta::Resync).await;
     assert_eq!(left, [""; 0]);
 }
 
 #[tokio::test]
-async fn a_resync_does_not_bring_back_an_older_state() {
+async fn a_resync_does_not_restore_an_older_state() {
     let left = pushed_meanwhile(&["web/a@1"], Delta::Updated(arc("web/a@2")), Delta::Resync).await;
     assert_eq!(left, ["web/a@2"]);
 }
 
 #[tokio::test]
-async fn a_list_buries_what_is_about_to_be_added_and_is_not_in_it() {
+async fn a_list_deletes_an_unlisted_object_whose_add_is_being_processed() {
     let left = pushed_meanwhile(&[], Delta::Added(arc("web/a@1")), list(&["web/b@2"])).await;
     assert_eq!(left, ["web/b@2"]);
 }
 
 #[tokio::test]
-async fn a_list_does_not_bury_twice_what_is_about_to_be_deleted() {
+async fn a_list_does_not_delete_an_object_twice_whose_delete_is_being_processed() {
     let (store, mut writer) = Store::new(0);
     writer.put(arc("web/a@1"));
     let mut queue = DeltaFifo::new();
     queue.delete(Deleted::Final(arc("web/a@2")), &store.snapshot());
     assert!(queue.pop().is_some());
     queue.replace(vec![], &store.snapshot());
-    assert!(queue.is_empty(), "its deletion is in hand");
+    assert!(queue.is_empty(), "its delete is being processed");
     queue.processed();
     queue.replace(vec![], &store.snapshot());
-    assert_eq!(queue.len(), 1, "now it is known and missing");
+    assert_eq!(queue.len(), 1, "the store still has the object, and the list does not");
 }
 
 #[tokio::test]
-async fn whoever_waits_for_all_to_be_processed_waits_for_what_is_in_hand_too() {
+async fn settled_waits_for_the_batch_that_is_being_processed() {
     let (store, _writer) = Store::new(0);
     let (sink, mut changes) = Changes::new(DeltaFifo::new(), store);
     sink.push(Delta::Added(arc("web/a@1")), 10).await;
     assert_eq!(sink.bytes(), 10);
-    let in_hand = changes.next().await;
+    let popped = changes.next().await;
     let mut settled = std::pin::pin!(sink.settled());
     assert!(futures_util::poll!(settled.as_mut()).is_pending());
-    drop(in_hand);
+    drop(popped);
     assert!(futures_util::poll!(settled).is_ready());
 }

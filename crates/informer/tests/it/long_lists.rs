@@ -1,4 +1,4 @@
-//! A list of any size holds nobody up, and one that changes nothing takes no memory (hole 20).
+//! A long list does not block other tasks, and a relist without changes needs no memory for a second copy (hole 20).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::script::{options, within};
 
 const MANY: usize = 20_000;
 
-/// How many there are, and were at most.
+/// The number of objects that exist now, and the highest number so far.
 #[derive(Default)]
 struct Census {
     alive: AtomicUsize,
@@ -47,7 +47,7 @@ impl Object for Counted {
     }
 }
 
-/// Lists the same many objects each time, made anew as they are read.
+/// Lists the same objects each time, and creates them while they are read.
 struct Many(Arc<Census>);
 
 impl ListWatch<Counted> for Many {
@@ -70,7 +70,7 @@ impl ListWatch<Counted> for Many {
 }
 
 #[tokio::test(start_paused = true)]
-async fn others_run_while_a_long_list_is_applied_and_handlers_can_be_added() {
+async fn other_tasks_run_and_handlers_can_be_added_while_a_long_list_is_applied() {
     let informer = SharedInformer::builder(Many(Arc::default())).options(options()).build();
     informer.start().unwrap();
     let (turns, mut others) = (Arc::new(AtomicUsize::new(0)), JoinSet::new());
@@ -83,12 +83,12 @@ async fn others_run_while_a_long_list_is_applied_and_handlers_can_be_added() {
         }
     });
     within("the list", informer.synced()).await.unwrap();
-    assert!(turns.load(Ordering::Relaxed) > MANY / 256, "{turns:?} turns for others");
+    assert!(turns.load(Ordering::Relaxed) > MANY / 256, "{turns:?} turns for other tasks");
     informer.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_relist_of_what_is_known_already_holds_no_second_copy() {
+async fn a_relist_without_changes_holds_no_second_copy() {
     let census = Arc::<Census>::default();
     let informer = SharedInformer::builder(Many(census.clone())).options(options()).build();
     informer.start().unwrap();
@@ -99,7 +99,7 @@ async fn a_relist_of_what_is_known_already_holds_no_second_copy() {
     assert!(most <= MANY + 2, "{most} objects at once");
     assert!(Arc::ptr_eq(&kept, &informer.store().get("web/7").unwrap()));
     drop(kept);
-    within("the end", informer.stop_within(Duration::from_secs(5))).await.unwrap();
+    within("the informer to stop", informer.stop_within(Duration::from_secs(5))).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,7 +117,7 @@ async fn an_index_added_while_a_list_is_applied_holds_all_of_it() {
         }
     });
     within("the list", informer.synced()).await.unwrap();
-    within("the indexes", others.join_next()).await.unwrap().unwrap();
+    within("the indexes to be added", others.join_next()).await.unwrap().unwrap();
     for number in 0..20 {
         let index = informer.store().index(&format!("by {number}")).unwrap();
         assert_eq!((index.values().len(), index.count("42")), (MANY, 1), "index {number}");
