@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::api::selector::LabelSelector;
 use crate::api::status::{Status, StatusCause, StatusDetails};
-use crate::api::write::{self, DeleteOptions, WriteOptions};
+use crate::api::write::{self, DeleteOptions, WriteError, WriteOptions};
 use crate::host::hub::Hub;
 use crate::kinds::Resource;
 use crate::storage::object::{Key, StoredObject};
@@ -32,12 +32,12 @@ pub(crate) fn act(
     key: &Key,
     sent: &Value,
     options: &WriteOptions,
-) -> Result<Response<Body>, Status> {
+) -> Result<Response<Body>, WriteError> {
     match part {
         "binding" => bind(hub, resource, key, sent, options),
         "eviction" => evict(hub, resource, key, sent, options),
         "token" => token(hub, resource, key, sent),
-        _ => Err(Status::no_such_resource()),
+        _ => Err(Status::no_such_resource().into()),
     }
 }
 
@@ -46,9 +46,15 @@ fn done() -> Response<Body> {
 }
 
 /// Gives a pod its node, once.
-fn bind(hub: &Hub, pods: &Resource, key: &Key, sent: &Value, options: &WriteOptions) -> Result<Response<Body>, Status> {
+fn bind(
+    hub: &Hub,
+    pods: &Resource,
+    key: &Key,
+    sent: &Value,
+    options: &WriteOptions,
+) -> Result<Response<Body>, WriteError> {
     if sent["metadata"]["name"].as_str().unwrap_or_default() != key.name() {
-        return Err(Status::bad_request("name in URL does not match name in Binding object"));
+        return Err(Status::bad_request("name in URL does not match name in Binding object").into());
     }
     check_target(&sent["target"])?;
     let host = WriteOptions { dry_run: options.dry_run, ..WriteOptions::host() };
@@ -57,7 +63,7 @@ fn bind(hub: &Hub, pods: &Resource, key: &Key, sent: &Value, options: &WriteOpti
         if let Some(why) = unfit(key.name(), pod) {
             let message = format!("Operation cannot be fulfilled on pods/binding \"{}\": {why}", key.name());
             let details = StatusDetails { kind: "pods/binding".into(), ..pods.details(key.name()) };
-            return Err(Status::failure(409, "Conflict", message).with_details(details));
+            return Err(Status::failure(409, "Conflict", message).with_details(details).into());
         }
         Ok(bound(pod.clone(), sent, hub))
     })?;
@@ -123,9 +129,15 @@ fn bound(mut pod: Value, binding: &Value, hub: &Hub) -> Value {
 }
 
 /// Deletes a pod, unless a budget forbids it.
-fn evict(hub: &Hub, pods: &Resource, key: &Key, sent: &Value, asked: &WriteOptions) -> Result<Response<Body>, Status> {
+fn evict(
+    hub: &Hub,
+    pods: &Resource,
+    key: &Key,
+    sent: &Value,
+    asked: &WriteOptions,
+) -> Result<Response<Body>, WriteError> {
     if sent["metadata"]["name"].as_str().unwrap_or_default() != key.name() {
-        return Err(Status::bad_request("name in URL does not match name in Eviction object"));
+        return Err(Status::bad_request("name in URL does not match name in Eviction object").into());
     }
     let mut options = match &sent["deleteOptions"] {
         Value::Null => DeleteOptions::default(),
@@ -134,7 +146,7 @@ fn evict(hub: &Hub, pods: &Resource, key: &Key, sent: &Value, asked: &WriteOptio
     options.dry_run |= asked.dry_run;
     let (pod, budgets, found) = {
         let mut state = hub.storage.lock();
-        let pod = state.object(pods, key).ok_or_else(|| Status::not_found(pods, key.name()))?;
+        let pod = state.object(pods, key).ok_or_else(|| WriteError::not_found(pods, key.name()))?;
         let budgets = state.catalog.named("poddisruptionbudgets.policy").cloned();
         let found: Vec<_> = match &budgets {
             Some(budgets) => state.collection(budgets).objects().values().cloned().collect(),
@@ -150,7 +162,7 @@ fn evict(hub: &Hub, pods: &Resource, key: &Key, sent: &Value, asked: &WriteOptio
         && (is_ready(&value) || counts_unready(&budget.value()))
     {
         let host = WriteOptions { dry_run: options.dry_run, ..WriteOptions::host() };
-        write::patch_with(hub, &budgets, &budget.key, &host, |budget| spend(budget, key, hub))?;
+        write::patch_with(hub, &budgets, &budget.key, &host, |budget| Ok(spend(budget, key, hub)?))?;
     }
     write::delete(hub, pods, key, &options)?;
     Ok(done())
@@ -202,14 +214,14 @@ fn spend(budget: &Value, pod: &Key, hub: &Hub) -> Result<Value, Status> {
 }
 
 /// Makes a token for a service account. Nobody checks it: it says whose it is, and until when.
-fn token(hub: &Hub, accounts: &Resource, key: &Key, sent: &Value) -> Result<Response<Body>, Status> {
+fn token(hub: &Hub, accounts: &Resource, key: &Key, sent: &Value) -> Result<Response<Body>, WriteError> {
     let account = hub.storage.lock().object(accounts, key);
-    let Some(account) = account else { return Err(Status::not_found(accounts, key.name())) };
+    let Some(account) = account else { return Err(WriteError::not_found(accounts, key.name())) };
     let seconds = sent["spec"]["expirationSeconds"].as_i64().unwrap_or(TOKEN_SECONDS);
     if seconds < 600 {
         let why = format!("{seconds}: may not specify a duration less than 10 minutes");
         let cause = StatusCause::invalid("spec.expirationSeconds", why);
-        return Err(Status::invalid("authentication.k8s.io", "TokenRequest", "", vec![cause]));
+        return Err(Status::invalid("authentication.k8s.io", "TokenRequest", "", vec![cause]).into());
     }
     let expires = hub.clock.text_after(Duration::from_secs(seconds.unsigned_abs().min(1 << 32)));
     let namespace = key.namespace().unwrap_or_default();

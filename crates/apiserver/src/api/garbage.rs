@@ -73,10 +73,9 @@ fn found(state: &State, place: &Place) -> Option<(Arc<Resource>, Arc<StoredObjec
 /// Does what is to be done about one object.
 fn tend(hub: &Hub, state: &mut Locked<'_>, place: &Place) {
     let Some((resource, stored)) = found(state, place) else { return };
-    let object = stored.value();
     if !stored.is_marked() {
-        weigh(hub, state, &resource, &place.key, &object);
-    } else if finalizers(&object).contains(&ORPHAN) {
+        weigh(hub, state, &resource, &stored);
+    } else if finalizers(&stored.identity()).contains(&ORPHAN) {
         orphan(hub, state, &resource, &place.key, stored.uid());
     } else if is_waiting(&stored) {
         // Those that are marked already are on their way, and are heard of when they are gone.
@@ -97,7 +96,8 @@ enum Standing {
 }
 
 /// Deletes an object that has owners and none of them left; forgets those that are gone where others are left.
-fn weigh(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key, object: &Value) {
+fn weigh(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, stored: &StoredObject) {
+    let (key, object) = (&stored.key, stored.identity());
     let Some(owners) = object["metadata"]["ownerReferences"].as_array().filter(|owners| !owners.is_empty()) else {
         return;
     };
@@ -110,12 +110,11 @@ fn weigh(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key,
             let solid = owners.iter().zip(&standings).filter(|(_, standing)| **standing == Standing::Solid);
             let mut kept = object.clone();
             kept["metadata"]["ownerReferences"] = solid.map(|(owner, _)| owner.clone()).collect();
-            hub.storage.commit(state, resource, key, Some(&kept));
+            hub.storage.commit(state, resource, stored.with_metadata(&kept["metadata"]));
         }
         return;
     }
-    let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-    let owned: Vec<_> = state.owned_by(uid).filter_map(|place| found(state, place)).collect();
+    let owned: Vec<_> = state.owned_by(stored.uid()).filter_map(|place| found(state, place)).collect();
     let waits = has(Standing::Waiting) && !owned.is_empty();
     if waits && owned.iter().any(|(_, owned)| is_waiting(owned)) {
         // They may wait for each other in a circle: here it is opened.
@@ -124,8 +123,8 @@ fn weigh(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key,
         owners
             .filter(|owner| owner["blockOwnerDeletion"] == true)
             .for_each(|owner| owner["blockOwnerDeletion"] = false.into());
-        if open != *object {
-            hub.storage.commit(state, resource, key, Some(&open));
+        if open != object {
+            hub.storage.commit(state, resource, stored.with_metadata(&open["metadata"]));
         }
     }
     let propagation = waits.then_some(Propagation::Foreground);
@@ -167,7 +166,7 @@ fn orphan(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key
     let owned: Vec<Place> = state.owned_by(uid).cloned().collect();
     for place in owned {
         let Some((owned, stored)) = found(state, &place) else { continue };
-        let mut free = stored.value();
+        let mut free = stored.identity();
         if let Some(owners) = free["metadata"]["ownerReferences"].as_array_mut() {
             owners.retain(|owner| owner["uid"] != uid);
             if owners.is_empty()
@@ -176,7 +175,7 @@ fn orphan(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key
                 metadata.remove("ownerReferences");
             }
         }
-        hub.storage.commit(state, &owned, &place.key, Some(&free));
+        hub.storage.commit(state, &owned, stored.with_metadata(&free["metadata"]));
         Locked::bump(state);
     }
     let_go(hub, state, resource, key, ORPHAN);

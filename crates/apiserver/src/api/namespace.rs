@@ -132,10 +132,10 @@ pub(crate) fn finish(hub: &Hub, state: &mut State, name: Option<&str>) {
     }
     let is_held = |list: &Value| list.as_array().is_some_and(|finalizers| !finalizers.is_empty());
     if !is_held(&released["metadata"]["finalizers"]) && !is_held(&released["spec"]["finalizers"]) {
-        hub.storage.commit(state, &namespaces, &key, None);
+        hub.storage.remove(state, &namespaces, &key);
     } else if released != object {
         // The content is gone; what is left is up to whoever put these here.
-        hub.storage.commit(state, &namespaces, &key, Some(&released));
+        hub.storage.commit_small(state, &namespaces, &key, &released);
     }
 }
 

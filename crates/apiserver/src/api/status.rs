@@ -59,9 +59,6 @@ pub struct StatusCause {
     pub field: String,
 }
 
-/// A reason that clients never see.
-const OVERTAKEN: &str = "DefinitionChanged";
-
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -97,11 +94,6 @@ impl Status {
             .with_details(StatusDetails::default())
     }
 
-    pub(crate) fn already_exists(resource: &Resource, name: &str) -> Self {
-        Self::failure(409, "AlreadyExists", format!("{} \"{name}\" already exists", resource.qualified()))
-            .with_details(resource.details(name))
-    }
-
     pub(crate) fn conflict(resource: &Resource, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", resource.qualified());
         Self::failure(409, "Conflict", message).with_details(resource.details(name))
@@ -110,17 +102,6 @@ impl Status {
     pub(crate) fn modified_meanwhile(resource: &Resource, name: &str) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(resource, name, why)
-    }
-
-    /// The definition of a resource has changed while something was written by it.
-    pub(crate) fn overtaken(resource: &Resource) -> Self {
-        let message = format!("the definition of {} has changed meanwhile; please try again", resource.id);
-        Self::failure(409, OVERTAKEN, message)
-    }
-
-    /// Whether the request is to begin again, as the definition of its resource has changed.
-    pub(crate) fn is_overtaken(&self) -> bool {
-        self.reason == OVERTAKEN
     }
 
     pub(crate) fn list_expired() -> Self {

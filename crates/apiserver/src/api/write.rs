@@ -1,5 +1,6 @@
 //! Writes: what may change, what the server fills in, and what is answered.
 
+mod error;
 mod options;
 mod receive;
 mod create;
@@ -20,6 +21,7 @@ mod marks;
 pub(crate) use create::{create, put_as_is};
 pub(crate) use delete::{delete, delete_in, let_go};
 pub(crate) use delete_options::{DeleteOptions, Propagation};
+pub(crate) use error::WriteError;
 pub(crate) use metadata::finalizers;
 pub(crate) use name::subdomain;
 pub(crate) use options::{Trust, WriteOptions};

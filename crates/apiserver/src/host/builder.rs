@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::api::admission::{Admission, Admit};
 use crate::api::crd::{DEFINITIONS, definition_of};
 use crate::api::status::Status;
-use crate::api::write::{WriteOptions, create, receive};
+use crate::api::write::{WriteError, WriteOptions, create, receive};
 use crate::fault::Faults;
 use crate::host::chance::Chance;
 use crate::host::clock::Clock;
@@ -468,13 +468,14 @@ fn put(hub: &Hub, resource: &str, object: Value) {
     let resource = hub.storage.lock().catalog.named(resource).cloned();
     // A name that is there twice, or a definition that is none, leaves the first one as it is.
     if let Some(resource) = resource
-        && let Err(status) = start_with(hub, &resource, object)
+        && let Err(error) = start_with(hub, &resource, object)
     {
+        let status = Status::from(error);
         tracing::warn!(%status, "cannot create what the server was to start with");
     }
 }
 
-fn start_with(hub: &Hub, resource: &Resource, value: Value) -> Result<(), Status> {
+fn start_with(hub: &Hub, resource: &Resource, value: Value) -> Result<(), WriteError> {
     let options = WriteOptions::host();
     let received = receive(resource, Document { value, duplicates: Vec::new() }, &options)?;
     create(hub, resource, None, received.object, &options).map(drop)

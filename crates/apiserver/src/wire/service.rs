@@ -15,6 +15,7 @@ use crate::api::dispatch::dispatch;
 use crate::api::general::general;
 use crate::api::status::Status;
 use crate::api::table::{Form, Include, Printer};
+use crate::api::write::WriteError;
 use crate::fault::{Facts, before_answer, spoil_bytes, spoil_content};
 use crate::host::hub::Hub;
 use crate::host::journal::RequestRecord;
@@ -200,12 +201,12 @@ where
             let route = Route::find(call.parts.uri.path(), &hub.storage.lock().catalog);
             let answer = match &route {
                 Route::Resource(target) => dispatch(hub, &call, target).await,
-                Route::UnknownResource => Err(Status::no_such_resource()),
-                Route::Other => general(hub, &call),
+                Route::UnknownResource => Err(Status::no_such_resource().into()),
+                Route::Other => general(hub, &call).map_err(WriteError::from),
             };
             match answer {
-                Err(status) if status.is_overtaken() => {}
-                answer => return answer,
+                Err(WriteError::SchemaChanged) => {}
+                answer => return answer.map_err(Status::from),
             }
         }
     };

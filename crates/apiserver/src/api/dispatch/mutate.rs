@@ -8,7 +8,7 @@ use super::selector;
 use crate::api::action;
 use crate::api::list::{ListOptions, page};
 use crate::api::status::Status;
-use crate::api::write::{self, Outcome, Part, Patch, Received, ScaleChange, WriteOptions, receive};
+use crate::api::write::{self, Outcome, Part, Patch, Received, ScaleChange, WriteError, WriteOptions, receive};
 use crate::host::hub::Hub;
 use crate::kinds::{form, group_version, types};
 use crate::storage::object::Form;
@@ -24,7 +24,7 @@ pub(super) fn mutate(
     target: &Target,
     verb: Verb,
     form: Form,
-) -> Result<Response<Body>, Status> {
+) -> Result<Response<Body>, WriteError> {
     let resource = &target.resource;
     if verb == Verb::DeleteCollection {
         return delete_all(hub, call, target);
@@ -41,7 +41,7 @@ pub(super) fn mutate(
     let received = |options: &WriteOptions| {
         let Received { object, warnings } = receive(resource, decode(call, resource.of)?, options)?;
         call.warnings.add(warnings);
-        Ok::<_, Status>(object)
+        Ok::<_, WriteError>(object)
     };
     let outcome = match verb {
         Verb::Create => {
@@ -61,14 +61,14 @@ pub(super) fn mutate(
         }
         Verb::Delete => write::delete(hub, resource, &target.key(), &delete_options(call)?)?,
         Verb::Get | Verb::List | Verb::Watch | Verb::DeleteCollection | Verb::Other => {
-            return Err(Status::method_not_allowed());
+            return Err(Status::method_not_allowed().into());
         }
     };
     Ok(json_reply(outcome.code(), outcome.json(resource, form)))
 }
 
 /// Does what is asked for by a create and not kept; `None` if it is to be kept.
-fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>, Status> {
+fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>, WriteError> {
     let resource = &target.resource;
     let options = WriteOptions::parse(&call.query, "CreateOptions", call.header(header::USER_AGENT))?;
     if resource.rules.review {
@@ -81,8 +81,7 @@ fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>
     };
     let of = types::kind(&group_version(group, version), kind);
     let sent = decode(call, of)?.value;
-    let refuse =
-        |why| Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"));
+    let refuse = |reason: String| WriteError::undecodable((kind, version), reason);
     let sent = match of {
         Some(of) => form::form(of, sent).map_err(refuse)?.object,
         None => sent,
@@ -99,7 +98,7 @@ fn part(target: &Target) -> Part {
     }
 }
 
-fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Response<Body>, Status> {
+fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Response<Body>, WriteError> {
     let (change, kind) = match verb {
         Verb::Update => (ScaleChange::Replace(decode(call, types::named("autoscaling/v1.Scale"))?), "UpdateOptions"),
         Verb::Patch => {
@@ -107,7 +106,7 @@ fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Respon
             let kind = patch.options();
             (ScaleChange::Patch(patch), kind)
         }
-        _ => return Err(Status::method_not_allowed()),
+        _ => return Err(Status::method_not_allowed().into()),
     };
     let options = WriteOptions::parse(&call.query, kind, call.header(header::USER_AGENT))?;
     let (scale, warnings) = write::rescale(hub, &target.resource, &target.key(), change, &options)?;
@@ -116,7 +115,7 @@ fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Respon
 }
 
 /// Deletes what a list with the same selectors would show, one by one, and answers with what was there.
-fn delete_all(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, Status> {
+fn delete_all(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, WriteError> {
     let resource = &target.resource;
     let options = delete_options(call)?;
     let limit = ListOptions::parse(&call.query)?.limit;
@@ -128,9 +127,9 @@ fn delete_all(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>,
         match write::delete(hub, resource, &object.key, &options) {
             Ok(Outcome::Done(_)) => items.push(object.value_as(resource)),
             Ok(outcome) => items.push(outcome.value(resource)),
-            // Somebody else was faster.
-            Err(status) if status.code == 404 => {}
-            Err(status) => return Err(status),
+            // Another client deleted it meanwhile.
+            Err(WriteError::NotFound(_)) => {}
+            Err(error) => return Err(error),
         }
     }
     if !resource.rules.custom {

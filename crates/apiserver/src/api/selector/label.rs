@@ -299,14 +299,14 @@ impl<'a> Tokens<'a> {
 mod tests {
     use super::*;
     use crate::kinds::Catalog;
-    use crate::storage::object::{Change, Key};
+    use crate::storage::object::{Change, Draft, Key};
     use serde_json::json;
 
     fn check(selector: &str, labels: serde_json::Value, expected: bool) {
         let catalog = Catalog::built_in();
         let object = json!({"metadata": {"name": "x", "labels": labels}});
         let resource = catalog.named("configmaps").unwrap();
-        let stored = StoredObject::encode(resource, Key::new(None, "x"), &object, 1, Change::Added);
+        let stored = Draft::encode(resource, Key::new(None, "x"), &object, Change::Added, 1).at(1, Change::Added);
         let parsed = LabelSelector::parse(selector).unwrap();
         assert_eq!(parsed.matches(&stored), expected, "{selector}");
     }

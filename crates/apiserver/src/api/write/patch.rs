@@ -12,8 +12,8 @@ use super::ownership::{applied, merged};
 use super::prepare::{Ownership, Write};
 use super::receive::{Received, complete, dedupe_owners, receive};
 use super::update::{Part, check_body, check_version, modify, modify_as};
-use super::{Outcome, Trust, WriteOptions};
-use crate::api::status::{Status, StatusCause, StatusDetails};
+use super::{Outcome, Trust, WriteError, WriteOptions};
+use crate::api::status::{Status, StatusDetails};
 use crate::host::hub::Hub;
 use crate::kinds::Resource;
 use crate::storage::object::Key;
@@ -197,7 +197,7 @@ pub(crate) fn patch(
     patch: &Patch,
     part: Part,
     options: &WriteOptions,
-) -> Result<(Outcome, Vec<String>), Status> {
+) -> Result<(Outcome, Vec<String>), WriteError> {
     if let Patch::Apply(wanted) = patch {
         let outcome = apply(hub, resource, key, wanted, part, options)?;
         return Ok((outcome, wanted.judged(options)?));
@@ -220,10 +220,10 @@ fn apply(
     sent: &Document,
     part: Part,
     options: &WriteOptions,
-) -> Result<Outcome, Status> {
+) -> Result<Outcome, WriteError> {
     let wanted = &sent.value;
     if !wanted.is_object() || metadata::is_deeper(wanted, DEEPEST) {
-        return Err(Status::bad_request("error decoding patch: it is no object that could be applied"));
+        return Err(Status::bad_request("error decoding patch: it is no object that could be applied").into());
     }
     // It is checked for this object, and applied as it was sent.
     check_body(resource, key, &mut wanted.clone())?;
@@ -240,12 +240,12 @@ fn apply(
             made(Some(stored))
         });
         match changed {
-            Err(status) if status.code == 404 && part == Part::Main => {}
+            Err(WriteError::NotFound(_)) if part == Part::Main => {}
             outcome => return outcome,
         }
         match create_as(hub, resource, key.namespace(), made(None)?, options, Ownership::Done) {
-            // Somebody else was faster: now there is something to change.
-            Err(status) if status.reason == "AlreadyExists" => options.check_time()?,
+            // Another client created it meanwhile, so it is changed.
+            Err(WriteError::AlreadyExists { .. }) => options.check_time()?,
             outcome => return outcome,
         }
     }
@@ -270,8 +270,8 @@ pub(crate) fn patch_with(
     resource: &Resource,
     key: &Key,
     options: &WriteOptions,
-    change: impl FnMut(&Value) -> Result<Value, Status>,
-) -> Result<Outcome, Status> {
+    change: impl FnMut(&Value) -> Result<Value, WriteError>,
+) -> Result<Outcome, WriteError> {
     patch_as(Write { hub, resource, key, part: Part::Main, options, ownership: Ownership::Due }, change)
 }
 
@@ -281,12 +281,15 @@ pub(crate) fn patch_unowned(
     resource: &Resource,
     key: &Key,
     options: &WriteOptions,
-    change: impl FnMut(&Value) -> Result<Value, Status>,
-) -> Result<Outcome, Status> {
+    change: impl FnMut(&Value) -> Result<Value, WriteError>,
+) -> Result<Outcome, WriteError> {
     patch_as(Write { hub, resource, key, part: Part::Main, options, ownership: Ownership::Done }, change)
 }
 
-fn patch_as(write: Write<'_>, mut change: impl FnMut(&Value) -> Result<Value, Status>) -> Result<Outcome, Status> {
+fn patch_as(
+    write: Write<'_>,
+    mut change: impl FnMut(&Value) -> Result<Value, WriteError>,
+) -> Result<Outcome, WriteError> {
     modify_as(write, |stored| {
         let changed = change(stored)?;
         checked(write.resource, write.key, stored, changed, None, write.options).map(|received| received.object)
@@ -301,7 +304,7 @@ fn checked(
     mut changed: Value,
     patch: Option<&Patch>,
     options: &WriteOptions,
-) -> Result<Received, Status> {
+) -> Result<Received, WriteError> {
     let shown = match patch {
         Some(Patch::Strategic(patch)) => golang::plain(&patch.value),
         _ => changed.to_string(),
@@ -309,22 +312,11 @@ fn checked(
     let duplicates = patch.map_or(&[][..], Patch::duplicates).to_vec();
     let doubled = dedupe_owners(&mut changed, " after mutating admission happens");
     let sent = Document { value: changed, duplicates };
-    let mut received = receive(resource, sent, options).map_err(|status| of_patch(&resource.kind, &shown, status))?;
+    let mut received = receive(resource, sent, options).map_err(|error| error.of_patch(&shown))?;
     received.warnings.extend(doubled);
     check_body(resource, key, &mut received.object)?;
     check_version(resource, key, stored, &received.object, options)?;
     Ok(received)
-}
-
-/// What is wrong with an object is told of the patch that made it.
-pub(super) fn of_patch(kind: &str, shown: &str, status: Status) -> Status {
-    match status.message.split_once(&format!("cannot be handled as a {kind}: ")) {
-        Some((_, why)) => {
-            let cause = StatusCause::invalid("patch", format!("{shown:?}: {why}"));
-            Status::invalid("", "", "", vec![cause])
-        }
-        None => status,
-    }
 }
 
 fn unprocessable() -> Status {

@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 use super::marks::wrong_marks;
-use super::metadata::{bump_generation, finalizers, keep_identity, keep_member, keep_place, metadata_mut};
+use super::metadata::{bump_generation, finalizers, keep_identity, keep_member, keep_place, metadata_mut, seal};
 use super::ownership::track;
 use super::pool::Held;
 use super::receive::formed;
-use super::{Part, Trust, WriteOptions};
+use super::{Part, Trust, WriteError, WriteOptions};
 use crate::api::admission::Admission;
 use crate::api::crd;
 use crate::api::status::{Status, StatusCause};
@@ -49,7 +49,7 @@ pub(super) type Giving<'a> = MutexGuard<'a, ()>;
 
 impl<'a> Write<'a> {
     /// Prepares an object that is to be created.
-    pub(super) fn prepare_new(&self, object: &mut Value) -> Result<Option<Giving<'a>>, Status> {
+    pub(super) fn prepare_new(&self, object: &mut Value) -> Result<Option<Giving<'a>>, WriteError> {
         let Self { hub, resource, options, .. } = *self;
         let now = hub.clock.now_text();
         let metadata = metadata_mut(object);
@@ -58,6 +58,7 @@ impl<'a> Write<'a> {
         }
         metadata.insert("uid".into(), hub.chance.uid().into());
         metadata.insert("creationTimestamp".into(), now.clone().into());
+        let identity = identity_of(object);
         let status = object.get("status").cloned().filter(|_| options.trust == Trust::Host);
         let mut giving = None;
         self.fill(object);
@@ -96,6 +97,7 @@ impl<'a> Write<'a> {
         }
         self.refuse(causes)?;
         self.check_size(object)?;
+        seal(resource, self.key, &identity, object);
         Ok(giving)
     }
 
@@ -104,7 +106,7 @@ impl<'a> Write<'a> {
         &self,
         before: &Value,
         mut after: Value,
-    ) -> Result<(Value, Option<Giving<'a>>), Status> {
+    ) -> Result<(Value, Option<Giving<'a>>), WriteError> {
         let Self { hub, resource, part, options, .. } = *self;
         let now = hub.clock.now_text();
         let mut giving = None;
@@ -158,6 +160,7 @@ impl<'a> Write<'a> {
         self.check_size(&after)?;
         // What was taken away by a rule has its default again when it is read.
         self.fill(&mut after);
+        seal(resource, self.key, before, &mut after);
         // The version is not part of the content: it follows from the write.
         after["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
         keep_times(before, &mut after);
@@ -193,12 +196,12 @@ impl<'a> Write<'a> {
     }
 
     /// Asks those who may change or refuse a write. They may change what the object says, but not which it is.
-    fn admit(&self, before: Option<&Value>, object: &mut Value) -> Result<(), Status> {
+    fn admit(&self, before: Option<&Value>, object: &mut Value) -> Result<(), WriteError> {
         let Self { hub, resource, key, part, options, .. } = *self;
         if hub.settings.admission.is_empty() {
             return Ok(());
         }
-        let identity = json!({"metadata": object["metadata"]});
+        let identity = identity_of(object);
         let mut admission = Admission {
             verb: if before.is_some() { Verb::Update } else { Verb::Create },
             resource,
@@ -213,7 +216,7 @@ impl<'a> Write<'a> {
         if !object.is_object() {
             let message =
                 format!("Internal error occurred: admission made no object of {} {:?}", resource.id, key.name());
-            return Err(Status::failure(500, "InternalError", message));
+            return Err(Status::failure(500, "InternalError", message).into());
         }
         keep_identity(&identity, object);
         keep_place(resource, key, object);
@@ -273,6 +276,11 @@ fn without_nulls(value: &Value) -> Value {
         Value::Array(items) => items.iter().map(without_nulls).collect(),
         other => other.clone(),
     }
+}
+
+/// An object with the metadata and nothing else.
+fn identity_of(object: &Value) -> Value {
+    json!({"metadata": object["metadata"]})
 }
 
 /// Puts members over those that are there.

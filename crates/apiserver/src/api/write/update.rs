@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::create::create;
 use super::metadata::{finalizers, fix_namespace, metadata_text};
 use super::prepare::{Ownership, Write};
-use super::{Outcome, Trust, WriteOptions, after_removal, follow_up};
+use super::{Outcome, Trust, WriteError, WriteOptions, after_removal, follow_up};
 use crate::api::status::{Status, StatusCause};
 use crate::host::hub::Hub;
 use crate::kinds::Resource;
-use crate::storage::object::{Key, StoredObject};
+use crate::storage::object::{Change, Key, StoredObject};
 
 /// The part of an object that a write may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(crate) fn update(
     mut object: Value,
     part: Part,
     options: &WriteOptions,
-) -> Result<Outcome, Status> {
+) -> Result<Outcome, WriteError> {
     check_body(resource, key, &mut object)?;
     let creates = resource.rules.create_on_update && part == Part::Main;
     loop {
@@ -54,7 +54,7 @@ pub(crate) fn update(
             Ok(object.clone())
         });
         match changed {
-            Err(status) if status.code == 404 && creates => {}
+            Err(WriteError::NotFound(_)) if creates => {}
             outcome => return outcome,
         }
         check_uid(resource, key, "", &object)?;
@@ -63,8 +63,8 @@ pub(crate) fn update(
             metadata.remove("resourceVersion");
         }
         match create(hub, resource, key.namespace(), fresh, options) {
-            // Somebody else was faster: now there is something to update.
-            Err(status) if status.reason == "AlreadyExists" => options.check_time()?,
+            // Another client created it meanwhile, so it is updated.
+            Err(WriteError::AlreadyExists { .. }) => options.check_time()?,
             outcome => return outcome,
         }
     }
@@ -93,20 +93,20 @@ pub(super) fn modify(
     key: &Key,
     part: Part,
     options: &WriteOptions,
-    change: impl FnMut(&Value) -> Result<Value, Status>,
-) -> Result<Outcome, Status> {
+    change: impl FnMut(&Value) -> Result<Value, WriteError>,
+) -> Result<Outcome, WriteError> {
     modify_as(Write { hub, resource, key, part, options, ownership: Ownership::Due }, change)
 }
 
 /// The same, where it may already be written down who set what.
 pub(super) fn modify_as(
     write: Write<'_>,
-    mut change: impl FnMut(&Value) -> Result<Value, Status>,
-) -> Result<Outcome, Status> {
+    mut change: impl FnMut(&Value) -> Result<Value, WriteError>,
+) -> Result<Outcome, WriteError> {
     let Write { hub, resource, key, options, .. } = write;
     loop {
         let stored = hub.storage.lock().object(resource, key);
-        let Some(stored) = stored else { return Err(Status::not_found(resource, key.name())) };
+        let Some(stored) = stored else { return Err(WriteError::not_found(resource, key.name())) };
         let before = stored.value_as(resource);
         let (after, _giving) = write.prepare_changed(&before, change(&before)?)?;
         if let Some(outcome) = replace(hub, resource, &stored, &before, after, options)? {
@@ -124,32 +124,31 @@ fn replace(
     before: &Value,
     mut after: Value,
     options: &WriteOptions,
-) -> Result<Option<Outcome>, Status> {
+) -> Result<Option<Outcome>, WriteError> {
     let key = &stored.key;
+    let release = is_last_release(resource, before, &after) && !options.dry_run;
+    let is_changed = after != *before;
+    let writes = is_changed && !release && !options.dry_run;
+    let draft = writes.then(|| hub.storage.draft(resource, key, &after, Change::Modified));
     let mut state = hub.storage.lock();
     state.check_current(resource)?;
     if !state.object(resource, key).is_some_and(|current| Arc::ptr_eq(&current, stored)) {
         return Ok(None);
     }
-    if is_last_release(resource, before, &after) && !options.dry_run {
-        let event = hub.storage.commit(&mut state, resource, key, None);
-        after["metadata"]["resourceVersion"] = event.revision.to_string().into();
+    let outcome = if release {
+        let revision = hub.storage.remove(&mut state, resource, key);
+        after["metadata"]["resourceVersion"] = revision.to_string().into();
         after_removal(hub, &mut state, resource, key);
-        follow_up(hub, &mut state, resource, key, options.trust);
+        Outcome::Shown { object: after, created: false }
+    } else if let Some(draft) = draft {
+        Outcome::Stored { object: hub.storage.commit(&mut state, resource, draft), created: false }
+    } else if is_changed {
         return Ok(Some(Outcome::Shown { object: after, created: false }));
-    }
-    if after == *before {
+    } else {
         return Ok(Some(Outcome::Stored { object: stored.clone(), created: false }));
-    }
-    if options.dry_run {
-        return Ok(Some(Outcome::Shown { object: after, created: false }));
-    }
-    let event = hub.storage.commit(&mut state, resource, key, Some(&after));
+    };
     follow_up(hub, &mut state, resource, key, options.trust);
-    Ok(Some(match &event.after {
-        Some(stored) => Outcome::Stored { object: stored.clone(), created: false },
-        None => Outcome::Shown { object: after, created: false },
-    }))
+    Ok(Some(outcome))
 }
 
 /// Whether an update lets go of an object that only waited to be deleted.
