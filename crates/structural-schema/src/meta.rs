@@ -7,7 +7,7 @@ use super::golang;
 use super::limits;
 use super::node::Node;
 use super::path::Path;
-use super::prune::{Unknown, push_name};
+use super::unknown::{Unknown, push_name};
 
 const FIELDS: [&str; 15] = [
     "name",

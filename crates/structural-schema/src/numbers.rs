@@ -1,10 +1,10 @@
 //! Bounds and multiples.
 
 use super::cause::FieldError;
+use super::faults::{Run, name};
 use super::golang::{self, Num};
 use super::node::{Kind, Node};
 use super::path::Path;
-use super::validate::{Run, name};
 
 /// Whether a float is an integer that JSON can carry exactly, give or take an error of rounding.
 pub(crate) fn is_whole(float: f64) -> bool {

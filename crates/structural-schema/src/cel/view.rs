@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
+use super::super::duration::{self, Timestamp};
 use super::super::golang::{self, Num};
 use super::super::names;
 use super::super::node::{Kind, Node};
-use super::duration::{self, Timestamp};
 use super::meter::{Fail, Meter};
 use super::types;
 use super::value::{Key, Members, Text, Val};
