@@ -1,5 +1,11 @@
 //! Everything one server is made of, shared by its handles and its open watches.
 
+pub(crate) mod clock;
+pub(crate) mod journal;
+pub(crate) mod pace;
+pub(crate) mod admission;
+pub(crate) mod compiled;
+
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicUsize;
@@ -8,15 +14,24 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-use crate::api::admission::Admit;
-use crate::api::crd::Compiled;
-use crate::api::write::Trust;
+use crate::chance::Chance;
 use crate::fault::Faults;
-use crate::host::chance::Chance;
-use crate::host::clock::Clock;
-use crate::host::journal::Journal;
-use crate::host::pace::Pace;
 use crate::storage::state::{Locked, Storage};
+use admission::Admit;
+use clock::Clock;
+use compiled::Compiled;
+use journal::Journal;
+use pace::Pace;
+
+/// How much of an object its writer may decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Trust {
+    /// A client: status has a path of its own, and namespaces must exist.
+    #[default]
+    Client,
+    /// The process the server lives in: it plays user, kubelet and controllers at once, and makes the namespaces it needs.
+    Host,
+}
 
 /// The parts of one server.
 #[derive(Debug)]

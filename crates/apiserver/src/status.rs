@@ -5,8 +5,6 @@ use serde::Serialize;
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::kinds::Resource;
-
 /// An answer of the API server that is not an object: almost always an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
@@ -79,11 +77,6 @@ impl Status {
         Self::failure(400, "BadRequest", message)
     }
 
-    pub(crate) fn not_found(resource: &Resource, name: &str) -> Self {
-        Self::failure(404, "NotFound", format!("{} \"{name}\" not found", resource.qualified()))
-            .with_details(resource.details(name))
-    }
-
     pub(crate) fn no_such_resource() -> Self {
         Self::failure(404, "NotFound", "the server could not find the requested resource")
             .with_details(StatusDetails::default())
@@ -92,16 +85,6 @@ impl Status {
     pub(crate) fn method_not_allowed() -> Self {
         Self::failure(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
             .with_details(StatusDetails::default())
-    }
-
-    pub(crate) fn conflict(resource: &Resource, name: &str, why: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", resource.qualified());
-        Self::failure(409, "Conflict", message).with_details(resource.details(name))
-    }
-
-    pub(crate) fn modified_meanwhile(resource: &Resource, name: &str) -> Self {
-        let why = "the object has been modified; please apply your changes to the latest version and try again";
-        Self::conflict(resource, name, why)
     }
 
     pub(crate) fn list_expired() -> Self {

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 use crate::api::selector::LabelSelector;
-use crate::api::status::{Status, StatusCause, StatusDetails};
 use crate::api::write::{self, DeleteOptions, WriteError, WriteOptions};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::Resource;
+use crate::message::reply::{Body, json_reply, value_reply};
+use crate::status::{Status, StatusCause, StatusDetails};
 use crate::storage::object::{Key, StoredObject};
-use crate::wire::reply::{Body, json_reply, value_reply};
 
 /// The parts of objects that are acted on by a create: their resource, their name, and the group, version and kind of what is sent.
 pub(crate) const PARTS: [(&str, &str, [&str; 3]); 3] = [

@@ -9,15 +9,15 @@ mod definition;
 mod names;
 mod selectable;
 
-pub(crate) use definition::{Compiled, definition_of, prepare};
+pub(crate) use definition::{definition_of, prepare};
 
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-use crate::api::status::Status;
 use crate::api::write::{DeleteOptions, Trust, delete_in, finalizers};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::Resource;
+use crate::status::Status;
 use crate::storage::object::{Key, StoredObject};
 use crate::storage::state::{self, Locked, State};
 use definition::resources_of;

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::api::action;
 use crate::kinds::{Catalog, Resource, group_version};
-use crate::wire::reply::{Body, full_body, json_reply, reply, value_reply};
+use crate::message::reply::{Body, full_body, json_reply, reply, value_reply};
 
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const PART_VERBS: [&str; 3] = ["get", "patch", "update"];

@@ -5,10 +5,10 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use crate::api::write::{DeleteOptions, Propagation, Trust, delete_in, finalizers, let_go};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::storage::object::{Key, StoredObject};
-use crate::storage::owners::Place;
+use crate::storage::owners::{Place, Trace};
 use crate::storage::state::{Locked, State};
 
 /// Holds an owner until those that it waits for are gone.
@@ -18,17 +18,6 @@ pub(crate) const ORPHAN: &str = "orphan";
 
 /// How many traces are followed while nobody else is let in.
 const PIECE: usize = 100;
-
-/// Something that may have made garbage. What is done about one leaves others: nothing calls itself, however long a chain of owners is.
-#[derive(Debug, Clone)]
-pub(crate) enum Trace {
-    /// The object with this uid is gone.
-    Gone(Box<str>),
-    /// The object with this uid may have nobody left to wait for.
-    Relieved(Box<str>),
-    /// An object has other owners than before, was marked to be deleted, or has to be looked at for another reason.
-    Stirred(Place),
-}
 
 /// Follows all traces: at once if the process itself left them, else a moment later.
 pub(crate) fn follow(hub: &Hub, state: &mut Locked<'_>, trust: Trust) {

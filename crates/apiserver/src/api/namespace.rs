@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::api::garbage;
 use crate::api::write::{DeleteOptions, Trust, delete_in};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::storage::object::Key;
 use crate::storage::state::{Locked, State};

@@ -15,10 +15,11 @@ use tokio::time::Instant;
 
 use crate::api::list::wait_until_fresh;
 use crate::api::selector::Selector;
-use crate::api::status::Status;
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::Resource;
-use crate::storage::object::{Form, LINE_END};
+use crate::message::reply::error_line;
+use crate::status::Status;
+use crate::storage::object::Form;
 
 /// The shortest and longest watch, in seconds, where the client does not say.
 const DEFAULT_TIMEOUT: std::ops::Range<u64> = 1800..3600;
@@ -64,15 +65,6 @@ impl Opened {
         };
         item.map(|item| (item, self))
     }
-}
-
-/// The `ERROR` event that ends a watch.
-pub(crate) fn error_line(status: &Status) -> Bytes {
-    let body = status.to_json();
-    let mut line = br#"{"type":"ERROR","object":"#.to_vec();
-    line.extend_from_slice(body.trim_ascii_end());
-    line.extend_from_slice(LINE_END.as_bytes());
-    line.into()
 }
 
 /// What a bookmark says beside its version.

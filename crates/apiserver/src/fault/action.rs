@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::list::ListFlaw;
-use crate::wire::verb::Verb;
+use crate::message::verb::Verb;
 
 /// What happens to a request or its answer.
 #[derive(Debug, Clone, PartialEq)]

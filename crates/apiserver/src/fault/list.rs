@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::Facts;
-use crate::wire::query::Query;
+use crate::message::query::Query;
 
 /// What is wrong with a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

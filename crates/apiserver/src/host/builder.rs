@@ -5,21 +5,21 @@ use serde_json::{Value, json};
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use crate::api::admission::{Admission, Admit};
 use crate::api::crd::{DEFINITIONS, definition_of};
-use crate::api::status::Status;
 use crate::api::write::{WriteError, WriteOptions, create, receive};
+use crate::chance::Chance;
 use crate::fault::Faults;
-use crate::host::chance::Chance;
-use crate::host::clock::Clock;
-use crate::host::hub::{Hub, Settings};
-use crate::host::pace::Pace;
 use crate::host::server::ApiServer;
+use crate::hub::admission::{Admission, Admit};
+use crate::hub::clock::Clock;
+use crate::hub::pace::Pace;
+use crate::hub::{Hub, Settings};
 use crate::kinds::{Catalog, Resource};
+use crate::message::document::Document;
+use crate::status::Status;
 use crate::storage::collection::HistoryLimits;
 use crate::storage::owners::Owners;
 use crate::storage::state::Storage;
-use crate::wire::document::Document;
 
 /// The namespaces every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];

@@ -3,12 +3,12 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use crate::api::status::Status;
 use crate::api::write::{self, DeleteOptions, Part, Patch, Trust, WriteOptions, receive};
 use crate::host::server::ApiServer;
 use crate::kinds::Resource;
+use crate::message::document::Document;
+use crate::status::Status;
 use crate::storage::object::Key;
-use crate::wire::document::Document;
 
 /// Direct access. A resource is named by its plural (`pods`), or with its group (`widgets.demo.example.com`).
 ///

@@ -4,9 +4,9 @@ use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::api::status::Status;
 use crate::kinds::Resource;
-use crate::wire::verb::Verb;
+use crate::message::verb::Verb;
+use crate::status::Status;
 
 /// A write that is about to be made. See [`ApiServerBuilder::admission`](crate::ApiServerBuilder::admission).
 ///

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::api::status::{Status, StatusDetails};
+use crate::status::{Status, StatusDetails};
 
 /// The longest time for a request, whatever its client asks for.
 const LONGEST: Duration = Duration::from_secs(60);

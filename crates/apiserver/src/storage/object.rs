@@ -36,6 +36,11 @@ impl Key {
     }
 }
 
+/// The first key behind those of a namespace: `0` is the character that follows `/`.
+pub(crate) fn namespace_end(namespace: &str) -> String {
+    format!("{namespace}0")
+}
+
 impl Borrow<str> for Key {
     fn borrow(&self) -> &str {
         &self.0

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::object::{Key, StoredObject};
-use crate::api::garbage::Trace;
 
 /// Where an object is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +12,17 @@ pub(crate) struct Place {
     /// The name of its collection.
     pub(crate) collection: Arc<str>,
     pub(crate) key: Key,
+}
+
+/// Something that may have made garbage. What is done about one leaves others: nothing calls itself, however long a chain of owners is.
+#[derive(Debug, Clone)]
+pub(crate) enum Trace {
+    /// The object with this uid is gone.
+    Gone(Box<str>),
+    /// The object with this uid may have nobody left to wait for.
+    Relieved(Box<str>),
+    /// An object has other owners than before, was marked to be deleted, or has to be looked at for another reason.
+    Stirred(Place),
 }
 
 /// Every object by its uid, those it owns, and what has happened that nobody has looked at yet.

@@ -8,11 +8,10 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::api::selector::namespace_end;
 use crate::kinds::{Catalog, Resource};
 use crate::storage::collection::{Collection, HistoryLimits, Objects, Recoding, between};
 use crate::storage::event::Event;
-use crate::storage::object::{Change, Draft, Key, StoredObject};
+use crate::storage::object::{Change, Draft, Key, StoredObject, namespace_end};
 use crate::storage::owners::{Owners, Place};
 
 /// Everything that is stored, behind one short lock.

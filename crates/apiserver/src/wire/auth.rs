@@ -3,7 +3,7 @@
 use http::{HeaderValue, header, request};
 use rand::RngExt;
 
-use crate::api::status::Status;
+use crate::status::Status;
 
 /// Paths that answer everybody.
 const OPEN: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];

@@ -11,16 +11,16 @@ use std::sync::Arc;
 
 use crate::api::list::{self, ListHead, ListOptions, list_body};
 use crate::api::selector::{FieldSelector, LabelSelector, Selector};
-use crate::api::status::Status;
 use crate::api::watch::{Start, WatchOptions, watch};
 use crate::api::write::{WriteError, scale_of};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
+use crate::message::compress::{Compression, accepts_gzip};
+use crate::message::reply::{Body, JSON, json_reply, reply, stream_body, value_reply};
+use crate::message::verb::Verb;
+use crate::status::Status;
 use crate::storage::object::Form;
-use crate::wire::compress::{Compression, accepts_gzip};
-use crate::wire::reply::{Body, JSON, json_reply, reply, stream_body, value_reply};
+use crate::wire::call::Call;
 use crate::wire::route::Target;
-use crate::wire::service::Call;
-use crate::wire::verb::Verb;
 
 /// Answers a request about a resource.
 pub(crate) async fn dispatch(hub: &Arc<Hub>, call: &Call, target: &Target) -> Result<Response<Body>, WriteError> {

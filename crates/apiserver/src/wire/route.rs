@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::api::action;
 use crate::kinds::{Catalog, Resource};
+use crate::message::query::Query;
+use crate::message::verb::Verb;
 use crate::storage::object::Key;
-use crate::wire::query::Query;
-use crate::wire::verb::Verb;
 
 /// What a path leads to.
 #[derive(Debug, Clone)]

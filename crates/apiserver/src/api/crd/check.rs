@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::has_condition;
 use super::selectable;
-use crate::api::status::StatusCause;
 use crate::kinds::is_built_in;
+use crate::status::StatusCause;
 
 const LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
     character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is \

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-use crate::api::status::StatusCause;
+use crate::status::StatusCause;
 
 /// How many fields of a version may be selected by.
 const MOST: usize = 8;

@@ -5,11 +5,11 @@ use futures_util::{StreamExt, stream};
 use std::sync::Arc;
 
 use super::{ContinueToken, Listed};
-use crate::host::pace::{Pace, Paced};
+use crate::hub::pace::{Pace, Paced};
 use crate::kinds::Resource;
+use crate::message::compress::THRESHOLD;
+use crate::message::reply::{Body, full_body, stream_body};
 use crate::storage::object::{Form, StoredObject};
-use crate::wire::compress::THRESHOLD;
-use crate::wire::reply::{Body, full_body, stream_body};
 
 /// How much of a long list is made at a time. A list that is not done after it is large enough to be compressed.
 const CHUNK: usize = THRESHOLD;

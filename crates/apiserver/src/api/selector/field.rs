@@ -1,7 +1,7 @@
 //! Field selectors: `metadata.name=x,status.phase!=Running`.
 
-use crate::api::status::Status;
 use crate::kinds::{Resource, UnknownField};
+use crate::status::Status;
 use crate::storage::object::StoredObject;
 
 /// Comparisons that must all hold; none means everything matches.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::api::status::Status;
+use crate::status::Status;
 use crate::storage::object::StoredObject;
 
 /// Requirements that must all hold; none means everything matches.

@@ -8,9 +8,9 @@ use super::name::check_name;
 use super::prepare::{Ownership, Write};
 use super::{Outcome, Part, Trust, WriteError, WriteOptions, follow_up};
 use crate::api::crd;
-use crate::api::status::{Status, StatusCause, StatusDetails};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::Resource;
+use crate::status::{Status, StatusCause, StatusDetails};
 use crate::storage::object::{Change, Key};
 use crate::storage::state::State;
 

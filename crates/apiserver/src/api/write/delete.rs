@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use super::metadata::{finalizers, metadata_mut};
 use super::{DeleteOptions, Outcome, Propagation, Trust, WriteError, after_removal, follow_up};
-use crate::api::admission::Admission;
 use crate::api::crd;
 use crate::api::garbage::{FOREGROUND, ORPHAN};
-use crate::api::status::{Status, StatusDetails};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
+use crate::hub::admission::Admission;
 use crate::kinds::{Resource, moment, storage_id};
+use crate::message::verb::Verb;
+use crate::status::{Status, StatusDetails};
 use crate::storage::object::{Change, Draft, Key, StoredObject};
 use crate::storage::state::Locked;
-use crate::wire::verb::Verb;
 
 /// How often a delete is prepared again because the object changed meanwhile. The last time the state stays locked, unless there is
 /// admission, which is never called under the lock.

@@ -1,7 +1,7 @@
 //! Why a write fails.
 
-use crate::api::status::{Status, StatusCause, StatusDetails};
 use crate::kinds::Resource;
+use crate::status::{Status, StatusCause, StatusDetails};
 use crate::storage::state::Outdated;
 
 /// Why a write failed: one variant for each case that some caller treats in its own way.

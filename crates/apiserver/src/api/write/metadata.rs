@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{Trust, WriteError};
-use crate::api::status::Status;
 use crate::kinds::Resource;
+use crate::status::Status;
 use crate::storage::object::Key;
 
 /// Checks that a body is an object of this resource and fills in kind and apiVersion where they may be left out.

@@ -1,7 +1,7 @@
 //! Names an object may have.
 
-use crate::api::status::{Status, StatusCause};
 use crate::kinds::Resource;
+use crate::status::{Status, StatusCause};
 
 /// Refuses a name that the kind does not allow.
 pub(super) fn check_name(resource: &Resource, name: &str) -> Result<(), Status> {

@@ -7,10 +7,10 @@ use kube_field_manager::{
 use serde_json::{Value, json};
 
 use super::{Part, WriteOptions};
-use crate::api::status::{Status, StatusCause, StatusDetails};
 use crate::kinds::rules::strategy;
 use crate::kinds::schema::Place;
 use crate::kinds::{Resource, form};
+use crate::status::{Status, StatusCause, StatusDetails};
 
 /// Writes down that this write set what it set.
 pub(super) fn track(

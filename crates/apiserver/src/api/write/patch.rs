@@ -13,11 +13,11 @@ use super::prepare::{Ownership, Write};
 use super::receive::{Received, complete, dedupe_owners, receive};
 use super::update::{Part, check_body, check_version, modify, modify_as};
 use super::{Outcome, Trust, WriteError, WriteOptions};
-use crate::api::status::{Status, StatusDetails};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::Resource;
+use crate::message::document::{self, Document};
+use crate::status::{Status, StatusDetails};
 use crate::storage::object::Key;
-use crate::wire::document::{self, Document};
 
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";

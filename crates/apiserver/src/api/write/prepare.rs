@@ -12,16 +12,16 @@ use super::ownership::track;
 use super::pool::Held;
 use super::receive::formed;
 use super::{Part, Trust, WriteError, WriteOptions};
-use crate::api::admission::Admission;
 use crate::api::crd;
-use crate::api::status::{Status, StatusCause};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
+use crate::hub::admission::Admission;
 use crate::kinds::rules::immutable::{self, Cause};
 use crate::kinds::rules::strategy;
 use crate::kinds::rules::strategy::service::{Refusal, allocate_create, allocate_update};
 use crate::kinds::{Resource, defaulting};
+use crate::message::verb::Verb;
+use crate::status::{Status, StatusCause};
 use crate::storage::object::Key;
-use crate::wire::verb::Verb;
 
 /// As much as the storage of a real server takes in one piece.
 const LARGEST: usize = 1536 * 1024;

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use super::WriteError;
 use super::metadata::check_kind;
 use super::options::{Validation, WriteOptions};
-use crate::api::status::Status;
 use crate::kinds::{Resource, form, types};
-use crate::wire::document::Document;
+use crate::message::document::Document;
+use crate::status::Status;
 
 /// An object as it was received, and what its sender should be warned of.
 #[derive(Debug)]

@@ -8,12 +8,12 @@ use super::receive::judge;
 use super::scale_owners::applied;
 use super::update::{Part, check_body, check_version, modify_as};
 use super::{Patch, Trust, WriteError, WriteOptions};
-use crate::api::status::{Status, StatusCause};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::form::{self, Formed};
 use crate::kinds::{Resource, Scale, types};
+use crate::message::document::Document;
+use crate::status::{Status, StatusCause};
 use crate::storage::object::Key;
-use crate::wire::document::Document;
 
 /// Kind and version, as messages name them.
 const SCALE: (&str, &str) = ("Scale", "v1");

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::WriteOptions;
 use super::ownership::{refused, take};
-use crate::api::status::Status;
 use crate::kinds::schema::Place;
 use crate::kinds::{Resource, Scale, form, types};
+use crate::status::Status;
 
 const API_VERSION: &str = "autoscaling/v1";
 

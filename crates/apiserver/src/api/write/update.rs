@@ -7,9 +7,9 @@ use super::create::create;
 use super::metadata::{finalizers, fix_namespace, metadata_text};
 use super::prepare::{Ownership, Write};
 use super::{Outcome, Trust, WriteError, WriteOptions, after_removal, follow_up};
-use crate::api::status::{Status, StatusCause};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::Resource;
+use crate::status::{Status, StatusCause};
 use crate::storage::object::{Change, Key, StoredObject};
 
 /// The part of an object that a write may change.

@@ -5,9 +5,9 @@ use http::uri::Authority;
 use http::{Method, header};
 use std::net::{IpAddr, SocketAddr};
 
-use crate::api::status::Status;
+use crate::message::reply::JSON;
+use crate::status::Status;
 use crate::wire::auth;
-use crate::wire::reply::JSON;
 
 /// Lets requests in, or does not.
 #[derive(Debug)]

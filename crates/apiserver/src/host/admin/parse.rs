@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 use crate::fault::{Action, Fault, ListFlaw};
-use crate::wire::verb::Verb;
+use crate::message::verb::Verb;
 
 /// Every member that a description may have: what an action needs, and the conditions.
 const MEMBERS: [&str; 24] = [

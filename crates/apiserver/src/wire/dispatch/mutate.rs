@@ -7,15 +7,15 @@ use super::decode::{decode, delete_options, media_type};
 use super::selector;
 use crate::api::action;
 use crate::api::list::{ListOptions, page};
-use crate::api::status::Status;
 use crate::api::write::{self, Outcome, Part, Patch, Received, ScaleChange, WriteError, WriteOptions, receive};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::{form, group_version, types};
+use crate::message::reply::{Body, json_reply, value_reply};
+use crate::message::verb::Verb;
+use crate::status::Status;
 use crate::storage::object::Form;
-use crate::wire::reply::{Body, json_reply, value_reply};
+use crate::wire::call::Call;
 use crate::wire::route::Target;
-use crate::wire::service::Call;
-use crate::wire::verb::Verb;
 
 /// Answers a write.
 pub(super) fn mutate(
