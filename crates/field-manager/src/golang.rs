@@ -123,7 +123,7 @@ fn with_exponent(float: f64) -> String {
 }
 
 /// Compact JSON as `encoding/json` writes it, with `<`, `>` and `&` escaped.
-pub(super) fn json(value: &Value) -> String {
+pub fn json(value: &Value) -> String {
     let mut out = String::new();
     push_json(&mut out, value);
     out

@@ -166,8 +166,12 @@ fn unit(name: &str) -> Option<i128> {
     })
 }
 
-/// Reads `1h30m`, as nanoseconds.
-pub(crate) fn parse(text: &str) -> Result<i64, String> {
+/// Parses a duration in the notation of Go, such as `1h30m`, into nanoseconds.
+///
+/// # Errors
+///
+/// What is wrong with the duration, in Go's words.
+pub fn parse(text: &str) -> Result<i64, String> {
     let invalid = || format!("time: invalid duration {}", super::golang::quote(text));
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -4,6 +4,7 @@ use regex::Regex;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
+use super::identifier::{is_dns_label, is_dns_subdomain};
 use super::{duration, url};
 
 /// All formats that are checked, without dashes.
@@ -65,8 +66,8 @@ pub(crate) fn fits(format: &str, text: &str) -> bool {
         "date" => duration::parse_date(text).is_some(),
         "datetime" => is_date_time(text),
         "duration" => duration::parse_loose(text).is_ok(),
-        "k8sshortname" => text.len() <= 63 && is_dns_1123_label(text),
-        "k8slongname" => text.len() <= 253 && text.split('.').all(is_dns_1123_label),
+        "k8sshortname" => text.len() <= 63 && is_dns_label(text),
+        "k8slongname" => text.len() <= 253 && is_dns_subdomain(text),
         _ => true,
     }
 }
@@ -103,16 +104,8 @@ fn is_hostname(text: &str) -> bool {
 }
 
 /// A name of letters and digits with dashes inside.
-pub(crate) fn is_dns_1123_label(text: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = text.as_bytes();
-    bytes.iter().all(|byte| fits(*byte) || *byte == b'-')
-        && bytes.first().is_some_and(|byte| fits(*byte))
-        && bytes.last().is_some_and(|byte| fits(*byte))
-}
-
 pub(crate) fn is_dns_1035_label(text: &str) -> bool {
-    is_dns_1123_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
+    is_dns_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
 /// What a kind must be, as it is said.

@@ -10,6 +10,8 @@ mod cause;
 mod translate;
 mod pattern;
 mod escapes;
+pub mod identifier;
+mod quantity;
 mod duration;
 mod url;
 mod formats;
@@ -52,7 +54,9 @@ mod columns;
 pub use cause::{FieldError, FieldErrorReason};
 pub use columns::{PrinterCell, PrinterColumn, PrinterColumns};
 pub use default::TooLarge;
+pub use duration::parse as parse_duration;
 pub use place::SchemaPlace;
+pub use quantity::Quantity;
 pub use read::SchemaDefinition;
 pub use schema::StructuralSchema;
 

@@ -8,9 +8,9 @@ use std::rc::Rc;
 
 use super::super::duration::Timestamp;
 use super::super::node::Node;
+use super::super::quantity::Quantity;
 use super::super::url::Url;
 use super::net::Cidr;
-use super::quantity::Quantity;
 
 /// A text that is somewhere else, or was made.
 #[derive(Debug, Clone)]

@@ -15,11 +15,8 @@ impl Symbols {
     /// Puts symbols for uids, addresses and ports, and cuts times and versions.
     pub(super) fn cut(&mut self, answer: &mut Answer) {
         self.value("", &mut answer.body);
-        // Go keeps managers in a map: their conflicts are told in any order.
-        if answer.code == 409
-            && let Some(Value::Array(causes)) = answer.body.pointer_mut("/details/causes")
-        {
-            causes.sort_by_key(Value::to_string);
+        if answer.body["kind"] == "Status" {
+            compare_no_messages(&mut answer.body);
         }
     }
 
@@ -72,6 +69,19 @@ impl Symbols {
     fn symbol(&mut self, kind: &str, text: &str) -> String {
         let next = self.known.len();
         self.known.entry(format!("{kind} {text}")).or_insert_with(|| format!("<{kind} {next}>")).clone()
+    }
+}
+
+/// Removes the messages of a status, and leaves the reason and field of each cause, once and in order: messages are for people, and their
+/// text is not promised.
+fn compare_no_messages(status: &mut Value) {
+    if let Some(members) = status.as_object_mut() {
+        members.remove("message");
+    }
+    if let Some(Value::Array(causes)) = status.pointer_mut("/details/causes") {
+        causes.iter_mut().filter_map(Value::as_object_mut).for_each(|cause| drop(cause.remove("message")));
+        causes.sort_by_key(Value::to_string);
+        causes.dedup();
     }
 }
 

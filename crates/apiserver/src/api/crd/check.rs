@@ -1,5 +1,6 @@
 //! What a definition must say to be taken, and what of it may be changed later.
 
+use kube_structural_schema::identifier::{is_dns_label, is_dns_subdomain};
 use kube_structural_schema::{PrinterColumns, SchemaDefinition, StructuralSchema};
 use serde_json::Value;
 
@@ -301,21 +302,14 @@ fn wrong_label(name: &str) -> Option<String> {
     if name.len() > 63 {
         wrong.push("must be no more than 63 characters");
     }
-    if !name.starts_with(|first: char| first.is_ascii_lowercase()) || !is_label(name) {
+    if !name.starts_with(|first: char| first.is_ascii_lowercase()) || !is_dns_label(name) {
         wrong.push(LABEL);
     }
     (!wrong.is_empty()).then(|| wrong.join(","))
 }
 
 fn is_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_label)
-}
-
-fn is_label(text: &str) -> bool {
-    let is_word = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9');
-    text.bytes().next().is_some_and(is_word)
-        && text.bytes().next_back().is_some_and(is_word)
-        && text.bytes().all(|byte| is_word(byte) || byte == b'-')
+    text.len() <= 253 && is_dns_subdomain(text)
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 pub(crate) mod service;
 
 mod claim;
-mod disabled;
 mod pod;
 mod pod_resources;
 mod row;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Write, disabled, pod_resources};
+use super::{Write, pod_resources};
 use crate::kinds::rules::equal::same;
 use crate::kinds::rules::json::{
     Object, at, child, child_mut, copy_at, is_there, is_zero, items_mut, length, number, object_at, object_at_mut,
@@ -17,13 +17,11 @@ pub(super) fn prepare(pod: &mut Value, write: &Write<'_>) {
         if at(pod, "spec.resources").is_none() {
             copy_at(old, pod, "spec.resources");
         }
-        return disabled::pod(pod, write.old);
+        return;
     }
-    disabled::pod(pod, None);
     hold_at_gates(pod, write.now);
     select_by_own_labels(pod);
     apply_profiles(pod);
-    pod_resources::fill(pod);
     let class = pod_resources::class(pod);
     if let Some(pod) = pod.as_object_mut() {
         open(pod, "status").insert("qosClass".into(), class.into());
@@ -136,7 +134,6 @@ pub(super) fn prepare_status(pod: &mut Value, write: &Write<'_>) {
         }
         keep_condition_generations(old, status);
     }
-    disabled::pod(pod, write.old);
 }
 
 /// The first condition of a type keeps what the first one of that type had, the second the second, and so on.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Write, claim, disabled, pod, service, special};
+use super::{Write, claim, pod, service, special};
 
 /// What becomes of the status when the object itself is written.
 pub(super) enum Status {
@@ -115,8 +115,7 @@ const POD_META_FIELDS: &[&str] = &["spec", "metadata.deletionTimestamp", "metada
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     split("namespaces", r#"{"phase":"Active"}"#, Free).settled(special::namespace_label).prepared(special::namespace),
-    split("nodes", "", Free).bringing_status().settled(special::node_addresses)
-        .prepared(disabled::node).with_status(disabled::node_status),
+    split("nodes", "", Free).bringing_status().settled(special::node_addresses),
     split("pods", r#"{"phase":"Pending"}"#, SPEC).keeping(POD_META, POD_META_FIELDS)
         .prepared(pod::prepare).with_status(pod::prepare_status),
     plain("configmaps", Free),
@@ -131,21 +130,21 @@ pub(super) const ROWS: &[Row] = &[
     split("persistentvolumes", r#"{"phase":"Pending"}"#, Free)
         .prepared(claim::volume).with_status(claim::volume_status),
     split("persistentvolumeclaims", r#"{"phase":"Pending"}"#, Free)
-        .prepared(claim::claim).with_status(disabled::claim_status),
-    plain("podtemplates", Counted("template")).prepared(disabled::pod_template),
-    split("replicationcontrollers", r#"{"replicas":0}"#, SPEC).prepared(disabled::template),
+        .prepared(claim::claim),
+    plain("podtemplates", Counted("template")),
+    split("replicationcontrollers", r#"{"replicas":0}"#, SPEC),
     split("deployments.apps", "{}", Counted("spec metadata.annotations"))
         .keeping("spec metadata.labels", &["spec", "metadata.labels"])
-        .settled(special::deployment_update).prepared(disabled::template),
-    split("replicasets.apps", r#"{"replicas":0}"#, SPEC).prepared(disabled::template),
+        .settled(special::deployment_update),
+    split("replicasets.apps", r#"{"replicas":0}"#, SPEC),
     split("statefulsets.apps", r#"{"replicas":0,"availableReplicas":0}"#, SPEC)
-        .settled(special::claim_templates).prepared(disabled::template),
+        .settled(special::claim_templates),
     split("daemonsets.apps", DAEMONS, SPEC).settled(special::daemon_update)
         .prepared(special::daemon_set).with_status(special::daemon_set_status),
     plain("controllerrevisions.apps", Free),
     split("jobs.batch", "{}", SPEC).prepared(special::job),
-    split("cronjobs.batch", "{}", SPEC).prepared(disabled::cron_job),
-    plain("leases.coordination.k8s.io", Free).prepared(disabled::lease),
+    split("cronjobs.batch", "{}", SPEC),
+    plain("leases.coordination.k8s.io", Free),
     plain("endpointslices.discovery.k8s.io", CountedWhole).prepared(special::endpoint_slice),
     split("ingresses.networking.k8s.io", r#"{"loadBalancer":{}}"#, SPEC),
     plain("ingressclasses.networking.k8s.io", SPEC),
@@ -159,7 +158,7 @@ pub(super) const ROWS: &[Row] = &[
     plain("storageclasses.storage.k8s.io", Free),
     apart("volumeattachments.storage.k8s.io", r#"{"attached":false}"#),
     plain("csidrivers.storage.k8s.io", Raised("spec")),
-    apart("csinodes.storage.k8s.io", "{}").prepared(disabled::csi_node).with_status(disabled::csi_node),
+    apart("csinodes.storage.k8s.io", "{}"),
     plain("csistoragecapacities.storage.k8s.io", Free),
     plain("volumeattributesclasses.storage.k8s.io", Free),
     split("poddisruptionbudgets.policy", BUDGET, SPEC).prepared(special::disruption_budget),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Write, disabled};
+use super::Write;
 use crate::kinds::rules::defaults::merge_string_data;
 use crate::kinds::rules::equal::same;
 use crate::kinds::rules::json::{Object, at, child, copy_at, fill, items, items_mut, object_at_mut, open, text};
@@ -117,7 +117,6 @@ fn set_template_generation(set: &mut Value, generation: i64) {
 
 /// The server counts the changes of the template, as nobody but it may.
 pub(super) fn daemon_set(set: &mut Value, write: &Write<'_>) {
-    disabled::template(set, write);
     let generation = match write.old {
         None => template_generation(set).max(1),
         Some(old) if same(at(old, "spec.template"), at(set, "spec.template")) => template_generation(old),
@@ -135,7 +134,6 @@ pub(super) fn job(job: &mut Value, write: &Write<'_>) {
     if write.old.is_none() && at(job, "spec.manualSelector") != Some(&Value::Bool(true)) {
         select_own_pods(job);
     }
-    disabled::job(job, write);
 }
 
 fn select_own_pods(job: &mut Value) {
