@@ -19,7 +19,7 @@ use crate::fault::Faults;
 use crate::storage::state::{Locked, Storage};
 use admission::Admit;
 use clock::Clock;
-use compiled::Compiled;
+use compiled::CompiledResources;
 use journal::Journal;
 use pace::Pace;
 
@@ -42,10 +42,10 @@ pub(crate) struct Hub {
     pub(crate) faults: Faults,
     pub(crate) journal: Journal,
     pub(crate) settings: Settings,
-    /// Held from when addresses and ports are given to a service until it is stored. Nobody who holds it is asked anything.
+    /// Held from when addresses and ports are given to a service until it is stored. No admission runs while it is held.
     pub(crate) giving: Mutex<()>,
     /// Definitions that are made ready before they are needed.
-    pub(crate) compiled: Compiled,
+    pub(crate) compiled: CompiledResources,
     /// Namespaces that will be swept again, as something in them may not go yet.
     pub(crate) swept_again: Mutex<BTreeSet<String>>,
     /// How many watches are open.
@@ -66,7 +66,7 @@ impl Hub {
             journal: Journal::default(),
             settings,
             giving: Mutex::default(),
-            compiled: Compiled::default(),
+            compiled: CompiledResources::default(),
             swept_again: Mutex::default(),
             open_watches: AtomicUsize::new(0),
             me: me.clone(),
@@ -75,7 +75,7 @@ impl Hub {
     }
 
     /// Does what follows from a write: at once if the process itself wrote, else a moment later, if there is a runtime to wait in. It is
-    /// done piece by piece: others are let in as long as the work says that there is more.
+    /// done piece by piece: the state is unlocked as long as the work says that there is more.
     pub(crate) fn soon_in_pieces(
         &self,
         state: &mut Locked<'_>,

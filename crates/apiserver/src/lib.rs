@@ -1,7 +1,7 @@
 //! A Kubernetes-compatible API server in memory: in process or over HTTP, with no cluster.
 //!
 //! An [`ApiServer`] stores objects of all built-in kinds and of custom ones, and answers list, watch and writes the way
-//! a real API server does. It is made for tests, simulations and demonstrations:
+//! kube-apiserver does. It is made for tests, simulations and demonstrations:
 //!
 //! - in process it needs no port and no task, and works on a paused tokio clock;
 //! - all chance comes from one seed, so that a run can be repeated;
@@ -28,7 +28,7 @@
 //! # }
 //! ```
 
-//! # What is missing against a real server
+//! # What is missing against kube-apiserver
 //!
 //! - `apiregistration`, and every kind that is not in [`ApiServer::resources`].
 //! - The validation of built-in kinds is a short list: what is immutable, what is required, and the commonest mistakes.

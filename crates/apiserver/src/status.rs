@@ -111,7 +111,7 @@ impl Status {
 
     /// An object of `kind` in `group` that is wrong in one or more fields.
     pub(crate) fn invalid(group: &str, kind: &str, name: &str, causes: Vec<StatusCause>) -> Self {
-        // What is told twice is one sentence.
+        // Equal causes are one sentence.
         let mut known = HashSet::new();
         let new = causes.iter().filter(|cause| known.insert((cause.field.as_str(), cause.message.as_str())));
         let told: Vec<String> = new.map(|cause| format!("{}: {}", cause.field, cause.message)).collect();

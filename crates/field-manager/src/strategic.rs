@@ -29,7 +29,7 @@ pub enum StrategicMergeError {
     BadRequest(String),
     /// The patch asks for what cannot be done: 422.
     Unprocessable(String),
-    /// The patch does not fit the object: 500, as on the real server.
+    /// The patch does not fit the object: 500, as on kube-apiserver.
     Internal(String),
 }
 

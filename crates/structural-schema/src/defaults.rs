@@ -35,7 +35,7 @@ fn inside(node: &Node, programs: &Programs, path: &Path<'_>, causes: &mut Vec<Fi
         }
         inside(inner, programs, &path, causes);
     }
-    // Defaults of maps are not looked at: that is how the server that clients know does it.
+    // Defaults of maps are not looked at: that is how kube-apiserver does it.
 }
 
 fn one(

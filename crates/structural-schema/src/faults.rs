@@ -11,14 +11,14 @@ pub(crate) enum Types {
     AsInDefaults,
 }
 
-/// Something wrong, and the sentence by which the same thing is told only once.
-pub(crate) struct Fault {
+/// An error, and its sentence: equal sentences are reported once.
+pub(crate) struct Violation {
     pub(crate) text: String,
     pub(crate) cause: FieldError,
 }
 
 pub(crate) struct Run<'r> {
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) faults: Vec<Violation>,
     pub(super) prefix: &'r Path<'r>,
     pub(super) types: Types,
     pub(super) steps: u64,
@@ -43,13 +43,13 @@ impl Run<'_> {
             "" => cause(self.prefix, &text),
             named => cause(&self.prefix.child(named.trim_start_matches('.')), &text),
         };
-        self.faults.push(Fault { text, cause });
+        self.faults.push(Violation { text, cause });
     }
 
     /// Adds a fault that names no field.
     pub(crate) fn general_fault(&mut self, text: String) {
         let cause = FieldError::invalid(self.prefix, "\"\"", &text);
-        self.faults.push(Fault { text, cause });
+        self.faults.push(Violation { text, cause });
     }
 
     /// Nothing more is looked at: the object is refused for that, if for nothing else.

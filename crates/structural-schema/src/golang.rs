@@ -1,4 +1,4 @@
-//! How values are printed by the servers that clients know.
+//! How values are printed by kube-apiserver.
 
 use serde_json::Number;
 

@@ -84,7 +84,7 @@ fn bound(
     }
 }
 
-/// A bound as an integer: what is out of range becomes the least one, as it does on the servers that clients know.
+/// A bound as an integer: what is out of range becomes the least one, as it does on kube-apiserver.
 fn to_int(float: f64) -> i64 {
     let limit = 9_223_372_036_854_775_808.0;
     if float >= -limit && float < limit { float as i64 } else { i64::MIN }

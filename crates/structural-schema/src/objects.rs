@@ -199,6 +199,6 @@ impl Run<'_> {
 }
 
 struct Alternative {
-    faults: Vec<super::faults::Fault>,
+    faults: Vec<super::faults::Violation>,
     matches: Matches,
 }

@@ -29,7 +29,7 @@ const TERMINATING: &str = "Terminating";
 /// Keeps a definition until its objects are gone.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// How many objects go while nobody else is let in.
+/// How many objects go while the state stays locked.
 const PIECE: usize = 100;
 
 /// Does what follows from a write to a definition: at once if the process itself wrote, else a moment later.
@@ -64,7 +64,7 @@ pub(crate) fn finish(hub: &Hub, state: &mut Locked<'_>, resource: &Resource) {
     }
 }
 
-/// Lets go of a definition that is marked; unless somebody else holds it, it is removed.
+/// Lets go of a definition that is marked; unless another client holds it, it is removed.
 fn let_go(hub: &Hub, state: &mut Locked<'_>, name: &str) {
     if !look(state, name).is_some_and(|stored| stored.is_marked()) {
         return;

@@ -8,7 +8,7 @@ use crate::api::write::{DeleteOptions, Propagation, Trust, delete_in, finalizers
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::storage::object::{Key, StoredObject};
-use crate::storage::owners::{Place, Trace};
+use crate::storage::owners::{ObjectPlace, Trace};
 use crate::storage::state::{Locked, State};
 
 /// Holds an owner until those that it waits for are gone.
@@ -16,7 +16,7 @@ pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 /// Holds an owner until those that it owns know it no more.
 pub(crate) const ORPHAN: &str = "orphan";
 
-/// How many traces are followed while nobody else is let in.
+/// How many traces are followed while the state stays locked.
 const PIECE: usize = 100;
 
 /// Follows all traces: at once if the process itself left them, else a moment later.
@@ -54,13 +54,13 @@ fn stir(state: &mut State, uid: &str, which: impl Fn(&StoredObject) -> bool) {
 }
 
 /// What is at a place.
-fn found(state: &State, place: &Place) -> Option<(Arc<Resource>, Arc<StoredObject>)> {
+fn found(state: &State, place: &ObjectPlace) -> Option<(Arc<Resource>, Arc<StoredObject>)> {
     let resource = state.catalog.stored_in(&place.collection)?;
     Some((resource.clone(), state.object(resource, &place.key)?))
 }
 
 /// Does what is to be done about one object.
-fn tend(hub: &Hub, state: &mut Locked<'_>, place: &Place) {
+fn tend(hub: &Hub, state: &mut Locked<'_>, place: &ObjectPlace) {
     let Some((resource, stored)) = found(state, place) else { return };
     if !stored.is_marked() {
         weigh(hub, state, &resource, &stored);
@@ -152,7 +152,7 @@ fn is_waiting(object: &StoredObject) -> bool {
 
 /// Lets those that an object owns forget it, and then lets go of it.
 fn orphan(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key, uid: &str) {
-    let owned: Vec<Place> = state.owned_by(uid).cloned().collect();
+    let owned: Vec<ObjectPlace> = state.owned_by(uid).cloned().collect();
     for place in owned {
         let Some((owned, stored)) = found(state, &place) else { continue };
         let mut free = stored.identity();
@@ -171,9 +171,9 @@ fn orphan(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key
 }
 
 /// Lets go of an object that waits for those it owns when none is left that it waits for.
-fn relieve(hub: &Hub, state: &mut Locked<'_>, place: &Place) {
+fn relieve(hub: &Hub, state: &mut Locked<'_>, place: &ObjectPlace) {
     let Some((resource, object)) = found(state, place).filter(|(_, object)| is_waiting(object)) else { return };
-    let blocks = |owned: &Place| {
+    let blocks = |owned: &ObjectPlace| {
         let metadata = found(state, owned).map(|(_, stored)| stored.metadata()).unwrap_or_default();
         let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
         owners.into_iter().any(|owner| {

@@ -29,7 +29,7 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// Opens a watch. All waiting happens while the client asks for more, so no task runs for it.
 ///
-/// A version that is too old or too new is told in the stream, as the API server does.
+/// A version that is too old or too new is reported in the stream, as in kube-apiserver.
 pub(crate) async fn watch(
     hub: &Arc<Hub>,
     resource: &Arc<Resource>,

@@ -22,14 +22,14 @@ pub(crate) use crate::hub::Trust;
 pub(crate) use create::{create, put_as_is};
 pub(crate) use delete::{delete, delete_in, let_go};
 pub(crate) use delete_options::{DeleteOptions, Propagation};
-pub(crate) use error::WriteError;
+pub(crate) use error::WriteFailure;
 pub(crate) use metadata::finalizers;
 pub(crate) use name::subdomain;
 pub(crate) use options::WriteOptions;
 pub(crate) use patch::{Patch, patch, patch_unowned, patch_with};
 pub(crate) use receive::{Received, receive};
 pub(crate) use scale::{ScaleChange, rescale, scale_of};
-pub(crate) use update::{Part, check_conditions, update};
+pub(crate) use update::{Subresource, check_conditions, update};
 
 use bytes::{Bytes, BytesMut};
 use serde_json::{Value, json};

@@ -155,7 +155,7 @@ fn reset() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionReset, "connection reset by peer")
 }
 
-/// The status a real server gives with a code.
+/// The status kube-apiserver gives with a code.
 pub(super) fn injected_status(code: u16, retry_after: Option<u32>) -> Status {
     let (reason, message) = match code {
         400 => ("BadRequest", "the server rejected our request for an unknown reason"),

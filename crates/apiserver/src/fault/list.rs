@@ -18,9 +18,9 @@ pub enum ListFlaw {
     DuplicateItem,
     /// So many of the last items are missing, and nothing says so.
     MissingItems(usize),
-    /// It is a table, which nobody asked for.
+    /// It is a table, which the client did not request.
     Table,
-    /// Its items are metadata only, which nobody asked for.
+    /// Its items are metadata only, which the client did not request.
     MetadataOnly,
     /// It is a list of another kind.
     OtherKind,

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use crate::api::crd::{DEFINITIONS, definition_of};
-use crate::api::write::{WriteError, WriteOptions, create, receive};
+use crate::api::write::{WriteFailure, WriteOptions, create, receive};
 use crate::chance::Chance;
 use crate::fault::Faults;
 use crate::host::server::ApiServer;
@@ -148,7 +148,7 @@ impl ApiServerBuilder {
         self
     }
 
-    /// How many events each resource remembers: 10,000 unless set. Watches from before them are told 410.
+    /// How many events each resource remembers: 10,000 unless set. Watches from before them get 410.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -475,7 +475,7 @@ fn put(hub: &Hub, resource: &str, object: Value) {
     }
 }
 
-fn start_with(hub: &Hub, resource: &Resource, value: Value) -> Result<(), WriteError> {
+fn start_with(hub: &Hub, resource: &Resource, value: Value) -> Result<(), WriteFailure> {
     let options = WriteOptions::host();
     let received = receive(resource, Document { value, duplicates: Vec::new() }, &options)?;
     create(hub, resource, None, received.object, &options).map(drop)

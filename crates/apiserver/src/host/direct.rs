@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use crate::api::write::{self, DeleteOptions, Part, Patch, Trust, WriteOptions, receive};
+use crate::api::write::{self, DeleteOptions, Patch, Subresource, Trust, WriteOptions, receive};
 use crate::host::server::ApiServer;
 use crate::kinds::Resource;
 use crate::message::document::Document;
@@ -18,8 +18,8 @@ use crate::storage::object::Key;
 impl ApiServer {
     /// Creates an object and returns it as stored.
     ///
-    /// A namespace that is missing is made first, by a write of its own, as a user would have made it: everybody sees it.
-    /// Clients over HTTP get 404 instead, as from a real server.
+    /// A namespace that is missing is made first, by a write of its own, as a user would have made it: watches see it.
+    /// Clients over HTTP get 404 instead, as from kube-apiserver.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
@@ -68,7 +68,7 @@ impl ApiServer {
         let options = WriteOptions::host();
         let object = receive(&resource, plain(object), &options)?.object;
         let key = key(&resource, namespace, object["metadata"]["name"].as_str().unwrap_or_default());
-        write::update(&self.hub, &resource, &key, object, Part::Main, &options)
+        write::update(&self.hub, &resource, &key, object, Subresource::Main, &options)
             .map(|outcome| outcome.value(&resource))
             .map_err(Status::from)
     }

@@ -12,9 +12,9 @@ const READY: usize = 32;
 
 /// Resources that were made of definitions before the state was held: that can take long. Each is kept with what was specified.
 #[derive(Debug, Default)]
-pub(crate) struct Compiled(Mutex<VecDeque<(Value, Vec<Resource>)>>);
+pub(crate) struct CompiledResources(Mutex<VecDeque<(Value, Vec<Resource>)>>);
 
-impl Compiled {
+impl CompiledResources {
     pub(crate) fn put(&self, spec: &Value, resources: Vec<Resource>) {
         let ready = (spec.clone(), resources);
         let mut all = self.0.lock();

@@ -173,7 +173,7 @@ impl Collection {
         self.changed.notify_waiters();
     }
 
-    /// Lets go of all watches, which are told elsewhere that they have ended.
+    /// Detaches all watches. Their end is reported elsewhere.
     pub(crate) fn part_from_watches(&mut self) {
         (self.changed, self.legacy) = (Arc::default(), Legacy::default());
     }

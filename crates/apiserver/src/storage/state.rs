@@ -12,7 +12,7 @@ use crate::kinds::{Catalog, Resource};
 use crate::storage::collection::{Collection, HistoryLimits, Objects, Recoding, between};
 use crate::storage::event::Event;
 use crate::storage::object::{Change, Draft, Key, StoredObject, namespace_end};
-use crate::storage::owners::{Owners, Place};
+use crate::storage::owners::{ObjectPlace, Owners};
 
 /// Everything that is stored, behind one short lock.
 ///
@@ -49,7 +49,7 @@ pub(crate) struct State {
 
 /// What happened to the CRD of a resource since a write began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outdated {
+pub(crate) enum CrdChange {
     /// It has other versions or another schema.
     Changed,
     /// It was deleted.
@@ -203,20 +203,20 @@ impl State {
     }
 
     /// Checks that the resource of a write is still served as it was when the write began.
-    pub(crate) fn check_current(&self, resource: &Resource) -> Result<(), Outdated> {
+    pub(crate) fn check_current(&self, resource: &Resource) -> Result<(), CrdChange> {
         if !resource.rules.custom || self.catalog.iter().any(|known| std::ptr::eq(&**known, resource)) {
             return Ok(());
         }
-        Err(if self.catalog.of_definition(&resource.id).is_some() { Outdated::Changed } else { Outdated::Removed })
+        Err(if self.catalog.of_definition(&resource.id).is_some() { CrdChange::Changed } else { CrdChange::Removed })
     }
 
-    /// Where the object with this uid is, if anybody keeps count.
-    pub(crate) fn place_of(&self, uid: &str) -> Option<Place> {
+    /// Returns where the object with this uid is, if owners are indexed.
+    pub(crate) fn place_of(&self, uid: &str) -> Option<ObjectPlace> {
         self.owners.as_ref()?.place_of(uid)
     }
 
-    /// Where those are that name this uid as an owner, if anybody keeps count.
-    pub(crate) fn owned_by<'a>(&'a self, uid: &str) -> impl Iterator<Item = &'a Place> + use<'a> {
+    /// Returns where the dependents of this uid are, if owners are indexed.
+    pub(crate) fn owned_by<'a>(&'a self, uid: &str) -> impl Iterator<Item = &'a ObjectPlace> + use<'a> {
         self.owners.as_ref().and_then(|owners| owners.owned_by(uid)).into_iter().flatten()
     }
 
@@ -271,7 +271,7 @@ impl State {
 /// How often objects are followed that change while they are encoded anew, before those who change them have to wait.
 const ROUNDS: usize = 4;
 
-/// The objects of a resource as they are to be when its rules have changed. Others are let in meanwhile; what they wrote is among them.
+/// The objects of a resource as they are to be when its rules have changed. The state is unlocked meanwhile; what they wrote is among them.
 pub(crate) fn recoded(state: &mut Locked<'_>, before: &Resource, resource: &Resource) -> Objects {
     let mut objects = state.collection(resource).objects().clone();
     // Nothing else is written into an object, or read out of it beforehand.

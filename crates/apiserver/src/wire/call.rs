@@ -42,7 +42,7 @@ impl Warnings {
         for warning in self.0.lock().iter().take(MOST_WARNINGS) {
             let text: String = warning.chars().filter(|sign| !sign.is_control()).take(LONGEST_WARNING).collect();
             let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
-            // Text that is not ASCII is sent as it is, as a real server does.
+            // Text that is not ASCII is sent as it is, as kube-apiserver does.
             if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
                 headers.append(header::WARNING, value);
             }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::api::list::{self, ListHead, ListOptions, list_body};
 use crate::api::selector::{FieldSelector, LabelSelector, Selector};
 use crate::api::watch::{Start, WatchOptions, watch};
-use crate::api::write::{WriteError, scale_of};
+use crate::api::write::{WriteFailure, scale_of};
 use crate::hub::Hub;
 use crate::message::compress::{Compression, accepts_gzip};
 use crate::message::reply::{Body, JSON, json_reply, reply, stream_body, value_reply};
@@ -23,7 +23,7 @@ use crate::wire::call::Call;
 use crate::wire::route::Target;
 
 /// Answers a request about a resource.
-pub(crate) async fn dispatch(hub: &Arc<Hub>, call: &Call, target: &Target) -> Result<Response<Body>, WriteError> {
+pub(crate) async fn dispatch(hub: &Arc<Hub>, call: &Call, target: &Target) -> Result<Response<Body>, WriteFailure> {
     let Some(verb) = call.verb else { return Err(Status::method_not_allowed().into()) };
     let agreed = call.accept.answer.clone()?;
     let form = agreed.form;
@@ -43,7 +43,7 @@ async fn answer(
     target: &Target,
     verb: Verb,
     form: Form,
-) -> Result<Response<Body>, WriteError> {
+) -> Result<Response<Body>, WriteFailure> {
     Ok(match (verb, target.subresource.as_deref()) {
         (Verb::Get, Some("scale")) => read_scale(hub, call, target).await?,
         (Verb::Get, None | Some("status")) => read(hub, call, target, form).await?,

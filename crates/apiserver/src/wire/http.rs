@@ -255,7 +255,7 @@ async fn accept(site: Arc<Site>, listener: TcpListener, cancel: CancellationToke
     }
 }
 
-/// What a task panicked with. One panic costs one connection; whoever stops the server hears of it.
+/// What a task panicked with. One panic costs one connection; `stop` reports it.
 fn panic_of(ended: Result<(), JoinError>) -> Option<Box<dyn Any + Send>> {
     ended.err().filter(JoinError::is_panic).map(JoinError::into_panic)
 }
@@ -314,7 +314,7 @@ async fn exchange(
         biased;
         served = connection.as_mut() => served,
         () = last_answer.notified() => {
-            // HTTP/2 has no header for it: the client is told to go away once its streams have ended.
+            // HTTP/2 has no header for it: it sends GOAWAY, and ends once its streams have ended.
             connection.as_mut().graceful_shutdown();
             connection.as_mut().await
         }

@@ -98,7 +98,7 @@ impl Target {
             Method::PATCH if self.subresource.as_deref() == Some("finalize") => None,
             Method::PATCH if named => Some(Verb::Patch),
             Method::DELETE if named && self.subresource.is_none() => Some(Verb::Delete),
-            // All namespaces at once is more than anybody may delete.
+            // As in kube-apiserver, namespaces cannot be deleted as a collection.
             Method::DELETE if !named && scoped && self.resource.id != "namespaces" => Some(Verb::DeleteCollection),
             _ => None,
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tower::BoxError;
 
 use crate::api::table::{Form, Include, Printer};
-use crate::api::write::WriteError;
+use crate::api::write::WriteFailure;
 use crate::fault::{Facts, before_answer, spoil_bytes, spoil_content};
 use crate::hub::Hub;
 use crate::hub::journal::RequestRecord;
@@ -32,7 +32,7 @@ const BODY_LIMIT: usize = 3 * 1024 * 1024;
 /// How much of a body is read at all.
 const READ_LIMIT: usize = 16 * 1024 * 1024;
 
-/// Names a request in the logs of a real server; a client may choose the name.
+/// Names a request in the logs of kube-apiserver; a client may choose the name.
 const AUDIT_ID: &str = "audit-id";
 
 /// Answers one request.
@@ -132,10 +132,10 @@ where
             let answer = match &route {
                 Route::Resource(target) => dispatch(hub, &call, target).await,
                 Route::UnknownResource => Err(Status::no_such_resource().into()),
-                Route::Other => general(hub, &call).map_err(WriteError::from),
+                Route::Other => general(hub, &call).map_err(WriteFailure::from),
             };
             match answer {
-                Err(WriteError::SchemaChanged) => {}
+                Err(WriteFailure::SchemaChanged) => {}
                 answer => return answer.map_err(Status::from),
             }
         }

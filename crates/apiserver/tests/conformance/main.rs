@@ -1,11 +1,11 @@
 //! The conformance cases: one table, run against the server at a base URL.
 //!
 //! By default that is the embedded server on loopback. `CONFORMANCE_URL=http://127.0.0.1:8001` runs the same table
-//! against another one, such as a real API server behind `kubectl proxy`; there the definition of
+//! against another one, such as kube-apiserver behind `kubectl proxy`; there the definition of
 //! `widgets.demo.example.com` must be installed first. `e2e` runs it against a server that it starts itself.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-// By its path, as where it is run against a real server: its parts are then found beside it.
+// By its path, as where it is run against kube-apiserver: its parts are then found beside it.
 #[path = "table.rs"]
 mod table;
 

@@ -27,7 +27,7 @@ pub(crate) fn cases() -> Vec<Case> {
             let parts = format!("/apis/{group}/v1/namespaces/{}/parts", cluster.namespace);
             let part = json!({"kind": "Part", "apiVersion": format!("{group}/v1"), "metadata": {"name": "p"}});
             let created = loop {
-                // A real server needs a moment more until every path is there.
+                // kube-apiserver needs a moment more until every path is there.
                 let created = cluster.post(&parts, &part).await;
                 if created.code == 201 {
                     break created;
@@ -42,7 +42,7 @@ pub(crate) fn cases() -> Vec<Case> {
             let path_of_old = format!("{parts}?watch=1&resourceVersion={}", created.version());
             let mut old = cluster.watch(&path_of_old).await;
             while old.code == 429 {
-                // A real server needs a moment here, too: its storage is being initialised.
+                // kube-apiserver needs a moment here, too: its storage is being initialised.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 old = cluster.watch(&path_of_old).await;
             }

@@ -34,7 +34,7 @@ async fn what_is_listed_as_missing_is_missing() {
             "`apiregistration`",
             code(&server, "GET", "/apis/apiregistration.k8s.io/v1/apiservices", &Value::Null).await == 404,
         ),
-        // A probe of nonsense that a real server refuses.
+        // A probe of nonsense that kube-apiserver refuses.
         ("The validation of built-in kinds is a short list", {
             let odd = json!({"containers": [{"name": "c", "image": "i", "lifecycle": {"preStop": {"sleep": {"seconds": -5}}}}]});
             let mut object = pod(odd);

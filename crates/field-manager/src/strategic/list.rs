@@ -78,7 +78,7 @@ fn merge_scalars(
     Ok((merged, original))
 }
 
-/// The items, each once. The last item fills the place of one that goes, as it does on the real server.
+/// The items, each once. The last item fills the place of one that goes, as it does on kube-apiserver.
 fn unique(items: Vec<Value>) -> Vec<Value> {
     let texts: Vec<String> = items.iter().map(lookup).collect();
     let mut places: HashMap<&str, BTreeSet<usize>> = HashMap::new();

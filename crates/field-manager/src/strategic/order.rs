@@ -183,7 +183,7 @@ fn sorted(items: Vec<Value>, order: &[Value], merge_key: Option<&str>) -> Result
     Ok(placed.into_iter().map(|(_, item)| item).chain(deleted).collect())
 }
 
-/// The most items that are sorted one by one, as the real server's sort does.
+/// The most items that are sorted one by one, as kube-apiserver's sort does.
 const FEW: usize = 20;
 
 /// Sorts items some of which have no place: such a one goes before whatever it meets.

@@ -173,7 +173,7 @@ pub(crate) fn is_cidr<'v>(mut call: Args<'_, 'v>) -> Found<'v> {
 pub(crate) fn contains_ip<'v>(call: Args<'_, 'v>) -> Found<'v> {
     let address = match call.args {
         [_, Val::Ip(address)] => *address,
-        // The server that clients know says no more than this of an address that is none.
+        // kube-apiserver says no more than this of an address that is none.
         [_, Val::String(text)] => {
             call.meter.copy(text.len())?;
             parse_ip(text).map_err(|_| Fail::no_overload())?

@@ -47,7 +47,7 @@ fn items<'a>(value: &'a Value, member: &str) -> &'a [Value] {
     value[member].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Whether so much is wrong that nobody needs to hear more of it.
+/// Returns whether the list of causes is full.
 fn is_enough(causes: &[StatusCause]) -> bool {
     causes.len() >= MOST_CAUSES
 }
@@ -59,7 +59,7 @@ fn check_name(object: &Value, causes: &mut Vec<StatusCause>) {
         let why = format!("{name:?}: must be spec.names.plural+\".\"+spec.group");
         causes.push(StatusCause::invalid("metadata.name", why));
     } else if is_built_in(name) {
-        // A real server takes it, and goes on to serve its own.
+        // kube-apiserver takes it, and goes on to serve its own.
         causes.push(StatusCause::invalid("metadata.name", format!("{name:?}: is a resource that is built in")));
     }
 }

@@ -51,7 +51,7 @@ fn fill(object: &mut Value) {
     }
 }
 
-/// Remembers that objects may be stored in the storage version. Whoever has migrated them may strike others off.
+/// Adds the storage version to `status.storedVersions`. Clients remove versions after a migration.
 fn store_version(object: &mut Value, changed: bool) {
     let versions = object["spec"]["versions"].as_array().into_iter().flatten();
     let storage =
@@ -66,7 +66,7 @@ fn store_version(object: &mut Value, changed: bool) {
 /// The versions of the resource a definition means, with the names that it got: the stored one first, be it served or not, then
 /// all others that are served.
 ///
-/// If they have to be made first, others are let in meanwhile: the definition may be another one then.
+/// If they have to be made first, the state is unlocked meanwhile: the definition may be another one then.
 pub(super) fn resources_of(hub: &Hub, state: &mut Locked<'_>, object: &Value) -> Vec<Resource> {
     let spec = &object["spec"];
     let ready = hub.compiled.take(spec);

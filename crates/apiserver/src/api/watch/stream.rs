@@ -122,7 +122,7 @@ impl WatchStream {
             changed,
             legacy,
         };
-        // Without a cache nobody knows how far the server has got.
+        // Without a watch cache the server sends no bookmarks.
         if options.bookmarks && !resource.rules.uncached {
             stream.schedule_bookmark(Instant::now());
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::metadata::{fix_namespace, keep_place, metadata_mut, metadata_text};
 use super::name::check_name;
 use super::prepare::{Ownership, Write};
-use super::{Outcome, Part, Trust, WriteError, WriteOptions, follow_up};
+use super::{Outcome, Subresource, Trust, WriteFailure, WriteOptions, follow_up};
 use crate::api::crd;
 use crate::hub::Hub;
 use crate::kinds::Resource;
@@ -26,7 +26,7 @@ pub(crate) fn create(
     namespace: Option<&str>,
     object: Value,
     options: &WriteOptions,
-) -> Result<Outcome, WriteError> {
+) -> Result<Outcome, WriteFailure> {
     create_as(hub, resource, namespace, object, options, Ownership::Due)
 }
 
@@ -38,7 +38,7 @@ pub(super) fn create_as(
     mut object: Value,
     options: &WriteOptions,
     ownership: Ownership,
-) -> Result<Outcome, WriteError> {
+) -> Result<Outcome, WriteFailure> {
     fix_namespace(resource, namespace, &mut object)?;
     let prefix: String = metadata_text(&object, "generateName").chars().take(NAME_PREFIX).collect();
     // Limits are the only objects that need no name.
@@ -53,8 +53,8 @@ pub(super) fn create_as(
         let drawn = format!("{prefix}{}", hub.chance.name_suffix());
         metadata_mut(&mut object).insert("name".into(), drawn.into());
         match create_named(hub, resource, object.clone(), options, ownership) {
-            Err(WriteError::AlreadyExists { .. }) if attempts < NAME_ATTEMPTS => attempts += 1,
-            Err(taken @ WriteError::AlreadyExists { .. }) => {
+            Err(WriteFailure::AlreadyExists { .. }) if attempts < NAME_ATTEMPTS => attempts += 1,
+            Err(taken @ WriteFailure::AlreadyExists { .. }) => {
                 let mut status = Status::from(taken);
                 status.message.push_str(", the server was not able to generate a unique name for the object");
                 if let Some(details) = &mut status.details {
@@ -74,13 +74,13 @@ fn create_named(
     mut object: Value,
     options: &WriteOptions,
     ownership: Ownership,
-) -> Result<Outcome, WriteError> {
+) -> Result<Outcome, WriteFailure> {
     let name = metadata_text(&object, "name");
     check_name(resource, name)?;
     let key = Key::new(object["metadata"]["namespace"].as_str().filter(|_| resource.namespaced), name);
     let brought = bring(hub, resource, &key, options.trust)?;
     let versioned = !metadata_text(&object, "resourceVersion").is_empty();
-    let write = Write { hub, resource, key: &key, part: Part::Main, options, ownership };
+    let write = Write { hub, resource, key: &key, part: Subresource::Main, options, ownership };
     let _giving = write.prepare_new(&mut object)?;
     if versioned {
         return Err(Status::failure(500, "", "resourceVersion should not be set on objects to be created").into());
@@ -91,7 +91,7 @@ fn create_named(
     let missing = check_place(&state, resource, &key, options.trust)?;
     if let Some(existing) = state.object(resource, &key) {
         let object = Box::new(resource.details(key.name()));
-        return Err(WriteError::AlreadyExists { object, deleting: existing.is_marked() });
+        return Err(WriteFailure::AlreadyExists { object, deleting: existing.is_marked() });
     }
     if options.dry_run {
         return Ok(Outcome::Shown { object, created: true });
@@ -141,14 +141,20 @@ fn check_place<'a>(
     Err(Status::failure(403, "Forbidden", message).with_details(details))
 }
 
-/// Prepares the namespace that an object needs and that is not there, while nobody waits.
-fn bring(hub: &Hub, resource: &Resource, key: &Key, trust: Trust) -> Result<Option<Value>, WriteError> {
+/// Prepares the missing namespace of an object, before the state is locked.
+fn bring(hub: &Hub, resource: &Resource, key: &Key, trust: Trust) -> Result<Option<Value>, WriteFailure> {
     let Some((namespaces, name)) = check_place(&hub.storage.lock(), resource, key, trust)? else { return Ok(None) };
     let mut object =
         json!({"kind": namespaces.kind, "apiVersion": namespaces.api_version(), "metadata": {"name": name}});
     let (key, options) = (Key::new(None, name), WriteOptions::host());
-    let write =
-        Write { hub, resource: &namespaces, key: &key, part: Part::Main, options: &options, ownership: Ownership::Due };
+    let write = Write {
+        hub,
+        resource: &namespaces,
+        key: &key,
+        part: Subresource::Main,
+        options: &options,
+        ownership: Ownership::Due,
+    };
     write.prepare_new(&mut object)?;
     Ok(Some(object))
 }
@@ -168,7 +174,7 @@ fn make_namespace(
 
 /// Stores an object as it is, in place of the one that is there. Unlike other writes it does not pass [`Write::prepare_new`]: the host
 /// decides what is stored, but for kind, name, namespace, uid and creation time.
-pub(crate) fn put_as_is(hub: &Hub, resource: &Resource, key: &Key, mut object: Value) -> Result<Outcome, WriteError> {
+pub(crate) fn put_as_is(hub: &Hub, resource: &Resource, key: &Key, mut object: Value) -> Result<Outcome, WriteFailure> {
     check_name(resource, key.name())?;
     let brought = bring(hub, resource, key, Trust::Host)?;
     loop {

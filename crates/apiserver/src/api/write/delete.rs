@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::metadata::{finalizers, metadata_mut};
-use super::{DeleteOptions, Outcome, Propagation, Trust, WriteError, after_removal, follow_up};
+use super::{DeleteOptions, Outcome, Propagation, Trust, WriteFailure, after_removal, follow_up};
 use crate::api::crd;
 use crate::api::garbage::{FOREGROUND, ORPHAN};
 use crate::hub::Hub;
@@ -26,7 +26,7 @@ pub(crate) fn delete(
     resource: &Resource,
     key: &Key,
     options: &DeleteOptions,
-) -> Result<Outcome, WriteError> {
+) -> Result<Outcome, WriteFailure> {
     let mut state = hub.storage.lock();
     let outcome = delete_in(hub, &mut state, resource, key, options)?;
     if !options.dry_run {
@@ -42,10 +42,12 @@ pub(crate) fn delete_in(
     resource: &Resource,
     key: &Key,
     options: &DeleteOptions,
-) -> Result<Outcome, WriteError> {
+) -> Result<Outcome, WriteFailure> {
     for attempt in 1..=ATTEMPTS {
         state.check_current(resource)?;
-        let Some(stored) = state.object(resource, key) else { return Err(WriteError::not_found(resource, key.name())) };
+        let Some(stored) = state.object(resource, key) else {
+            return Err(WriteFailure::not_found(resource, key.name()));
+        };
         let prepare = || prepared(hub, resource, &stored, options);
         let removal = if attempt == ATTEMPTS && hub.settings.admission.is_empty() {
             prepare()?
@@ -60,7 +62,7 @@ pub(crate) fn delete_in(
 }
 
 /// What a delete does to an object.
-enum Removal {
+enum PreparedDelete {
     /// Nothing, or the delete is only tried: this is the response.
     None(Outcome),
     /// The object is marked, and stays until its finalizers and its time are gone.
@@ -75,7 +77,7 @@ fn prepared(
     resource: &Resource,
     stored: &Arc<StoredObject>,
     options: &DeleteOptions,
-) -> Result<Removal, Status> {
+) -> Result<PreparedDelete, Status> {
     let key = &stored.key;
     let mut object = stored.value_as(resource);
     check_preconditions(resource, key, &object, options)?;
@@ -86,7 +88,7 @@ fn prepared(
     if !stored.is_marked() && !hub.settings.admission.is_empty() {
         admitted(hub, resource, key, object.clone(), options)?;
     }
-    let unchanged = || Removal::None(Outcome::Stored { object: stored.clone(), created: false });
+    let unchanged = || PreparedDelete::None(Outcome::Stored { object: stored.clone(), created: false });
     let marked = !object["metadata"]["deletionTimestamp"].is_null();
     let left = object["metadata"]["deletionGracePeriodSeconds"].as_i64().filter(|left| marked && *left > 0);
     let (at, grace) = match left {
@@ -113,38 +115,38 @@ fn prepared(
         }
         mark(resource, &mut object, at, grace);
         if options.dry_run {
-            return Ok(Removal::None(Outcome::Shown { object, created: false }));
+            return Ok(PreparedDelete::None(Outcome::Shown { object, created: false }));
         }
         let draft = Draft::encode(resource, key.clone(), &object, Change::Modified, stored.revision);
-        return Ok(Removal::Mark(draft));
+        return Ok(PreparedDelete::Mark(draft));
     }
     if resource.id == "pods" && (!marked || left.is_some()) {
         // A pod that could have had a grace period is shown with none.
         mark(resource, &mut object, at, 0);
     }
     if options.dry_run {
-        return Ok(Removal::None(answer(resource, key, object)));
+        return Ok(PreparedDelete::None(answer(resource, key, object)));
     }
-    Ok(Removal::Remove(key.clone(), object))
+    Ok(PreparedDelete::Remove(key.clone(), object))
 }
 
 fn carry_out(
     hub: &Hub,
     state: &mut Locked<'_>,
     resource: &Resource,
-    removal: Removal,
+    removal: PreparedDelete,
     options: &DeleteOptions,
 ) -> Outcome {
     match removal {
-        Removal::None(outcome) => outcome,
-        Removal::Mark(draft) => {
+        PreparedDelete::None(outcome) => outcome,
+        PreparedDelete::Mark(draft) => {
             let stored = hub.storage.commit(state, resource, draft);
             if options.orphan_dependents == Some(false) {
                 return Outcome::Accepted(stored);
             }
             Outcome::Stored { object: stored, created: false }
         }
-        Removal::Remove(key, mut object) => {
+        PreparedDelete::Remove(key, mut object) => {
             let revision = hub.storage.remove(state, resource, &key);
             object["metadata"]["resourceVersion"] = revision.to_string().into();
             after_removal(hub, state, resource, &key);

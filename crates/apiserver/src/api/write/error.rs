@@ -2,13 +2,13 @@
 
 use crate::kinds::Resource;
 use crate::status::{Status, StatusCause, StatusDetails};
-use crate::storage::state::Outdated;
+use crate::storage::state::CrdChange;
 
 /// Why a write failed: one variant for each case that some caller treats in its own way.
 ///
 /// It becomes a [`Status`] once, where the response is made.
 #[derive(Debug, Clone)]
-pub(crate) enum WriteError {
+pub(crate) enum WriteFailure {
     /// The object does not exist.
     NotFound(Box<StatusDetails>),
     /// An object of this name exists. `deleting` is set if it is being deleted.
@@ -21,7 +21,7 @@ pub(crate) enum WriteError {
     Refused(Status),
 }
 
-impl WriteError {
+impl WriteFailure {
     pub(crate) fn not_found(resource: &Resource, name: &str) -> Self {
         Self::NotFound(Box::new(resource.details(name)))
     }
@@ -42,39 +42,39 @@ impl WriteError {
     }
 }
 
-impl From<Status> for WriteError {
+impl From<Status> for WriteFailure {
     fn from(status: Status) -> Self {
         Self::Refused(status)
     }
 }
 
-impl From<Outdated> for WriteError {
-    fn from(outdated: Outdated) -> Self {
+impl From<CrdChange> for WriteFailure {
+    fn from(outdated: CrdChange) -> Self {
         match outdated {
-            Outdated::Changed => Self::SchemaChanged,
-            Outdated::Removed => Self::Refused(Status::no_such_resource()),
+            CrdChange::Changed => Self::SchemaChanged,
+            CrdChange::Removed => Self::Refused(Status::no_such_resource()),
         }
     }
 }
 
-impl From<WriteError> for Status {
-    fn from(error: WriteError) -> Self {
+impl From<WriteFailure> for Status {
+    fn from(error: WriteFailure) -> Self {
         match error {
-            WriteError::NotFound(object) => {
+            WriteFailure::NotFound(object) => {
                 Self::failure(404, "NotFound", format!("{} not found", quoted(&object))).with_details(*object)
             }
-            WriteError::AlreadyExists { object, deleting } => {
+            WriteFailure::AlreadyExists { object, deleting } => {
                 let prefix = if deleting { "object is being deleted: " } else { "" };
                 let message = format!("{prefix}{} already exists", quoted(&object));
                 Self::failure(409, "AlreadyExists", message).with_details(*object)
             }
-            WriteError::Undecodable { kind, version, reason } => {
+            WriteFailure::Undecodable { kind, version, reason } => {
                 Self::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {reason}"))
             }
-            WriteError::SchemaChanged => {
+            WriteFailure::SchemaChanged => {
                 Self::failure(409, "Conflict", "the CRD of the resource changed meanwhile; please try again")
             }
-            WriteError::Refused(status) => status,
+            WriteFailure::Refused(status) => status,
         }
     }
 }

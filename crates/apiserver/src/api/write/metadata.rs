@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Trust, WriteError};
+use super::{Trust, WriteFailure};
 use crate::kinds::Resource;
 use crate::status::Status;
 use crate::storage::object::Key;
@@ -10,12 +10,12 @@ use crate::storage::object::Key;
 /// Checks that a body is an object of this resource and fills in kind and apiVersion where they may be left out.
 ///
 /// Clients must name them for custom resources; who calls the server directly has named the resource already.
-pub(super) fn check_kind(resource: &Resource, object: &mut Value, trust: Trust) -> Result<(), WriteError> {
+pub(super) fn check_kind(resource: &Resource, object: &mut Value, trust: Trust) -> Result<(), WriteFailure> {
     if is_deeper(object, DEEPEST) {
-        return Err(WriteError::undecodable(resource.named(), "json: exceeded max depth"));
+        return Err(WriteFailure::undecodable(resource.named(), "json: exceeded max depth"));
     }
     let Some(members) = object.as_object_mut() else {
-        return Err(WriteError::undecodable(resource.named(), "json: cannot unmarshal into an object"));
+        return Err(WriteFailure::undecodable(resource.named(), "json: cannot unmarshal into an object"));
     };
     let api_version = resource.api_version();
     for (member, expected) in [("kind", resource.kind.as_str()), ("apiVersion", api_version.as_str())] {
@@ -41,7 +41,7 @@ pub(super) fn check_kind(resource: &Resource, object: &mut Value, trust: Trust) 
                 .into());
             }
             Some(_) => {
-                return Err(WriteError::undecodable(
+                return Err(WriteFailure::undecodable(
                     resource.named(),
                     "json: cannot unmarshal a type that is no string",
                 ));

@@ -82,7 +82,7 @@ impl WriteOptions {
         })
     }
 
-    /// Whether there is time to try once more. A write waits for nothing, so nobody else could end it.
+    /// Checks that there is time to try once more. A write never awaits, so only this check ends it.
     pub(super) fn check_time(&self) -> Result<(), Status> {
         let over = self.until.is_some_and(|until| Instant::now() >= until);
         if over { Err(deadline::passed()) } else { Ok(()) }

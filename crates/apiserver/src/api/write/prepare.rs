@@ -11,7 +11,7 @@ use super::metadata::{bump_generation, finalizers, keep_identity, keep_member, k
 use super::ownership::track;
 use super::pool::Held;
 use super::receive::formed;
-use super::{Part, Trust, WriteError, WriteOptions};
+use super::{Subresource, Trust, WriteFailure, WriteOptions};
 use crate::api::crd;
 use crate::hub::Hub;
 use crate::hub::admission::Admission;
@@ -23,7 +23,7 @@ use crate::message::verb::Verb;
 use crate::status::{Status, StatusCause};
 use crate::storage::object::Key;
 
-/// As much as the storage of a real server takes in one piece.
+/// As much as the storage of kube-apiserver takes in one piece.
 const LARGEST: usize = 1536 * 1024;
 
 /// Whether it is still to be written down who set what, or an apply has done so.
@@ -39,7 +39,7 @@ pub(super) struct Write<'a> {
     pub(super) hub: &'a Hub,
     pub(super) resource: &'a Resource,
     pub(super) key: &'a Key,
-    pub(super) part: Part,
+    pub(super) part: Subresource,
     pub(super) options: &'a WriteOptions,
     pub(super) ownership: Ownership,
 }
@@ -49,7 +49,7 @@ pub(super) type Giving<'a> = MutexGuard<'a, ()>;
 
 impl<'a> Write<'a> {
     /// Prepares an object that is to be created.
-    pub(super) fn prepare_new(&self, object: &mut Value) -> Result<Option<Giving<'a>>, WriteError> {
+    pub(super) fn prepare_new(&self, object: &mut Value) -> Result<Option<Giving<'a>>, WriteFailure> {
         let Self { hub, resource, options, .. } = *self;
         let now = hub.clock.now_text();
         let metadata = metadata_mut(object);
@@ -106,7 +106,7 @@ impl<'a> Write<'a> {
         &self,
         before: &Value,
         mut after: Value,
-    ) -> Result<(Value, Option<Giving<'a>>), WriteError> {
+    ) -> Result<(Value, Option<Giving<'a>>), WriteFailure> {
         let Self { hub, resource, part, options, .. } = *self;
         let now = hub.clock.now_text();
         let mut giving = None;
@@ -116,12 +116,12 @@ impl<'a> Write<'a> {
         }
         self.admit(Some(before), &mut after)?;
         keep_identity(before, &mut after);
-        let status = after.get("status").cloned().filter(|_| options.trust == Trust::Host && part == Part::Main);
+        let status = after.get("status").cloned().filter(|_| options.trust == Trust::Host && part == Subresource::Main);
         if resource.rules.custom {
             after = self.restrict_custom(before, after);
         } else {
             match part {
-                Part::Main | Part::Scale => {
+                Subresource::Main | Subresource::Scale => {
                     if resource.id == "services" {
                         giving = Some(hub.giving.lock());
                         let given = allocate_update(before, &mut after, &mut Held::now(hub, options.dry_run));
@@ -129,8 +129,8 @@ impl<'a> Write<'a> {
                     }
                     strategy::prepare_update(&resource.id, before, &mut after, &now);
                 }
-                Part::Status => strategy::prepare_status_update(&resource.id, before, &mut after, &now),
-                Part::Finalize => strategy::prepare_finalize(before, &mut after),
+                Subresource::Status => strategy::prepare_status_update(&resource.id, before, &mut after, &now),
+                Subresource::Finalize => strategy::prepare_finalize(before, &mut after),
             }
         }
         if let (Some(status), Some(members)) = (status, after.as_object_mut()) {
@@ -141,17 +141,17 @@ impl<'a> Write<'a> {
         }
         let mut causes = wrong_marks(&after);
         if resource.rules.custom {
-            // Three times, as by the real server: each of its layers looks at them.
+            // Three times, as by kube-apiserver: each of its layers looks at them.
             causes = [causes.clone(), causes.clone(), causes].concat();
         }
         causes.extend(new_finalizers(before, &after));
-        if options.trust == Trust::Client && part == Part::Main {
+        if options.trust == Trust::Client && part == Subresource::Main {
             let refused = immutable::validate_update(&resource.id, &as_judged(before), &as_judged(&after));
             causes.extend(told(refused));
         }
         if let Some(schema) = &resource.schema {
             let wrong = match part {
-                Part::Status => schema.validate_status(&after, before),
+                Subresource::Status => schema.validate_status(&after, before),
                 _ => schema.validate(&after, Some(before)),
             };
             causes.extend(wrong.into_iter().map(StatusCause::from));
@@ -178,13 +178,13 @@ impl<'a> Write<'a> {
     fn restrict_custom(&self, before: &Value, mut after: Value) -> Value {
         let Self { resource, part, options, .. } = *self;
         let mut next = match part {
-            Part::Status => {
+            Subresource::Status => {
                 let mut next = before.clone();
                 keep_member(&after, &mut next, "status");
                 next["metadata"]["managedFields"] = after["metadata"]["managedFields"].take();
                 next
             }
-            Part::Main | Part::Scale | Part::Finalize => {
+            Subresource::Main | Subresource::Scale | Subresource::Finalize => {
                 if resource.rules.status && options.trust == Trust::Client {
                     keep_member(before, &mut after, "status");
                 }
@@ -196,7 +196,7 @@ impl<'a> Write<'a> {
     }
 
     /// Asks those who may change or refuse a write. They may change what the object says, but not which it is.
-    fn admit(&self, before: Option<&Value>, object: &mut Value) -> Result<(), WriteError> {
+    fn admit(&self, before: Option<&Value>, object: &mut Value) -> Result<(), WriteFailure> {
         let Self { hub, resource, key, part, options, .. } = *self;
         if hub.settings.admission.is_empty() {
             return Ok(());

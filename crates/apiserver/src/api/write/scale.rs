@@ -6,8 +6,8 @@ use super::metadata::metadata_mut;
 use super::prepare::{Ownership, Write};
 use super::receive::judge;
 use super::scale_owners::applied;
-use super::update::{Part, check_body, check_version, modify_as};
-use super::{Patch, Trust, WriteError, WriteOptions};
+use super::update::{Subresource, check_body, check_version, modify_as};
+use super::{Patch, Trust, WriteFailure, WriteOptions};
 use crate::hub::Hub;
 use crate::kinds::form::{self, Formed};
 use crate::kinds::{Resource, Scale, types};
@@ -54,13 +54,13 @@ pub(crate) fn rescale(
     key: &Key,
     change: ScaleChange,
     options: &WriteOptions,
-) -> Result<(Value, Vec<String>), WriteError> {
+) -> Result<(Value, Vec<String>), WriteFailure> {
     let Some(scale) = &resource.rules.scale else { return Err(Status::no_such_resource().into()) };
     let applies = matches!(change, ScaleChange::Patch(Patch::Apply(_)));
     let ownership = if applies { Ownership::Done } else { Ownership::Due };
     let trusted = WriteOptions { trust: Trust::Host, ..options.clone() };
     let mut warnings = Vec::new();
-    let outcome = modify_as(Write { hub, resource, key, part: Part::Scale, options, ownership }, |stored| {
+    let outcome = modify_as(Write { hub, resource, key, part: Subresource::Scale, options, ownership }, |stored| {
         let current = scale_of(scale, stored);
         let (mut wanted, owners) = match &change {
             ScaleChange::Replace(sent) => {
@@ -76,7 +76,7 @@ pub(crate) fn rescale(
             }
             ScaleChange::Patch(patch) => {
                 let changed = patch.apply(&current, resource)?;
-                let refuse = |error: WriteError| error.of_patch(&changed.to_string());
+                let refuse = |error: WriteFailure| error.of_patch(&changed.to_string());
                 let sent = Document { value: changed.clone(), duplicates: patch.duplicates().to_vec() };
                 let (wanted, flaws) = received(sent).map_err(refuse)?;
                 warnings = judge(SCALE, flaws, options).map_err(refuse)?;
@@ -103,7 +103,7 @@ pub(crate) fn rescale(
 }
 
 /// A `Scale` as it was sent, in the server's form, and what the server does not know of it.
-fn received(sent: Document) -> Result<(Value, Vec<String>), WriteError> {
+fn received(sent: Document) -> Result<(Value, Vec<String>), WriteFailure> {
     let Document { value, duplicates: mut flaws } = sent;
     let text = |member: &str| value[member].as_str().unwrap_or_default();
     let (kind, api_version) = (text("kind"), text("apiVersion"));
@@ -122,11 +122,11 @@ fn received(sent: Document) -> Result<(Value, Vec<String>), WriteError> {
 }
 
 /// A `Scale` in the server's form.
-fn formed(sent: Value) -> Result<Formed, WriteError> {
+fn formed(sent: Value) -> Result<Formed, WriteFailure> {
     let Some(of) = types::named("autoscaling/v1.Scale") else {
         return Ok(Formed { object: sent, unknown: Vec::new() });
     };
-    form::form(of, sent).map_err(|why| WriteError::undecodable(SCALE, why))
+    form::form(of, sent).map_err(|why| WriteFailure::undecodable(SCALE, why))
 }
 
 fn number(object: &Value, pointer: &str) -> i64 {

@@ -1,4 +1,4 @@
-//! Who may control a server: whoever knows the token, and no page in a browser.
+//! Authentication of the admin address: by its token, and never from a page in a browser.
 
 use http::request::Parts;
 use http::uri::Authority;

@@ -4,12 +4,12 @@ use kube_field_manager::strategic_merge_patch;
 use serde_json::Value;
 
 use super::built_in;
-use crate::kinds::schema::Place;
+use crate::kinds::schema::TypePlace;
 use crate::truth::{Agreement, cases};
 
 fn check(kind: &str, case: &Value) -> Result<(), String> {
     let resource = built_in(kind);
-    let ours = match strategic_merge_patch(&case["original"], &case["patch"], Place::root(&resource)) {
+    let ours = match strategic_merge_patch(&case["original"], &case["patch"], TypePlace::root(&resource)) {
         Ok(object) => object,
         Err(error) => Value::from(error.to_string()),
     };

@@ -1,4 +1,4 @@
-//! The rules against what the real server's libraries make of the same objects.
+//! The rules against what kube-apiserver's libraries make of the same objects.
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod dropped;

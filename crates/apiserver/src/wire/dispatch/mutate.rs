@@ -7,7 +7,9 @@ use super::decode::{decode, delete_options, media_type};
 use super::selector;
 use crate::api::action;
 use crate::api::list::{ListOptions, page};
-use crate::api::write::{self, Outcome, Part, Patch, Received, ScaleChange, WriteError, WriteOptions, receive};
+use crate::api::write::{
+    self, Outcome, Patch, Received, ScaleChange, Subresource, WriteFailure, WriteOptions, receive,
+};
 use crate::hub::Hub;
 use crate::kinds::{form, group_version, types};
 use crate::message::reply::{Body, json_reply, value_reply};
@@ -24,7 +26,7 @@ pub(super) fn mutate(
     target: &Target,
     verb: Verb,
     form: Form,
-) -> Result<Response<Body>, WriteError> {
+) -> Result<Response<Body>, WriteFailure> {
     let resource = &target.resource;
     if verb == Verb::DeleteCollection {
         return delete_all(hub, call, target);
@@ -41,7 +43,7 @@ pub(super) fn mutate(
     let received = |options: &WriteOptions| {
         let Received { object, warnings } = receive(resource, decode(call, resource.of)?, options)?;
         call.warnings.add(warnings);
-        Ok::<_, WriteError>(object)
+        Ok::<_, WriteFailure>(object)
     };
     let outcome = match verb {
         Verb::Create => {
@@ -68,7 +70,7 @@ pub(super) fn mutate(
 }
 
 /// Does what is asked for by a create and not kept; `None` if it is to be kept.
-fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>, WriteError> {
+fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>, WriteFailure> {
     let resource = &target.resource;
     let options = WriteOptions::parse(&call.query, "CreateOptions", call.header(header::USER_AGENT))?;
     if resource.rules.review {
@@ -81,7 +83,7 @@ fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>
     };
     let of = types::kind(&group_version(group, version), kind);
     let sent = decode(call, of)?.value;
-    let refuse = |reason: String| WriteError::undecodable((kind, version), reason);
+    let refuse = |reason: String| WriteFailure::undecodable((kind, version), reason);
     let sent = match of {
         Some(of) => form::form(of, sent).map_err(refuse)?.object,
         None => sent,
@@ -90,15 +92,15 @@ fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>
 }
 
 /// The part of the object that the path names.
-fn part(target: &Target) -> Part {
+fn part(target: &Target) -> Subresource {
     match target.subresource.as_deref() {
-        Some("status") => Part::Status,
-        Some("finalize") => Part::Finalize,
-        _ => Part::Main,
+        Some("status") => Subresource::Status,
+        Some("finalize") => Subresource::Finalize,
+        _ => Subresource::Main,
     }
 }
 
-fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Response<Body>, WriteError> {
+fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Response<Body>, WriteFailure> {
     let (change, kind) = match verb {
         Verb::Update => (ScaleChange::Replace(decode(call, types::named("autoscaling/v1.Scale"))?), "UpdateOptions"),
         Verb::Patch => {
@@ -115,7 +117,7 @@ fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Respon
 }
 
 /// Deletes what a list with the same selectors would show, one by one, and answers with what was there.
-fn delete_all(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, WriteError> {
+fn delete_all(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, WriteFailure> {
     let resource = &target.resource;
     let options = delete_options(call)?;
     let limit = ListOptions::parse(&call.query)?.limit;
@@ -128,7 +130,7 @@ fn delete_all(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>,
             Ok(Outcome::Done(_)) => items.push(object.value_as(resource)),
             Ok(outcome) => items.push(outcome.value(resource)),
             // Another client deleted it meanwhile.
-            Err(WriteError::NotFound(_)) => {}
+            Err(WriteFailure::NotFound(_)) => {}
             Err(error) => return Err(error),
         }
     }

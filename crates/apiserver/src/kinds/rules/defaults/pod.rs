@@ -6,7 +6,7 @@ use crate::kinds::quantity::rounded_up_to_milli;
 use crate::kinds::rules::image::pull_policy;
 use crate::kinds::rules::json::{Object, child, child_mut, fill, fill_zero, is_there, items_mut, number, open, text};
 
-/// Whoever asks for less than a thousandth of a resource gets a thousandth.
+/// Rounds the quantities of a list of resources up to a thousandth.
 pub(super) fn resource_list(list: &mut Object) {
     for amount in list.values_mut() {
         if let Some(rounded) = amount.as_str().and_then(rounded_up_to_milli) {

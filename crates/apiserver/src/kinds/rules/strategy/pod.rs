@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Write, pod_resources};
+use super::{RuleContext, pod_resources};
 use crate::kinds::rules::equal::same;
 use crate::kinds::rules::json::{
     Object, at, child, child_mut, copy_at, is_there, is_zero, items_mut, length, number, object_at, object_at_mut,
@@ -12,7 +12,7 @@ use crate::kinds::rules::json::{
 /// How a profile was once said, before the name of the container.
 const PROFILE: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-pub(super) fn prepare(pod: &mut Value, write: &Write<'_>) {
+pub(super) fn prepare(pod: &mut Value, write: &RuleContext<'_>) {
     if let Some(old) = write.old {
         if at(pod, "spec.resources").is_none() {
             copy_at(old, pod, "spec.resources");
@@ -28,7 +28,7 @@ pub(super) fn prepare(pod: &mut Value, write: &Write<'_>) {
     }
 }
 
-/// A pod with gates says from its beginning why nobody places it.
+/// Sets the condition `SchedulingGated` on a new pod that has scheduling gates.
 fn hold_at_gates(pod: &mut Value, now: &str) {
     if object_at(pod, "spec").is_none_or(|spec| length(spec, "schedulingGates") == 0) {
         return;
@@ -113,7 +113,7 @@ fn profile(annotation: &str) -> Option<Value> {
     }
 }
 
-pub(super) fn prepare_status(pod: &mut Value, write: &Write<'_>) {
+pub(super) fn prepare_status(pod: &mut Value, write: &RuleContext<'_>) {
     let nothing = Object::new();
     let old = write.old.and_then(|old| object_at(old, "status")).unwrap_or(&nothing);
     if let Some(pod) = pod.as_object_mut() {

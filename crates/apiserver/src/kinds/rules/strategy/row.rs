@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Write, claim, pod, service, special};
+use super::{RuleContext, claim, pod, service, special};
 
 /// What becomes of the status when the object itself is written.
-pub(super) enum Status {
+pub(super) enum StatusRule {
     /// There is none, or it is written as any other member.
     None,
     /// A new object gets the one that is given here as JSON, and updates leave it alone.
@@ -16,7 +16,7 @@ pub(super) enum Status {
 
 /// What raises `metadata.generation`. Paths are separated by blanks.
 pub(super) enum Generation {
-    /// It is what whoever created the object says.
+    /// It is what the request that created the object says.
     Free,
     /// It is one for ever.
     Fixed,
@@ -31,31 +31,31 @@ pub(super) enum Generation {
 }
 
 /// What happens to objects of one kind.
-pub(super) struct Row {
+pub(super) struct KindRow {
     pub(super) id: &'static str,
-    pub(super) status: Status,
+    pub(super) status: StatusRule,
     pub(super) generation: Generation,
     /// The paths that a write of the status leaves as they are, separated by blanks.
     pub(super) kept_by_status: &'static str,
-    /// The paths that a write of the status gives nobody.
+    /// The paths that a write of the status does not own.
     pub(super) reset_by_status: &'static [&'static str],
     /// What is brought into one form on every write.
     pub(super) settle: fn(&mut Value),
     /// What else happens on a write of the object.
-    pub(super) prepare: fn(&mut Value, &Write<'_>),
+    pub(super) prepare: fn(&mut Value, &RuleContext<'_>),
     /// What else happens on a write of its status.
-    pub(super) prepare_status: fn(&mut Value, &Write<'_>),
+    pub(super) prepare_status: fn(&mut Value, &RuleContext<'_>),
 }
 
 fn as_it_is(_: &mut Value) {}
 
-fn nothing_else(_: &mut Value, _: &Write<'_>) {}
+fn nothing_else(_: &mut Value, _: &RuleContext<'_>) {}
 
 /// A kind without a status of its own.
-const fn plain(id: &'static str, generation: Generation) -> Row {
-    Row {
+const fn plain(id: &'static str, generation: Generation) -> KindRow {
+    KindRow {
         id,
-        status: Status::None,
+        status: StatusRule::None,
         generation,
         kept_by_status: "",
         reset_by_status: &[],
@@ -66,19 +66,19 @@ const fn plain(id: &'static str, generation: Generation) -> Row {
 }
 
 /// A kind whose status is written apart.
-const fn split(id: &'static str, empty: &'static str, generation: Generation) -> Row {
+const fn split(id: &'static str, empty: &'static str, generation: Generation) -> KindRow {
     let row = plain(id, generation);
-    Row { status: Status::Dropped(empty), kept_by_status: "spec", reset_by_status: &["spec"], ..row }
+    KindRow { status: StatusRule::Dropped(empty), kept_by_status: "spec", reset_by_status: &["spec"], ..row }
 }
 
 /// A kind whose status is written apart, and writes of which change no metadata.
-const fn apart(id: &'static str, empty: &'static str) -> Row {
+const fn apart(id: &'static str, empty: &'static str) -> KindRow {
     let row = split(id, empty, Generation::Free);
-    Row { kept_by_status: "spec metadata", reset_by_status: &["metadata", "spec"], ..row }
+    KindRow { kept_by_status: "spec metadata", reset_by_status: &["metadata", "spec"], ..row }
 }
 
-impl Row {
-    const fn prepared(self, prepare: fn(&mut Value, &Write<'_>)) -> Self {
+impl KindRow {
+    const fn prepared(self, prepare: fn(&mut Value, &RuleContext<'_>)) -> Self {
         Self { prepare, ..self }
     }
 
@@ -86,7 +86,7 @@ impl Row {
         Self { settle, ..self }
     }
 
-    const fn with_status(self, prepare_status: fn(&mut Value, &Write<'_>)) -> Self {
+    const fn with_status(self, prepare_status: fn(&mut Value, &RuleContext<'_>)) -> Self {
         Self { prepare_status, ..self }
     }
 
@@ -97,7 +97,7 @@ impl Row {
 
     /// A new object may bring its own status.
     const fn bringing_status(self) -> Self {
-        Self { status: Status::Kept, ..self }
+        Self { status: StatusRule::Kept, ..self }
     }
 }
 
@@ -113,7 +113,7 @@ const POD_META: &str = "spec metadata.deletionTimestamp metadata.ownerReferences
 const POD_META_FIELDS: &[&str] = &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"];
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[KindRow] = &[
     split("namespaces", r#"{"phase":"Active"}"#, Free).settled(special::namespace_label).prepared(special::namespace),
     split("nodes", "", Free).bringing_status().settled(special::node_addresses),
     split("pods", r#"{"phase":"Pending"}"#, SPEC).keeping(POD_META, POD_META_FIELDS)
