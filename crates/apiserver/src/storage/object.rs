@@ -400,6 +400,40 @@ mod tests {
     }
 
     #[test]
+    fn a_draft_gets_any_revision_and_change() {
+        let pods = Catalog::built_in().named("pods").unwrap().clone();
+        let object =
+            json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "labels": {"a": "1"}}, "spec": {}});
+        let draft = |change, expected| Draft::encode(&pods, Key::new(None, "a"), &object, change, expected);
+        for change in [Change::Added, Change::Modified] {
+            for revision in [7, 10, 1000] {
+                let direct = draft(change, revision).at(revision, change);
+                for (drafted, expected) in [(Change::Added, 9), (Change::Modified, 9), (Change::Added, 123_456)] {
+                    let stored = draft(drafted, expected).at(revision, change);
+                    assert_eq!(stored.line(), direct.line());
+                    assert_eq!((stored.value(), stored.metadata()), (direct.value(), direct.metadata()));
+                    let (mut one, mut other) = (BytesMut::new(), BytesMut::new());
+                    stored.write_line(Change::Deleted, Form::Full, 5, &mut one);
+                    direct.write_line(Change::Deleted, Form::Full, 5, &mut other);
+                    assert_eq!(one, other);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_metadata_leaves_the_rest_of_an_object_as_it_is() {
+        let metadata = json!({"name": "a", "namespace": "web", "labels": {"c": "3"}, "deletionTimestamp": "now"});
+        let changed = stored().with_metadata(&metadata).at(1000, Change::Modified);
+        let mut expected = stored().value();
+        expected["metadata"] = metadata;
+        expected["metadata"]["resourceVersion"] = "1000".into();
+        assert_eq!(changed.value(), expected);
+        assert_eq!((changed.label("b"), changed.label("c"), changed.is_marked()), (None, Some("3"), true));
+        assert!(changed.line().starts_with(br#"{"type":"MODIFIED","object":{"kind":"Pod","#));
+    }
+
+    #[test]
     fn a_deleted_line_shows_the_version_of_the_delete() {
         let mut out = BytesMut::new();
         stored().write_line(Change::Deleted, Form::Full, 1000, &mut out);

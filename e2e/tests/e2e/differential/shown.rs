@@ -16,7 +16,7 @@ impl Symbols {
     pub(super) fn cut(&mut self, answer: &mut Answer) {
         self.value("", &mut answer.body);
         if answer.body["kind"] == "Status" {
-            compare_no_messages(&mut answer.body);
+            drop_messages(&mut answer.body);
         }
     }
 
@@ -74,7 +74,7 @@ impl Symbols {
 
 /// Removes the messages of a status, and leaves the reason and field of each cause, once and in order: messages are for people, and their
 /// text is not promised.
-fn compare_no_messages(status: &mut Value) {
+fn drop_messages(status: &mut Value) {
     if let Some(members) = status.as_object_mut() {
         members.remove("message");
     }

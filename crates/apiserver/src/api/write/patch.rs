@@ -1,7 +1,6 @@
 //! Changes parts of an object: by a patch of one of three kinds, or by saying what it should be.
 
 use json_patch::{AddOperation, PatchOperation};
-use kube_field_manager::golang;
 use serde_json::Value;
 
 use super::create::create_as;
@@ -306,7 +305,7 @@ fn checked(
     options: &WriteOptions,
 ) -> Result<Received, WriteFailure> {
     let shown = match patch {
-        Some(Patch::Strategic(patch)) => golang::plain(&patch.value),
+        Some(Patch::Strategic(patch)) => patch.value.to_string(),
         _ => changed.to_string(),
     };
     let duplicates = patch.map_or(&[][..], Patch::duplicates).to_vec();
