@@ -1,6 +1,5 @@
-//! What a call means: which verb does what to which object, and how the server says no.
+//! What a call means: which verb does what to which object.
 
-pub(crate) mod dispatch;
 pub(crate) mod list;
 pub(crate) mod watch;
 pub(crate) mod write;
@@ -9,9 +8,6 @@ pub(crate) mod selector;
 pub(crate) mod namespace;
 pub(crate) mod crd;
 pub(crate) mod garbage;
-pub(crate) mod admission;
-pub(crate) mod general;
 pub(crate) mod discovery;
 pub(crate) mod table;
 pub(crate) mod openapi;
-pub(crate) mod status;

@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::host::chance::Chance;
-use crate::wire::verb::Verb;
+use crate::chance::Chance;
+use crate::message::verb::Verb;
 
 /// How many firings are remembered one by one.
 const RECORDED: usize = 10_000;

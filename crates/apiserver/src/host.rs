@@ -3,10 +3,5 @@
 pub(crate) mod server;
 pub(crate) mod builder;
 pub(crate) mod direct;
-pub(crate) mod hub;
-pub(crate) mod clock;
-pub(crate) mod chance;
-pub(crate) mod pace;
-pub(crate) mod journal;
-pub(crate) mod kubeconfig;
+pub(crate) mod listen;
 pub(crate) mod admin;

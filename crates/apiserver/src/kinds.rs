@@ -2,6 +2,7 @@
 
 mod catalog;
 mod resource;
+mod refusal;
 mod table;
 mod field;
 mod flaws;

@@ -1,7 +1,7 @@
 //! A Kubernetes-compatible API server in memory: in process or over HTTP, with no cluster.
 //!
 //! An [`ApiServer`] stores objects of all built-in kinds and of custom ones, and answers list, watch and writes the way
-//! a real API server does. It is made for tests, simulations and demonstrations:
+//! kube-apiserver does. It is made for tests, simulations and demonstrations:
 //!
 //! - in process it needs no port and no task, and works on a paused tokio clock;
 //! - all chance comes from one seed, so that a run can be repeated;
@@ -28,7 +28,7 @@
 //! # }
 //! ```
 
-//! # What is missing against a real server
+//! # What is missing against kube-apiserver
 //!
 //! - `apiregistration`, and every kind that is not in [`ApiServer::resources`].
 //! - The validation of built-in kinds is a short list: what is immutable, what is required, and the commonest mistakes.
@@ -40,31 +40,34 @@
 //! - CBOR, OpenAPI v2, prose in OpenAPI v3, discovery in protobuf.
 //! - Services have IPv4 addresses alone.
 
-// In the order a request passes them.
-mod wire;
-mod api;
-mod kinds;
-mod storage;
-// What all of it lives in, and what is put beside it.
-mod host;
-mod fault;
-mod workload;
+// In reading order: a module uses those before it, and none after it.
 #[cfg(test)]
 mod truth;
+mod status;
+mod kinds;
+mod storage;
+mod message;
+mod chance;
+mod fault;
+mod hub;
+mod api;
+mod wire;
+mod host;
+mod workload;
 
-pub use api::admission::Admission;
-pub use api::list::AnsweredFrom;
-pub use api::status::{Status, StatusCause, StatusDetails};
 pub use api::table::{TableColumn, TablePrinter};
 pub use fault::{Action, Fault, FaultId, Faults, Firing, ListFlaw};
 pub use host::admin::FaultError;
 pub use host::builder::ApiServerBuilder;
-pub use host::journal::RequestRecord;
 pub use host::server::{ApiServer, History, Saved};
+pub use hub::admission::Admission;
+pub use hub::journal::AnsweredFrom;
+pub use hub::journal::RequestRecord;
 pub use kinds::Resource;
+pub use message::reply::Body;
+pub use message::verb::Verb;
+pub use status::{Status, StatusCause, StatusDetails};
 pub use wire::http::HttpServer;
-pub use wire::reply::Body;
 #[cfg(feature = "tls")]
 pub use wire::tls::{Tls, TlsError};
-pub use wire::verb::Verb;
 pub use workload::{Step, Workload};

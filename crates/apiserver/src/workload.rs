@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::host::chance::Chance;
+use crate::chance::Chance;
 use crate::host::server::ApiServer;
-use crate::wire::verb::Verb;
+use crate::message::verb::Verb;
 use model::{Count, Deployment, Model, Phase, Pod};
 
 /// A seeded generator of cluster life, written straight into a server.

@@ -17,7 +17,7 @@ use super::schema::FieldSchema;
 use super::update::{check_conversion, knows_other_versions, owned, reconciled, updated};
 use super::write::{Write, kind_text};
 
-/// The manager of what an object had before the first apply to it, where nobody was tracked.
+/// The manager of what an object had before the first apply to it, where no manager was tracked.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// What to do about fields that another manager owns.
@@ -36,7 +36,7 @@ pub enum ApplyError {
     BadRequest(String),
     /// Others own what the manager wants to set: 409, with a cause for each field.
     Conflict(Conflicts),
-    /// An object does not fit its type, or its entries cannot be read: 500, as on the real server.
+    /// An object does not fit its type, or its entries cannot be read: 500, as on kube-apiserver.
     Internal(String),
 }
 
@@ -116,7 +116,7 @@ fn check_request<S>(request: &Write<'_, S>, patch: &Value) -> Result<(), ApplyEr
     }
 }
 
-/// The entries of an object that is applied to: what nobody is known to own belongs to those before.
+/// The entries of an object that is applied to: fields without a known owner belong to the manager before the first apply.
 fn first_apply<'s, S: FieldSchema<'s>>(
     request: &Write<'_, S>,
     empty: &Value,

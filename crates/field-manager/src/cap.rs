@@ -58,7 +58,7 @@ impl Folded {
         let known = managed.entries.remove(oldest).map(|oldest| oldest.fields);
         self.fields.entry(bucket_identity.clone()).or_default().extend(known.into_iter().chain([fields]));
         managed.entries.insert(bucket_identity, bucket);
-        // Where the bucket itself is folded it is lost, as it is on the real server.
+        // Where the bucket itself is folded it is lost, as it is on kube-apiserver.
         managed.entries.remove(identity);
         self.fields.remove(identity);
     }

@@ -68,12 +68,12 @@ impl<'v> Check<'v> {
             (Shape::Scalar(scalar), value) => self.scalar(scalar, value),
             (Shape::Map | Shape::AtomicMap, Value::Object(members)) => self.map(schema, members),
             (Shape::Map | Shape::AtomicMap, other) => {
-                self.misfit(format!("expected map, got &{{{}}}", golang::plain(other)));
+                self.misfit(format!("expected map, got {}", golang::json(other)));
             }
             (Shape::AtomicList, Value::Array(items)) => self.indexed_list(schema, items),
             (Shape::SetList | Shape::MapList, Value::Array(items)) => self.list(schema, items),
             (Shape::AtomicList | Shape::SetList | Shape::MapList, other) => {
-                self.misfit(format!("expected list, got &{{{}}}", golang::plain(other)));
+                self.misfit(format!("expected list, got {}", golang::json(other)));
             }
         }
     }
@@ -87,11 +87,10 @@ impl<'v> Check<'v> {
                 self.misfit(format!("expected numeric (int or float), got {}", golang::type_name(other)));
             }
             (Scalar::Text, other) => {
-                let other = golang::source(other);
-                self.misfit(format!("expected string, got &value.valueUnstructured{{Value:{other}}}"));
+                self.misfit(format!("expected string, got {}", golang::json(other)));
             }
-            (Scalar::Boolean, other) => self.misfit(format!("expected boolean, got &{{{}}}", golang::plain(other))),
-            (Scalar::Any, other) => self.misfit(format!("expected any scalar, got &{{{}}}", golang::plain(other))),
+            (Scalar::Boolean, other) => self.misfit(format!("expected boolean, got {}", golang::json(other))),
+            (Scalar::Any, other) => self.misfit(format!("expected any scalar, got {}", golang::json(other))),
         }
     }
 

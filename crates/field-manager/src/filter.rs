@@ -1,4 +1,4 @@
-//! Which fields a request can change at all: the others are reset, and so belong to nobody because of it.
+//! Which fields a request can change at all: the others are reset, and the request does not own them.
 
 use super::path::PathElement;
 use super::set::{Branch, FieldSet, Node};

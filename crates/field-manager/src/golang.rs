@@ -1,8 +1,8 @@
-//! Texts as Go writes them, where clients see them: in field paths, messages and annotations.
+//! Strings and JSON as Go writes them, where clients parse or compare them: field paths, managers, annotations.
 
 use std::fmt::Write;
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 /// A text in quotes, as `%q` writes it.
 pub fn quote(text: &str) -> String {
@@ -44,52 +44,6 @@ fn is_printable(character: char) -> bool {
     on_a_letter.escape_debug().count() == 2
 }
 
-/// A list of texts in quotes, as `%q` writes it.
-pub(super) fn quote_all<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    format!("[{}]", texts.map(quote).collect::<Vec<_>>().join(" "))
-}
-
-/// A value as `%v` writes it.
-pub fn plain(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".into(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Number(number) => number_text(number),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => plain_list(items),
-        Value::Object(members) => plain_map(members),
-    }
-}
-
-/// A list as `%v` writes it.
-pub(super) fn plain_list(items: &[Value]) -> String {
-    format!("[{}]", items.iter().map(plain).collect::<Vec<_>>().join(" "))
-}
-
-/// A map as `%v` writes it.
-pub(super) fn plain_map(members: &Map<String, Value>) -> String {
-    let members: Vec<_> = members.iter().map(|(name, value)| format!("{name}:{}", plain(value))).collect();
-    format!("map[{}]", members.join(" "))
-}
-
-/// A value as `%#v` writes it.
-pub(super) fn source(value: &Value) -> String {
-    match value {
-        Value::Null => "interface {}(nil)".into(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Number(number) => number_text(number),
-        Value::String(text) => quote(text),
-        Value::Array(items) => {
-            format!("[]interface {{}}{{{}}}", items.iter().map(source).collect::<Vec<_>>().join(", "))
-        }
-        Value::Object(members) => {
-            let members: Vec<_> =
-                members.iter().map(|(name, value)| format!("{}:{}", quote(name), source(value))).collect();
-            format!("map[string]interface {{}}{{{}}}", members.join(", "))
-        }
-    }
-}
-
 /// The type of a value as `%T` writes it.
 pub(super) fn type_name(value: &Value) -> &'static str {
     match value {
@@ -103,18 +57,6 @@ pub(super) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// A number as `%v` writes it: with an exponent from a million on, where it is not an integer's type.
-pub(super) fn number_text(number: &Number) -> String {
-    let Some(float) = number.as_f64().filter(|_| !number.is_i64()) else { return number.to_string() };
-    let exponent = exponent_of(float);
-    if (-4..6).contains(&exponent) { format!("{float}") } else { with_exponent(float) }
-}
-
-fn exponent_of(float: f64) -> i32 {
-    let text = format!("{float:e}");
-    text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0)
-}
-
 fn with_exponent(float: f64) -> String {
     let text = format!("{float:e}");
     let Some((digits, exponent)) = text.split_once('e') else { return text };
@@ -123,7 +65,7 @@ fn with_exponent(float: f64) -> String {
 }
 
 /// Compact JSON as `encoding/json` writes it, with `<`, `>` and `&` escaped.
-pub(super) fn json(value: &Value) -> String {
+pub fn json(value: &Value) -> String {
     let mut out = String::new();
     push_json(&mut out, value);
     out

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::golang;
 use super::path::PathElement;
 use super::schema::{FieldSchema, Shape};
 
@@ -27,9 +26,9 @@ fn keyed<'s, S: FieldSchema<'s>>(list: S, item: &Value) -> Result<PathElement, S
     let value_of = |key: &str| members.get(key).cloned().or_else(|| list.key_default(key));
     let keys: Vec<_> = list.keys().filter_map(|key| Some((key.to_owned(), value_of(key)?))).collect();
     if keys.is_empty() {
-        let all = golang::quote_all(list.keys());
+        let all = list.keys().collect::<Vec<_>>().join(", ");
         return Err(format!(
-            "associative list with keys has an element that omits all key fields {all} \
+            "associative list with keys has an element that omits all key fields ({all}) \
              (and doesn't have default values for any key fields)"
         ));
     }

@@ -47,7 +47,7 @@ pub(super) fn renew(object: &mut Value, patch: &Value) {
     }
 }
 
-/// Where an annotation is null the real server writes an empty text.
+/// Where an annotation is null kube-apiserver writes an empty text.
 fn nulls_to_texts(annotations: &mut Map<String, Value>) {
     annotations.values_mut().filter(|value| value.is_null()).for_each(|value| *value = Value::from(""));
 }

@@ -37,7 +37,7 @@ pub(super) struct Entry {
     pub(super) fields: FieldSet,
 }
 
-/// What tells entries apart. Its text is what the real server sorts by, so it is kept in that form.
+/// What tells entries apart. Its text is what kube-apiserver sorts by, so it is kept in that form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity(String);
 

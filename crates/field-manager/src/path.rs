@@ -156,6 +156,6 @@ fn shown(value: &Value) -> String {
         Value::String(text) => golang::quote(text),
         Value::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(",")),
         Value::Object(members) => members.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect(),
-        Value::Bool(_) | Value::Number(_) => golang::plain(value),
+        Value::Bool(_) | Value::Number(_) => golang::json(value),
     }
 }

@@ -1,4 +1,4 @@
-//! Removes what a manager applied before and does not apply any more, unless somebody else owns it.
+//! Removes what a manager applied before and does not apply any more, unless another client owns it.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(super) struct LastTime {
 ///
 /// # Errors
 ///
-/// Between versions the real server converts what is left, and fails where an item lost its key; so does this.
+/// Between versions kube-apiserver converts what is left, and fails where an item lost its key; so does this.
 pub(super) fn prune<'s, S: FieldSchema<'s>>(
     schema: S,
     merged: Value,

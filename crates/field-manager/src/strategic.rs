@@ -29,7 +29,7 @@ pub enum StrategicMergeError {
     BadRequest(String),
     /// The patch asks for what cannot be done: 422.
     Unprocessable(String),
-    /// The patch does not fit the object: 500, as on the real server.
+    /// The patch does not fit the object: 500, as on kube-apiserver.
     Internal(String),
 }
 
@@ -52,25 +52,16 @@ fn unfit(reason: impl Into<String>) -> StrategicMergeError {
 }
 
 fn wrong_type(expected: &str, actual: &Value) -> StrategicMergeError {
-    let actual = match actual {
-        Value::Null => "%!s(<nil>)",
-        other => golang::type_name(other),
-    };
+    let actual = golang::type_name(actual);
     unfit(format!("expected a {expected}, but received a {actual}"))
 }
 
-fn no_merge_key(item: &Members, key: &str) -> StrategicMergeError {
-    unfit(format!("map: {} does not contain declared merge key: {key}", golang::plain_map(item)))
+fn no_merge_key(key: &str) -> StrategicMergeError {
+    unfit(format!("an item of a list does not contain the merge key {key:?}"))
 }
 
-fn unknown_directive(directive: &Value, members: &Members) -> StrategicMergeError {
-    let directive = match directive {
-        Value::String(text) => text.clone(),
-        Value::Null => "%!s(<nil>)".into(),
-        Value::Array(_) | Value::Object(_) => golang::plain(directive),
-        other => format!("%!s({}={})", golang::type_name(other), golang::plain(other)),
-    };
-    unfit(format!("unknown patch type: {directive} in map: {}", golang::plain_map(members)))
+fn unknown_directive(directive: &Value) -> StrategicMergeError {
+    unfit(format!("unknown patch type: {}", golang::json(directive)))
 }
 
 /// Returns the object with the patch applied.
@@ -102,7 +93,7 @@ fn merge_map<'s, S: FieldSchema<'s>>(
             return Ok(patch);
         }
         Some(Value::String(directive)) if directive == "delete" => return Ok(Members::new()),
-        Some(directive) => return Err(unknown_directive(directive, &patch)),
+        Some(directive) => return Err(unknown_directive(directive)),
         None => {}
     }
     retain_keys(&mut original, &mut patch)?;

@@ -74,7 +74,7 @@ pub(super) fn updated<'s, S: FieldSchema<'s>>(
 ) -> Result<Managed, String> {
     let uid = live.get("metadata").and_then(|metadata| metadata.get("uid")).and_then(Value::as_str);
     if managed.entries.is_empty() && uid.is_some_and(|uid| !uid.is_empty()) {
-        // Who owned what was forgotten on request, so it stays unknown until somebody applies.
+        // Who owned what was forgotten on request, so it stays unknown until the next apply.
         return Ok(managed);
     }
     let mut managed = track(request, live, new, managed, manager)?;
@@ -115,7 +115,7 @@ fn track<'s, S: FieldSchema<'s>>(
     Ok(managed)
 }
 
-/// Whether an entry is of another version, for which the real server converts the object.
+/// Whether an entry is of another version, for which kube-apiserver converts the object.
 pub(super) fn knows_other_versions<S>(request: &Write<'_, S>, managed: &Managed) -> bool {
     managed.entries.values().any(|entry| entry.api_version != request.api_version)
 }

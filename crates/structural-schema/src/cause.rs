@@ -97,7 +97,7 @@ impl FieldError {
         Self { reason, field, message }
     }
 
-    /// How many bytes it is told in.
+    /// The bytes of its field and message.
     pub(crate) fn size(&self) -> usize {
         self.field.len() + self.message.len()
     }

@@ -6,6 +6,7 @@ use super::cause::FieldError;
 use super::limits;
 use super::node::{Additional, Kind, Node};
 use super::path::Path;
+use super::programs::Programs;
 use super::read::SchemaDefinition;
 use super::{golang, rules};
 
@@ -14,6 +15,7 @@ use super::{golang, rules};
 pub(crate) struct Found {
     pub(crate) schema: Vec<FieldError>,
     pub(crate) rules: Vec<FieldError>,
+    pub(crate) programs: Programs,
     /// What those of the schema come to.
     bytes: usize,
 }
@@ -127,7 +129,7 @@ impl<'a> Here<'a> {
         rules::check(node, self.path, &mut found.schema);
         if self.compile && before == found.schema.len() && !node.rules.is_empty() {
             let is_resource = self.is_root || node.embedded;
-            rules::compile(node, is_resource, self.path, self.uncorrelated, &mut found.rules);
+            rules::compile(node, is_resource, self.path, self.uncorrelated, (&mut found.rules, &mut found.programs));
         }
     }
 

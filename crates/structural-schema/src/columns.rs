@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::cause::FieldError;
-use super::cel::duration::Timestamp;
+use super::duration::Timestamp;
 use super::golang::{self, Num};
 use super::jsonpath::{self, Step};
 use super::path::Path;

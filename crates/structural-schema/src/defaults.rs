@@ -3,23 +3,26 @@
 use serde_json::Value;
 
 use super::cause::{FieldError, shown};
+use super::faults::Types;
 use super::limits;
 use super::node::Node;
 use super::path::Path;
-use super::validate::{Types, values};
+use super::programs::Programs;
+use super::unknown::Unknown;
+use super::validate::values;
 use super::{meta, prune, runner};
 
 /// Every default that is not valid, or has fields that the schema does not know.
-pub(crate) fn check(root: &Node, path: &Path<'_>) -> Vec<FieldError> {
+pub(crate) fn check(root: &Node, programs: &Programs, path: &Path<'_>) -> Vec<FieldError> {
     let mut causes = Vec::new();
     if let Some(default) = &root.default {
-        one(root, default, true, &path.child("default"), &mut causes);
+        one((root, programs), default, true, &path.child("default"), &mut causes);
     }
-    inside(root, path, &mut causes);
+    inside(root, programs, path, &mut causes);
     causes
 }
 
-fn inside(node: &Node, path: &Path<'_>, causes: &mut Vec<FieldError>) {
+fn inside(node: &Node, programs: &Programs, path: &Path<'_>, causes: &mut Vec<FieldError>) {
     if causes.len() > limits::PROBLEMS {
         return;
     }
@@ -28,20 +31,26 @@ fn inside(node: &Node, path: &Path<'_>, causes: &mut Vec<FieldError>) {
     let items = node.items.as_deref().map(|items| (path.child("items"), items));
     for (path, inner) in items.into_iter().chain(members) {
         if let Some(default) = &inner.default {
-            one(inner, default, inner.embedded, &path.child("default"), causes);
+            one((inner, programs), default, inner.embedded, &path.child("default"), causes);
         }
-        inside(inner, &path, causes);
+        inside(inner, programs, &path, causes);
     }
-    // Defaults of maps are not looked at: that is how the server that clients know does it.
+    // Defaults of maps are not looked at: that is how kube-apiserver does it.
 }
 
-fn one(node: &Node, default: &Value, is_resource: bool, path: &Path<'_>, causes: &mut Vec<FieldError>) {
+fn one(
+    (node, programs): (&Node, &Programs),
+    default: &Value,
+    is_resource: bool,
+    path: &Path<'_>,
+    causes: &mut Vec<FieldError>,
+) {
     let mut pruned = default.clone();
     prune::fields_only(&mut pruned, node, is_resource);
     if pruned != *default {
         // Metadata is put in order before anything is printed.
         let mut ordered = default.clone();
-        meta::prune_embedded(&mut ordered, node, &mut String::new(), &mut prune::Unknown::default());
+        meta::prune_embedded(&mut ordered, node, &mut String::new(), &mut Unknown::default());
         causes.push(FieldError::invalid(path, &shown(&ordered), "must not have unknown fields"));
     }
     let before = causes.len();
@@ -54,9 +63,9 @@ fn one(node: &Node, default: &Value, is_resource: bool, path: &Path<'_>, causes:
         return;
     }
     // Rules must hold both when the value is new and when it was there before.
-    runner::run_on_default(node, default, runner::Earlier::TheSame, path, causes);
+    runner::run_on_default((node, programs), default, runner::Earlier::TheSame, path, causes);
     if causes.len() == before {
-        runner::run_on_default(node, default, runner::Earlier::Nothing, path, causes);
+        runner::run_on_default((node, programs), default, runner::Earlier::Nothing, path, causes);
     }
 }
 
@@ -64,7 +73,7 @@ fn one(node: &Node, default: &Value, is_resource: bool, path: &Path<'_>, causes:
 pub(crate) fn prune_all(node: &mut Node) {
     if let Some(mut default) = node.default.take() {
         prune::fields_only(&mut default, node, node.embedded);
-        meta::prune_embedded(&mut default, node, &mut String::new(), &mut prune::Unknown::default());
+        meta::prune_embedded(&mut default, node, &mut String::new(), &mut Unknown::default());
         node.default = Some(default);
     }
     node.inner_mut().for_each(prune_all);

@@ -4,7 +4,8 @@ use regex::Regex;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
-use super::cel::{duration, net, url};
+use super::identifier::{is_dns_label, is_dns_subdomain};
+use super::{duration, url};
 
 /// All formats that are checked, without dashes.
 pub(crate) const KNOWN: [&str; 26] = [
@@ -46,7 +47,7 @@ pub(crate) fn fits(format: &str, text: &str) -> bool {
         "ipv4" => text.contains('.') && sloppy_ip(text),
         "ipv6" => text.contains(':') && text.parse::<Ipv6Addr>().is_ok(),
         "cidr" => sloppy_cidr(text),
-        "mac" => net::is_mac(text),
+        "mac" => is_mac(text),
         "uuid" => is_uuid(text, None, false),
         "uuid3" => is_uuid(text, Some('3'), false),
         "uuid4" => is_uuid(text, Some('4'), true),
@@ -65,8 +66,8 @@ pub(crate) fn fits(format: &str, text: &str) -> bool {
         "date" => duration::parse_date(text).is_some(),
         "datetime" => is_date_time(text),
         "duration" => duration::parse_loose(text).is_ok(),
-        "k8sshortname" => text.len() <= 63 && is_dns_1123_label(text),
-        "k8slongname" => text.len() <= 253 && text.split('.').all(is_dns_1123_label),
+        "k8sshortname" => text.len() <= 63 && is_dns_label(text),
+        "k8slongname" => text.len() <= 253 && is_dns_subdomain(text),
         _ => true,
     }
 }
@@ -103,16 +104,8 @@ fn is_hostname(text: &str) -> bool {
 }
 
 /// A name of letters and digits with dashes inside.
-pub(crate) fn is_dns_1123_label(text: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = text.as_bytes();
-    bytes.iter().all(|byte| fits(*byte) || *byte == b'-')
-        && bytes.first().is_some_and(|byte| fits(*byte))
-        && bytes.last().is_some_and(|byte| fits(*byte))
-}
-
 pub(crate) fn is_dns_1035_label(text: &str) -> bool {
-    is_dns_1123_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
+    is_dns_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
 /// What a kind must be, as it is said.
@@ -246,4 +239,19 @@ fn is_email(text: &str) -> bool {
         None => domain.split('.').all(is_atom),
     };
     (quoted || local.split('.').all(is_atom)) && right_domain
+}
+
+/// Hardware addresses of 6, 8 or 20 bytes, in groups between colons, dashes or dots, or in none.
+fn is_mac(text: &str) -> bool {
+    if matches!(text.len(), 12 | 16 | 40) && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return true;
+    }
+    let (between, digits) = match text.find([':', '-', '.']) {
+        Some(2) if !text.contains('.') => (if text.contains(':') { ':' } else { '-' }, 2),
+        Some(4) if text.contains('.') => ('.', 4),
+        _ => return false,
+    };
+    let groups: Vec<&str> = text.split(between).collect();
+    let fits = |group: &&str| group.len() == digits && group.bytes().all(|byte| byte.is_ascii_hexdigit());
+    groups.iter().all(fits) && matches!(groups.len() * digits / 2, 6 | 8 | 20)
 }

@@ -1,8 +1,8 @@
-//! How values are printed by the servers that clients know.
+//! How values are printed by kube-apiserver.
 
-use serde_json::{Number, Value};
+use serde_json::Number;
 
-pub(crate) use kube_field_manager::golang::quote;
+pub(crate) use kube_field_manager::golang::{json, quote};
 
 /// A number as those servers hold it: what is no 64-bit integer is a float.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,76 +27,10 @@ impl Num {
     }
 }
 
-/// A value as compact JSON, with the escapes of HTML.
-pub(crate) fn json(value: &Value) -> String {
-    let mut out = String::new();
-    write_json(value, &mut out);
-    out
-}
-
-fn write_json(value: &Value, out: &mut String) {
-    match value {
-        Value::Null => out.push_str("null"),
-        Value::Bool(bool) => out.push_str(if *bool { "true" } else { "false" }),
-        Value::Number(held) => match number(held) {
-            Num::Int(int) => out.push_str(&int.to_string()),
-            Num::Float(float) => out.push_str(&json_float(float)),
-        },
-        Value::String(text) => write_json_text(text, out),
-        Value::Array(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                write_json(item, out);
-            }
-            out.push(']');
-        }
-        Value::Object(members) => {
-            out.push('{');
-            for (index, (name, member)) in members.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                write_json_text(name, out);
-                out.push(':');
-                write_json(member, out);
-            }
-            out.push('}');
-        }
-    }
-}
-
-fn write_json_text(text: &str, out: &mut String) {
-    out.push('"');
-    for char in text.chars() {
-        match char {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '<' | '>' | '&' | '\0'..='\u{1f}' | '\u{2028}' | '\u{2029}' => {
-                out.push_str(&format!("\\u{:04x}", char as u32));
-            }
-            _ => out.push(char),
-        }
-    }
-    out.push('"');
-}
-
 /// A float as `%v` prints it: with an exponent from a million on.
 pub(crate) fn float(float: f64) -> String {
     let exponent = exponent(float);
     if float != 0.0 && float.is_finite() && !(-4..=5).contains(&exponent) { scientific(float, 2) } else { plain(float) }
-}
-
-fn json_float(float: f64) -> String {
-    let size = float.abs();
-    if size != 0.0 && !(1e-6..1e21).contains(&size) { scientific(float, 1) } else { plain(float) }
 }
 
 /// All digits and no exponent.

@@ -1,43 +1,62 @@
 #![doc = include_str!("../README.md")]
 
-mod cause;
-mod cel;
-mod check;
-mod columns;
-mod correlate;
-mod default;
-mod defaults;
-mod escapes;
-mod fieldpath;
-mod formats;
-mod golang;
-mod jsonpath;
+// In reading order: a module uses those before it, and none after it.
+// Bounds, paths and errors.
 mod limits;
-mod lists;
-mod meta;
-mod names;
-mod node;
-mod numbers;
-mod objects;
+mod golang;
 mod path;
-mod pattern;
-mod place;
-mod prune;
-mod read;
-mod rules;
-mod runner;
-mod schema;
-mod steps;
-mod strings;
-mod structural;
+mod cause;
+// Strings: patterns, formats, names, times.
 mod translate;
-mod validate;
+mod pattern;
+mod escapes;
+pub mod identifier;
+mod quantity;
+mod duration;
+mod url;
+mod formats;
 mod wrong_names;
+mod names;
+// The schema as a tree.
+mod node;
+mod read;
+mod patterns;
+mod fieldpath;
+mod place;
+// Unknown fields and defaults.
+mod unknown;
+mod meta;
+mod prune;
+mod default;
+// Rules in CEL.
+mod cel;
+mod programs;
+mod rules;
+mod correlate;
+mod runner;
+// Objects against the schema.
+mod faults;
+mod numbers;
+mod strings;
+mod objects;
+mod lists;
+mod validate;
+// Schemas against the rules for schemas.
+mod check;
+mod structural;
+mod defaults;
+mod schema;
+// Printer columns.
+mod jsonpath;
+mod steps;
+mod columns;
 
 pub use cause::{FieldError, FieldErrorReason};
 pub use columns::{PrinterCell, PrinterColumn, PrinterColumns};
 pub use default::TooLarge;
+pub use duration::parse as parse_duration;
 pub use place::SchemaPlace;
+pub use quantity::Quantity;
 pub use read::SchemaDefinition;
 pub use schema::StructuralSchema;
 

@@ -7,7 +7,7 @@ use super::golang;
 use super::limits;
 use super::node::Node;
 use super::path::Path;
-use super::prune::{Unknown, push_name};
+use super::unknown::{Unknown, push_name};
 
 const FIELDS: [&str; 15] = [
     "name",
@@ -180,7 +180,7 @@ fn wrong_kind(text: &str) -> Option<String> {
     (!wrong.is_empty()).then(|| format!("may have mixed case, but should otherwise match: {}", wrong.join(",")))
 }
 
-/// The types of the fields that metadata has; what they may hold is the business of whoever creates the resource.
+/// The types of the fields that metadata has; what they may hold is not checked here.
 fn check_metadata(metadata: &Value, path: &Path<'_>, causes: &mut Vec<FieldError>) {
     let Value::Object(fields) = metadata else {
         if !metadata.is_null() {

@@ -3,9 +3,6 @@
 use regex::Regex;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
-
-use super::cel::Program;
 
 /// The type of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -134,7 +131,7 @@ pub(crate) struct AsRead {
     pub(crate) unsupported: Vec<&'static str>,
 }
 
-/// A rule as it is given, and as it is run.
+/// A rule as the schema has it.
 #[derive(Debug, Default)]
 pub(crate) struct Rule {
     pub(crate) rule: String,
@@ -143,18 +140,8 @@ pub(crate) struct Rule {
     pub(crate) reason: Option<String>,
     pub(crate) field_path: String,
     pub(crate) optional_old_self: Option<bool>,
-    /// Set once when the definition is checked.
-    pub(crate) compiled: OnceLock<Compiled>,
-}
-
-/// A rule that can be run.
-#[derive(Debug)]
-pub(crate) struct Compiled {
-    pub(crate) program: Program,
-    pub(crate) message: Option<Program>,
-    /// `fieldPath` as it is added to the path of the value.
-    pub(crate) field_path: Option<String>,
-    pub(crate) uses_old_self: bool,
+    /// The number of the rule in its schema. Its program is kept under it.
+    pub(crate) number: usize,
 }
 
 impl Node {

@@ -1,10 +1,10 @@
 //! Bounds and multiples.
 
 use super::cause::FieldError;
+use super::faults::{Run, name};
 use super::golang::{self, Num};
 use super::node::{Kind, Node};
 use super::path::Path;
-use super::validate::{Run, name};
 
 /// Whether a float is an integer that JSON can carry exactly, give or take an error of rounding.
 pub(crate) fn is_whole(float: f64) -> bool {
@@ -84,7 +84,7 @@ fn bound(
     }
 }
 
-/// A bound as an integer: what is out of range becomes the least one, as it does on the servers that clients know.
+/// A bound as an integer: what is out of range becomes the least one, as it does on kube-apiserver.
 fn to_int(float: f64) -> i64 {
     let limit = 9_223_372_036_854_775_808.0;
     if float >= -limit && float < limit { float as i64 } else { i64::MIN }

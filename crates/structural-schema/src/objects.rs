@@ -4,10 +4,10 @@ use serde_json::{Map, Value};
 
 use super::cause::FieldError;
 use super::correlate::Correlation;
+use super::faults::{Matches, Run, name};
 use super::golang;
 use super::node::{Additional, Node};
 use super::path::Path;
-use super::validate::{Matches, Run, name};
 
 impl Run<'_> {
     pub(crate) fn members(
@@ -199,6 +199,6 @@ impl Run<'_> {
 }
 
 struct Alternative {
-    faults: Vec<super::validate::Fault>,
+    faults: Vec<super::faults::Violation>,
     matches: Matches,
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::limits;
 use super::meta;
 use super::node::{Additional, Node};
+use super::unknown::{Unknown, push_name};
 
 /// Removes unknown fields, and nulls that may not be, and says which fields were unknown.
 ///
@@ -41,26 +41,6 @@ pub(crate) fn fields_only(value: &mut Value, node: &Node, is_resource: bool) {
 struct Pruner {
     path: String,
     unknown: Unknown,
-}
-
-/// The paths of unknown fields: beyond a limit fields go without being named.
-#[derive(Default)]
-pub(super) struct Unknown {
-    paths: Vec<String>,
-    /// What all of them take.
-    bytes: usize,
-}
-
-impl Unknown {
-    pub(super) fn record(&mut self, path: &str, name: &str) {
-        self.bytes = self.bytes.saturating_add(path.len() + name.len());
-        if self.bytes > limits::UNKNOWN_BYTES {
-            return;
-        }
-        let mut path = path.to_owned();
-        push_name(&mut path, name);
-        self.paths.push(path);
-    }
 }
 
 pub(crate) fn is_meta(name: &str) -> bool {
@@ -147,13 +127,6 @@ impl Pruner {
     fn record(&mut self, name: &str) {
         self.unknown.record(&self.path, name);
     }
-}
-
-pub(crate) fn push_name(path: &mut String, name: &str) {
-    if !path.is_empty() {
-        path.push('.');
-    }
-    path.push_str(name);
 }
 
 /// Nulls go where null is not allowed, unless a default will take their place.

@@ -20,7 +20,7 @@ pub struct SchemaDefinition<'a> {
 
 /// Reads a schema, or says what in it cannot be read.
 pub(crate) fn read(schema: &Value, path: &Path<'_>) -> Result<Node, Vec<FieldError>> {
-    let mut reader = Reader { problems: Vec::new(), nodes: 0 };
+    let mut reader = Reader { problems: Vec::new(), nodes: 0, rules: 0 };
     let node = reader.node(schema, path, 0);
     if reader.problems.is_empty() { Ok(node) } else { Err(reader.problems) }
 }
@@ -28,6 +28,7 @@ pub(crate) fn read(schema: &Value, path: &Path<'_>) -> Result<Node, Vec<FieldErr
 struct Reader {
     problems: Vec<FieldError>,
     nodes: usize,
+    rules: usize,
 }
 
 /// Fields that the API knows and custom resources may not have; the first are reported as the second.
@@ -185,14 +186,15 @@ impl Reader {
                 self.wrong(&path, rule, "object");
                 continue;
             };
+            self.rules += 1;
             node.rules.push(Rule {
+                number: self.rules,
                 rule: self.text(fields, "rule", &path),
                 message: self.text(fields, "message", &path),
                 message_expression: self.text(fields, "messageExpression", &path),
                 reason: self.optional_text(fields, "reason", &path),
                 field_path: self.text(fields, "fieldPath", &path),
                 optional_old_self: self.optional_flag(fields, "optionalOldSelf", &path),
-                ..Rule::default()
             });
         }
     }

@@ -6,8 +6,9 @@ use super::cause::FieldError;
 use super::cel::{self, Program, Scope, Type};
 use super::golang;
 use super::limits;
-use super::node::{Compiled, Node, Rule};
+use super::node::{Node, Rule};
 use super::path::Path;
+use super::programs::{CompiledRule, Programs};
 
 const RULES: &str = "x-kubernetes-validations";
 
@@ -69,7 +70,7 @@ pub(crate) fn compile(
     is_resource: bool,
     path: &Path<'_>,
     uncorrelated: Option<&Path<'_>>,
-    causes: &mut Vec<FieldError>,
+    (causes, programs): (&mut Vec<FieldError>, &mut Programs),
 ) {
     let path = path.child(RULES);
     let Some(this) = Type::of(node, is_resource) else {
@@ -82,7 +83,7 @@ pub(crate) fn compile(
             return;
         }
         let scope = Scope { this: this.clone(), old_is_optional: rule.optional_old_self == Some(true) };
-        compile_one(node, rule, &scope, &path.index(index), uncorrelated, causes);
+        compile_one(node, rule, &scope, &path.index(index), uncorrelated, (causes, programs));
     }
 }
 
@@ -92,7 +93,7 @@ fn compile_one(
     scope: &Scope<'_>,
     path: &Path<'_>,
     uncorrelated: Option<&Path<'_>>,
-    causes: &mut Vec<FieldError>,
+    (causes, programs): (&mut Vec<FieldError>, &mut Programs),
 ) {
     let at = path.child("rule");
     let compiled = match cel::compile(&rule.rule, scope) {
@@ -117,8 +118,7 @@ fn compile_one(
     let field_path = Some(&rule.field_path).filter(|path| !path.is_empty());
     let field_path = field_path.and_then(|path| super::fieldpath::normal(node, path));
     let uses_old_self = compiled.uses_old_self;
-    // A rule is compiled once; a second time would only find the same.
-    let _ = rule.compiled.set(Compiled { program: compiled.program, message, field_path, uses_old_self });
+    programs.put(rule, CompiledRule { program: compiled.program, message, field_path, uses_old_self });
 }
 
 fn message_program(rule: &Rule, scope: &Scope<'_>, path: &Path<'_>, causes: &mut Vec<FieldError>) -> Option<Program> {

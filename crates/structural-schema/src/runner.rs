@@ -9,18 +9,25 @@ use super::cel::{self, Fail, Inputs, Meter, Val};
 use super::correlate::{Correlation, Elements};
 use super::golang;
 use super::limits;
-use super::node::{Compiled, Kind, Node, Rule};
+use super::node::{Kind, Node, Rule};
 use super::path::Path;
+use super::programs::{CompiledRule, Programs};
 
 static NULL: LazyLock<Value> = LazyLock::new(|| Value::Null);
 
 /// Runs all rules on an object; those that fail on what has not changed are let through.
-pub(crate) fn run(node: &Node, new: &Value, old: Option<&Value>, path: &Path<'_>, causes: &mut Vec<FieldError>) {
+pub(crate) fn run(
+    (node, programs): (&Node, &Programs),
+    new: &Value,
+    old: Option<&Value>,
+    path: &Path<'_>,
+    causes: &mut Vec<FieldError>,
+) {
     let ratchet = match old {
         Some(old) => Ratchet::At(Correlation { new, old, node }),
         None => Ratchet::Never,
     };
-    let mut runner = Runner { budget: limits::OBJECT_COST, unchanged: HashMap::new(), causes };
+    let mut runner = Runner { programs, budget: limits::OBJECT_COST, unchanged: HashMap::new(), causes };
     runner.place(node, true, new, old, path, ratchet);
 }
 
@@ -33,14 +40,14 @@ pub(crate) enum Earlier {
 
 /// Runs all rules on a default, of which nothing is let through.
 pub(crate) fn run_on_default(
-    node: &Node,
+    (node, programs): (&Node, &Programs),
     value: &Value,
     earlier: Earlier,
     path: &Path<'_>,
     causes: &mut Vec<FieldError>,
 ) {
     let old = (earlier == Earlier::TheSame).then_some(value);
-    let mut runner = Runner { budget: limits::OBJECT_COST, unchanged: HashMap::new(), causes };
+    let mut runner = Runner { programs, budget: limits::OBJECT_COST, unchanged: HashMap::new(), causes };
     runner.place(node, node.embedded, value, old, path, Ratchet::Never);
 }
 
@@ -86,13 +93,14 @@ impl<'a> Ratchet<'a> {
 struct Spent;
 
 struct Runner<'c> {
+    programs: &'c Programs,
     budget: i64,
     /// Which places of the new object are as they were, by their address: many rules ask the same.
     unchanged: HashMap<usize, bool>,
     causes: &'c mut Vec<FieldError>,
 }
 
-impl Runner<'_> {
+impl<'c> Runner<'c> {
     /// Returns false when the budget is used up, and nothing more is to be run.
     fn place<'a>(
         &mut self,
@@ -154,7 +162,7 @@ impl Runner<'_> {
             if self.causes.len() > limits::PROBLEMS {
                 return Err(Spent);
             }
-            let Some(compiled) = rule.compiled.get() else {
+            let Some(compiled) = self.programs.get(rule) else {
                 continue;
             };
             let is_optional = rule.optional_old_self == Some(true);
@@ -212,7 +220,7 @@ impl Runner<'_> {
         &mut self,
         node: &'a Node,
         rule: &'a Rule,
-        compiled: &'a Compiled,
+        compiled: &'a CompiledRule,
         inputs: &Inputs<'a>,
         new: &Value,
         path: &Path<'_>,

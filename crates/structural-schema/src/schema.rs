@@ -7,13 +7,15 @@ use super::default::{self, TooLarge};
 use super::node::Node;
 use super::path::Path;
 use super::place::SchemaPlace;
+use super::programs::Programs;
 use super::read::SchemaDefinition;
-use super::{check, defaults, pattern, prune, read, structural, validate};
+use super::{check, defaults, patterns, prune, read, structural, validate};
 
 /// The checked schema of one version of a custom resource, with its CEL rules compiled.
 #[derive(Debug)]
 pub struct StructuralSchema {
     root: Node,
+    programs: Programs,
 }
 
 impl StructuralSchema {
@@ -25,8 +27,9 @@ impl StructuralSchema {
     pub fn parse(definition: SchemaDefinition<'_>) -> Result<Self, Vec<FieldError>> {
         let path = Path::Text(definition.path);
         let mut root = read::read(definition.schema, &path)?;
-        pattern::compile_all(&mut root, &path)?;
+        patterns::compile_all(&mut root, &path)?;
         let mut problems = check::root(&root, definition, &path);
+        let mut programs = Programs::default();
         if root.has_unreadable() {
             problems.append(&mut check::definition(&root, &path, false).all());
         } else {
@@ -34,8 +37,9 @@ impl StructuralSchema {
             let sound = shape.is_empty();
             problems.append(&mut shape);
             let mut found = check::definition(&root, &path, sound);
+            programs = std::mem::take(&mut found.programs);
             if sound {
-                let mut wrong = defaults::check(&root, &path);
+                let mut wrong = defaults::check(&root, &programs, &path);
                 if !wrong.is_empty() {
                     found.rules.clear();
                 }
@@ -48,7 +52,7 @@ impl StructuralSchema {
             return Err(problems);
         }
         defaults::prune_all(&mut root);
-        Ok(Self { root })
+        Ok(Self { root, programs })
     }
 
     /// Removes unknown fields, and nulls where the schema allows none. Returns the paths of the unknown fields.
@@ -71,12 +75,12 @@ impl StructuralSchema {
     /// Returns every error of an object. `old` is the stored object of an update: errors in unchanged values are not reported
     /// then.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        validate::validate(&self.root, new, old)
+        validate::validate((&self.root, &self.programs), new, old)
     }
 
     /// Returns every error of an object whose status is updated.
     pub fn validate_status(&self, new: &Value, old: &Value) -> Vec<FieldError> {
-        validate::validate_status(&self.root, new, old)
+        validate::validate_status((&self.root, &self.programs), new, old)
     }
 
     /// Returns the place of the whole object, for field management.

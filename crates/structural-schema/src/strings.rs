@@ -1,11 +1,11 @@
 //! Length, pattern and format of texts.
 
 use super::cause::FieldError;
+use super::faults::{Run, name};
 use super::formats;
 use super::golang;
 use super::node::Node;
 use super::path::Path;
-use super::validate::{Run, name};
 
 /// Holds a text against its bounds: only the first that it breaks is reported.
 pub(crate) fn check(run: &mut Run<'_>, node: &Node, text: &str, path: &Path<'_>) {

@@ -6,29 +6,38 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::cause::{FieldError, shown};
 use super::correlate::Correlation;
+use super::faults::{Matches, Run, Types, name};
 use super::golang::{self, Num};
 use super::node::{Kind, Node};
 use super::path::Path;
+use super::programs::Programs;
 use super::{limits, lists, meta, numbers, runner, strings};
 
 /// Everything that is wrong with an object: on an update, what is wrong and has not changed is let through.
-pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+pub(crate) fn validate(schema: (&Node, &Programs), new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let root = schema.0;
     let mut causes = values(root, new, old, &Path::Whole, Types::AsRead);
     meta::check_inside(new, root, &Path::Whole, false, &mut causes);
-    lists_and_rules(root, new, old, causes)
+    lists_and_rules(schema, new, old, causes)
 }
 
 /// Everything that is wrong with an object whose status alone is updated.
-pub(crate) fn validate_status(root: &Node, new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn validate_status(schema: (&Node, &Programs), new: &Value, old: &Value) -> Vec<FieldError> {
+    let root = schema.0;
     let mut causes = Vec::new();
     if let (Some(node), Some(status)) = (root.properties.get("status"), new.get("status")) {
         causes =
             values(node, status, Some(old.get("status").unwrap_or(&Value::Null)), &Path::Text("status"), Types::AsRead);
     }
-    lists_and_rules(root, new, Some(old), causes)
+    lists_and_rules(schema, new, Some(old), causes)
 }
 
-fn lists_and_rules(root: &Node, new: &Value, old: Option<&Value>, mut causes: Vec<FieldError>) -> Vec<FieldError> {
+fn lists_and_rules(
+    (root, programs): (&Node, &Programs),
+    new: &Value,
+    old: Option<&Value>,
+    mut causes: Vec<FieldError>,
+) -> Vec<FieldError> {
     let mut before = Vec::new();
     if let Some(old) = old {
         lists::check(old, root, &Path::Whole, &mut before);
@@ -42,17 +51,10 @@ fn lists_and_rules(root: &Node, new: &Value, old: Option<&Value>, mut causes: Ve
                           errors to complete validation";
             causes.push(FieldError::invalid(&Path::Whole, "null", detail));
         } else {
-            runner::run(root, new, old, &Path::Whole, &mut causes);
+            runner::run((root, programs), new, old, &Path::Whole, &mut causes);
         }
     }
     causes
-}
-
-/// How types are understood: defaults are checked without `x-kubernetes-int-or-string`, and with every format.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Types {
-    AsRead,
-    AsInDefaults,
 }
 
 /// Holds a value against types and checks; rules are not run.
@@ -71,55 +73,7 @@ pub(crate) fn values(
     run.faults.into_iter().map(|fault| fault.cause).collect()
 }
 
-/// Something wrong, and the sentence by which the same thing is told only once.
-pub(crate) struct Fault {
-    pub(crate) text: String,
-    pub(crate) cause: FieldError,
-}
-
-pub(crate) struct Run<'r> {
-    pub(crate) faults: Vec<Fault>,
-    prefix: &'r Path<'r>,
-    types: Types,
-    steps: u64,
-}
-
-/// What each check that was made counts for, when alternatives are compared.
-pub(crate) type Matches = usize;
-
-/// A path as it stands in sentences: empty for the whole value.
-pub(crate) fn name(path: &Path<'_>) -> String {
-    match path {
-        Path::Whole => String::new(),
-        _ => path.to_string(),
-    }
-}
-
 impl Run<'_> {
-    /// Adds a fault of the value at `path`.
-    pub(crate) fn fault(&mut self, path: &Path<'_>, text: String, cause: impl FnOnce(&Path<'_>, &str) -> FieldError) {
-        let named = name(path);
-        let cause = match named.as_str() {
-            "" => cause(self.prefix, &text),
-            named => cause(&self.prefix.child(named.trim_start_matches('.')), &text),
-        };
-        self.faults.push(Fault { text, cause });
-    }
-
-    /// Adds a fault that names no field.
-    pub(crate) fn general_fault(&mut self, text: String) {
-        let cause = FieldError::invalid(self.prefix, "\"\"", &text);
-        self.faults.push(Fault { text, cause });
-    }
-
-    /// Nothing more is looked at: the object is refused for that, if for nothing else.
-    fn give_up(&mut self) {
-        let text = "too much is wrong with the object, or too much is to be checked: validation was stopped";
-        if self.faults.last().is_none_or(|last| last.text != text) {
-            self.general_fault(text.to_owned());
-        }
-    }
-
     /// A value, whose faults are let through if it is the same as before.
     pub(crate) fn value(
         &mut self,
@@ -247,12 +201,6 @@ impl Run<'_> {
             return 0;
         }
         1
-    }
-
-    pub(crate) fn wrong_type(&mut self, path: &Path<'_>, wanted: &str, found: &str) {
-        let found = golang::quote(found);
-        let text = format!("{} in body must be of type {wanted}: {found}", name(path));
-        self.fault(path, text, |path, text| FieldError::type_invalid(path, &found, text));
     }
 
     fn options(&mut self, node: &Node, value: &Value, path: &Path<'_>) {

@@ -1,6 +1,7 @@
 //! Names that are not as names must be, and what is said of them.
 
-use super::formats::{DNS_1035_LABEL, is_dns_1035_label, is_dns_1123_label};
+use super::formats::{DNS_1035_LABEL, is_dns_1035_label};
+use super::identifier::{is_dns_label, is_dns_subdomain, is_label_name};
 
 fn wrong_pattern(what: &str, examples: &[&str], pattern: &str) -> String {
     let quoted: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
@@ -19,18 +20,18 @@ pub(crate) fn wrong_name(kind: &str, text: &str) -> Vec<String> {
     };
     let text = text.as_str();
     match kind {
-        "dns1123Label" => limited(text, 63, is_dns_1123_label(text), || {
+        "dns1123Label" => limited(text, 63, is_dns_label(text), || {
             let what = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
                         start and end with an alphanumeric character";
             wrong_pattern(what, &["my-name", "123-abc"], LABEL)
         }),
-        "dns1123Subdomain" => limited(text, 253, text.split('.').all(is_dns_1123_label), || {
+        "dns1123Subdomain" => limited(text, 253, is_dns_subdomain(text), || {
             let what = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
                         and must start and end with an alphanumeric character";
             wrong_pattern(what, &["example.com"], &format!("{LABEL}(\\.{LABEL})*"))
         }),
         "dns1035Label" => limited(text, 63, is_dns_1035_label(text), || DNS_1035_LABEL.to_owned()),
-        "labelValue" => limited(text, 63, text.is_empty() || is_name(text), || {
+        "labelValue" => limited(text, 63, text.is_empty() || is_label_name(text), || {
             let what = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', \
                         and must start and end with an alphanumeric character";
             wrong_pattern(what, &["MyValue", "my_value", "12345"], "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
@@ -43,13 +44,6 @@ pub(crate) fn wrong_name(kind: &str, text: &str) -> Vec<String> {
 fn limited(text: &str, most: usize, fits: bool, wrong: impl FnOnce() -> String) -> Vec<String> {
     let length = (text.len() > most).then(|| format!("must be no more than {most} bytes"));
     length.into_iter().chain((!fits).then(wrong)).collect()
-}
-
-fn is_name(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
-        && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
-        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
 }
 
 fn wrong_qualified_name(text: &str) -> Vec<String> {
@@ -79,7 +73,7 @@ fn wrong_qualified_name(text: &str) -> Vec<String> {
     } else if name.len() > 63 {
         found.push("name part must be no more than 63 bytes".to_owned());
     }
-    if !is_name(name) {
+    if !is_label_name(name) {
         found.push(format!("name part {wrong}"));
     }
     found

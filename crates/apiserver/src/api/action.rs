@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 use crate::api::selector::LabelSelector;
-use crate::api::status::{Status, StatusCause, StatusDetails};
-use crate::api::write::{self, DeleteOptions, WriteOptions};
-use crate::host::hub::Hub;
+use crate::api::write::{self, DeleteOptions, WriteFailure, WriteOptions};
+use crate::hub::Hub;
 use crate::kinds::Resource;
+use crate::message::reply::{Body, json_reply, value_reply};
+use crate::status::{Status, StatusCause, StatusDetails};
 use crate::storage::object::{Key, StoredObject};
-use crate::wire::reply::{Body, json_reply, value_reply};
 
 /// The parts of objects that are acted on by a create: their resource, their name, and the group, version and kind of what is sent.
 pub(crate) const PARTS: [(&str, &str, [&str; 3]); 3] = [
@@ -21,7 +21,7 @@ pub(crate) const PARTS: [(&str, &str, [&str; 3]); 3] = [
     ("serviceaccounts", "token", ["authentication.k8s.io", "v1", "TokenRequest"]),
 ];
 
-/// How long a token lives if nobody says.
+/// How long a token is valid unless the request says.
 const TOKEN_SECONDS: i64 = 3600;
 
 /// Does what was asked for on a part of the object at `key`.
@@ -32,12 +32,12 @@ pub(crate) fn act(
     key: &Key,
     sent: &Value,
     options: &WriteOptions,
-) -> Result<Response<Body>, Status> {
+) -> Result<Response<Body>, WriteFailure> {
     match part {
         "binding" => bind(hub, resource, key, sent, options),
         "eviction" => evict(hub, resource, key, sent, options),
         "token" => token(hub, resource, key, sent),
-        _ => Err(Status::no_such_resource()),
+        _ => Err(Status::no_such_resource().into()),
     }
 }
 
@@ -46,9 +46,15 @@ fn done() -> Response<Body> {
 }
 
 /// Gives a pod its node, once.
-fn bind(hub: &Hub, pods: &Resource, key: &Key, sent: &Value, options: &WriteOptions) -> Result<Response<Body>, Status> {
+fn bind(
+    hub: &Hub,
+    pods: &Resource,
+    key: &Key,
+    sent: &Value,
+    options: &WriteOptions,
+) -> Result<Response<Body>, WriteFailure> {
     if sent["metadata"]["name"].as_str().unwrap_or_default() != key.name() {
-        return Err(Status::bad_request("name in URL does not match name in Binding object"));
+        return Err(Status::bad_request("name in URL does not match name in Binding object").into());
     }
     check_target(&sent["target"])?;
     let host = WriteOptions { dry_run: options.dry_run, ..WriteOptions::host() };
@@ -57,14 +63,14 @@ fn bind(hub: &Hub, pods: &Resource, key: &Key, sent: &Value, options: &WriteOpti
         if let Some(why) = unfit(key.name(), pod) {
             let message = format!("Operation cannot be fulfilled on pods/binding \"{}\": {why}", key.name());
             let details = StatusDetails { kind: "pods/binding".into(), ..pods.details(key.name()) };
-            return Err(Status::failure(409, "Conflict", message).with_details(details));
+            return Err(Status::failure(409, "Conflict", message).with_details(details).into());
         }
         Ok(bound(pod.clone(), sent, hub))
     })?;
     Ok(done())
 }
 
-/// What is wrong with a target is told without a reason, as nobody on the way says what kind of failure it is.
+/// Checks the target of a binding. As in kube-apiserver, the error has no reason.
 fn check_target(target: &Value) -> Result<(), Status> {
     let text = |member: &str| target[member].as_str().unwrap_or_default();
     let (kind, name) = (text("kind"), text("name"));
@@ -123,9 +129,15 @@ fn bound(mut pod: Value, binding: &Value, hub: &Hub) -> Value {
 }
 
 /// Deletes a pod, unless a budget forbids it.
-fn evict(hub: &Hub, pods: &Resource, key: &Key, sent: &Value, asked: &WriteOptions) -> Result<Response<Body>, Status> {
+fn evict(
+    hub: &Hub,
+    pods: &Resource,
+    key: &Key,
+    sent: &Value,
+    asked: &WriteOptions,
+) -> Result<Response<Body>, WriteFailure> {
     if sent["metadata"]["name"].as_str().unwrap_or_default() != key.name() {
-        return Err(Status::bad_request("name in URL does not match name in Eviction object"));
+        return Err(Status::bad_request("name in URL does not match name in Eviction object").into());
     }
     let mut options = match &sent["deleteOptions"] {
         Value::Null => DeleteOptions::default(),
@@ -134,7 +146,7 @@ fn evict(hub: &Hub, pods: &Resource, key: &Key, sent: &Value, asked: &WriteOptio
     options.dry_run |= asked.dry_run;
     let (pod, budgets, found) = {
         let mut state = hub.storage.lock();
-        let pod = state.object(pods, key).ok_or_else(|| Status::not_found(pods, key.name()))?;
+        let pod = state.object(pods, key).ok_or_else(|| WriteFailure::not_found(pods, key.name()))?;
         let budgets = state.catalog.named("poddisruptionbudgets.policy").cloned();
         let found: Vec<_> = match &budgets {
             Some(budgets) => state.collection(budgets).objects().values().cloned().collect(),
@@ -143,14 +155,14 @@ fn evict(hub: &Hub, pods: &Resource, key: &Key, sent: &Value, asked: &WriteOptio
         (pod, budgets, found)
     };
     let value = pod.value();
-    // Who has ended disturbs nobody by going, nor who has not begun, or is going already.
+    // A pod that has finished, not started or is being deleted does not count for a disruption budget.
     let disturbs = !pod.is_marked() && !matches!(phase(&value), "Succeeded" | "Failed" | "Pending");
     let covering = found.iter().find(|budget| budget.key.namespace() == key.namespace() && covers(budget, &pod));
     if let (Some(budget), Some(budgets), true) = (covering, budgets, disturbs)
         && (is_ready(&value) || counts_unready(&budget.value()))
     {
         let host = WriteOptions { dry_run: options.dry_run, ..WriteOptions::host() };
-        write::patch_with(hub, &budgets, &budget.key, &host, |budget| spend(budget, key, hub))?;
+        write::patch_with(hub, &budgets, &budget.key, &host, |budget| Ok(spend(budget, key, hub)?))?;
     }
     write::delete(hub, pods, key, &options)?;
     Ok(done())
@@ -201,15 +213,15 @@ fn spend(budget: &Value, pod: &Key, hub: &Hub) -> Result<Value, Status> {
     Ok(budget)
 }
 
-/// Makes a token for a service account. Nobody checks it: it says whose it is, and until when.
-fn token(hub: &Hub, accounts: &Resource, key: &Key, sent: &Value) -> Result<Response<Body>, Status> {
+/// Makes a token for a service account: its subject and when it expires. The server never checks it.
+fn token(hub: &Hub, accounts: &Resource, key: &Key, sent: &Value) -> Result<Response<Body>, WriteFailure> {
     let account = hub.storage.lock().object(accounts, key);
-    let Some(account) = account else { return Err(Status::not_found(accounts, key.name())) };
+    let Some(account) = account else { return Err(WriteFailure::not_found(accounts, key.name())) };
     let seconds = sent["spec"]["expirationSeconds"].as_i64().unwrap_or(TOKEN_SECONDS);
     if seconds < 600 {
         let why = format!("{seconds}: may not specify a duration less than 10 minutes");
         let cause = StatusCause::invalid("spec.expirationSeconds", why);
-        return Err(Status::invalid("authentication.k8s.io", "TokenRequest", "", vec![cause]));
+        return Err(Status::invalid("authentication.k8s.io", "TokenRequest", "", vec![cause]).into());
     }
     let expires = hub.clock.text_after(Duration::from_secs(seconds.unsigned_abs().min(1 << 32)));
     let namespace = key.namespace().unwrap_or_default();
@@ -227,7 +239,7 @@ fn token(hub: &Hub, accounts: &Resource, key: &Key, sent: &Value) -> Result<Resp
     Ok(value_reply(201, &answer))
 }
 
-/// Answers a review: here everybody is known and may do everything.
+/// Answers a review: every client is authenticated and may do everything.
 pub(crate) fn review(resource: &Resource, mut sent: Value) -> Response<Body> {
     let user = json!({"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]});
     sent["status"] = match resource.kind.as_str() {

@@ -9,15 +9,15 @@ mod definition;
 mod names;
 mod selectable;
 
-pub(crate) use definition::{Compiled, definition_of, prepare};
+pub(crate) use definition::{definition_of, prepare};
 
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-use crate::api::status::Status;
 use crate::api::write::{DeleteOptions, Trust, delete_in, finalizers};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::Resource;
+use crate::status::Status;
 use crate::storage::object::{Key, StoredObject};
 use crate::storage::state::{self, Locked, State};
 use definition::resources_of;
@@ -29,7 +29,7 @@ const TERMINATING: &str = "Terminating";
 /// Keeps a definition until its objects are gone.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// How many objects go while nobody else is let in.
+/// How many objects go while the state stays locked.
 const PIECE: usize = 100;
 
 /// Does what follows from a write to a definition: at once if the process itself wrote, else a moment later.
@@ -64,7 +64,7 @@ pub(crate) fn finish(hub: &Hub, state: &mut Locked<'_>, resource: &Resource) {
     }
 }
 
-/// Lets go of a definition that is marked; unless somebody else holds it, it is removed.
+/// Lets go of a definition that is marked; unless another client holds it, it is removed.
 fn let_go(hub: &Hub, state: &mut Locked<'_>, name: &str) {
     if !look(state, name).is_some_and(|stored| stored.is_marked()) {
         return;
@@ -75,12 +75,12 @@ fn let_go(hub: &Hub, state: &mut Locked<'_>, name: &str) {
     }
     release(&mut object);
     if finalizers(&object).is_empty() {
-        hub.storage.commit(state, &definitions, &key, None);
+        hub.storage.remove(state, &definitions, &key);
         close(hub, state, name);
         return;
     }
     put_condition(hub, &mut object, TERMINATING, false, "InstanceDeletionCompleted", "all instances are gone");
-    hub.storage.commit(state, &definitions, &key, Some(&object));
+    hub.storage.commit_small(state, &definitions, &key, &object);
 }
 
 /// Marks what a definition that is about to be deleted waits for.
@@ -143,7 +143,7 @@ fn establish(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
     if !accept(hub, state, &mut object) {
         put_condition(hub, &mut object, "Established", false, "NotAccepted", "not all names are accepted");
         if object != before {
-            hub.storage.commit(state, &definitions, &key, Some(&object));
+            hub.storage.commit_small(state, &definitions, &key, &object);
         }
         return true;
     }
@@ -154,11 +154,11 @@ fn establish(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
     if !is_unchanged(hub, state, &stored, &mut object) {
         return false;
     }
-    hub.storage.commit(state, &definitions, &key, Some(&object));
+    hub.storage.commit_small(state, &definitions, &key, &object);
     let why = "the initial names have been accepted";
     put_condition(hub, &mut object, "Established", true, "InitialNamesAccepted", why);
     state.catalog.put(resources);
-    hub.storage.commit(state, &definitions, &key, Some(&object));
+    hub.storage.commit_small(state, &definitions, &key, &object);
     true
 }
 
@@ -210,7 +210,7 @@ fn refreshed(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
         opened = objects.map(|objects| (resources, objects));
     }
     if renamed || object["status"]["conditions"] != conditions {
-        hub.storage.commit(state, &definitions, &key, Some(&object));
+        hub.storage.commit_small(state, &definitions, &key, &object);
     }
     if let Some((resources, objects)) = opened {
         state.reopen(&served, objects);
@@ -242,7 +242,7 @@ fn terminate(hub: &Hub, state: &mut Locked<'_>, name: &str, stored: &StoredObjec
             "instances are being deleted",
         )
     {
-        hub.storage.commit(state, &definitions, &key, Some(&object));
+        hub.storage.commit_small(state, &definitions, &key, &object);
     }
     let left = state.collection(&resource).objects().values().filter(|object| !object.is_marked());
     let keys: Vec<Key> = left.take(PIECE).map(|object| object.key.clone()).collect();

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::api::action;
 use crate::kinds::{Catalog, Resource, group_version};
-use crate::wire::reply::{Body, full_body, json_reply, reply, value_reply};
+use crate::message::reply::{Body, full_body, json_reply, reply, value_reply};
 
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
@@ -145,7 +145,7 @@ fn verbs(resource: &Resource) -> Vec<&'static str> {
 }
 
 /// A part of an object that has a path of its own.
-struct Part<'a> {
+struct SubresourceEntry<'a> {
     name: &'static str,
     kind: &'a str,
     /// The group and version of the part's kind, where it is not the resource's own.
@@ -153,10 +153,10 @@ struct Part<'a> {
     verbs: &'static [&'static str],
 }
 
-fn parts(resource: &Resource) -> Vec<Part<'_>> {
+fn parts(resource: &Resource) -> Vec<SubresourceEntry<'_>> {
     let acted_on = action::PARTS.iter().filter(|(id, ..)| *id == resource.id);
-    let mut parts: Vec<Part<'_>> = acted_on
-        .map(|(_, name, [group, version, kind])| Part {
+    let mut parts: Vec<SubresourceEntry<'_>> = acted_on
+        .map(|(_, name, [group, version, kind])| SubresourceEntry {
             name,
             kind,
             foreign: (*group != resource.group).then_some((*group, *version)),
@@ -164,14 +164,14 @@ fn parts(resource: &Resource) -> Vec<Part<'_>> {
         })
         .collect();
     if resource.id == "namespaces" {
-        parts.push(Part { name: "finalize", kind: &resource.kind, foreign: None, verbs: &["update"] });
+        parts.push(SubresourceEntry { name: "finalize", kind: &resource.kind, foreign: None, verbs: &["update"] });
     }
     if resource.rules.scale.is_some() {
         let foreign = Some(("autoscaling", "v1"));
-        parts.push(Part { name: "scale", kind: "Scale", foreign, verbs: &PART_VERBS });
+        parts.push(SubresourceEntry { name: "scale", kind: "Scale", foreign, verbs: &PART_VERBS });
     }
     if resource.rules.status {
-        parts.push(Part { name: "status", kind: &resource.kind, foreign: None, verbs: &PART_VERBS });
+        parts.push(SubresourceEntry { name: "status", kind: &resource.kind, foreign: None, verbs: &PART_VERBS });
     }
     parts
 }

@@ -5,10 +5,10 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use crate::api::write::{DeleteOptions, Propagation, Trust, delete_in, finalizers, let_go};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::storage::object::{Key, StoredObject};
-use crate::storage::owners::Place;
+use crate::storage::owners::{ObjectPlace, Trace};
 use crate::storage::state::{Locked, State};
 
 /// Holds an owner until those that it waits for are gone.
@@ -16,19 +16,8 @@ pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 /// Holds an owner until those that it owns know it no more.
 pub(crate) const ORPHAN: &str = "orphan";
 
-/// How many traces are followed while nobody else is let in.
+/// How many traces are followed while the state stays locked.
 const PIECE: usize = 100;
-
-/// Something that may have made garbage. What is done about one leaves others: nothing calls itself, however long a chain of owners is.
-#[derive(Debug, Clone)]
-pub(crate) enum Trace {
-    /// The object with this uid is gone.
-    Gone(Box<str>),
-    /// The object with this uid may have nobody left to wait for.
-    Relieved(Box<str>),
-    /// An object has other owners than before, was marked to be deleted, or has to be looked at for another reason.
-    Stirred(Place),
-}
 
 /// Follows all traces: at once if the process itself left them, else a moment later.
 pub(crate) fn follow(hub: &Hub, state: &mut Locked<'_>, trust: Trust) {
@@ -65,18 +54,17 @@ fn stir(state: &mut State, uid: &str, which: impl Fn(&StoredObject) -> bool) {
 }
 
 /// What is at a place.
-fn found(state: &State, place: &Place) -> Option<(Arc<Resource>, Arc<StoredObject>)> {
+fn found(state: &State, place: &ObjectPlace) -> Option<(Arc<Resource>, Arc<StoredObject>)> {
     let resource = state.catalog.stored_in(&place.collection)?;
     Some((resource.clone(), state.object(resource, &place.key)?))
 }
 
 /// Does what is to be done about one object.
-fn tend(hub: &Hub, state: &mut Locked<'_>, place: &Place) {
+fn tend(hub: &Hub, state: &mut Locked<'_>, place: &ObjectPlace) {
     let Some((resource, stored)) = found(state, place) else { return };
-    let object = stored.value();
     if !stored.is_marked() {
-        weigh(hub, state, &resource, &place.key, &object);
-    } else if finalizers(&object).contains(&ORPHAN) {
+        weigh(hub, state, &resource, &stored);
+    } else if finalizers(&stored.identity()).contains(&ORPHAN) {
         orphan(hub, state, &resource, &place.key, stored.uid());
     } else if is_waiting(&stored) {
         // Those that are marked already are on their way, and are heard of when they are gone.
@@ -97,7 +85,8 @@ enum Standing {
 }
 
 /// Deletes an object that has owners and none of them left; forgets those that are gone where others are left.
-fn weigh(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key, object: &Value) {
+fn weigh(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, stored: &StoredObject) {
+    let (key, object) = (&stored.key, stored.identity());
     let Some(owners) = object["metadata"]["ownerReferences"].as_array().filter(|owners| !owners.is_empty()) else {
         return;
     };
@@ -110,12 +99,11 @@ fn weigh(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key,
             let solid = owners.iter().zip(&standings).filter(|(_, standing)| **standing == Standing::Solid);
             let mut kept = object.clone();
             kept["metadata"]["ownerReferences"] = solid.map(|(owner, _)| owner.clone()).collect();
-            hub.storage.commit(state, resource, key, Some(&kept));
+            hub.storage.commit(state, resource, stored.with_metadata(&kept["metadata"]));
         }
         return;
     }
-    let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-    let owned: Vec<_> = state.owned_by(uid).filter_map(|place| found(state, place)).collect();
+    let owned: Vec<_> = state.owned_by(stored.uid()).filter_map(|place| found(state, place)).collect();
     let waits = has(Standing::Waiting) && !owned.is_empty();
     if waits && owned.iter().any(|(_, owned)| is_waiting(owned)) {
         // They may wait for each other in a circle: here it is opened.
@@ -124,8 +112,8 @@ fn weigh(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key,
         owners
             .filter(|owner| owner["blockOwnerDeletion"] == true)
             .for_each(|owner| owner["blockOwnerDeletion"] = false.into());
-        if open != *object {
-            hub.storage.commit(state, resource, key, Some(&open));
+        if open != object {
+            hub.storage.commit(state, resource, stored.with_metadata(&open["metadata"]));
         }
     }
     let propagation = waits.then_some(Propagation::Foreground);
@@ -164,10 +152,10 @@ fn is_waiting(object: &StoredObject) -> bool {
 
 /// Lets those that an object owns forget it, and then lets go of it.
 fn orphan(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key, uid: &str) {
-    let owned: Vec<Place> = state.owned_by(uid).cloned().collect();
+    let owned: Vec<ObjectPlace> = state.owned_by(uid).cloned().collect();
     for place in owned {
         let Some((owned, stored)) = found(state, &place) else { continue };
-        let mut free = stored.value();
+        let mut free = stored.identity();
         if let Some(owners) = free["metadata"]["ownerReferences"].as_array_mut() {
             owners.retain(|owner| owner["uid"] != uid);
             if owners.is_empty()
@@ -176,16 +164,16 @@ fn orphan(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key
                 metadata.remove("ownerReferences");
             }
         }
-        hub.storage.commit(state, &owned, &place.key, Some(&free));
+        hub.storage.commit(state, &owned, stored.with_metadata(&free["metadata"]));
         Locked::bump(state);
     }
     let_go(hub, state, resource, key, ORPHAN);
 }
 
 /// Lets go of an object that waits for those it owns when none is left that it waits for.
-fn relieve(hub: &Hub, state: &mut Locked<'_>, place: &Place) {
+fn relieve(hub: &Hub, state: &mut Locked<'_>, place: &ObjectPlace) {
     let Some((resource, object)) = found(state, place).filter(|(_, object)| is_waiting(object)) else { return };
-    let blocks = |owned: &Place| {
+    let blocks = |owned: &ObjectPlace| {
         let metadata = found(state, owned).map(|(_, stored)| stored.metadata()).unwrap_or_default();
         let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
         owners.into_iter().any(|owner| {

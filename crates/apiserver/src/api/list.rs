@@ -9,7 +9,6 @@ mod token;
 pub(crate) use body::{ListHead, list_body};
 pub(crate) use options::ListOptions;
 pub(crate) use page::{Page, page};
-pub use plan::AnsweredFrom;
 pub(crate) use plan::{At, ListPlan, parse_version, plan};
 pub(crate) use token::ContinueToken;
 
@@ -17,9 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::api::selector::Selector;
-use crate::api::status::Status;
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::Resource;
+use crate::status::Status;
 use crate::storage::object::{Key, StoredObject};
 
 /// How long a read of a future version waits before it is refused.

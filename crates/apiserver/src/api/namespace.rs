@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use crate::api::garbage;
 use crate::api::write::{DeleteOptions, Trust, delete_in};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::storage::object::Key;
 use crate::storage::state::{Locked, State};
 
-/// How many objects are looked at while nobody else is let in.
+/// How many objects are looked at while the state stays locked.
 const PIECE: usize = 100;
 
 /// After how long it is tried again to delete what may not go yet, unless it is later that the server does what follows.
@@ -29,7 +29,7 @@ struct Sweep {
     waiting: Option<Waiting>,
 }
 
-/// Says that a namespace will be swept again, so that nobody else sees to it.
+/// Marks a namespace that will be swept again, so that it is not scheduled twice.
 #[derive(Debug)]
 struct Waiting {
     hub: Weak<Hub>,
@@ -69,7 +69,7 @@ fn sweep_again(hub: &Hub, name: &str) {
 
 /// Deletes some of what is in a namespace, and says whether there is more; what finalizers hold stays until they are gone.
 fn sweep(hub: &Hub, state: &mut Locked<'_>, name: &str, progress: &Mutex<Sweep>) -> bool {
-    // Pieces of one sweep come one after the other; the lock is not held while anybody is asked.
+    // Pieces of one sweep come one after the other; the lock is not held while admission runs.
     let mut sweep = std::mem::take(&mut *progress.lock());
     sweep.waiting = None;
     if !is_terminating(state, name) {
@@ -132,10 +132,10 @@ pub(crate) fn finish(hub: &Hub, state: &mut State, name: Option<&str>) {
     }
     let is_held = |list: &Value| list.as_array().is_some_and(|finalizers| !finalizers.is_empty());
     if !is_held(&released["metadata"]["finalizers"]) && !is_held(&released["spec"]["finalizers"]) {
-        hub.storage.commit(state, &namespaces, &key, None);
+        hub.storage.remove(state, &namespaces, &key);
     } else if released != object {
-        // The content is gone; what is left is up to whoever put these here.
-        hub.storage.commit(state, &namespaces, &key, Some(&released));
+        // The content is gone; the remaining finalizers are up to their owners.
+        hub.storage.commit_small(state, &namespaces, &key, &released);
     }
 }
 

@@ -6,7 +6,7 @@ mod label;
 pub(crate) use field::FieldSelector;
 pub(crate) use label::{LabelSelector, is_label_key, is_label_value};
 
-use crate::storage::object::{Key, StoredObject};
+use crate::storage::object::{Key, StoredObject, namespace_end};
 
 /// The scope and selectors of a list or watch.
 #[derive(Debug, Clone, Default)]
@@ -39,9 +39,4 @@ impl Selector {
     fn in_scope(&self, key: &Key) -> bool {
         self.namespace.as_deref().is_none_or(|namespace| key.namespace() == Some(namespace))
     }
-}
-
-/// The first key behind those of a namespace: `0` is the character that follows `/`.
-pub(crate) fn namespace_end(namespace: &str) -> String {
-    format!("{namespace}0")
 }

@@ -15,10 +15,11 @@ use tokio::time::Instant;
 
 use crate::api::list::wait_until_fresh;
 use crate::api::selector::Selector;
-use crate::api::status::Status;
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::Resource;
-use crate::storage::object::{Form, LINE_END};
+use crate::message::reply::error_line;
+use crate::status::Status;
+use crate::storage::object::Form;
 
 /// The shortest and longest watch, in seconds, where the client does not say.
 const DEFAULT_TIMEOUT: std::ops::Range<u64> = 1800..3600;
@@ -28,7 +29,7 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// Opens a watch. All waiting happens while the client asks for more, so no task runs for it.
 ///
-/// A version that is too old or too new is told in the stream, as the API server does.
+/// A version that is too old or too new is reported in the stream, as in kube-apiserver.
 pub(crate) async fn watch(
     hub: &Arc<Hub>,
     resource: &Arc<Resource>,
@@ -64,15 +65,6 @@ impl Opened {
         };
         item.map(|item| (item, self))
     }
-}
-
-/// The `ERROR` event that ends a watch.
-pub(crate) fn error_line(status: &Status) -> Bytes {
-    let body = status.to_json();
-    let mut line = br#"{"type":"ERROR","object":"#.to_vec();
-    line.extend_from_slice(body.trim_ascii_end());
-    line.extend_from_slice(LINE_END.as_bytes());
-    line.into()
 }
 
 /// What a bookmark says beside its version.

@@ -1,5 +1,6 @@
 //! Writes: what may change, what the server fills in, and what is answered.
 
+mod error;
 mod options;
 mod receive;
 mod create;
@@ -17,16 +18,18 @@ mod metadata;
 mod name;
 mod marks;
 
+pub(crate) use crate::hub::Trust;
 pub(crate) use create::{create, put_as_is};
 pub(crate) use delete::{delete, delete_in, let_go};
 pub(crate) use delete_options::{DeleteOptions, Propagation};
+pub(crate) use error::WriteFailure;
 pub(crate) use metadata::finalizers;
 pub(crate) use name::subdomain;
-pub(crate) use options::{Trust, WriteOptions};
+pub(crate) use options::WriteOptions;
 pub(crate) use patch::{Patch, patch, patch_unowned, patch_with};
 pub(crate) use receive::{Received, receive};
 pub(crate) use scale::{ScaleChange, rescale, scale_of};
-pub(crate) use update::{Part, check_conditions, update};
+pub(crate) use update::{Subresource, check_conditions, update};
 
 use bytes::{Bytes, BytesMut};
 use serde_json::{Value, json};
@@ -35,9 +38,9 @@ use std::sync::Arc;
 use crate::api::crd;
 use crate::api::garbage;
 use crate::api::namespace;
-use crate::api::status::Status;
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::Resource;
+use crate::status::Status;
 use crate::storage::object::{Form, Key, StoredObject};
 use crate::storage::state::Locked;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::list::ListFlaw;
-use crate::wire::verb::Verb;
+use crate::message::verb::Verb;
 
 /// What happens to a request or its answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,7 +88,7 @@ pub enum Action {
         /// How much later.
         delay: Duration,
     },
-    /// The nth event says something else happened, such as `DELETED` for an object nobody heard of.
+    /// The nth event says something else happened, such as `DELETED` for an object that was never added.
     RetypeEvent {
         /// Which event, counted from 1.
         nth: u64,

@@ -9,10 +9,10 @@ use super::action::Layer;
 use super::bytes::FaultyBytes;
 use super::lines::FaultyLines;
 use super::{Action, Facts, Faults, Firing};
-use crate::api::status::{Status, StatusDetails};
-use crate::host::hub::Hub;
-use crate::wire::reply::{Body, full_body, reply, status_reply, stream_body};
-use crate::wire::verb::Verb;
+use crate::message::reply::{Body, full_body, reply, status_reply, stream_body};
+use crate::message::verb::Verb;
+use crate::status::{Status, StatusDetails};
+use crate::storage::state::Storage;
 
 /// A fault chosen for one request. It is on record only once it takes effect.
 #[derive(Debug)]
@@ -34,19 +34,19 @@ impl Armed {
 }
 
 /// Applies what happens before there is an answer. Returns an answer that takes the place of the real one.
-pub(crate) async fn before_answer(hub: &Hub, armed: &[Armed]) -> io::Result<Option<Response<Body>>> {
+pub(crate) async fn before_answer(storage: &Storage, armed: &[Armed]) -> io::Result<Option<Response<Body>>> {
     for fault in armed.iter().filter(|fault| fault.action.layer() == Layer::Answer) {
         fault.fire();
         match &fault.action {
             Action::Delay(delay) => tokio::time::sleep(*delay).await,
-            Action::Compact => hub.storage.compact(),
+            Action::Compact => storage.compact(),
             Action::ResetBeforeAnswer => return Err(reset()),
             Action::NoAnswer => return std::future::pending().await,
             Action::Status { code, retry_after } => {
                 return Ok(Some(status_reply(&injected_status(*code, *retry_after))));
             }
             Action::VersionTooLarge => {
-                let current = hub.storage.revision();
+                let current = storage.revision();
                 return Ok(Some(status_reply(&Status::version_too_large(current + 1, current))));
             }
             Action::Page { code, content_type, header, body } => {
@@ -155,7 +155,7 @@ fn reset() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionReset, "connection reset by peer")
 }
 
-/// The status a real server gives with a code.
+/// The status kube-apiserver gives with a code.
 pub(super) fn injected_status(code: u16, retry_after: Option<u32>) -> Status {
     let (reason, message) = match code {
         400 => ("BadRequest", "the server rejected our request for an unknown reason"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::armed::reset_after_sending;
 use super::{Action, Armed};
-use crate::wire::compress::gzip;
+use crate::message::compress::gzip;
 
 /// A body whose bytes do not all arrive, or not as they were sent.
 pub(super) struct FaultyBytes<S> {

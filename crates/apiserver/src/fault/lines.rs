@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::armed::{injected_status, reset_after_sending};
 use super::{Action, Armed};
-use crate::api::watch::error_line;
+use crate::message::reply::error_line;
 
 /// A watch whose events do not all arrive, or not as they were sent.
 pub(super) struct FaultyLines<S> {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::Facts;
-use crate::wire::query::Query;
+use crate::message::query::Query;
 
 /// What is wrong with a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,9 +18,9 @@ pub enum ListFlaw {
     DuplicateItem,
     /// So many of the last items are missing, and nothing says so.
     MissingItems(usize),
-    /// It is a table, which nobody asked for.
+    /// It is a table, which the client did not request.
     Table,
-    /// Its items are metadata only, which nobody asked for.
+    /// Its items are metadata only, which the client did not request.
     MetadataOnly,
     /// It is a list of another kind.
     OtherKind,

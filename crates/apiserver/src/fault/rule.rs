@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{Action, Facts, ListFlaw};
-use crate::host::chance::Chance;
-use crate::wire::reply::TEXT;
-use crate::wire::verb::Verb;
+use crate::chance::Chance;
+use crate::message::reply::TEXT;
+use crate::message::verb::Verb;
 
 /// Something that goes wrong, and for which requests. Without conditions it is for all.
 ///

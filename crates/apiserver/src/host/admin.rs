@@ -19,13 +19,13 @@ use std::io;
 use std::sync::Arc;
 use tokio::net::{TcpListener, ToSocketAddrs};
 
-use crate::api::list::AnsweredFrom;
-use crate::api::status::Status;
 use crate::fault::{Fault, Faults};
 use crate::host::server::{ApiServer, History};
+use crate::hub::journal::AnsweredFrom;
+use crate::message::reply::{Body, page_not_found, status_reply, value_reply};
+use crate::status::Status;
 use crate::wire::auth;
 use crate::wire::http::{HttpServer, Site, Transport};
-use crate::wire::reply::{Body, page_not_found, status_reply, value_reply};
 use guard::Guard;
 pub use parse::FaultError;
 

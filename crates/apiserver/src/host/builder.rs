@@ -5,21 +5,21 @@ use serde_json::{Value, json};
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use crate::api::admission::{Admission, Admit};
 use crate::api::crd::{DEFINITIONS, definition_of};
-use crate::api::status::Status;
-use crate::api::write::{WriteOptions, create, receive};
+use crate::api::write::{WriteFailure, WriteOptions, create, receive};
+use crate::chance::Chance;
 use crate::fault::Faults;
-use crate::host::chance::Chance;
-use crate::host::clock::Clock;
-use crate::host::hub::{Hub, Settings};
-use crate::host::pace::Pace;
 use crate::host::server::ApiServer;
+use crate::hub::admission::{Admission, Admit};
+use crate::hub::clock::Clock;
+use crate::hub::pace::Pace;
+use crate::hub::{Hub, Settings};
 use crate::kinds::{Catalog, Resource};
+use crate::message::document::Document;
+use crate::status::Status;
 use crate::storage::collection::HistoryLimits;
 use crate::storage::owners::Owners;
 use crate::storage::state::Storage;
-use crate::wire::document::Document;
 
 /// The namespaces every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -148,7 +148,7 @@ impl ApiServerBuilder {
         self
     }
 
-    /// How many events each resource remembers: 10,000 unless set. Watches from before them are told 410.
+    /// How many events each resource remembers: 10,000 unless set. Watches from before them get 410.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -468,13 +468,14 @@ fn put(hub: &Hub, resource: &str, object: Value) {
     let resource = hub.storage.lock().catalog.named(resource).cloned();
     // A name that is there twice, or a definition that is none, leaves the first one as it is.
     if let Some(resource) = resource
-        && let Err(status) = start_with(hub, &resource, object)
+        && let Err(error) = start_with(hub, &resource, object)
     {
+        let status = Status::from(error);
         tracing::warn!(%status, "cannot create what the server was to start with");
     }
 }
 
-fn start_with(hub: &Hub, resource: &Resource, value: Value) -> Result<(), Status> {
+fn start_with(hub: &Hub, resource: &Resource, value: Value) -> Result<(), WriteFailure> {
     let options = WriteOptions::host();
     let received = receive(resource, Document { value, duplicates: Vec::new() }, &options)?;
     create(hub, resource, None, received.object, &options).map(drop)

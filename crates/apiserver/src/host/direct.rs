@@ -3,12 +3,12 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use crate::api::status::Status;
-use crate::api::write::{self, DeleteOptions, Part, Patch, Trust, WriteOptions, receive};
+use crate::api::write::{self, DeleteOptions, Patch, Subresource, Trust, WriteOptions, receive};
 use crate::host::server::ApiServer;
 use crate::kinds::Resource;
+use crate::message::document::Document;
+use crate::status::Status;
 use crate::storage::object::Key;
-use crate::wire::document::Document;
 
 /// Direct access. A resource is named by its plural (`pods`), or with its group (`widgets.demo.example.com`).
 ///
@@ -18,8 +18,8 @@ use crate::wire::document::Document;
 impl ApiServer {
     /// Creates an object and returns it as stored.
     ///
-    /// A namespace that is missing is made first, by a write of its own, as a user would have made it: everybody sees it.
-    /// Clients over HTTP get 404 instead, as from a real server.
+    /// A namespace that is missing is made first, by a write of its own, as a user would have made it: watches see it.
+    /// Clients over HTTP get 404 instead, as from kube-apiserver.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
@@ -42,7 +42,9 @@ impl ApiServer {
         let resource = self.resource(resource)?;
         let options = WriteOptions::host();
         let object = receive(&resource, plain(object), &options)?.object;
-        write::create(&self.hub, &resource, namespace, object, &options).map(|outcome| outcome.value(&resource))
+        write::create(&self.hub, &resource, namespace, object, &options)
+            .map(|outcome| outcome.value(&resource))
+            .map_err(Status::from)
     }
 
     /// Replaces an object, by the name in its metadata, and returns it as stored. A `resourceVersion` in it must be the
@@ -66,7 +68,9 @@ impl ApiServer {
         let options = WriteOptions::host();
         let object = receive(&resource, plain(object), &options)?.object;
         let key = key(&resource, namespace, object["metadata"]["name"].as_str().unwrap_or_default());
-        write::update(&self.hub, &resource, &key, object, Part::Main, &options).map(|outcome| outcome.value(&resource))
+        write::update(&self.hub, &resource, &key, object, Subresource::Main, &options)
+            .map(|outcome| outcome.value(&resource))
+            .map_err(Status::from)
     }
 
     /// Stores an object as it is, in place of the one of its name: nothing is checked, filled in or kept but its name, uid and creation.
@@ -88,7 +92,9 @@ impl ApiServer {
     pub fn put_as_is(&self, resource: &str, namespace: Option<&str>, object: Value) -> Result<Value, Status> {
         let resource = self.resource(resource)?;
         let key = key(&resource, namespace, object["metadata"]["name"].as_str().unwrap_or_default());
-        write::put_as_is(&self.hub, &resource, &key, object).map(|outcome| outcome.value(&resource))
+        write::put_as_is(&self.hub, &resource, &key, object)
+            .map(|outcome| outcome.value(&resource))
+            .map_err(Status::from)
     }
 
     /// Lays a JSON merge patch over an object and returns it as stored; null removes a member.
@@ -120,9 +126,10 @@ impl ApiServer {
     ) -> Result<Value, Status> {
         let resource = self.resource(resource)?;
         let key = key(&resource, namespace, name);
-        let change = |stored: &Value| Patch::Merge(merge(stored).into()).apply(stored, &resource);
+        let change = |stored: &Value| Ok(Patch::Merge(merge(stored).into()).apply(stored, &resource)?);
         write::patch_with(&self.hub, &resource, &key, &WriteOptions::host(), change)
             .map(|outcome| outcome.value(&resource))
+            .map_err(Status::from)
     }
 
     /// Deletes an object at once, unless finalizers hold it, and returns what the API server answers with.
@@ -144,7 +151,9 @@ impl ApiServer {
         let resource = self.resource(resource)?;
         let options = DeleteOptions { trust: Trust::Host, ..DeleteOptions::default() };
         let key = key(&resource, namespace, name);
-        write::delete(&self.hub, &resource, &key, &options).map(|outcome| outcome.value(&resource))
+        write::delete(&self.hub, &resource, &key, &options)
+            .map(|outcome| outcome.value(&resource))
+            .map_err(Status::from)
     }
 
     /// Reads an object.

@@ -1,8 +1,8 @@
-//! What is wrong with a body that strict clients are told of, and others warned of.
+//! The flaws of a request body: strict validation refuses them, otherwise the response warns of them.
 
-/// The server that clients know tells no more.
+/// kube-apiserver tells no more.
 const MOST: usize = 100;
-/// Bytes of all that are told: names can be long, and the same ones stand in many paths.
+/// The bytes of all reported flaws: names can be long, and one name can stand in many paths.
 const MOST_BYTES: usize = 4 << 20;
 
 /// Flaws of a body: each once, and not too many.

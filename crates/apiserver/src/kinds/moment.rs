@@ -27,47 +27,9 @@ pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     PARSER.parse_timestamp(text).ok().filter(|_| plain)
 }
 
-const UNITS: [(&str, i128); 8] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("µs", 1_000),
-    ("μs", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("m", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-];
-
-/// The nanoseconds of a duration as Go writes it, such as `1h2m0.5s`; `None` if it is none.
+/// Returns the nanoseconds of a duration in the notation of Go, such as `1h2m0.5s`; `None` if it is none.
 pub(crate) fn nanoseconds(text: &str) -> Option<i64> {
-    let (sign, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest == "0" {
-        return Some(0);
-    }
-    if rest.is_empty() {
-        return None;
-    }
-    let mut total = 0_i128;
-    while !rest.is_empty() {
-        let end = rest.find(|sign: char| !sign.is_ascii_digit() && sign != '.')?;
-        let (number, behind) = rest.split_at(end);
-        let next = behind.find(|sign: char| sign.is_ascii_digit() || sign == '.').unwrap_or(behind.len());
-        let (unit, left) = behind.split_at(next);
-        let (_, size) = UNITS.iter().find(|(name, _)| *name == unit)?;
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if whole.is_empty() && fraction.is_empty() || whole.len() > 19 {
-            return None;
-        }
-        let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-        let digits: String = fraction.chars().take(15).collect();
-        let parts: i128 = if digits.is_empty() { 0 } else { digits.parse().ok()? };
-        total += whole * size + parts * size / 10_i128.pow(u32::try_from(digits.len()).ok()?);
-        rest = left;
-    }
-    i64::try_from(total * sign).ok()
+    kube_structural_schema::parse_duration(text).ok()
 }
 
 /// A duration as Go writes it.

@@ -6,6 +6,8 @@ use self::text::{Notation, Parts};
 
 /// The smallest power of ten that an amount keeps.
 const NANO: i32 = -9;
+/// The smallest power of ten of a quantity in a list of resources.
+const MILLI: i32 = -3;
 /// The most digits for which the server counts in whole numbers of 64 bits.
 const DIGITS: usize = 18;
 
@@ -20,12 +22,26 @@ struct Amount {
 pub(crate) fn canonical(text: &str) -> Option<String> {
     let text = text.trim();
     let parts = Parts::of(text)?;
-    let written = if parts.is_kept_as_written() { None } else { written(&parts) };
+    let written = if parts.is_kept_as_written() {
+        None
+    } else {
+        parts.amount().and_then(|(amount, notation)| written(amount, notation))
+    };
     Some(written.unwrap_or_else(|| text.to_owned()))
 }
 
-fn written(parts: &Parts<'_>) -> Option<String> {
-    let (amount, notation) = parts.amount()?;
+/// Returns the quantity with what is finer than a thousandth rounded up; `None` if nothing is.
+pub(crate) fn rounded_up_to_milli(text: &str) -> Option<String> {
+    let (amount, notation) = Parts::of(text)?.amount()?;
+    let rounded = amount.rounded_up(MILLI);
+    if rounded.scale == amount.scale || rounded.value.checked_mul(power(MILLI.abs_diff(amount.scale))?)? == amount.value
+    {
+        return None;
+    }
+    written(rounded, notation)
+}
+
+fn written(amount: Amount, notation: Notation) -> Option<String> {
     if amount.value == 0 {
         return Some("0".into());
     }
@@ -73,16 +89,16 @@ impl Amount {
         Some(format!("{value}{}", notation.suffix(scale)))
     }
 
-    /// What lies below the smallest unit counts as one of that unit: who asks for something gets something.
-    fn rounded_up(self) -> Self {
-        if self.scale >= NANO {
+    /// Rounds what is finer than a unit away from zero.
+    fn rounded_up(self, unit: i32) -> Self {
+        if self.scale >= unit {
             return self;
         }
-        let Some(divisor) = power(NANO.abs_diff(self.scale)) else {
-            return Self { value: self.value.signum(), scale: NANO };
+        let Some(divisor) = power(unit.abs_diff(self.scale)) else {
+            return Self { value: self.value.signum(), scale: unit };
         };
         let more = if self.value % divisor == 0 { 0 } else { self.value.signum() };
-        Self { value: self.value / divisor + more, scale: NANO }
+        Self { value: self.value / divisor + more, scale: unit }
     }
 }
 
@@ -120,7 +136,7 @@ impl Parts<'_> {
         let value: i128 = digits.parse().ok()?;
         let (mut amount, notation) = match self.notation {
             Notation::Binary => self.binary_amount(value)?,
-            notation => (Amount { value, scale: self.scale() }.rounded_up(), notation),
+            notation => (Amount { value, scale: self.scale() }.rounded_up(NANO), notation),
         };
         if self.negative {
             amount.value = -amount.value;
@@ -135,7 +151,7 @@ impl Parts<'_> {
             // Too large for us is too large in any case, unless most of the digits are a fraction.
             return (self.fraction.len() < DIGITS).then_some((most, Notation::Binary));
         };
-        let amount = Amount { value, scale: self.scale() }.rounded_up();
+        let amount = Amount { value, scale: self.scale() }.rounded_up(NANO);
         let one = power(amount.scale.unsigned_abs())?;
         Some(match amount.value {
             value if value / one >= most.value => (most, Notation::Binary),

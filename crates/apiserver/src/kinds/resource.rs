@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::field::{Field, UnknownField};
 use super::types::{self, Struct};
 use super::{autoscaler, form};
-use crate::api::status::StatusDetails;
+use crate::status::StatusDetails;
 
 /// A resource the server offers: built in, or custom.
 #[derive(Debug, Clone)]

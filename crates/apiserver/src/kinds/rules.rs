@@ -6,7 +6,6 @@
 //! absent is the zero value.
 
 pub(crate) mod json;
-pub(crate) mod quantity;
 pub(crate) mod equal;
 pub(crate) mod image;
 pub(crate) mod defaults;

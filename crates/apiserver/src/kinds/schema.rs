@@ -9,12 +9,12 @@ use super::types::{self, ListKind, Scalar, Struct, Type};
 
 /// A place in an object.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place<'s> {
+pub(crate) enum TypePlace<'s> {
     Known(Known),
     Custom(SchemaPlace<'s>),
 }
 
-impl<'s> Place<'s> {
+impl<'s> TypePlace<'s> {
     /// The place of a whole object of this resource.
     pub(crate) fn root(resource: &'s Resource) -> Self {
         match resource.of {
@@ -24,14 +24,14 @@ impl<'s> Place<'s> {
     }
 }
 
-impl Place<'static> {
+impl TypePlace<'static> {
     /// The place of a whole object of this type.
     pub(crate) fn of(of: &'static Struct) -> Self {
         Self::Known(Known::root(of))
     }
 }
 
-impl<'s> FieldSchema<'s> for Place<'s> {
+impl<'s> FieldSchema<'s> for TypePlace<'s> {
     fn shape(self) -> Shape {
         match self {
             Self::Known(place) => place.shape(),
@@ -142,13 +142,13 @@ impl Known {
         }
     }
 
-    fn member(self, name: &str) -> Option<Member<Place<'static>>> {
+    fn member(self, name: &str) -> Option<Member<TypePlace<'static>>> {
         if let Some(structure) = self.structure() {
             let member = structure.member(name)?;
-            return Some(Member::Field(Place::Known(Self { of: Of::Type(&member.of), member: Some(member) })));
+            return Some(Member::Field(TypePlace::Known(Self { of: Of::Type(&member.of), member: Some(member) })));
         }
         match self.of {
-            Of::Type(Type::Map(values)) => Some(Member::Entry(Place::Known(Self::inside(values)))),
+            Of::Type(Type::Map(values)) => Some(Member::Entry(TypePlace::Known(Self::inside(values)))),
             _ => None,
         }
     }

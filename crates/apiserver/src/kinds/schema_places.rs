@@ -1,11 +1,11 @@
 //! Places of custom resources.
 
-use crate::kinds::schema::Place;
+use crate::kinds::schema::TypePlace;
 use kube_field_manager::{FieldSchema as _, Member, Scalar, Shape};
 use kube_structural_schema::{SchemaDefinition, StructuralSchema};
 use serde_json::json;
 
-fn member<'s>(of: Place<'s>, name: &str) -> Option<Place<'s>> {
+fn member<'s>(of: TypePlace<'s>, name: &str) -> Option<TypePlace<'s>> {
     of.member(name).map(|member| match member {
         Member::Field(place) | Member::Entry(place) => place,
     })
@@ -30,11 +30,11 @@ fn places_have_the_shapes_that_their_schema_gives_them() {
     let schema = json!({"type": "object", "properties": {"spec": spec}});
     let definition = SchemaDefinition { schema: &schema, path: "schema", status_subresource: false };
     let schema = StructuralSchema::parse(definition).expect("it is a structural schema");
-    let root = Place::Custom(schema.place());
+    let root = TypePlace::Custom(schema.place());
     let spec = member(root, "spec").expect("it is there");
-    let shape = |name: &str| member(spec, name).map(Place::shape);
+    let shape = |name: &str| member(spec, name).map(TypePlace::shape);
     assert_eq!(root.shape(), Shape::Map);
-    assert_eq!(member(root, "metadata").and_then(|of| member(of, "labels")).map(Place::shape), Some(Shape::Map));
+    assert_eq!(member(root, "metadata").and_then(|of| member(of, "labels")).map(TypePlace::shape), Some(Shape::Map));
     assert_eq!(shape("plain"), Some(Shape::AtomicList));
     assert_eq!(shape("set"), Some(Shape::SetList));
     assert_eq!(shape("map"), Some(Shape::MapList));

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::kinds::Resource;
 use crate::storage::event::Event;
-use crate::storage::object::{Change, Key, StoredObject};
+use crate::storage::object::{Change, Draft, Key, StoredObject};
 
 /// The objects of a collection at one instant; a clone is O(1) and never changes.
 pub(crate) type Objects = OrdMap<Key, Arc<StoredObject>>;
@@ -95,8 +95,8 @@ impl Recoding {
             }
             let (mut value, revision) = (object.value(), object.revision);
             value["apiVersion"] = resource.api_version().into();
-            let encoded = StoredObject::encode(resource, key.clone(), &value, revision, Change::Modified);
-            self.to.insert(key.clone(), Arc::new(encoded));
+            let encoded = Draft::encode(resource, key.clone(), &value, Change::Modified, revision);
+            self.to.insert(key.clone(), Arc::new(encoded.at(revision, Change::Modified)));
         }
         self.from = now.clone();
     }
@@ -173,7 +173,7 @@ impl Collection {
         self.changed.notify_waiters();
     }
 
-    /// Lets go of all watches, which are told elsewhere that they have ended.
+    /// Detaches all watches. Their end is reported elsewhere.
     pub(crate) fn part_from_watches(&mut self) {
         (self.changed, self.legacy) = (Arc::default(), Legacy::default());
     }

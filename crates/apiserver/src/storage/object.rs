@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::borrow::Borrow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,6 +34,11 @@ impl Key {
     pub(crate) fn name(&self) -> &str {
         self.0.split_once('/').map_or(&*self.0, |(_, name)| name)
     }
+}
+
+/// The first key behind those of a namespace: `0` is the character that follows `/`.
+pub(crate) fn namespace_end(namespace: &str) -> String {
+    format!("{namespace}0")
 }
 
 impl Borrow<str> for Key {
@@ -101,58 +106,28 @@ pub(crate) struct StoredObject {
 }
 
 impl StoredObject {
-    /// Encodes `object` as the state after the write with this `revision`.
-    pub(crate) fn encode(resource: &Resource, key: Key, object: &Value, revision: u64, change: Change) -> Self {
-        Self::lay_out(resource, key, &resource.stored(object), revision, change)
-    }
-
     /// The object as another resource shows it.
     pub(crate) fn shown_by(self: &Arc<Self>, resource: &Resource) -> Arc<Self> {
         if resource.rules.view.is_none() {
             return self.clone();
         }
-        Arc::new(Self::lay_out(resource, self.key.clone(), &self.value_as(resource), self.revision, Change::Modified))
+        let shown = self.value_as(resource);
+        let draft = Draft::lay_out(resource, self.key.clone(), &shown, Change::Modified, self.revision);
+        Arc::new(draft.at(self.revision, Change::Modified))
     }
 
-    fn lay_out(resource: &Resource, key: Key, object: &Value, revision: u64, change: Change) -> Self {
-        let mut line = Vec::with_capacity(1024);
-        line.extend_from_slice(change.prefix().as_bytes());
-        let start = line.len();
+    /// Returns a draft of this object with other metadata. The rest is copied, not decoded.
+    pub(crate) fn with_metadata(&self, metadata: &Value) -> Draft {
         let nothing = Map::new();
-        let members = object.as_object().unwrap_or(&nothing);
-        let metadata_members = members.get("metadata").and_then(Value::as_object).unwrap_or(&nothing);
-        line.push(b'{');
-        let first = if resource.rules.custom { ["apiVersion", "kind"] } else { ["kind", "apiVersion"] };
-        for name in first {
-            write_member(&mut line, name, members.get(name).unwrap_or(&Value::Null));
-            line.push(b',');
-        }
-        line.extend_from_slice(br#""metadata":"#);
-        let (metadata, version) = write_metadata(&mut line, metadata_members, revision);
-        for (name, value) in members {
-            if !matches!(name.as_str(), "kind" | "apiVersion" | "metadata") {
-                line.push(b',');
-                write_member(&mut line, name, value);
-            }
-        }
-        line.push(b'}');
-        let end = line.len();
-        line.extend_from_slice(LINE_END.as_bytes());
-        line.shrink_to_fit();
-        Self {
-            key,
-            revision,
-            uid: metadata_members.get("uid").and_then(Value::as_str).unwrap_or_default().into(),
-            marked: metadata_members.contains_key("deletionTimestamp"),
-            in_grace: metadata_members.get("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0) != 0,
-            owners: owners_of(metadata_members),
-            labels: labels_of(metadata_members),
-            fields: resource.rules.fields.iter().map(|field| field.read(object)).collect(),
-            line: line.into(),
-            object: start..end,
-            metadata,
-            version,
-        }
+        let members = metadata.as_object().unwrap_or(&nothing);
+        let prefix = Change::Modified.prefix();
+        let mut line = Vec::with_capacity(self.line.len() + 1024);
+        line.extend_from_slice(prefix.as_bytes());
+        line.extend_from_slice(&self.line[self.object.start..self.metadata.start]);
+        let (metadata, version) = write_metadata(&mut line, members, self.revision);
+        line.extend_from_slice(&self.line[self.metadata.end..]);
+        let object = prefix.len()..line.len() - LINE_END.len();
+        Draft::new(self.key.clone(), members, self.fields.clone(), line, [object, metadata, version], Change::Modified)
     }
 
     /// The watch line of the write that made this state: `ADDED` if it created the object, else `MODIFIED`.
@@ -178,6 +153,11 @@ impl StoredObject {
     /// The metadata as a value, without decoding the rest.
     pub(crate) fn metadata(&self) -> Value {
         serde_json::from_slice(&self.line[self.metadata.clone()]).unwrap_or(Value::Null)
+    }
+
+    /// An object with the metadata and nothing else.
+    pub(crate) fn identity(&self) -> Value {
+        json!({"metadata": self.metadata()})
     }
 
     pub(crate) fn uid(&self) -> &str {
@@ -238,6 +218,105 @@ impl StoredObject {
         out.put_slice(&self.line[self.version.end..shown.end]);
         out.put_slice(suffix.as_bytes());
         out.put_slice(LINE_END.as_bytes());
+    }
+}
+
+/// An object that is encoded and has no revision yet.
+///
+/// Encoding a large object takes long, so it is done before the state is locked. The revision is filled in under the lock.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    /// Its line is still empty.
+    stored: StoredObject,
+    line: Vec<u8>,
+    change: Change,
+}
+
+impl Draft {
+    /// Encodes an object. `expected` is a revision near the one that it will get: as long as that has as many digits, nothing moves.
+    pub(crate) fn encode(resource: &Resource, key: Key, object: &Value, change: Change, expected: u64) -> Self {
+        Self::lay_out(resource, key, &resource.stored(object), change, expected)
+    }
+
+    fn lay_out(resource: &Resource, key: Key, object: &Value, change: Change, expected: u64) -> Self {
+        let mut line = Vec::with_capacity(1024);
+        line.extend_from_slice(change.prefix().as_bytes());
+        let start = line.len();
+        let nothing = Map::new();
+        let members = object.as_object().unwrap_or(&nothing);
+        let metadata_members = members.get("metadata").and_then(Value::as_object).unwrap_or(&nothing);
+        line.push(b'{');
+        let first = if resource.rules.custom { ["apiVersion", "kind"] } else { ["kind", "apiVersion"] };
+        for name in first {
+            write_member(&mut line, name, members.get(name).unwrap_or(&Value::Null));
+            line.push(b',');
+        }
+        line.extend_from_slice(br#""metadata":"#);
+        let (metadata, version) = write_metadata(&mut line, metadata_members, expected);
+        for (name, value) in members {
+            if !matches!(name.as_str(), "kind" | "apiVersion" | "metadata") {
+                line.push(b',');
+                write_member(&mut line, name, value);
+            }
+        }
+        line.push(b'}');
+        let end = line.len();
+        line.extend_from_slice(LINE_END.as_bytes());
+        let fields = resource.rules.fields.iter().map(|field| field.read(object)).collect();
+        Self::new(key, metadata_members, fields, line, [start..end, metadata, version], change)
+    }
+
+    fn new(
+        key: Key,
+        metadata_members: &Map<String, Value>,
+        fields: Box<[Box<str>]>,
+        mut line: Vec<u8>,
+        [object, metadata, version]: [Range<usize>; 3],
+        change: Change,
+    ) -> Self {
+        line.shrink_to_fit();
+        let stored = StoredObject {
+            key,
+            revision: 0,
+            uid: metadata_members.get("uid").and_then(Value::as_str).unwrap_or_default().into(),
+            marked: metadata_members.contains_key("deletionTimestamp"),
+            in_grace: metadata_members.get("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0) != 0,
+            owners: owners_of(metadata_members),
+            labels: labels_of(metadata_members),
+            fields,
+            line: Bytes::new(),
+            object,
+            metadata,
+            version,
+        };
+        Self { stored, line, change }
+    }
+
+    pub(crate) fn key(&self) -> &Key {
+        &self.stored.key
+    }
+
+    /// Returns the object as the state after the write with this revision.
+    pub(crate) fn at(self, revision: u64, change: Change) -> StoredObject {
+        let Self { mut stored, mut line, change: drafted } = self;
+        let digits = revision.to_string();
+        let (end, grown) = (stored.version.end, stored.version.start + digits.len());
+        if grown == end {
+            line[stored.version.clone()].copy_from_slice(digits.as_bytes());
+        } else {
+            line.splice(stored.version.clone(), digits.bytes());
+            for range in [&mut stored.object, &mut stored.metadata, &mut stored.version] {
+                range.end = range.end + grown - end;
+            }
+        }
+        if change != drafted {
+            let (new, old) = (change.prefix(), drafted.prefix().len());
+            line.splice(..old, new.bytes());
+            for range in [&mut stored.object, &mut stored.metadata, &mut stored.version] {
+                *range = range.start + new.len() - old..range.end + new.len() - old;
+            }
+        }
+        StoredObject { revision, line: line.into(), ..stored }
     }
 }
 
@@ -302,7 +381,7 @@ mod tests {
             "kind": "Pod", "apiVersion": "v1", "spec": {"nodeName": "n1"},
             "metadata": {"name": "a", "namespace": "web", "labels": {"b": "2", "a": "1"}, "resourceVersion": "3"},
         });
-        StoredObject::encode(pods, Key::new(Some("web"), "a"), &object, 41, Change::Added)
+        Draft::encode(pods, Key::new(Some("web"), "a"), &object, Change::Added, 41).at(41, Change::Added)
     }
 
     #[test]
@@ -318,6 +397,40 @@ mod tests {
         assert_eq!(object.metadata()["name"], "a");
         assert_eq!((object.label("b"), object.label("c")), (Some("2"), None));
         assert_eq!(&*object.fields[0], "n1");
+    }
+
+    #[test]
+    fn a_draft_gets_any_revision_and_change() {
+        let pods = Catalog::built_in().named("pods").unwrap().clone();
+        let object =
+            json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "labels": {"a": "1"}}, "spec": {}});
+        let draft = |change, expected| Draft::encode(&pods, Key::new(None, "a"), &object, change, expected);
+        for change in [Change::Added, Change::Modified] {
+            for revision in [7, 10, 1000] {
+                let direct = draft(change, revision).at(revision, change);
+                for (drafted, expected) in [(Change::Added, 9), (Change::Modified, 9), (Change::Added, 123_456)] {
+                    let stored = draft(drafted, expected).at(revision, change);
+                    assert_eq!(stored.line(), direct.line());
+                    assert_eq!((stored.value(), stored.metadata()), (direct.value(), direct.metadata()));
+                    let (mut one, mut other) = (BytesMut::new(), BytesMut::new());
+                    stored.write_line(Change::Deleted, Form::Full, 5, &mut one);
+                    direct.write_line(Change::Deleted, Form::Full, 5, &mut other);
+                    assert_eq!(one, other);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_metadata_leaves_the_rest_of_an_object_as_it_is() {
+        let metadata = json!({"name": "a", "namespace": "web", "labels": {"c": "3"}, "deletionTimestamp": "now"});
+        let changed = stored().with_metadata(&metadata).at(1000, Change::Modified);
+        let mut expected = stored().value();
+        expected["metadata"] = metadata;
+        expected["metadata"]["resourceVersion"] = "1000".into();
+        assert_eq!(changed.value(), expected);
+        assert_eq!((changed.label("b"), changed.label("c"), changed.is_marked()), (None, Some("3"), true));
+        assert!(changed.line().starts_with(br#"{"type":"MODIFIED","object":{"kind":"Pod","#));
     }
 
     #[test]

@@ -1,25 +1,35 @@
-//! Who owns whom, by uid: kept only where somebody looks after it.
+//! An index of objects by the uids of their owners, kept only with garbage collection.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::object::{Key, StoredObject};
-use crate::api::garbage::Trace;
 
 /// Where an object is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct ObjectPlace {
     /// The name of its collection.
     pub(crate) collection: Arc<str>,
     pub(crate) key: Key,
 }
 
-/// Every object by its uid, those it owns, and what has happened that nobody has looked at yet.
+/// Something that may have made garbage. What is done about one leaves others: nothing calls itself, however long a chain of owners is.
+#[derive(Debug, Clone)]
+pub(crate) enum Trace {
+    /// The object with this uid is gone.
+    Gone(Box<str>),
+    /// The object with this uid may have no dependents left to wait for.
+    Relieved(Box<str>),
+    /// An object has other owners than before, was marked to be deleted, or has to be looked at for another reason.
+    Stirred(ObjectPlace),
+}
+
+/// Every object by its uid, its dependents, and the traces that are still to be followed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Owners {
-    places: BTreeMap<Box<str>, Place>,
-    owned: BTreeMap<Box<str>, BTreeSet<Place>>,
+    places: BTreeMap<Box<str>, ObjectPlace>,
+    owned: BTreeMap<Box<str>, BTreeSet<ObjectPlace>>,
     pub(crate) traces: VecDeque<Trace>,
 }
 
@@ -27,7 +37,7 @@ impl Owners {
     /// Takes note of one write.
     pub(crate) fn record(&mut self, collection: &str, before: Option<&StoredObject>, after: Option<&StoredObject>) {
         let Some(shown) = after.or(before) else { return };
-        let place = Place { collection: collection.into(), key: shown.key.clone() };
+        let place = ObjectPlace { collection: collection.into(), key: shown.key.clone() };
         for owner in before.into_iter().flat_map(StoredObject::owners) {
             if let Some(owned) = self.owned.get_mut(owner) {
                 owned.remove(&place);
@@ -65,12 +75,12 @@ impl Owners {
     }
 
     /// Where the object with this uid is.
-    pub(crate) fn place_of(&self, uid: &str) -> Option<Place> {
+    pub(crate) fn place_of(&self, uid: &str) -> Option<ObjectPlace> {
         self.places.get(uid).cloned()
     }
 
     /// Where those are that name this uid as an owner.
-    pub(crate) fn owned_by(&self, uid: &str) -> Option<&BTreeSet<Place>> {
+    pub(crate) fn owned_by(&self, uid: &str) -> Option<&BTreeSet<ObjectPlace>> {
         self.owned.get(uid)
     }
 }

@@ -8,13 +8,11 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::api::selector::namespace_end;
-use crate::api::status::Status;
 use crate::kinds::{Catalog, Resource};
 use crate::storage::collection::{Collection, HistoryLimits, Objects, Recoding, between};
 use crate::storage::event::Event;
-use crate::storage::object::{Change, Key, StoredObject};
-use crate::storage::owners::{Owners, Place};
+use crate::storage::object::{Change, Draft, Key, StoredObject, namespace_end};
+use crate::storage::owners::{ObjectPlace, Owners};
 
 /// Everything that is stored, behind one short lock.
 ///
@@ -47,6 +45,15 @@ pub(crate) struct State {
     pub(crate) limits: HistoryLimits,
     /// Who owns whom, if the server looks after it.
     pub(crate) owners: Option<Owners>,
+}
+
+/// What happened to the CRD of a resource since a write began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CrdChange {
+    /// It has other versions or another schema.
+    Changed,
+    /// It was deleted.
+    Removed,
 }
 
 impl Storage {
@@ -85,21 +92,49 @@ impl Storage {
         }
     }
 
-    /// Writes one object: `Some` puts it, `None` removes it. The caller has checked that the write is allowed.
-    pub(crate) fn commit(
+    /// Encodes an object that is to be written. Call it before the state is locked.
+    pub(crate) fn draft(&self, resource: &Resource, key: &Key, object: &Value, change: Change) -> Draft {
+        Draft::encode(resource, key.clone(), object, change, self.revision() + 1)
+    }
+
+    /// Writes one object. The caller has checked that the write is allowed.
+    pub(crate) fn commit(&self, state: &mut State, resource: &Resource, draft: Draft) -> Arc<StoredObject> {
+        let key = draft.key().clone();
+        let is_known = state.collection(resource).objects().contains_key(&key);
+        let change = if is_known { Change::Modified } else { Change::Added };
+        let after = Arc::new(draft.at(state.revision + 1, change));
+        self.record(state, resource, &key, Some(after.clone()));
+        after
+    }
+
+    /// Encodes and writes an object of bounded size: a namespace, or a CRD whose conditions change.
+    pub(crate) fn commit_small(
         &self,
         state: &mut State,
         resource: &Resource,
         key: &Key,
-        object: Option<&Value>,
+        object: &Value,
+    ) -> Arc<StoredObject> {
+        let draft = Draft::encode(resource, key.clone(), object, Change::Modified, state.revision + 1);
+        self.commit(state, resource, draft)
+    }
+
+    /// Removes one object and returns the revision of that. The caller has checked that the write is allowed.
+    pub(crate) fn remove(&self, state: &mut State, resource: &Resource, key: &Key) -> u64 {
+        self.record(state, resource, key, None).revision
+    }
+
+    fn record(
+        &self,
+        state: &mut State,
+        resource: &Resource,
+        key: &Key,
+        after: Option<Arc<StoredObject>>,
     ) -> Arc<Event> {
         state.revision += 1;
         let (revision, limits) = (state.revision, state.limits);
         let collection = state.collection(resource);
         let before = collection.objects().get(key).cloned();
-        let change = if before.is_some() { Change::Modified } else { Change::Added };
-        let after =
-            object.map(|object| Arc::new(StoredObject::encode(resource, key.clone(), object, revision, change)));
         let event = collection.record(key, Event::new(revision, Instant::now(), before, after), limits);
         if let Some(owners) = &mut state.owners {
             owners.record(&resource.storage, event.before.as_deref(), event.after.as_deref());
@@ -167,24 +202,21 @@ impl State {
         self.collections.get(&resource.storage)?.objects().get(key).cloned()
     }
 
-    /// Refuses a write by a definition that has gone or changed since the write began.
-    pub(crate) fn check_current(&self, resource: &Resource) -> Result<(), Status> {
+    /// Checks that the resource of a write is still served as it was when the write began.
+    pub(crate) fn check_current(&self, resource: &Resource) -> Result<(), CrdChange> {
         if !resource.rules.custom || self.catalog.iter().any(|known| std::ptr::eq(&**known, resource)) {
             return Ok(());
         }
-        match self.catalog.of_definition(&resource.id) {
-            Some(_) => Err(Status::overtaken(resource)),
-            None => Err(Status::no_such_resource()),
-        }
+        Err(if self.catalog.of_definition(&resource.id).is_some() { CrdChange::Changed } else { CrdChange::Removed })
     }
 
-    /// Where the object with this uid is, if anybody keeps count.
-    pub(crate) fn place_of(&self, uid: &str) -> Option<Place> {
+    /// Returns where the object with this uid is, if owners are indexed.
+    pub(crate) fn place_of(&self, uid: &str) -> Option<ObjectPlace> {
         self.owners.as_ref()?.place_of(uid)
     }
 
-    /// Where those are that name this uid as an owner, if anybody keeps count.
-    pub(crate) fn owned_by<'a>(&'a self, uid: &str) -> impl Iterator<Item = &'a Place> + use<'a> {
+    /// Returns where the dependents of this uid are, if owners are indexed.
+    pub(crate) fn owned_by<'a>(&'a self, uid: &str) -> impl Iterator<Item = &'a ObjectPlace> + use<'a> {
         self.owners.as_ref().and_then(|owners| owners.owned_by(uid)).into_iter().flatten()
     }
 
@@ -239,7 +271,7 @@ impl State {
 /// How often objects are followed that change while they are encoded anew, before those who change them have to wait.
 const ROUNDS: usize = 4;
 
-/// The objects of a resource as they are to be when its rules have changed. Others are let in meanwhile; what they wrote is among them.
+/// The objects of a resource as they are to be when its rules have changed. The state is unlocked meanwhile; what they wrote is among them.
 pub(crate) fn recoded(state: &mut Locked<'_>, before: &Resource, resource: &Resource) -> Objects {
     let mut objects = state.collection(resource).objects().clone();
     // Nothing else is written into an object, or read out of it beforehand.
@@ -272,8 +304,7 @@ mod tests {
         let resource = catalog.named("configmaps").unwrap().clone();
         let storage = Storage::new(100, catalog, PLENTY);
         let (object, key) = (json!({"metadata": {"name": "a"}}), Key::new(Some("default"), "a"));
-        let event = storage.commit(&mut storage.lock(), &resource, &key, Some(&object));
-        let kept = Arc::downgrade(event.after.as_ref().unwrap());
+        let kept = Arc::downgrade(&storage.commit_small(&mut storage.lock(), &resource, &key, &object));
         (storage, resource, kept)
     }
 

@@ -1,11 +1,11 @@
-//! Who may ask: everybody, or whoever knows the token.
+//! Authentication: by the token, if the server has one.
 
 use http::{HeaderValue, header, request};
 use rand::RngExt;
 
-use crate::api::status::Status;
+use crate::status::Status;
 
-/// Paths that answer everybody.
+/// Paths that need no token.
 const OPEN: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];
 
 /// Refuses a request without the token, if there is one to know.
@@ -31,7 +31,7 @@ pub(crate) fn unauthorized() -> Status {
     Status::failure(401, "Unauthorized", "Unauthorized")
 }
 
-/// A token that nobody can guess. No seed decides it.
+/// Returns a random token. It does not come from the seed.
 pub(crate) fn fresh_token() -> String {
     format!("{:032x}", rand::rng().random::<u128>())
 }

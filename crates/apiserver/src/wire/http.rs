@@ -18,16 +18,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
-use tower::Service;
 
 use crate::fault::Faults;
-use crate::host::kubeconfig::kubeconfig;
-use crate::host::server::ApiServer;
-use crate::wire::reply::Body;
+use crate::message::reply::Body;
+use crate::wire::kubeconfig::kubeconfig;
 #[cfg(feature = "tls")]
 use crate::wire::tls::Tls;
 use socket::Socket;
@@ -92,63 +90,6 @@ impl std::fmt::Debug for Site {
     }
 }
 
-impl ApiServer {
-    /// Listens for HTTP/1.1 and HTTP/2 on an address; port 0 takes a free one.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use kube_client::{Client, Config};
-    /// let server = ApiServer::new();
-    /// let listening = server.serve("127.0.0.1:0").await?;
-    /// let client = Client::try_from(Config::new(listening.url().parse()?))?;
-    /// assert_eq!(client.apiserver_version().await?.major, "1");
-    /// assert_eq!(server.requests()[0].path, "/version");
-    /// listening.stop().await;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The address cannot be listened on.
-    pub async fn serve(&self, address: impl ToSocketAddrs) -> io::Result<HttpServer> {
-        self.listen(address, Transport::Plain).await
-    }
-
-    /// Listens for HTTP/1.1 and HTTP/2 over TLS on an address; port 0 takes a free one. A handshake may take 10 seconds;
-    /// one that fails or takes longer is on the record of faults as `handshake_failed`.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Tls};
-    ///
-    /// let listening = ApiServer::new().serve_tls("127.0.0.1:0", Tls::generate()?).await?;
-    /// assert!(listening.url().starts_with("https://"));
-    /// assert!(listening.authority().unwrap().starts_with("-----BEGIN CERTIFICATE-----"));
-    /// listening.stop().await;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The address cannot be listened on.
-    #[cfg(feature = "tls")]
-    pub async fn serve_tls(&self, address: impl ToSocketAddrs, tls: Tls) -> io::Result<HttpServer> {
-        self.listen(address, Transport::Encrypted(Box::new(tls))).await
-    }
-
-    async fn listen(&self, address: impl ToSocketAddrs, transport: Transport) -> io::Result<HttpServer> {
-        let server = self.clone();
-        let handler: Handler = Arc::new(move |request| server.clone().call(request));
-        let site = Site::new(handler, transport, self.faults().clone());
-        HttpServer::listen(TcpListener::bind(address).await?, site, self.hub.settings.token.clone())
-    }
-}
-
 impl HttpServer {
     pub(crate) fn listen(listener: TcpListener, site: Site, token: Option<String>) -> io::Result<Self> {
         let address = listener.local_addr()?;
@@ -180,7 +121,7 @@ impl HttpServer {
     }
 
     /// The token it asks for, if it does: that of [`token`](crate::ApiServerBuilder::token), or of an address that controls
-    /// the server ([`ApiServer::serve_admin`]).
+    /// the server ([`ApiServer::serve_admin`](crate::ApiServer::serve_admin)).
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -314,7 +255,7 @@ async fn accept(site: Arc<Site>, listener: TcpListener, cancel: CancellationToke
     }
 }
 
-/// What a task panicked with. One panic costs one connection; whoever stops the server hears of it.
+/// What a task panicked with. One panic costs one connection; `stop` reports it.
 fn panic_of(ended: Result<(), JoinError>) -> Option<Box<dyn Any + Send>> {
     ended.err().filter(JoinError::is_panic).map(JoinError::into_panic)
 }
@@ -373,7 +314,7 @@ async fn exchange(
         biased;
         served = connection.as_mut() => served,
         () = last_answer.notified() => {
-            // HTTP/2 has no header for it: the client is told to go away once its streams have ended.
+            // HTTP/2 has no header for it: it sends GOAWAY, and ends once its streams have ended.
             connection.as_mut().graceful_shutdown();
             connection.as_mut().await
         }

@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use super::accept::{Agreed, Format};
-use super::protobuf::{self, PROTOBUF};
-use super::reply::{Body, JSON, YAML, full_body, stream_body};
 use crate::api::table::Printer;
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::types;
+use crate::message::accept::{Agreed, Format};
+use crate::message::protobuf::{self, PROTOBUF};
+use crate::message::reply::{Body, JSON, YAML, full_body, stream_body};
 
 /// Browsers and command-line tools get JSON for human eyes.
 const HUMAN_AGENTS: [&str; 3] = ["curl", "Wget", "Mozilla/5.0"];

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::api::action;
 use crate::kinds::{Catalog, Resource};
+use crate::message::query::Query;
+use crate::message::verb::Verb;
 use crate::storage::object::Key;
-use crate::wire::query::Query;
-use crate::wire::verb::Verb;
 
 /// What a path leads to.
 #[derive(Debug, Clone)]
@@ -98,7 +98,7 @@ impl Target {
             Method::PATCH if self.subresource.as_deref() == Some("finalize") => None,
             Method::PATCH if named => Some(Verb::Patch),
             Method::DELETE if named && self.subresource.is_none() => Some(Verb::Delete),
-            // All namespaces at once is more than anybody may delete.
+            // As in kube-apiserver, namespaces cannot be deleted as a collection.
             Method::DELETE if !named && scoped && self.resource.id != "namespaces" => Some(Verb::DeleteCollection),
             _ => None,
         }

@@ -1,111 +1,42 @@
 //! The server as a tower service: one request in, one response out.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use futures_util::future::BoxFuture;
-use http::{HeaderMap, HeaderValue, Request, Response, header, request};
+use http::{HeaderValue, Request, Response, header, request};
 use http_body_util::BodyExt;
-use parking_lot::Mutex;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use tower::{BoxError, Service};
+use tower::BoxError;
 
-use crate::api::dispatch::dispatch;
-use crate::api::general::general;
-use crate::api::status::Status;
 use crate::api::table::{Form, Include, Printer};
+use crate::api::write::WriteFailure;
 use crate::fault::{Facts, before_answer, spoil_bytes, spoil_content};
-use crate::host::hub::Hub;
-use crate::host::journal::RequestRecord;
-use crate::host::server::ApiServer;
-use crate::wire::accept::{Agreed, Negotiated, Shape, negotiate};
+use crate::hub::Hub;
+use crate::hub::journal::RequestRecord;
+use crate::message::accept::{Agreed, Shape, negotiate};
+use crate::message::compress::compress;
+use crate::message::deadline;
+use crate::message::query::Query;
+use crate::message::reply::{Body, status_reply};
+use crate::message::verb::Verb;
+use crate::status::Status;
 use crate::wire::auth;
-use crate::wire::compress::compress;
-use crate::wire::deadline;
-use crate::wire::query::Query;
+use crate::wire::call::{Call, Warnings, header_text};
+use crate::wire::dispatch::dispatch;
+use crate::wire::general::general;
 use crate::wire::render::{Rendering, is_pretty, render};
-use crate::wire::reply::{Body, status_reply};
 use crate::wire::route::{Route, Target};
-use crate::wire::verb::Verb;
 
 /// The largest body of a request.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
 /// How much of a body is read at all.
 const READ_LIMIT: usize = 16 * 1024 * 1024;
 
-/// Names a request in the logs of a real server; a client may choose the name.
+/// Names a request in the logs of kube-apiserver; a client may choose the name.
 const AUDIT_ID: &str = "audit-id";
 
-/// A request once it is known what it is about.
-#[derive(Debug)]
-pub(crate) struct Call {
-    pub(crate) id: u64,
-    /// `None` if the method may not be used on this path.
-    pub(crate) verb: Option<Verb>,
-    pub(crate) query: Query,
-    /// What the `Accept` header comes to.
-    pub(crate) accept: Negotiated,
-    pub(crate) parts: request::Parts,
-    pub(crate) body: Bytes,
-    /// What the client is warned of, whatever becomes of its request.
-    pub(crate) warnings: Warnings,
-}
-
-/// What a client is warned of.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>);
-
-/// How many warnings an answer carries, and how long each may be.
-const MOST_WARNINGS: usize = 30;
-const LONGEST_WARNING: usize = 256;
-
-impl Warnings {
-    pub(crate) fn add(&self, warnings: Vec<String>) {
-        self.0.lock().extend(warnings);
-    }
-
-    /// Puts them into the headers of an answer.
-    fn write(&self, headers: &mut HeaderMap) {
-        for warning in self.0.lock().iter().take(MOST_WARNINGS) {
-            let text: String = warning.chars().filter(|sign| !sign.is_control()).take(LONGEST_WARNING).collect();
-            let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
-            // Text that is not ASCII is sent as it is, as a real server does.
-            if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
-                headers.append(header::WARNING, value);
-            }
-        }
-    }
-}
-
-impl Call {
-    /// A header as text; empty if there is none.
-    pub(crate) fn header(&self, name: header::HeaderName) -> &str {
-        header_text(&self.parts, name)
-    }
-}
-
-impl<B> Service<Request<B>> for ApiServer
-where
-    B: http_body::Body + Send + 'static,
-    B::Data: Buf + Send,
-    B::Error: Into<BoxError>,
-{
-    type Response = Response<Body>;
-    /// A broken connection, as injected by a fault. Everything else is a response.
-    type Error = io::Error;
-    type Future = BoxFuture<'static, Result<Response<Body>, io::Error>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        Box::pin(handle(self.hub.clone(), request))
-    }
-}
-
-async fn handle<B>(hub: Arc<Hub>, request: Request<B>) -> io::Result<Response<Body>>
+/// Answers one request.
+pub(crate) async fn handle<B>(hub: Arc<Hub>, request: Request<B>) -> io::Result<Response<Body>>
 where
     B: http_body::Body + Send,
     B::Data: Buf + Send,
@@ -134,7 +65,7 @@ where
     let mut rendering = Rendering { agreed, is_watch, pretty, table: printer };
     let bad_include = include.err().filter(|_| rendering.table.is_some());
     let warnings = Warnings::default();
-    let mut response = match before_answer(&hub, &armed).await? {
+    let mut response = match before_answer(&hub.storage, &armed).await? {
         Some(instead) => instead,
         None => {
             let call = Call { id, verb, query, accept, parts, body: Bytes::new(), warnings: warnings.clone() };
@@ -200,12 +131,12 @@ where
             let route = Route::find(call.parts.uri.path(), &hub.storage.lock().catalog);
             let answer = match &route {
                 Route::Resource(target) => dispatch(hub, &call, target).await,
-                Route::UnknownResource => Err(Status::no_such_resource()),
-                Route::Other => general(hub, &call),
+                Route::UnknownResource => Err(Status::no_such_resource().into()),
+                Route::Other => general(hub, &call).map_err(WriteFailure::from),
             };
             match answer {
-                Err(status) if status.is_overtaken() => {}
-                answer => return answer,
+                Err(WriteFailure::SchemaChanged) => {}
+                answer => return answer.map_err(Status::from),
             }
         }
     };
@@ -234,10 +165,6 @@ fn open_record(hub: &Hub, parts: &request::Parts, target: Option<&Target>, verb:
     });
     let user_agent = header_text(parts, header::USER_AGENT).to_owned();
     Facts { request, verb, resource, namespace, user_agent, query }
-}
-
-fn header_text(parts: &request::Parts, name: header::HeaderName) -> &str {
-    parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 /// Reads the whole body, unless it is too large or cut short.

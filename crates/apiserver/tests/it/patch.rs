@@ -255,3 +255,49 @@ async fn tens_of_thousands_of_finalizers_do_not_block_the_server() {
     };
     assert!(is_brief(patch).await);
 }
+
+/// Applies a node or a cluster-scoped custom object that names a namespace, and checks that the server never stores it.
+async fn check_namespace_is_dropped(server: &ApiServer, path: &str, body: Value) {
+    let apply = async |path: &str, label: &str| {
+        let mut body = body.clone();
+        body["metadata"]["namespace"] = "default".into();
+        body["metadata"]["labels"] = json!({"round": label});
+        body["status"] = json!({"phase": label});
+        let path = format!("{path}?fieldManager=m&force=true");
+        let answer = send_as(server, "PATCH", &path, "application/apply-patch+yaml", &body.to_string()).await;
+        assert!(answer.code < 300, "{path}: {}", answer.text);
+        assert_eq!(answer.json()["metadata"].get("namespace"), None, "{path}: the answer");
+        let stored = get(server, path.split_once('?').unwrap().0.trim_end_matches("/status")).await.json();
+        assert_eq!(stored["metadata"].get("namespace"), None, "{path}: the stored object");
+    };
+    apply(path, "create").await;
+    apply(path, "change").await;
+    apply(&format!("{path}/status"), "status").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn apply_never_stores_a_namespace_on_a_cluster_scoped_object() {
+    let server = server();
+    let node = json!({"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n"}});
+    check_namespace_is_dropped(&server, "/api/v1/nodes/n", node).await;
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    let definition = json!({"metadata": {"name": "planets.demo.example.org"}, "spec": {"group": "demo.example.org",
+        "scope": "Cluster", "names": {"plural": "planets", "kind": "Planet"}, "versions": [{"name": "v1", "served": true,
+        "storage": true, "schema": schema, "subresources": {"status": {}}}]}});
+    server.create("customresourcedefinitions", None, definition).unwrap();
+    let planet = json!({"kind": "Planet", "apiVersion": "demo.example.org/v1", "metadata": {"name": "p"}});
+    check_namespace_is_dropped(&server, "/apis/demo.example.org/v1/planets/p", planet).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn apply_to_another_namespace_than_that_of_the_path_is_refused() {
+    let server = server();
+    let mut map = config_map("a");
+    map["metadata"]["namespace"] = "kube-system".into();
+    let path = format!("{CONFIG_MAPS}/a?fieldManager=m");
+    for code in [400, 400] {
+        let refused = send_as(&server, "PATCH", &path, "application/apply-patch+yaml", &map.to_string()).await;
+        assert_eq!(refused.code, code, "{}", refused.text);
+        server.create("configmaps", Some("default"), config_map("a")).ok();
+    }
+}

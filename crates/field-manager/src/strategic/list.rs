@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::super::golang;
 use super::super::schema::{FieldSchema, PatchRule};
 use super::order::{index_of, kind_of_items, normalize};
 use super::{DIRECTIVE, Members, StrategicMergeError, merge_map, no_merge_key, unfit, unknown_directive, wrong_type};
@@ -78,7 +77,7 @@ fn merge_scalars(
     Ok((merged, original))
 }
 
-/// The items, each once. The last item fills the place of one that goes, as it does on the real server.
+/// The items, each once. The last item fills the place of one that goes, as it does on kube-apiserver.
 fn unique(items: Vec<Value>) -> Vec<Value> {
     let texts: Vec<String> = items.iter().map(lookup).collect();
     let mut places: HashMap<&str, BTreeSet<usize>> = HashMap::new();
@@ -160,12 +159,12 @@ fn follow_directives(original: Vec<Value>, patch: Vec<Value>, key: &str) -> Resu
         };
         match directive.as_str() {
             Some("delete") => {
-                let value = members.get(key).ok_or_else(|| no_merge_key(members, key))?;
+                let value = members.get(key).ok_or_else(|| no_merge_key(key))?;
                 deleted.insert(lookup(value));
             }
             Some("replace") => replace = true,
             Some("merge") => return Err(unfit("merging lists cannot yet be specified in the patch")),
-            _ => return Err(unknown_directive(directive, members)),
+            _ => return Err(unknown_directive(directive)),
         }
     }
     if replace {
@@ -190,7 +189,7 @@ fn merge_items<'s, S: FieldSchema<'s>>(
     }
     for item in patch {
         let Value::Object(members) = item else { return Err(wrong_type("map[string]interface {}", item)) };
-        let value = members.get(key).ok_or_else(|| no_merge_key(members, key))?;
+        let value = members.get(key).ok_or_else(|| no_merge_key(key))?;
         let place = *known.entry(lookup(value)).or_insert(original.len());
         match original.get_mut(place) {
             Some(old) => {
@@ -218,7 +217,7 @@ pub(super) fn partition(
     let (mut inside, mut outside) = (Vec::new(), Vec::new());
     for item in items {
         let members = item.as_object().ok_or_else(|| wrong_type("map[string]interface {}", &item))?;
-        let value = members.get(key).ok_or_else(|| no_merge_key(members, key))?;
+        let value = members.get(key).ok_or_else(|| no_merge_key(key))?;
         match (known.get(&lookup(value)), stranger) {
             (place, Some(stranger)) if place.is_none_or(|place| stranger < *place) => {
                 return Err(unfit(format!("value for key {stranger} is not a map")));
@@ -230,13 +229,8 @@ pub(super) fn partition(
     Ok((inside, outside))
 }
 
-/// A list of lists as messages show it.
-pub(super) fn both_plain(left: &[Value], right: &[Value]) -> String {
-    format!("[{} {}]", golang::plain_list(left), golang::plain_list(right))
-}
-
 /// The members of an item that must be a map with the merge key.
 pub(super) fn keyed_members<'v>(item: &'v Value, key: &str) -> Result<&'v Members, StrategicMergeError> {
     let members = item.as_object().ok_or_else(|| wrong_type("map[string]interface {}", item))?;
-    if members.contains_key(key) { Ok(members) } else { Err(no_merge_key(members, key)) }
+    if members.contains_key(key) { Ok(members) } else { Err(no_merge_key(key)) }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::golang;
 use super::super::schema::{FieldSchema, PatchStrategy};
-use super::list::{Kind, both_plain, keyed_members, lookup, merge_with_order, partition};
+use super::list::{Kind, keyed_members, lookup, merge_with_order, partition};
 use super::{
     DIRECTIVE, ELEMENT_ORDER, Members, StrategicMergeError, list_member, malformed, unfit, without_directives,
     wrong_type,
@@ -20,7 +20,7 @@ pub(super) fn kind_of_items(left: &[Value], right: &[Value]) -> Result<Kind, Str
         return Err(StrategicMergeError::Unprocessable("lists of lists are not supported".into()));
     }
     if first.is_null() || types.any(|item| golang::type_name(item) != golang::type_name(first)) {
-        return Err(unfit(format!("list element types are not identical: {}", both_plain(left, right))));
+        return Err(unfit("the elements of the lists are not of one type"));
     }
     Ok(if first.is_object() { Kind::Map } else { Kind::Scalar })
 }
@@ -109,9 +109,9 @@ fn check_order(sent: &[Value], order: &[Value], merge_key: Option<&str>) -> Resu
         return Ok(());
     }
     Err(unfit(format!(
-        "The order in patch list:\n{}\n doesn't match {ELEMENT_ORDER} list:\n{}\n",
-        golang::plain_list(sent),
-        golang::plain_list(order)
+        "the order of the list in the patch, {}, does not match {ELEMENT_ORDER}, {}",
+        golang::json(&sent.into()),
+        golang::json(&order.into())
     )))
 }
 
@@ -183,7 +183,7 @@ fn sorted(items: Vec<Value>, order: &[Value], merge_key: Option<&str>) -> Result
     Ok(placed.into_iter().map(|(_, item)| item).chain(deleted).collect())
 }
 
-/// The most items that are sorted one by one, as the real server's sort does.
+/// The most items that are sorted one by one, as kube-apiserver's sort does.
 const FEW: usize = 20;
 
 /// Sorts items some of which have no place: such a one goes before whatever it meets.

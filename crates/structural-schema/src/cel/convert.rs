@@ -1,7 +1,7 @@
 //! From one type to another.
 
+use super::super::duration::{self, Timestamp};
 use super::super::golang;
-use super::duration::{self, Timestamp};
 use super::functions::Args;
 use super::meter::Fail;
 use super::value::{Text, Val};

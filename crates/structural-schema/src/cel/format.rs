@@ -2,10 +2,10 @@
 
 use super::super::formats;
 use super::super::golang;
+use super::super::url;
 use super::super::wrong_names;
 use super::functions::Args;
 use super::meter::{Fail, Meter};
-use super::url;
 use super::value::Val;
 
 type Found<'v> = Result<Val<'v>, Fail>;

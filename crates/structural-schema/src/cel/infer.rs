@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
+use super::super::duration;
 use super::super::pattern;
 use super::ast::{Call, Element, Expr, Fold, Kind, Way};
 use super::check::{Checker, dotted};
-use super::duration;
 use super::format_check;
 use super::functions::{self, Function};
 use super::literal::Literal;

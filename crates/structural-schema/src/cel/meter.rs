@@ -47,7 +47,7 @@ impl Meter {
         self.spend(length as u64 / 100)
     }
 
-    /// The cost of a list that is made of something else before anybody asks for its elements.
+    /// The cost of a list that is made of something else before its elements are used.
     pub(crate) fn gather(&mut self, count: usize) -> Result<(), Fail> {
         self.spend(count as u64 / 10)
     }

@@ -173,7 +173,7 @@ pub(crate) fn is_cidr<'v>(mut call: Args<'_, 'v>) -> Found<'v> {
 pub(crate) fn contains_ip<'v>(call: Args<'_, 'v>) -> Found<'v> {
     let address = match call.args {
         [_, Val::Ip(address)] => *address,
-        // The server that clients know says no more than this of an address that is none.
+        // kube-apiserver says no more than this of an address that is none.
         [_, Val::String(text)] => {
             call.meter.copy(text.len())?;
             parse_ip(text).map_err(|_| Fail::no_overload())?
@@ -202,19 +202,4 @@ pub(crate) fn masked<'v>(call: Args<'_, 'v>) -> Found<'v> {
 
 pub(crate) fn prefix_length<'v>(call: Args<'_, 'v>) -> Found<'v> {
     Ok(Val::Int(i64::from(network(&call)?.bits)))
-}
-
-/// Hardware addresses of 6, 8 or 20 bytes, in groups between colons, dashes or dots, or in none.
-pub(crate) fn is_mac(text: &str) -> bool {
-    if matches!(text.len(), 12 | 16 | 40) && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return true;
-    }
-    let (between, digits) = match text.find([':', '-', '.']) {
-        Some(2) if !text.contains('.') => (if text.contains(':') { ':' } else { '-' }, 2),
-        Some(4) if text.contains('.') => ('.', 4),
-        _ => return false,
-    };
-    let groups: Vec<&str> = text.split(between).collect();
-    let fits = |group: &&str| group.len() == digits && group.bytes().all(|byte| byte.is_ascii_hexdigit());
-    groups.iter().all(fits) && matches!(groups.len() * digits / 2, 6 | 8 | 20)
 }

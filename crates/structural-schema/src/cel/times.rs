@@ -1,6 +1,6 @@
 //! Parts of times and spans.
 
-use super::duration::{Civil, days, zone};
+use super::super::duration::{Civil, days, zone};
 use super::functions::Args;
 use super::meter::Fail;
 use super::value::Val;

@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use std::ops::Deref;
 use std::rc::Rc;
 
+use super::super::duration::Timestamp;
 use super::super::node::Node;
-use super::duration::Timestamp;
+use super::super::quantity::Quantity;
+use super::super::url::Url;
 use super::net::Cidr;
-use super::quantity::Quantity;
-use super::url::Url;
 
 /// A text that is somewhere else, or was made.
 #[derive(Debug, Clone)]

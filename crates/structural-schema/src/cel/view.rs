@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
+use super::super::duration::{self, Timestamp};
 use super::super::golang::{self, Num};
 use super::super::names;
 use super::super::node::{Kind, Node};
-use super::duration::{self, Timestamp};
 use super::meter::{Fail, Meter};
 use super::types;
 use super::value::{Key, Members, Text, Val};
@@ -70,7 +70,7 @@ fn expected(kind: &Kind, value: &Value) -> String {
     format!("{wanted}, got {found}")
 }
 
-/// A text of one of these formats is read anew each time that somebody asks for it.
+/// A string of one of these formats is parsed each time that it is used.
 fn formatted<'v>(text: &'v str, format: &str, meter: &mut Meter) -> Result<Val<'v>, Fail> {
     if matches!(format, "duration" | "date" | "date-time" | "byte") {
         meter.copy(text.len())?;

@@ -1,4 +1,4 @@
-//! Compares with what the Go libraries of the real server answered.
+//! Compares with what the Go libraries of kube-apiserver answered.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ fn told(causes: &[FieldError]) -> Vec<String> {
     told
 }
 
-/// What the real server told.
+/// What kube-apiserver told.
 fn told_by_server(causes: &Value) -> Vec<String> {
     let text = |cause: &Value, member: &str| cause[member].as_str().unwrap().to_owned();
     let mut told: Vec<_> = list(causes)
@@ -37,7 +37,7 @@ fn is_about_cost(told: &str) -> bool {
 
 /// What is told otherwise here, by a part of what either tells: whatever else differs is a failure.
 const KNOWN: [&str; 6] = [
-    // The real server panics, and tells so.
+    // kube-apiserver panics, and tells so.
     "internal error: interface conversion",
     // It does not look at what is called on something that it does not know.
     "undeclared reference to 'authorizer'",
@@ -63,7 +63,7 @@ fn compare(ours: &[String], theirs: &[String], about: &dyn Fn() -> String) -> Re
     Err(format!("{}\n    only ours   {only_ours:#?}\n    only theirs {only_theirs:#?}", about()))
 }
 
-/// Whether two objects are the same, where `1.0` is the same as `1`. The real server treats the root's metadata elsewhere.
+/// Whether two objects are the same, where `1.0` is the same as `1`. kube-apiserver treats the root's metadata elsewhere.
 fn compare_objects(ours: &Value, theirs: &Value, about: &dyn Fn() -> String) -> Result<(), String> {
     let shown = |object: &Value| {
         let mut object = object.clone();

@@ -15,11 +15,8 @@ impl Symbols {
     /// Replaces uids, addresses and ports by symbols, and removes times and versions.
     pub(super) fn cut(&mut self, answer: &mut Answer) {
         self.value("", &mut answer.body);
-        // kube-apiserver keeps managers in a map, so that the order of conflicts is random.
-        if answer.code == 409
-            && let Some(Value::Array(causes)) = answer.body.pointer_mut("/details/causes")
-        {
-            causes.sort_by_key(Value::to_string);
+        if answer.body["kind"] == "Status" {
+            drop_messages(&mut answer.body);
         }
     }
 
@@ -72,6 +69,19 @@ impl Symbols {
     fn symbol(&mut self, kind: &str, text: &str) -> String {
         let next = self.known.len();
         self.known.entry(format!("{kind} {text}")).or_insert_with(|| format!("<{kind} {next}>")).clone()
+    }
+}
+
+/// Removes the messages of a status, and sorts its causes, each once. Messages are for people, and kube-apiserver orders causes
+/// at random.
+fn drop_messages(status: &mut Value) {
+    if let Some(members) = status.as_object_mut() {
+        members.remove("message");
+    }
+    if let Some(Value::Array(causes)) = status.pointer_mut("/details/causes") {
+        causes.iter_mut().filter_map(Value::as_object_mut).for_each(|cause| drop(cause.remove("message")));
+        causes.sort_by_key(Value::to_string);
+        causes.dedup();
     }
 }
 

@@ -1,12 +1,13 @@
 //! What a definition must say to be taken, and what of it may be changed later.
 
+use kube_structural_schema::identifier::{is_dns_label, is_dns_subdomain};
 use kube_structural_schema::{PrinterColumns, SchemaDefinition, StructuralSchema};
 use serde_json::Value;
 
 use super::has_condition;
 use super::selectable;
-use crate::api::status::StatusCause;
 use crate::kinds::is_built_in;
+use crate::status::StatusCause;
 
 const LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
     character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is \
@@ -46,7 +47,7 @@ fn items<'a>(value: &'a Value, member: &str) -> &'a [Value] {
     value[member].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Whether so much is wrong that nobody needs to hear more of it.
+/// Returns whether the list of causes is full.
 fn is_enough(causes: &[StatusCause]) -> bool {
     causes.len() >= MOST_CAUSES
 }
@@ -58,7 +59,7 @@ fn check_name(object: &Value, causes: &mut Vec<StatusCause>) {
         let why = format!("{name:?}: must be spec.names.plural+\".\"+spec.group");
         causes.push(StatusCause::invalid("metadata.name", why));
     } else if is_built_in(name) {
-        // A real server takes it, and goes on to serve its own.
+        // kube-apiserver takes it, and goes on to serve its own.
         causes.push(StatusCause::invalid("metadata.name", format!("{name:?}: is a resource that is built in")));
     }
 }
@@ -301,21 +302,14 @@ fn wrong_label(name: &str) -> Option<String> {
     if name.len() > 63 {
         wrong.push("must be no more than 63 characters");
     }
-    if !name.starts_with(|first: char| first.is_ascii_lowercase()) || !is_label(name) {
+    if !name.starts_with(|first: char| first.is_ascii_lowercase()) || !is_dns_label(name) {
         wrong.push(LABEL);
     }
     (!wrong.is_empty()).then(|| wrong.join(","))
 }
 
 fn is_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_label)
-}
-
-fn is_label(text: &str) -> bool {
-    let is_word = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9');
-    text.bytes().next().is_some_and(is_word)
-        && text.bytes().next_back().is_some_and(is_word)
-        && text.bytes().all(|byte| is_word(byte) || byte == b'-')
+    text.len() <= 253 && is_dns_subdomain(text)
 }
 
 #[cfg(test)]

@@ -1,43 +1,16 @@
 //! What a definition says, and the resource it means.
 
 use kube_structural_schema::{PrinterColumns, SchemaDefinition, StructuralSchema};
-use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::check::check;
 use super::status_of;
-use crate::api::status::Status;
 use crate::api::write::WriteOptions;
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::{Conversion, Field, Resource, Scale, View, is_built_in, storage_id};
+use crate::status::Status;
 use crate::storage::state::Locked;
-
-/// How many definitions are kept ready. They wait for the moment from a write to what follows from it; what is forgotten meanwhile is
-/// made again.
-const READY: usize = 32;
-
-/// Resources that were made of definitions before the state was held: that can take long. Each is kept with what was specified.
-#[derive(Debug, Default)]
-pub(crate) struct Compiled(Mutex<VecDeque<(Value, Vec<Resource>)>>);
-
-impl Compiled {
-    fn put(&self, spec: &Value) {
-        let ready = (spec.clone(), compile(spec));
-        let mut all = self.0.lock();
-        all.push_back(ready);
-        if all.len() > READY {
-            all.pop_front();
-        }
-    }
-
-    fn take(&self, spec: &Value) -> Option<Vec<Resource>> {
-        let mut all = self.0.lock();
-        let at = all.iter().position(|(of, _)| of == spec)?;
-        all.remove(at).map(|(_, resources)| resources)
-    }
-}
 
 /// Fills in what a definition may leave out and checks it; `before` is what it was, if it was already there.
 pub(crate) fn prepare(
@@ -55,7 +28,7 @@ pub(crate) fn prepare(
         return Err(Status::invalid("apiextensions.k8s.io", "CustomResourceDefinition", name, causes));
     }
     if changed && !options.dry_run {
-        hub.compiled.put(&object["spec"]);
+        hub.compiled.put(&object["spec"], compile(&object["spec"]));
     }
     Ok(())
 }
@@ -78,7 +51,7 @@ fn fill(object: &mut Value) {
     }
 }
 
-/// Remembers that objects may be stored in the storage version. Whoever has migrated them may strike others off.
+/// Adds the storage version to `status.storedVersions`. Clients remove versions after a migration.
 fn store_version(object: &mut Value, changed: bool) {
     let versions = object["spec"]["versions"].as_array().into_iter().flatten();
     let storage =
@@ -93,7 +66,7 @@ fn store_version(object: &mut Value, changed: bool) {
 /// The versions of the resource a definition means, with the names that it got: the stored one first, be it served or not, then
 /// all others that are served.
 ///
-/// If they have to be made first, others are let in meanwhile: the definition may be another one then.
+/// If they have to be made first, the state is unlocked meanwhile: the definition may be another one then.
 pub(super) fn resources_of(hub: &Hub, state: &mut Locked<'_>, object: &Value) -> Vec<Resource> {
     let spec = &object["spec"];
     let ready = hub.compiled.take(spec);
@@ -222,7 +195,7 @@ mod tests {
         for (dry_run, ready) in [(true, 0), (false, 1)] {
             let options = WriteOptions { dry_run, ..WriteOptions::host() };
             prepare(&hub, &mut definition.clone(), None, &options).unwrap();
-            assert_eq!(hub.compiled.0.lock().len(), ready);
+            assert_eq!(hub.compiled.len(), ready);
         }
     }
 

@@ -14,7 +14,7 @@ pub(super) struct Names {
     pub(super) conflict: Option<(&'static str, String)>,
 }
 
-/// Gives a definition those of its names that nobody else in its group has.
+/// Gives a CRD those of its names that no other CRD of its group has.
 pub(super) fn settle(state: &State, object: &Value) -> Names {
     let (wanted, had) = (&object["spec"]["names"], &object["status"]["acceptedNames"]);
     let mut accepted = had.clone();
@@ -73,7 +73,7 @@ fn taken(state: &State, object: &Value) -> Taken {
     let (group, own) = (&object["spec"]["group"], &object["metadata"]["name"]);
     let mut taken = Taken::default();
     for name in others(state, group.as_str().unwrap_or_default(), own.as_str().unwrap_or_default()) {
-        // Whoever is served has them at hand; the others are few.
+        // CRDs that are served have their names in the catalog; the others are few.
         if let Some(served) = state.catalog.of_definition(&name) {
             taken.resources.extend([served.plural.clone(), served.singular.clone()]);
             taken.resources.extend(served.short_names.iter().cloned());

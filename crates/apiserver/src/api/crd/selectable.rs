@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-use crate::api::status::StatusCause;
+use crate::status::StatusCause;
 
 /// How many fields of a version may be selected by.
 const MOST: usize = 8;
@@ -16,7 +16,7 @@ pub(super) fn check(fields: &[Value], schema: Option<&Value>, place: &str, cause
     let Some(schema) = schema else {
         return causes.push(StatusCause::invalid(place, "\"\": may only be set when validations.schema is included"));
     };
-    // A resource that was described in code has fields and a schema that describes nothing; that of a real server would not do.
+    // A resource that was described in code has fields and a schema that describes nothing; that of kube-apiserver would not do.
     if schema["properties"].is_null() && schema["x-kubernetes-preserve-unknown-fields"] == true {
         return;
     }

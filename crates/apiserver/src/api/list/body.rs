@@ -5,11 +5,11 @@ use futures_util::{StreamExt, stream};
 use std::sync::Arc;
 
 use super::{ContinueToken, Listed};
-use crate::host::pace::{Pace, Paced};
+use crate::hub::pace::{Pace, Paced};
 use crate::kinds::Resource;
+use crate::message::compress::THRESHOLD;
+use crate::message::reply::{Body, full_body, stream_body};
 use crate::storage::object::{Form, StoredObject};
-use crate::wire::compress::THRESHOLD;
-use crate::wire::reply::{Body, full_body, stream_body};
 
 /// How much of a long list is made at a time. A list that is not done after it is large enough to be compressed.
 const CHUNK: usize = THRESHOLD;
@@ -72,9 +72,9 @@ impl ListHead {
 
 /// The body of a list of these items, sent at this pace.
 pub(crate) fn list_body(head: ListHead, items: Vec<Arc<StoredObject>>, pace: Option<Pace>) -> Body {
-    let mut chunks = Chunks { head, items: items.into_iter(), place: Place::Start, paced: Paced::new(pace) };
+    let mut chunks = Chunks { head, items: items.into_iter(), place: BodyProgress::Start, paced: Paced::new(pace) };
     let first = chunks.next().unwrap_or_default();
-    if chunks.place == Place::Done {
+    if chunks.place == BodyProgress::Done {
         return full_body(first);
     }
     if pace.is_none() {
@@ -88,7 +88,7 @@ pub(crate) fn list_body(head: ListHead, items: Vec<Arc<StoredObject>>, pace: Opt
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum BodyProgress {
     Start,
     Items,
     Done,
@@ -98,7 +98,7 @@ enum Place {
 struct Chunks {
     head: ListHead,
     items: std::vec::IntoIter<Arc<StoredObject>>,
-    place: Place,
+    place: BodyProgress,
     /// Where it may have to pause: a chunk ends there.
     paced: Paced,
 }
@@ -107,20 +107,20 @@ impl Iterator for Chunks {
     type Item = Bytes;
 
     fn next(&mut self) -> Option<Bytes> {
-        if self.place == Place::Done {
+        if self.place == BodyProgress::Done {
             return None;
         }
         let mut chunk = BytesMut::new();
-        let mut first = self.place == Place::Start;
+        let mut first = self.place == BodyProgress::Start;
         if first {
             self.head.write(&mut chunk);
-            self.place = Place::Items;
+            self.place = BodyProgress::Items;
         }
         let (mut sent, room) = (0, self.paced.room());
         while chunk.len() < CHUNK && sent < room {
             let Some(object) = self.items.next() else {
                 chunk.put_slice(b"]}\n");
-                self.place = Place::Done;
+                self.place = BodyProgress::Done;
                 break;
             };
             if !std::mem::take(&mut first) {

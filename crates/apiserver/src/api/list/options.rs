@@ -1,7 +1,7 @@
 //! The options of a list, before they are given a meaning.
 
-use crate::api::status::{Status, StatusCause};
-use crate::wire::query::Query;
+use crate::message::query::Query;
+use crate::status::{Status, StatusCause};
 
 /// What a list request asks for.
 #[derive(Debug, Clone, Default)]

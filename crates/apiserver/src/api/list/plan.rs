@@ -1,7 +1,8 @@
 //! Where and as of when a list is answered: one pure function over the options.
 
 use super::{ContinueToken, ListOptions};
-use crate::api::status::Status;
+use crate::hub::journal::AnsweredFrom;
+use crate::status::Status;
 
 /// The state a list shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,29 +15,6 @@ pub(crate) enum At {
     NotOlderThan(u64),
     /// The one right after this revision.
     Exactly(u64),
-}
-
-/// Which part of an API server would answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnsweredFrom {
-    /// The current state in the watch cache.
-    Cache,
-    /// An older state that the watch cache still knows.
-    CacheSnapshot,
-    /// The store behind the cache.
-    Storage,
-}
-
-impl AnsweredFrom {
-    /// As the record of requests shows it: `cache`, `snapshot` or `storage`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Cache => "cache",
-            Self::CacheSnapshot => "snapshot",
-            Self::Storage => "storage",
-        }
-    }
 }
 
 /// How a list will be answered.

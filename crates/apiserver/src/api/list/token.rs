@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-use crate::api::status::Status;
+use crate::status::Status;
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
 

@@ -1,7 +1,7 @@
 //! Field selectors: `metadata.name=x,status.phase!=Running`.
 
-use crate::api::status::Status;
 use crate::kinds::{Resource, UnknownField};
+use crate::status::Status;
 use crate::storage::object::StoredObject;
 
 /// Comparisons that must all hold; none means everything matches.
@@ -128,14 +128,14 @@ fn lookup(path: &str, resource: &Resource) -> Result<Read, Status> {
 mod tests {
     use super::*;
     use crate::kinds::Catalog;
-    use crate::storage::object::{Change, Key};
+    use crate::storage::object::{Change, Draft, Key};
     use serde_json::json;
 
     fn check(selector: &str, expected: bool) {
         let catalog = Catalog::built_in();
         let pods = catalog.named("pods").unwrap();
         let object = json!({"metadata": {"name": "x", "namespace": "web"}, "status": {"phase": "Running"}});
-        let stored = StoredObject::encode(pods, Key::new(Some("web"), "x"), &object, 1, Change::Added);
+        let stored = Draft::encode(pods, Key::new(Some("web"), "x"), &object, Change::Added, 1).at(1, Change::Added);
         assert_eq!(FieldSelector::parse(selector, pods).unwrap().matches(&stored), expected, "{selector}");
     }
 

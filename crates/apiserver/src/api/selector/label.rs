@@ -1,8 +1,9 @@
 //! Label selectors: `app=web,tier in (a,b),!legacy`.
 
+use kube_structural_schema::identifier::{is_dns_subdomain, is_label_name};
 use serde_json::Value;
 
-use crate::api::status::Status;
+use crate::status::Status;
 use crate::storage::object::StoredObject;
 
 /// Requirements that must all hold; none means everything matches.
@@ -182,23 +183,13 @@ fn unexpected(found: &Token<'_>, expected: &str) -> Status {
     Status::bad_request(format!("unable to parse requirement: found '{}', expected: {expected}", found.text()))
 }
 
-/// Whether `text` is a name part: 1 to 63 characters, alphanumeric at both ends.
+/// Whether `text` is the name part of a key, or a value: 1 to 63 characters, alphanumeric at both ends.
 fn is_name(text: &str) -> bool {
-    let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let bytes = text.as_bytes();
-    (1..=63).contains(&bytes.len())
-        && bytes.iter().all(|byte| inside(*byte))
-        && bytes[0].is_ascii_alphanumeric()
-        && bytes[bytes.len() - 1].is_ascii_alphanumeric()
+    text.len() <= 63 && is_label_name(text)
 }
 
-/// Whether `text` is a domain: lower case, with an alphanumeric at both ends of each part.
 fn is_domain(text: &str) -> bool {
-    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    text.len() <= 253
-        && text
-            .split('.')
-            .all(|part| !part.is_empty() && part.bytes().all(inside) && !part.starts_with('-') && !part.ends_with('-'))
+    text.len() <= 253 && is_dns_subdomain(text)
 }
 
 /// Whether `key` may name a label: a name, with or without a domain and a slash before it.
@@ -299,14 +290,14 @@ impl<'a> Tokens<'a> {
 mod tests {
     use super::*;
     use crate::kinds::Catalog;
-    use crate::storage::object::{Change, Key};
+    use crate::storage::object::{Change, Draft, Key};
     use serde_json::json;
 
     fn check(selector: &str, labels: serde_json::Value, expected: bool) {
         let catalog = Catalog::built_in();
         let object = json!({"metadata": {"name": "x", "labels": labels}});
         let resource = catalog.named("configmaps").unwrap();
-        let stored = StoredObject::encode(resource, Key::new(None, "x"), &object, 1, Change::Added);
+        let stored = Draft::encode(resource, Key::new(None, "x"), &object, Change::Added, 1).at(1, Change::Added);
         let parsed = LabelSelector::parse(selector).unwrap();
         assert_eq!(parsed.matches(&stored), expected, "{selector}");
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::api::list::{ListOptions, parse_version};
-use crate::api::status::{Status, StatusCause};
-use crate::wire::query::Query;
+use crate::message::query::Query;
+use crate::status::{Status, StatusCause};
 
 /// Where a watch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,10 +12,10 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{Mark, Start, WatchOptions, bookmark_line};
 use crate::api::selector::Selector;
-use crate::api::status::Status;
-use crate::host::hub::Hub;
-use crate::host::pace::Paced;
+use crate::hub::Hub;
+use crate::hub::pace::Paced;
 use crate::kinds::Resource;
+use crate::status::Status;
 use crate::storage::collection::{Collection, Legacy, Objects, between};
 use crate::storage::object::{Change, Form, Key};
 
@@ -122,7 +122,7 @@ impl WatchStream {
             changed,
             legacy,
         };
-        // Without a cache nobody knows how far the server has got.
+        // Without a watch cache the server sends no bookmarks.
         if options.bookmarks && !resource.rules.uncached {
             stream.schedule_bookmark(Instant::now());
         }

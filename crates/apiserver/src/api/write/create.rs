@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use super::metadata::{fix_namespace, metadata_mut, metadata_text};
+use super::metadata::{fix_namespace, keep_place, metadata_mut, metadata_text};
 use super::name::check_name;
 use super::prepare::{Ownership, Write};
-use super::{Outcome, Part, Trust, WriteOptions, follow_up};
+use super::{Outcome, Subresource, Trust, WriteFailure, WriteOptions, follow_up};
 use crate::api::crd;
-use crate::api::status::{Status, StatusCause, StatusDetails};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::Resource;
-use crate::storage::object::Key;
+use crate::status::{Status, StatusCause, StatusDetails};
+use crate::storage::object::{Change, Key};
 use crate::storage::state::State;
 
 /// How often a generated name that is taken is replaced by another.
@@ -26,7 +26,7 @@ pub(crate) fn create(
     namespace: Option<&str>,
     object: Value,
     options: &WriteOptions,
-) -> Result<Outcome, Status> {
+) -> Result<Outcome, WriteFailure> {
     create_as(hub, resource, namespace, object, options, Ownership::Due)
 }
 
@@ -38,7 +38,7 @@ pub(super) fn create_as(
     mut object: Value,
     options: &WriteOptions,
     ownership: Ownership,
-) -> Result<Outcome, Status> {
+) -> Result<Outcome, WriteFailure> {
     fix_namespace(resource, namespace, &mut object)?;
     let prefix: String = metadata_text(&object, "generateName").chars().take(NAME_PREFIX).collect();
     // Limits are the only objects that need no name.
@@ -53,13 +53,14 @@ pub(super) fn create_as(
         let drawn = format!("{prefix}{}", hub.chance.name_suffix());
         metadata_mut(&mut object).insert("name".into(), drawn.into());
         match create_named(hub, resource, object.clone(), options, ownership) {
-            Err(status) if status.reason == "AlreadyExists" && attempts < NAME_ATTEMPTS => attempts += 1,
-            Err(mut status) if status.reason == "AlreadyExists" => {
+            Err(WriteFailure::AlreadyExists { .. }) if attempts < NAME_ATTEMPTS => attempts += 1,
+            Err(taken @ WriteFailure::AlreadyExists { .. }) => {
+                let mut status = Status::from(taken);
                 status.message.push_str(", the server was not able to generate a unique name for the object");
                 if let Some(details) = &mut status.details {
                     details.retry_after_seconds = 1;
                 }
-                return Err(status);
+                return Err(status.into());
             }
             outcome => return outcome,
         }
@@ -73,26 +74,24 @@ fn create_named(
     mut object: Value,
     options: &WriteOptions,
     ownership: Ownership,
-) -> Result<Outcome, Status> {
+) -> Result<Outcome, WriteFailure> {
     let name = metadata_text(&object, "name");
     check_name(resource, name)?;
     let key = Key::new(object["metadata"]["namespace"].as_str().filter(|_| resource.namespaced), name);
     let brought = bring(hub, resource, &key, options.trust)?;
     let versioned = !metadata_text(&object, "resourceVersion").is_empty();
-    let write = Write { hub, resource, key: &key, part: Part::Main, options, ownership };
+    let write = Write { hub, resource, key: &key, part: Subresource::Main, options, ownership };
     let _giving = write.prepare_new(&mut object)?;
     if versioned {
-        return Err(Status::failure(500, "", "resourceVersion should not be set on objects to be created"));
+        return Err(Status::failure(500, "", "resourceVersion should not be set on objects to be created").into());
     }
+    let draft = hub.storage.draft(resource, &key, &object, Change::Added);
     let mut state = hub.storage.lock();
     state.check_current(resource)?;
     let missing = check_place(&state, resource, &key, options.trust)?;
     if let Some(existing) = state.object(resource, &key) {
-        let mut status = Status::already_exists(resource, key.name());
-        if existing.metadata().get("deletionTimestamp").is_some() {
-            status.message = format!("object is being deleted: {}", status.message);
-        }
-        return Err(status);
+        let object = Box::new(resource.details(key.name()));
+        return Err(WriteFailure::AlreadyExists { object, deleting: existing.is_marked() });
     }
     if options.dry_run {
         return Ok(Outcome::Shown { object, created: true });
@@ -100,12 +99,9 @@ fn create_named(
     if let Some((namespaces, name)) = missing {
         make_namespace(hub, &mut state, &namespaces, name, brought)?;
     }
-    let event = hub.storage.commit(&mut state, resource, &key, Some(&object));
+    let stored = hub.storage.commit(&mut state, resource, draft);
     follow_up(hub, &mut state, resource, &key, options.trust);
-    match &event.after {
-        Some(stored) => Ok(Outcome::Stored { object: stored.clone(), created: true }),
-        None => Ok(Outcome::Shown { object, created: true }),
-    }
+    Ok(Outcome::Stored { object: stored, created: true })
 }
 
 /// Content is created in namespaces that exist and are not on their way out, and of resources that are not. Returns the namespace to
@@ -145,14 +141,20 @@ fn check_place<'a>(
     Err(Status::failure(403, "Forbidden", message).with_details(details))
 }
 
-/// Prepares the namespace that an object needs and that is not there, while nobody waits.
-fn bring(hub: &Hub, resource: &Resource, key: &Key, trust: Trust) -> Result<Option<Value>, Status> {
+/// Prepares the missing namespace of an object, before the state is locked.
+fn bring(hub: &Hub, resource: &Resource, key: &Key, trust: Trust) -> Result<Option<Value>, WriteFailure> {
     let Some((namespaces, name)) = check_place(&hub.storage.lock(), resource, key, trust)? else { return Ok(None) };
     let mut object =
         json!({"kind": namespaces.kind, "apiVersion": namespaces.api_version(), "metadata": {"name": name}});
     let (key, options) = (Key::new(None, name), WriteOptions::host());
-    let write =
-        Write { hub, resource: &namespaces, key: &key, part: Part::Main, options: &options, ownership: Ownership::Due };
+    let write = Write {
+        hub,
+        resource: &namespaces,
+        key: &key,
+        part: Subresource::Main,
+        options: &options,
+        ownership: Ownership::Due,
+    };
     write.prepare_new(&mut object)?;
     Ok(Some(object))
 }
@@ -166,33 +168,36 @@ fn make_namespace(
     prepared: Option<Value>,
 ) -> Result<(), Status> {
     let Some(object) = prepared else { return Err(Status::not_found(namespaces, name)) };
-    hub.storage.commit(state, namespaces, &Key::new(None, name), Some(&object));
+    hub.storage.commit_small(state, namespaces, &Key::new(None, name), &object);
     Ok(())
 }
 
-/// Stores an object as it is, in place of the one that is there.
-pub(crate) fn put_as_is(hub: &Hub, resource: &Resource, key: &Key, mut object: Value) -> Result<Outcome, Status> {
+/// Stores an object as it is, in place of the one that is there. Unlike other writes it does not pass [`Write::prepare_new`]: the host
+/// decides what is stored, but for kind, name, namespace, uid and creation time.
+pub(crate) fn put_as_is(hub: &Hub, resource: &Resource, key: &Key, mut object: Value) -> Result<Outcome, WriteFailure> {
     check_name(resource, key.name())?;
     let brought = bring(hub, resource, key, Trust::Host)?;
-    let mut state = hub.storage.lock();
-    if let Some((namespaces, name)) = check_place(&state, resource, key, Trust::Host)? {
-        make_namespace(hub, &mut state, &namespaces, name, brought)?;
-    }
-    let before = state.object(resource, key).map(|stored| stored.metadata()).unwrap_or_default();
-    let kept = |member: &str, fresh: String| before.get(member).cloned().unwrap_or_else(|| fresh.into());
-    let (uid, created) = (kept("uid", hub.chance.uid()), kept("creationTimestamp", hub.clock.now_text()));
-    let metadata = metadata_mut(&mut object);
-    metadata.insert("uid".into(), uid);
-    metadata.insert("creationTimestamp".into(), created);
-    if let Some(namespace) = key.namespace() {
-        metadata.insert("namespace".into(), namespace.into());
-    }
-    object["kind"] = resource.kind.as_str().into();
-    object["apiVersion"] = resource.api_version().into();
-    let event = hub.storage.commit(&mut state, resource, key, Some(&object));
-    let created = event.before.is_none();
-    match &event.after {
-        Some(stored) => Ok(Outcome::Stored { object: stored.clone(), created }),
-        None => Ok(Outcome::Shown { object, created }),
+    loop {
+        let before = hub.storage.lock().object(resource, key);
+        let known = before.as_ref().map(|stored| stored.metadata()).unwrap_or_default();
+        let kept = |member: &str, fresh: String| known.get(member).cloned().unwrap_or_else(|| fresh.into());
+        let identity = [
+            ("uid", kept("uid", hub.chance.uid())),
+            ("creationTimestamp", kept("creationTimestamp", hub.clock.now_text())),
+        ];
+        metadata_mut(&mut object).extend(identity.map(|(member, value)| (member.to_owned(), value)));
+        keep_place(resource, key, &mut object);
+        let change = if before.is_some() { Change::Modified } else { Change::Added };
+        let draft = hub.storage.draft(resource, key, &object, change);
+        let mut state = hub.storage.lock();
+        let current = state.object(resource, key);
+        if current.as_ref().map(Arc::as_ptr) != before.as_ref().map(Arc::as_ptr) {
+            continue;
+        }
+        if let Some((namespaces, name)) = check_place(&state, resource, key, Trust::Host)? {
+            make_namespace(hub, &mut state, &namespaces, name, brought)?;
+        }
+        let stored = hub.storage.commit(&mut state, resource, draft);
+        return Ok(Outcome::Stored { object: stored, created: before.is_none() });
     }
 }

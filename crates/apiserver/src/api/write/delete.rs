@@ -5,22 +5,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::metadata::{finalizers, metadata_mut};
-use super::{DeleteOptions, Outcome, Propagation, Trust, after_removal, follow_up};
-use crate::api::admission::Admission;
+use super::{DeleteOptions, Outcome, Propagation, Trust, WriteFailure, after_removal, follow_up};
 use crate::api::crd;
 use crate::api::garbage::{FOREGROUND, ORPHAN};
-use crate::api::status::{Status, StatusDetails};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
+use crate::hub::admission::Admission;
 use crate::kinds::{Resource, moment, storage_id};
-use crate::storage::object::{Key, StoredObject};
+use crate::message::verb::Verb;
+use crate::status::{Status, StatusDetails};
+use crate::storage::object::{Change, Draft, Key, StoredObject};
 use crate::storage::state::Locked;
-use crate::wire::verb::Verb;
 
-/// How often those who may refuse are asked about an object that is another one when they have answered.
+/// How often a delete is prepared again because the object changed meanwhile. The last time the state stays locked, unless there is
+/// admission, which is never called under the lock.
 const ATTEMPTS: usize = 16;
 
 /// Deletes the object at `key`.
-pub(crate) fn delete(hub: &Hub, resource: &Resource, key: &Key, options: &DeleteOptions) -> Result<Outcome, Status> {
+pub(crate) fn delete(
+    hub: &Hub,
+    resource: &Resource,
+    key: &Key,
+    options: &DeleteOptions,
+) -> Result<Outcome, WriteFailure> {
     let mut state = hub.storage.lock();
     let outcome = delete_in(hub, &mut state, resource, key, options)?;
     if !options.dry_run {
@@ -29,51 +35,67 @@ pub(crate) fn delete(hub: &Hub, resource: &Resource, key: &Key, options: &Delete
     Ok(outcome)
 }
 
-/// Deletes the object at `key`. The state is not held while those are asked who may refuse.
+/// Deletes the object at `key`. The state is unlocked while the delete is prepared: admission, decoding, encoding.
 pub(crate) fn delete_in(
     hub: &Hub,
     state: &mut Locked<'_>,
     resource: &Resource,
     key: &Key,
     options: &DeleteOptions,
-) -> Result<Outcome, Status> {
-    for _ in 0..ATTEMPTS {
+) -> Result<Outcome, WriteFailure> {
+    for attempt in 1..=ATTEMPTS {
         state.check_current(resource)?;
-        let Some(stored) = state.object(resource, key) else { return Err(Status::not_found(resource, key.name())) };
-        let object = stored.value_as(resource);
-        check_preconditions(resource, key, &object, options)?;
-        if resource.id == "namespaces" && matches!(key.name(), "default" | "kube-system" | "kube-public") {
-            let message = format!("namespaces \"{}\" is forbidden: this namespace may not be deleted", key.name());
-            return Err(Status::failure(403, "Forbidden", message).with_details(resource.details(key.name())));
+        let Some(stored) = state.object(resource, key) else {
+            return Err(WriteFailure::not_found(resource, key.name()));
+        };
+        let prepare = || prepared(hub, resource, &stored, options);
+        let removal = if attempt == ATTEMPTS && hub.settings.admission.is_empty() {
+            prepare()?
+        } else {
+            Locked::unlocked(state, prepare)?
+        };
+        if state.object(resource, key).is_some_and(|current| Arc::ptr_eq(&current, &stored)) {
+            return Ok(carry_out(hub, state, resource, removal, options));
         }
-        if !stored.is_marked() && !hub.settings.admission.is_empty() {
-            Locked::unlocked(state, || admitted(hub, resource, key, object.clone(), options))?;
-            if !state.object(resource, key).is_some_and(|current| Arc::ptr_eq(&current, &stored)) {
-                continue;
-            }
-        }
-        return Ok(remove(hub, state, resource, stored, object, options));
     }
-    Err(Status::modified_meanwhile(resource, key.name()))
+    Err(Status::modified_meanwhile(resource, key.name()).into())
 }
 
-/// Deletes an object that may be deleted: this is what is stored now.
-fn remove(
+/// What a delete does to an object.
+enum PreparedDelete {
+    /// Nothing, or the delete is only tried: this is the response.
+    None(Outcome),
+    /// The object is marked, and stays until its finalizers and its time are gone.
+    Mark(Draft),
+    /// The object is removed. This is how it was last.
+    Remove(Key, Value),
+}
+
+/// Checks a delete and prepares what it does.
+fn prepared(
     hub: &Hub,
-    state: &mut Locked<'_>,
     resource: &Resource,
-    stored: Arc<StoredObject>,
-    mut object: Value,
+    stored: &Arc<StoredObject>,
     options: &DeleteOptions,
-) -> Outcome {
+) -> Result<PreparedDelete, Status> {
     let key = &stored.key;
+    let mut object = stored.value_as(resource);
+    check_preconditions(resource, key, &object, options)?;
+    if resource.id == "namespaces" && matches!(key.name(), "default" | "kube-system" | "kube-public") {
+        let message = format!("namespaces \"{}\" is forbidden: this namespace may not be deleted", key.name());
+        return Err(Status::failure(403, "Forbidden", message).with_details(resource.details(key.name())));
+    }
+    if !stored.is_marked() && !hub.settings.admission.is_empty() {
+        admitted(hub, resource, key, object.clone(), options)?;
+    }
+    let unchanged = || PreparedDelete::None(Outcome::Stored { object: stored.clone(), created: false });
     let marked = !object["metadata"]["deletionTimestamp"].is_null();
     let left = object["metadata"]["deletionGracePeriodSeconds"].as_i64().filter(|left| marked && *left > 0);
     let (at, grace) = match left {
-        // Time that was given is only ever shortened, by who says so; until it is over nothing else changes.
+        // A grace period can only be shortened, by a request that asks for less. Until it is over nothing else changes.
         Some(left) => match shortened(hub, &object, left, options) {
             Some(shorter) => shorter,
-            None => return Outcome::Stored { object: stored, created: false },
+            None => return Ok(unchanged()),
         },
         None => {
             let grace = if marked { 0 } else { grace_period(resource, &object, options) };
@@ -87,32 +109,50 @@ fn remove(
     if hub.settings.garbage_collection {
         propagate(resource, &mut object, options);
     }
-    let held = grace > 0 || !finalizers(&object).is_empty() || is_content_held(resource, &object);
-    if held {
+    if grace > 0 || !finalizers(&object).is_empty() || is_content_held(resource, &object) {
         if marked && left.is_none() && object["metadata"]["finalizers"] == before {
-            return Outcome::Stored { object: stored, created: false };
+            return Ok(unchanged());
         }
         mark(resource, &mut object, at, grace);
         if options.dry_run {
-            return Outcome::Shown { object, created: false };
+            return Ok(PreparedDelete::None(Outcome::Shown { object, created: false }));
         }
-        let event = hub.storage.commit(state, resource, key, Some(&object));
-        return match &event.after {
-            Some(stored) if options.orphan_dependents == Some(false) => Outcome::Accepted(stored.clone()),
-            Some(stored) => Outcome::Stored { object: stored.clone(), created: false },
-            None => Outcome::Shown { object, created: false },
-        };
+        let draft = Draft::encode(resource, key.clone(), &object, Change::Modified, stored.revision);
+        return Ok(PreparedDelete::Mark(draft));
     }
     if resource.id == "pods" && (!marked || left.is_some()) {
-        // Who might have been given time is shown without any.
+        // A pod that could have had a grace period is shown with none.
         mark(resource, &mut object, at, 0);
     }
-    if !options.dry_run {
-        let event = hub.storage.commit(state, resource, key, None);
-        object["metadata"]["resourceVersion"] = event.revision.to_string().into();
-        after_removal(hub, state, resource, key);
+    if options.dry_run {
+        return Ok(PreparedDelete::None(answer(resource, key, object)));
     }
-    answer(resource, key, object)
+    Ok(PreparedDelete::Remove(key.clone(), object))
+}
+
+fn carry_out(
+    hub: &Hub,
+    state: &mut Locked<'_>,
+    resource: &Resource,
+    removal: PreparedDelete,
+    options: &DeleteOptions,
+) -> Outcome {
+    match removal {
+        PreparedDelete::None(outcome) => outcome,
+        PreparedDelete::Mark(draft) => {
+            let stored = hub.storage.commit(state, resource, draft);
+            if options.orphan_dependents == Some(false) {
+                return Outcome::Accepted(stored);
+            }
+            Outcome::Stored { object: stored, created: false }
+        }
+        PreparedDelete::Remove(key, mut object) => {
+            let revision = hub.storage.remove(state, resource, &key);
+            object["metadata"]["resourceVersion"] = revision.to_string().into();
+            after_removal(hub, state, resource, &key);
+            answer(resource, &key, object)
+        }
+    }
 }
 
 /// Asks those who may refuse a delete.
@@ -168,12 +208,13 @@ fn propagate(resource: &Resource, object: &mut Value, options: &DeleteOptions) {
 
 /// Takes a finalizer from an object, and with the last one the object, if that is to be deleted.
 pub(crate) fn let_go(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &Key, finalizer: &str) {
-    let Some(mut object) = state.object(resource, key).map(|stored| stored.value()) else { return };
+    let Some(stored) = state.object(resource, key) else { return };
+    let mut object = stored.identity();
     let kept: Vec<Value> = finalizers(&object).into_iter().filter(|name| *name != finalizer).map(Value::from).collect();
     let metadata = metadata_mut(&mut object);
     let grace = metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
     if kept.is_empty() && grace == 0 && metadata.contains_key("deletionTimestamp") {
-        hub.storage.commit(state, resource, key, None);
+        hub.storage.remove(state, resource, key);
         after_removal(hub, state, resource, key);
         return;
     }
@@ -182,7 +223,7 @@ pub(crate) fn let_go(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key
     } else {
         metadata.insert("finalizers".into(), kept.into());
     }
-    hub.storage.commit(state, resource, key, Some(&object));
+    hub.storage.commit(state, resource, stored.with_metadata(&object["metadata"]));
 }
 
 /// What a delete that removed the object answers with.

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::Trust;
 use super::options::dry_run_cause;
-use crate::api::status::{Status, StatusCause};
 use crate::kinds::{form, types};
-use crate::wire::query::Query;
+use crate::message::query::Query;
+use crate::status::{Status, StatusCause};
 
 /// Options of a delete.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

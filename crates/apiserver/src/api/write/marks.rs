@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::metadata::finalizers;
 use crate::api::selector::{is_label_key, is_label_value};
-use crate::api::status::StatusCause;
+use crate::status::StatusCause;
 
 /// The largest size of all annotations together.
 const MAX_ANNOTATIONS: usize = 256 * 1024;

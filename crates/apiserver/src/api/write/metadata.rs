@@ -2,26 +2,26 @@
 
 use serde_json::{Map, Value};
 
-use super::Trust;
-use crate::api::status::Status;
+use super::{Trust, WriteFailure};
 use crate::kinds::Resource;
+use crate::status::Status;
 use crate::storage::object::Key;
 
 /// Checks that a body is an object of this resource and fills in kind and apiVersion where they may be left out.
 ///
 /// Clients must name them for custom resources; who calls the server directly has named the resource already.
-pub(super) fn check_kind(resource: &Resource, object: &mut Value, trust: Trust) -> Result<(), Status> {
+pub(super) fn check_kind(resource: &Resource, object: &mut Value, trust: Trust) -> Result<(), WriteFailure> {
     if is_deeper(object, DEEPEST) {
-        return Err(unhandled(resource.named(), "json: exceeded max depth"));
+        return Err(WriteFailure::undecodable(resource.named(), "json: exceeded max depth"));
     }
     let Some(members) = object.as_object_mut() else {
-        return Err(unhandled(resource.named(), "json: cannot unmarshal into an object"));
+        return Err(WriteFailure::undecodable(resource.named(), "json: cannot unmarshal into an object"));
     };
     let api_version = resource.api_version();
     for (member, expected) in [("kind", resource.kind.as_str()), ("apiVersion", api_version.as_str())] {
         match members.get(member) {
             None if resource.rules.custom && trust == Trust::Client => {
-                return Err(Status::bad_request(format!("Object '{}' is missing in the body", capital(member))));
+                return Err(Status::bad_request(format!("Object '{}' is missing in the body", capital(member))).into());
             }
             None => {
                 members.insert(member.to_owned(), expected.into());
@@ -30,15 +30,22 @@ pub(super) fn check_kind(resource: &Resource, object: &mut Value, trust: Trust) 
             Some(Value::String(found)) if member == "apiVersion" => {
                 return Err(Status::bad_request(format!(
                     "the API version in the data ({found}) does not match the expected API version ({expected})"
-                )));
+                ))
+                .into());
             }
             Some(Value::String(found)) => {
                 return Err(Status::bad_request(format!(
                     "{found} in version {:?} cannot be handled as a {expected}",
                     resource.version
-                )));
+                ))
+                .into());
             }
-            Some(_) => return Err(unhandled(resource.named(), "json: cannot unmarshal a type that is no string")),
+            Some(_) => {
+                return Err(WriteFailure::undecodable(
+                    resource.named(),
+                    "json: cannot unmarshal a type that is no string",
+                ));
+            }
         }
     }
     ensure_metadata(members);
@@ -68,11 +75,6 @@ pub(super) fn depth(value: &Value) -> usize {
 
 fn capital(member: &str) -> &str {
     if member == "kind" { "Kind" } else { "apiVersion" }
-}
-
-/// What cannot be read as an object of this kind and version.
-pub(super) fn unhandled((kind, version): (&str, &str), why: &str) -> Status {
-    Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
 }
 
 /// Nothing is as good as an empty one.
@@ -131,9 +133,7 @@ pub(super) fn keep_identity(stored: &Value, updated: &mut Value) {
     let metadata = metadata_mut(updated);
     metadata.remove("resourceVersion");
     metadata.remove("selfLink");
-    for member in
-        ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "generateName"]
-    {
+    for member in IMMUTABLE.into_iter().chain(["generation"]) {
         match kept.get(member) {
             Some(value) => metadata.insert(member.to_owned(), value.clone()),
             None => metadata.remove(member),
@@ -141,7 +141,23 @@ pub(super) fn keep_identity(stored: &Value, updated: &mut Value) {
     }
 }
 
-/// Says once more what an object is and where.
+/// Members of metadata that no write changes once the object is created.
+const IMMUTABLE: [&str; 5] =
+    ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName"];
+
+/// Sets what no request, patch, admission or rule of a kind decides: kind, version, name, namespace and the members of metadata that
+/// `identity` has. It is the last step of every write before the object is stored.
+pub(super) fn seal(resource: &Resource, key: &Key, identity: &Value, object: &mut Value) {
+    keep_place(resource, key, object);
+    for member in IMMUTABLE {
+        match identity["metadata"].get(member) {
+            Some(value) => metadata_mut(object).insert(member.to_owned(), value.clone()),
+            None => metadata_mut(object).remove(member),
+        };
+    }
+}
+
+/// Sets kind, version, name and namespace of an object.
 pub(super) fn keep_place(resource: &Resource, key: &Key, object: &mut Value) {
     object["kind"] = resource.kind.as_str().into();
     object["apiVersion"] = resource.api_version().into();

@@ -1,7 +1,9 @@
 //! Names an object may have.
 
-use crate::api::status::{Status, StatusCause};
+use kube_structural_schema::identifier::{is_dns_label, is_dns_subdomain};
+
 use crate::kinds::Resource;
+use crate::status::{Status, StatusCause};
 
 /// Refuses a name that the kind does not allow.
 pub(super) fn check_name(resource: &Resource, name: &str) -> Result<(), Status> {
@@ -29,7 +31,7 @@ fn path_segment(name: &str) -> Option<String> {
 }
 
 fn label(name: &str) -> Option<String> {
-    let fine = name.len() <= 63 && is_label(name);
+    let fine = name.len() <= 63 && is_dns_label(name);
     (!fine).then(|| {
         "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end \
          with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
@@ -40,21 +42,13 @@ fn label(name: &str) -> Option<String> {
 
 /// What is wrong with a name such as most objects have; `None` if nothing is.
 pub(crate) fn subdomain(name: &str) -> Option<String> {
-    let fine = name.len() <= 253 && name.split('.').all(is_label);
+    let fine = name.len() <= 253 && is_dns_subdomain(name);
     (!fine).then(|| {
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
          start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
          '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
             .into()
     })
-}
-
-fn is_label(text: &str) -> bool {
-    let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = text.as_bytes();
-    bytes.first().is_some_and(alphanumeric)
-        && bytes.last().is_some_and(alphanumeric)
-        && bytes.iter().all(|byte| alphanumeric(byte) || *byte == b'-')
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Negative numbers in the paths of JSON patches count from the end of a list, as the real server has it.
+//! Negative numbers in the paths of JSON patches count from the end of a list, as kube-apiserver has it.
 
 use json_patch::jsonptr::{Pointer, PointerBuf};
 use json_patch::{AddOperation, CopyOperation, MoveOperation, PatchOperation};

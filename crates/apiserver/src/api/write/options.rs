@@ -3,19 +3,10 @@
 use std::sync::Arc;
 use tokio::time::Instant;
 
-use crate::api::status::{Status, StatusCause};
-use crate::wire::deadline;
-use crate::wire::query::Query;
-
-/// How much of an object its writer may decide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Trust {
-    /// A client: status has a path of its own, and namespaces must exist.
-    #[default]
-    Client,
-    /// The process the server lives in: it plays user, kubelet and controllers at once, and makes the namespaces it needs.
-    Host,
-}
+use crate::hub::Trust;
+use crate::message::deadline;
+use crate::message::query::Query;
+use crate::status::{Status, StatusCause};
 
 /// What becomes of fields that the server does not know, or that are there twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -91,7 +82,7 @@ impl WriteOptions {
         })
     }
 
-    /// Whether there is time to try once more. A write waits for nothing, so nobody else could end it.
+    /// Checks that there is time to try once more. A write never awaits, so only this check ends it.
     pub(super) fn check_time(&self) -> Result<(), Status> {
         let over = self.until.is_some_and(|until| Instant::now() >= until);
         if over { Err(deadline::passed()) } else { Ok(()) }

@@ -6,22 +6,22 @@ use kube_field_manager::{
 };
 use serde_json::{Value, json};
 
-use super::{Part, WriteOptions};
-use crate::api::status::{Status, StatusCause, StatusDetails};
+use super::{Subresource, WriteOptions};
 use crate::kinds::rules::strategy;
-use crate::kinds::schema::Place;
+use crate::kinds::schema::TypePlace;
 use crate::kinds::{Resource, form};
+use crate::status::{Status, StatusCause, StatusDetails};
 
 /// Writes down that this write set what it set.
 pub(super) fn track(
     resource: &Resource,
     before: Option<&Value>,
     after: &mut Value,
-    part: Part,
+    part: Subresource,
     options: &WriteOptions,
     now: &str,
 ) {
-    if let (Part::Scale, Some(scale), Some(before)) = (part, &resource.rules.scale, before) {
+    if let (Subresource::Scale, Some(scale), Some(before)) = (part, &resource.rules.scale, before) {
         track_scale(resource, &scale.spec_replicas, before, after, options);
         return;
     }
@@ -31,7 +31,7 @@ pub(super) fn track(
     update(&request, before.unwrap_or(&empty), after);
 }
 
-/// Writes down who set the number of replicas by themselves, as the real server does: what belongs to whoever owned it moves to an
+/// Writes down who set the number of replicas by themselves, as kube-apiserver does: what belongs to whoever owned it moves to an
 /// entry of its own, without a time; and who scales what nobody owns does not own it either.
 fn track_scale(resource: &Resource, pointer: &str, before: &Value, after: &mut Value, options: &WriteOptions) {
     let path: Vec<String> = pointer.split('/').skip(1).map(|step| format!("f:{step}")).collect();
@@ -56,7 +56,7 @@ fn track_scale(resource: &Resource, pointer: &str, before: &Value, after: &mut V
         return;
     }
     if changed && after.pointer(pointer).and_then(Value::as_i64) == Some(0) {
-        // None is written as nothing, and nobody owns nothing.
+        // Zero replicas are not written, so they have no owner.
         own.clear();
     } else if changed {
         own = vec![json!({
@@ -86,7 +86,7 @@ pub(super) fn applied(
     resource: &Resource,
     live: Option<&Value>,
     patch: &Value,
-    part: Part,
+    part: Subresource,
     options: &WriteOptions,
     now: &str,
 ) -> Result<Value, Status> {
@@ -100,13 +100,13 @@ pub(super) fn applied(
 fn request<'r>(
     resource: &'r Resource,
     api_version: &'r str,
-    part: Part,
+    part: Subresource,
     options: &'r WriteOptions,
     filter: &'r FieldFilter,
     now: &'r str,
-) -> Write<'r, Place<'r>> {
+) -> Write<'r, TypePlace<'r>> {
     Write {
-        schema: Place::root(resource),
+        schema: TypePlace::root(resource),
         api_version,
         kind: &resource.kind,
         subresource: part.name().unwrap_or_default(),
@@ -118,7 +118,7 @@ fn request<'r>(
 
 /// What a strategic merge patch makes of an object.
 pub(super) fn merged(resource: &Resource, object: &Value, patch: &Value) -> Result<Value, Status> {
-    strategic_merge_patch(object, patch, Place::root(resource)).map_err(|error| match error {
+    strategic_merge_patch(object, patch, TypePlace::root(resource)).map_err(|error| match error {
         StrategicMergeError::BadRequest(message) => Status::bad_request(message),
         StrategicMergeError::Unprocessable(message) => Status::failure(422, "Invalid", message),
         StrategicMergeError::Internal(message) => Status::failure(500, "", message),
@@ -126,7 +126,7 @@ pub(super) fn merged(resource: &Resource, object: &Value, patch: &Value) -> Resu
 }
 
 /// Which fields a write to this part can change.
-fn filter(resource: &Resource, part: Part) -> FieldFilter {
+fn filter(resource: &Resource, part: Subresource) -> FieldFilter {
     let except = |paths: &[&str]| match paths {
         [] => FieldFilter::Everything,
         paths => {
@@ -140,17 +140,17 @@ fn filter(resource: &Resource, part: Part) -> FieldFilter {
         FieldFilter::Only(FieldPattern::prefix(&steps))
     };
     match part {
-        Part::Main | Part::Finalize if resource.rules.custom => {
+        Subresource::Main | Subresource::Finalize if resource.rules.custom => {
             if resource.rules.status {
                 except(&["status"])
             } else {
                 FieldFilter::Everything
             }
         }
-        Part::Main | Part::Finalize => except(strategy::reset_fields(&resource.id)),
-        Part::Status if resource.rules.custom => only(&["status"]),
-        Part::Status => except(strategy::reset_status_fields(&resource.id).unwrap_or_default()),
-        Part::Scale => match &resource.rules.scale {
+        Subresource::Main | Subresource::Finalize => except(strategy::reset_fields(&resource.id)),
+        Subresource::Status if resource.rules.custom => only(&["status"]),
+        Subresource::Status => except(strategy::reset_status_fields(&resource.id).unwrap_or_default()),
+        Subresource::Scale => match &resource.rules.scale {
             Some(scale) => only(&scale.spec_replicas.trim_start_matches('/').split('/').collect::<Vec<_>>()),
             None => FieldFilter::Everything,
         },

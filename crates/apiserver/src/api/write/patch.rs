@@ -1,7 +1,6 @@
 //! Changes parts of an object: by a patch of one of three kinds, or by saying what it should be.
 
 use json_patch::{AddOperation, PatchOperation};
-use kube_field_manager::golang;
 use serde_json::Value;
 
 use super::create::create_as;
@@ -11,13 +10,13 @@ use super::options::Validation;
 use super::ownership::{applied, merged};
 use super::prepare::{Ownership, Write};
 use super::receive::{Received, complete, dedupe_owners, receive};
-use super::update::{Part, check_body, check_version, modify, modify_as};
-use super::{Outcome, Trust, WriteOptions};
-use crate::api::status::{Status, StatusCause, StatusDetails};
-use crate::host::hub::Hub;
+use super::update::{Subresource, check_body, check_version, modify, modify_as};
+use super::{Outcome, Trust, WriteFailure, WriteOptions};
+use crate::hub::Hub;
 use crate::kinds::Resource;
+use crate::message::document::{self, Document};
+use crate::status::{Status, StatusDetails};
 use crate::storage::object::Key;
-use crate::wire::document::{self, Document};
 
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
@@ -140,7 +139,7 @@ impl Patch {
     }
 }
 
-/// True for a test for null where there is nothing: it holds, as with the real server.
+/// True for a test for null where there is nothing: it holds, as with kube-apiserver.
 fn finds_nothing(operation: &PatchOperation, object: &Value) -> bool {
     let PatchOperation::Test(test) = operation else { return false };
     let Some((parent, _)) = test.path.as_str().rsplit_once('/') else { return false };
@@ -148,7 +147,7 @@ fn finds_nothing(operation: &PatchOperation, object: &Value) -> bool {
     test.value.is_null() && object.pointer(parent).is_some_and(Value::is_object) && !there(test.path.as_str())
 }
 
-/// What a copy of a member is that is not there: as with the real server, a null.
+/// What a copy of a member is that is not there: as with kube-apiserver, a null.
 fn copied_nothing(operation: &PatchOperation, object: &Value) -> Option<PatchOperation> {
     let PatchOperation::Copy(copy) = operation else { return None };
     let (parent, _) = copy.from.as_str().rsplit_once('/')?;
@@ -161,7 +160,7 @@ fn steps(path: &str) -> usize {
     path.matches('/').count()
 }
 
-/// Whether an operation brings something that would lie so deep that nobody could read it again.
+/// Returns whether an operation adds a value that would be nested too deep to be read again.
 fn brings_too_deep(operation: &PatchOperation) -> bool {
     let (path, value) = match operation {
         PatchOperation::Add(add) => (&add.path, &add.value),
@@ -195,9 +194,9 @@ pub(crate) fn patch(
     resource: &Resource,
     key: &Key,
     patch: &Patch,
-    part: Part,
+    part: Subresource,
     options: &WriteOptions,
-) -> Result<(Outcome, Vec<String>), Status> {
+) -> Result<(Outcome, Vec<String>), WriteFailure> {
     if let Patch::Apply(wanted) = patch {
         let outcome = apply(hub, resource, key, wanted, part, options)?;
         return Ok((outcome, wanted.judged(options)?));
@@ -218,12 +217,12 @@ fn apply(
     resource: &Resource,
     key: &Key,
     sent: &Document,
-    part: Part,
+    part: Subresource,
     options: &WriteOptions,
-) -> Result<Outcome, Status> {
+) -> Result<Outcome, WriteFailure> {
     let wanted = &sent.value;
     if !wanted.is_object() || metadata::is_deeper(wanted, DEEPEST) {
-        return Err(Status::bad_request("error decoding patch: it is no object that could be applied"));
+        return Err(Status::bad_request("error decoding patch: it is no object that could be applied").into());
     }
     // It is checked for this object, and applied as it was sent.
     check_body(resource, key, &mut wanted.clone())?;
@@ -240,12 +239,12 @@ fn apply(
             made(Some(stored))
         });
         match changed {
-            Err(status) if status.code == 404 && part == Part::Main => {}
+            Err(WriteFailure::NotFound(_)) if part == Subresource::Main => {}
             outcome => return outcome,
         }
         match create_as(hub, resource, key.namespace(), made(None)?, options, Ownership::Done) {
-            // Somebody else was faster: now there is something to change.
-            Err(status) if status.reason == "AlreadyExists" => options.check_time()?,
+            // Another client created it meanwhile, so it is changed.
+            Err(WriteFailure::AlreadyExists { .. }) => options.check_time()?,
             outcome => return outcome,
         }
     }
@@ -264,36 +263,39 @@ impl Document {
     }
 }
 
-/// Changes the object at `key`, depending on what it is at that moment. `change` is asked again if somebody else wrote meanwhile.
+/// Changes the object at `key`, depending on what it is at that moment. `change` is asked again if another client wrote meanwhile.
 pub(crate) fn patch_with(
     hub: &Hub,
     resource: &Resource,
     key: &Key,
     options: &WriteOptions,
-    change: impl FnMut(&Value) -> Result<Value, Status>,
-) -> Result<Outcome, Status> {
-    patch_as(Write { hub, resource, key, part: Part::Main, options, ownership: Ownership::Due }, change)
+    change: impl FnMut(&Value) -> Result<Value, WriteFailure>,
+) -> Result<Outcome, WriteFailure> {
+    patch_as(Write { hub, resource, key, part: Subresource::Main, options, ownership: Ownership::Due }, change)
 }
 
-/// The same, and nobody comes to own what is changed.
+/// The same, without recording a field owner.
 pub(crate) fn patch_unowned(
     hub: &Hub,
     resource: &Resource,
     key: &Key,
     options: &WriteOptions,
-    change: impl FnMut(&Value) -> Result<Value, Status>,
-) -> Result<Outcome, Status> {
-    patch_as(Write { hub, resource, key, part: Part::Main, options, ownership: Ownership::Done }, change)
+    change: impl FnMut(&Value) -> Result<Value, WriteFailure>,
+) -> Result<Outcome, WriteFailure> {
+    patch_as(Write { hub, resource, key, part: Subresource::Main, options, ownership: Ownership::Done }, change)
 }
 
-fn patch_as(write: Write<'_>, mut change: impl FnMut(&Value) -> Result<Value, Status>) -> Result<Outcome, Status> {
+fn patch_as(
+    write: Write<'_>,
+    mut change: impl FnMut(&Value) -> Result<Value, WriteFailure>,
+) -> Result<Outcome, WriteFailure> {
     modify_as(write, |stored| {
         let changed = change(stored)?;
         checked(write.resource, write.key, stored, changed, None, write.options).map(|received| received.object)
     })
 }
 
-/// Reads what a patch made of an object as an update would be read; what is wrong with it is told of the patch.
+/// Reads the result of a patch as the body of an update is read. An error names the patch.
 fn checked(
     resource: &Resource,
     key: &Key,
@@ -301,30 +303,19 @@ fn checked(
     mut changed: Value,
     patch: Option<&Patch>,
     options: &WriteOptions,
-) -> Result<Received, Status> {
+) -> Result<Received, WriteFailure> {
     let shown = match patch {
-        Some(Patch::Strategic(patch)) => golang::plain(&patch.value),
+        Some(Patch::Strategic(patch)) => patch.value.to_string(),
         _ => changed.to_string(),
     };
     let duplicates = patch.map_or(&[][..], Patch::duplicates).to_vec();
     let doubled = dedupe_owners(&mut changed, " after mutating admission happens");
     let sent = Document { value: changed, duplicates };
-    let mut received = receive(resource, sent, options).map_err(|status| of_patch(&resource.kind, &shown, status))?;
+    let mut received = receive(resource, sent, options).map_err(|error| error.of_patch(&shown))?;
     received.warnings.extend(doubled);
     check_body(resource, key, &mut received.object)?;
     check_version(resource, key, stored, &received.object, options)?;
     Ok(received)
-}
-
-/// What is wrong with an object is told of the patch that made it.
-pub(super) fn of_patch(kind: &str, shown: &str, status: Status) -> Status {
-    match status.message.split_once(&format!("cannot be handled as a {kind}: ")) {
-        Some((_, why)) => {
-            let cause = StatusCause::invalid("patch", format!("{shown:?}: {why}"));
-            Status::invalid("", "", "", vec![cause])
-        }
-        None => status,
-    }
 }
 
 fn unprocessable() -> Status {

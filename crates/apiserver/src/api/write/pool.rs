@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-use crate::host::hub::Hub;
+use crate::hub::Hub;
 use crate::kinds::rules::strategy::service::{Pool, held};
 
 /// Addresses of services are in this range, without the first and the last.

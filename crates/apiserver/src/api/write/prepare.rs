@@ -7,23 +7,23 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 use super::marks::wrong_marks;
-use super::metadata::{bump_generation, finalizers, keep_identity, keep_member, keep_place, metadata_mut};
+use super::metadata::{bump_generation, finalizers, keep_identity, keep_member, keep_place, metadata_mut, seal};
 use super::ownership::track;
 use super::pool::Held;
 use super::receive::formed;
-use super::{Part, Trust, WriteOptions};
-use crate::api::admission::Admission;
+use super::{Subresource, Trust, WriteFailure, WriteOptions};
 use crate::api::crd;
-use crate::api::status::{Status, StatusCause};
-use crate::host::hub::Hub;
+use crate::hub::Hub;
+use crate::hub::admission::Admission;
 use crate::kinds::rules::immutable::{self, Cause};
 use crate::kinds::rules::strategy;
 use crate::kinds::rules::strategy::service::{Refusal, allocate_create, allocate_update};
 use crate::kinds::{Resource, defaulting};
+use crate::message::verb::Verb;
+use crate::status::{Status, StatusCause};
 use crate::storage::object::Key;
-use crate::wire::verb::Verb;
 
-/// As much as the storage of a real server takes in one piece.
+/// As much as the storage of kube-apiserver takes in one piece.
 const LARGEST: usize = 1536 * 1024;
 
 /// Whether it is still to be written down who set what, or an apply has done so.
@@ -39,7 +39,7 @@ pub(super) struct Write<'a> {
     pub(super) hub: &'a Hub,
     pub(super) resource: &'a Resource,
     pub(super) key: &'a Key,
-    pub(super) part: Part,
+    pub(super) part: Subresource,
     pub(super) options: &'a WriteOptions,
     pub(super) ownership: Ownership,
 }
@@ -49,7 +49,7 @@ pub(super) type Giving<'a> = MutexGuard<'a, ()>;
 
 impl<'a> Write<'a> {
     /// Prepares an object that is to be created.
-    pub(super) fn prepare_new(&self, object: &mut Value) -> Result<Option<Giving<'a>>, Status> {
+    pub(super) fn prepare_new(&self, object: &mut Value) -> Result<Option<Giving<'a>>, WriteFailure> {
         let Self { hub, resource, options, .. } = *self;
         let now = hub.clock.now_text();
         let metadata = metadata_mut(object);
@@ -58,6 +58,7 @@ impl<'a> Write<'a> {
         }
         metadata.insert("uid".into(), hub.chance.uid().into());
         metadata.insert("creationTimestamp".into(), now.clone().into());
+        let identity = identity_of(object);
         let status = object.get("status").cloned().filter(|_| options.trust == Trust::Host);
         let mut giving = None;
         self.fill(object);
@@ -96,6 +97,7 @@ impl<'a> Write<'a> {
         }
         self.refuse(causes)?;
         self.check_size(object)?;
+        seal(resource, self.key, &identity, object);
         Ok(giving)
     }
 
@@ -104,7 +106,7 @@ impl<'a> Write<'a> {
         &self,
         before: &Value,
         mut after: Value,
-    ) -> Result<(Value, Option<Giving<'a>>), Status> {
+    ) -> Result<(Value, Option<Giving<'a>>), WriteFailure> {
         let Self { hub, resource, part, options, .. } = *self;
         let now = hub.clock.now_text();
         let mut giving = None;
@@ -114,12 +116,12 @@ impl<'a> Write<'a> {
         }
         self.admit(Some(before), &mut after)?;
         keep_identity(before, &mut after);
-        let status = after.get("status").cloned().filter(|_| options.trust == Trust::Host && part == Part::Main);
+        let status = after.get("status").cloned().filter(|_| options.trust == Trust::Host && part == Subresource::Main);
         if resource.rules.custom {
             after = self.restrict_custom(before, after);
         } else {
             match part {
-                Part::Main | Part::Scale => {
+                Subresource::Main | Subresource::Scale => {
                     if resource.id == "services" {
                         giving = Some(hub.giving.lock());
                         let given = allocate_update(before, &mut after, &mut Held::now(hub, options.dry_run));
@@ -127,8 +129,8 @@ impl<'a> Write<'a> {
                     }
                     strategy::prepare_update(&resource.id, before, &mut after, &now);
                 }
-                Part::Status => strategy::prepare_status_update(&resource.id, before, &mut after, &now),
-                Part::Finalize => strategy::prepare_finalize(before, &mut after),
+                Subresource::Status => strategy::prepare_status_update(&resource.id, before, &mut after, &now),
+                Subresource::Finalize => strategy::prepare_finalize(before, &mut after),
             }
         }
         if let (Some(status), Some(members)) = (status, after.as_object_mut()) {
@@ -139,17 +141,17 @@ impl<'a> Write<'a> {
         }
         let mut causes = wrong_marks(&after);
         if resource.rules.custom {
-            // Three times, as by the real server: each of its layers looks at them.
+            // Three times, as by kube-apiserver: each of its layers looks at them.
             causes = [causes.clone(), causes.clone(), causes].concat();
         }
         causes.extend(new_finalizers(before, &after));
-        if options.trust == Trust::Client && part == Part::Main {
+        if options.trust == Trust::Client && part == Subresource::Main {
             let refused = immutable::validate_update(&resource.id, &as_judged(before), &as_judged(&after));
             causes.extend(told(refused));
         }
         if let Some(schema) = &resource.schema {
             let wrong = match part {
-                Part::Status => schema.validate_status(&after, before),
+                Subresource::Status => schema.validate_status(&after, before),
                 _ => schema.validate(&after, Some(before)),
             };
             causes.extend(wrong.into_iter().map(StatusCause::from));
@@ -158,6 +160,7 @@ impl<'a> Write<'a> {
         self.check_size(&after)?;
         // What was taken away by a rule has its default again when it is read.
         self.fill(&mut after);
+        seal(resource, self.key, before, &mut after);
         // The version is not part of the content: it follows from the write.
         after["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
         keep_times(before, &mut after);
@@ -175,13 +178,13 @@ impl<'a> Write<'a> {
     fn restrict_custom(&self, before: &Value, mut after: Value) -> Value {
         let Self { resource, part, options, .. } = *self;
         let mut next = match part {
-            Part::Status => {
+            Subresource::Status => {
                 let mut next = before.clone();
                 keep_member(&after, &mut next, "status");
                 next["metadata"]["managedFields"] = after["metadata"]["managedFields"].take();
                 next
             }
-            Part::Main | Part::Scale | Part::Finalize => {
+            Subresource::Main | Subresource::Scale | Subresource::Finalize => {
                 if resource.rules.status && options.trust == Trust::Client {
                     keep_member(before, &mut after, "status");
                 }
@@ -193,12 +196,12 @@ impl<'a> Write<'a> {
     }
 
     /// Asks those who may change or refuse a write. They may change what the object says, but not which it is.
-    fn admit(&self, before: Option<&Value>, object: &mut Value) -> Result<(), Status> {
+    fn admit(&self, before: Option<&Value>, object: &mut Value) -> Result<(), WriteFailure> {
         let Self { hub, resource, key, part, options, .. } = *self;
         if hub.settings.admission.is_empty() {
             return Ok(());
         }
-        let identity = json!({"metadata": object["metadata"]});
+        let identity = identity_of(object);
         let mut admission = Admission {
             verb: if before.is_some() { Verb::Update } else { Verb::Create },
             resource,
@@ -213,7 +216,7 @@ impl<'a> Write<'a> {
         if !object.is_object() {
             let message =
                 format!("Internal error occurred: admission made no object of {} {:?}", resource.id, key.name());
-            return Err(Status::failure(500, "InternalError", message));
+            return Err(Status::failure(500, "InternalError", message).into());
         }
         keep_identity(&identity, object);
         keep_place(resource, key, object);
@@ -273,6 +276,11 @@ fn without_nulls(value: &Value) -> Value {
         Value::Array(items) => items.iter().map(without_nulls).collect(),
         other => other.clone(),
     }
+}
+
+/// An object with the metadata and nothing else.
+fn identity_of(object: &Value) -> Value {
+    json!({"metadata": object["metadata"]})
 }
 
 /// Puts members over those that are there.

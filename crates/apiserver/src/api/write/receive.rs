@@ -3,11 +3,12 @@
 use serde_json::Value;
 use std::collections::HashSet;
 
-use super::metadata::{check_kind, unhandled};
+use super::WriteFailure;
+use super::metadata::check_kind;
 use super::options::{Validation, WriteOptions};
-use crate::api::status::Status;
 use crate::kinds::{Resource, form, types};
-use crate::wire::document::Document;
+use crate::message::document::Document;
+use crate::status::Status;
 
 /// An object as it was received, and what its sender should be warned of.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub(crate) struct Received {
 }
 
 /// Reads a body as an object of this resource.
-pub(crate) fn receive(resource: &Resource, sent: Document, options: &WriteOptions) -> Result<Received, Status> {
+pub(crate) fn receive(resource: &Resource, sent: Document, options: &WriteOptions) -> Result<Received, WriteFailure> {
     let Document { value: mut object, duplicates: mut flaws } = sent;
     check_kind(resource, &mut object, options.trust)?;
     let mut object = formed(resource, object, &mut flaws)?;
@@ -48,8 +49,8 @@ pub(super) fn dedupe_owners(object: &mut Value, when: &str) -> Option<String> {
 }
 
 /// Brings an object into the server's form, and adds what it does not know to `flaws`.
-pub(super) fn formed(resource: &Resource, mut object: Value, flaws: &mut Vec<String>) -> Result<Value, Status> {
-    let formed = |of, value| form::form(of, value).map_err(|why| unhandled(resource.named(), &why));
+pub(super) fn formed(resource: &Resource, mut object: Value, flaws: &mut Vec<String>) -> Result<Value, WriteFailure> {
+    let formed = |of, value| form::form(of, value).map_err(|why| WriteFailure::undecodable(resource.named(), why));
     if let Some(of) = resource.of {
         let formed = formed(of, object)?;
         flaws.extend(formed.unknown);
@@ -74,19 +75,19 @@ pub(super) fn formed(resource: &Resource, mut object: Value, flaws: &mut Vec<Str
     Ok(object)
 }
 
-/// What becomes of what the server does not know: the request is refused, its sender is warned, or nobody is told.
-pub(super) fn judge(of: (&str, &str), flaws: Vec<String>, options: &WriteOptions) -> Result<Vec<String>, Status> {
+/// Returns the warnings for unknown fields, or refuses the request, as field validation says.
+pub(super) fn judge(of: (&str, &str), flaws: Vec<String>, options: &WriteOptions) -> Result<Vec<String>, WriteFailure> {
     match options.validation {
         Validation::Ignore => Ok(Vec::new()),
         Validation::Strict if !flaws.is_empty() => {
-            Err(unhandled(of, &format!("strict decoding error: {}", flaws.join(", "))))
+            Err(WriteFailure::undecodable(of, format!("strict decoding error: {}", flaws.join(", "))))
         }
         Validation::Strict | Validation::Warn => Ok(flaws),
     }
 }
 
 /// Completes what an apply has made: its parts were checked against their type when they were merged.
-pub(super) fn complete(resource: &Resource, mut object: Value, options: &WriteOptions) -> Result<Value, Status> {
+pub(super) fn complete(resource: &Resource, mut object: Value, options: &WriteOptions) -> Result<Value, WriteFailure> {
     if let Some(schema) = &resource.schema {
         schema.apply_defaults(&mut object).map_err(|error| Status::failure(500, "", error.to_string()))?;
         return Ok(object);

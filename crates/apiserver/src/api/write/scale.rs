@@ -2,19 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::metadata::{metadata_mut, unhandled};
-use super::patch::of_patch;
+use super::metadata::metadata_mut;
 use super::prepare::{Ownership, Write};
 use super::receive::judge;
 use super::scale_owners::applied;
-use super::update::{Part, check_body, check_version, modify_as};
-use super::{Patch, Trust, WriteOptions};
-use crate::api::status::{Status, StatusCause};
-use crate::host::hub::Hub;
+use super::update::{Subresource, check_body, check_version, modify_as};
+use super::{Patch, Trust, WriteFailure, WriteOptions};
+use crate::hub::Hub;
 use crate::kinds::form::{self, Formed};
 use crate::kinds::{Resource, Scale, types};
+use crate::message::document::Document;
+use crate::status::{Status, StatusCause};
 use crate::storage::object::Key;
-use crate::wire::document::Document;
 
 /// Kind and version, as messages name them.
 const SCALE: (&str, &str) = ("Scale", "v1");
@@ -55,13 +54,13 @@ pub(crate) fn rescale(
     key: &Key,
     change: ScaleChange,
     options: &WriteOptions,
-) -> Result<(Value, Vec<String>), Status> {
-    let Some(scale) = &resource.rules.scale else { return Err(Status::no_such_resource()) };
+) -> Result<(Value, Vec<String>), WriteFailure> {
+    let Some(scale) = &resource.rules.scale else { return Err(Status::no_such_resource().into()) };
     let applies = matches!(change, ScaleChange::Patch(Patch::Apply(_)));
     let ownership = if applies { Ownership::Done } else { Ownership::Due };
     let trusted = WriteOptions { trust: Trust::Host, ..options.clone() };
     let mut warnings = Vec::new();
-    let outcome = modify_as(Write { hub, resource, key, part: Part::Scale, options, ownership }, |stored| {
+    let outcome = modify_as(Write { hub, resource, key, part: Subresource::Scale, options, ownership }, |stored| {
         let current = scale_of(scale, stored);
         let (mut wanted, owners) = match &change {
             ScaleChange::Replace(sent) => {
@@ -77,7 +76,7 @@ pub(crate) fn rescale(
             }
             ScaleChange::Patch(patch) => {
                 let changed = patch.apply(&current, resource)?;
-                let refuse = |status: Status| of_patch("Scale", &changed.to_string(), status);
+                let refuse = |error: WriteFailure| error.of_patch(&changed.to_string());
                 let sent = Document { value: changed.clone(), duplicates: patch.duplicates().to_vec() };
                 let (wanted, flaws) = received(sent).map_err(refuse)?;
                 warnings = judge(SCALE, flaws, options).map_err(refuse)?;
@@ -91,7 +90,7 @@ pub(crate) fn rescale(
         if replicas < 0 {
             let why = format!("{replicas}: must be greater than or equal to 0");
             let cause = StatusCause::invalid("spec.replicas", why);
-            return Err(Status::invalid("autoscaling", "Scale", key.name(), vec![cause]));
+            return Err(Status::invalid("autoscaling", "Scale", key.name(), vec![cause]).into());
         }
         let mut updated = stored.clone();
         put_at(&mut updated, &scale.spec_replicas, replicas.into());
@@ -104,17 +103,18 @@ pub(crate) fn rescale(
 }
 
 /// A `Scale` as it was sent, in the server's form, and what the server does not know of it.
-fn received(sent: Document) -> Result<(Value, Vec<String>), Status> {
+fn received(sent: Document) -> Result<(Value, Vec<String>), WriteFailure> {
     let Document { value, duplicates: mut flaws } = sent;
     let text = |member: &str| value[member].as_str().unwrap_or_default();
     let (kind, api_version) = (text("kind"), text("apiVersion"));
     if !matches!(api_version, "" | "autoscaling/v1") {
         return Err(Status::bad_request(format!(
             "the API version in the data ({api_version}) does not match the expected API version (autoscaling/v1)"
-        )));
+        ))
+        .into());
     }
     if !matches!(kind, "" | "Scale") {
-        return Err(Status::bad_request(format!("{kind} in version \"v1\" cannot be handled as a Scale")));
+        return Err(Status::bad_request(format!("{kind} in version \"v1\" cannot be handled as a Scale")).into());
     }
     let formed = formed(value)?;
     flaws.extend(formed.unknown);
@@ -122,11 +122,11 @@ fn received(sent: Document) -> Result<(Value, Vec<String>), Status> {
 }
 
 /// A `Scale` in the server's form.
-fn formed(sent: Value) -> Result<Formed, Status> {
+fn formed(sent: Value) -> Result<Formed, WriteFailure> {
     let Some(of) = types::named("autoscaling/v1.Scale") else {
         return Ok(Formed { object: sent, unknown: Vec::new() });
     };
-    form::form(of, sent).map_err(|why| unhandled(SCALE, &why))
+    form::form(of, sent).map_err(|why| WriteFailure::undecodable(SCALE, why))
 }
 
 fn number(object: &Value, pointer: &str) -> i64 {

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::WriteOptions;
 use super::ownership::{refused, take};
-use crate::api::status::Status;
-use crate::kinds::schema::Place;
+use crate::kinds::schema::TypePlace;
 use crate::kinds::{Resource, Scale, form, types};
+use crate::status::Status;
 
 const API_VERSION: &str = "autoscaling/v1";
 
@@ -31,7 +31,7 @@ pub(super) fn applied(
     empty["apiVersion"] = API_VERSION.into();
     empty["kind"] = "Scale".into();
     let request = Write {
-        schema: Place::of(of),
+        schema: TypePlace::of(of),
         api_version: API_VERSION,
         kind: "Scale",
         subresource: "scale",

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use super::create::create;
 use super::metadata::{finalizers, fix_namespace, metadata_text};
 use super::prepare::{Ownership, Write};
-use super::{Outcome, Trust, WriteOptions, after_removal, follow_up};
-use crate::api::status::{Status, StatusCause};
-use crate::host::hub::Hub;
+use super::{Outcome, Trust, WriteFailure, WriteOptions, after_removal, follow_up};
+use crate::hub::Hub;
 use crate::kinds::Resource;
-use crate::storage::object::{Key, StoredObject};
+use crate::status::{Status, StatusCause};
+use crate::storage::object::{Change, Key, StoredObject};
 
 /// The part of an object that a write may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum Subresource {
     /// Everything but status, where status has a path of its own.
     Main,
     /// Status, and of some kinds a little of the metadata.
@@ -25,7 +25,7 @@ pub(crate) enum Part {
     Scale,
 }
 
-impl Part {
+impl Subresource {
     /// Its name in the path.
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {
@@ -43,18 +43,18 @@ pub(crate) fn update(
     resource: &Resource,
     key: &Key,
     mut object: Value,
-    part: Part,
+    part: Subresource,
     options: &WriteOptions,
-) -> Result<Outcome, Status> {
+) -> Result<Outcome, WriteFailure> {
     check_body(resource, key, &mut object)?;
-    let creates = resource.rules.create_on_update && part == Part::Main;
+    let creates = resource.rules.create_on_update && part == Subresource::Main;
     loop {
         let changed = modify(hub, resource, key, part, options, |stored| {
             check_version(resource, key, stored, &object, options)?;
             Ok(object.clone())
         });
         match changed {
-            Err(status) if status.code == 404 && creates => {}
+            Err(WriteFailure::NotFound(_)) if creates => {}
             outcome => return outcome,
         }
         check_uid(resource, key, "", &object)?;
@@ -63,8 +63,8 @@ pub(crate) fn update(
             metadata.remove("resourceVersion");
         }
         match create(hub, resource, key.namespace(), fresh, options) {
-            // Somebody else was faster: now there is something to update.
-            Err(status) if status.reason == "AlreadyExists" => options.check_time()?,
+            // Another client created it meanwhile, so it is updated.
+            Err(WriteFailure::AlreadyExists { .. }) => options.check_time()?,
             outcome => return outcome,
         }
     }
@@ -83,7 +83,7 @@ pub(super) fn check_body(resource: &Resource, key: &Key, object: &mut Value) -> 
     Ok(())
 }
 
-/// Reads an object, lets `change` make the next one of it, and stores that; all over again if somebody else wrote meanwhile.
+/// Reads an object, lets `change` make the next one of it, and stores that; all over again if another client wrote meanwhile.
 ///
 /// Nothing is held while `change` works: what takes long holds up nobody, and loses to those who are quicker until its time is over. A
 /// change that changes nothing keeps the version and makes no event.
@@ -91,22 +91,22 @@ pub(super) fn modify(
     hub: &Hub,
     resource: &Resource,
     key: &Key,
-    part: Part,
+    part: Subresource,
     options: &WriteOptions,
-    change: impl FnMut(&Value) -> Result<Value, Status>,
-) -> Result<Outcome, Status> {
+    change: impl FnMut(&Value) -> Result<Value, WriteFailure>,
+) -> Result<Outcome, WriteFailure> {
     modify_as(Write { hub, resource, key, part, options, ownership: Ownership::Due }, change)
 }
 
 /// The same, where it may already be written down who set what.
 pub(super) fn modify_as(
     write: Write<'_>,
-    mut change: impl FnMut(&Value) -> Result<Value, Status>,
-) -> Result<Outcome, Status> {
+    mut change: impl FnMut(&Value) -> Result<Value, WriteFailure>,
+) -> Result<Outcome, WriteFailure> {
     let Write { hub, resource, key, options, .. } = write;
     loop {
         let stored = hub.storage.lock().object(resource, key);
-        let Some(stored) = stored else { return Err(Status::not_found(resource, key.name())) };
+        let Some(stored) = stored else { return Err(WriteFailure::not_found(resource, key.name())) };
         let before = stored.value_as(resource);
         let (after, _giving) = write.prepare_changed(&before, change(&before)?)?;
         if let Some(outcome) = replace(hub, resource, &stored, &before, after, options)? {
@@ -124,32 +124,31 @@ fn replace(
     before: &Value,
     mut after: Value,
     options: &WriteOptions,
-) -> Result<Option<Outcome>, Status> {
+) -> Result<Option<Outcome>, WriteFailure> {
     let key = &stored.key;
+    let release = is_last_release(resource, before, &after) && !options.dry_run;
+    let is_changed = after != *before;
+    let writes = is_changed && !release && !options.dry_run;
+    let draft = writes.then(|| hub.storage.draft(resource, key, &after, Change::Modified));
     let mut state = hub.storage.lock();
     state.check_current(resource)?;
     if !state.object(resource, key).is_some_and(|current| Arc::ptr_eq(&current, stored)) {
         return Ok(None);
     }
-    if is_last_release(resource, before, &after) && !options.dry_run {
-        let event = hub.storage.commit(&mut state, resource, key, None);
-        after["metadata"]["resourceVersion"] = event.revision.to_string().into();
+    let outcome = if release {
+        let revision = hub.storage.remove(&mut state, resource, key);
+        after["metadata"]["resourceVersion"] = revision.to_string().into();
         after_removal(hub, &mut state, resource, key);
-        follow_up(hub, &mut state, resource, key, options.trust);
+        Outcome::Shown { object: after, created: false }
+    } else if let Some(draft) = draft {
+        Outcome::Stored { object: hub.storage.commit(&mut state, resource, draft), created: false }
+    } else if is_changed {
         return Ok(Some(Outcome::Shown { object: after, created: false }));
-    }
-    if after == *before {
+    } else {
         return Ok(Some(Outcome::Stored { object: stored.clone(), created: false }));
-    }
-    if options.dry_run {
-        return Ok(Some(Outcome::Shown { object: after, created: false }));
-    }
-    let event = hub.storage.commit(&mut state, resource, key, Some(&after));
+    };
     follow_up(hub, &mut state, resource, key, options.trust);
-    Ok(Some(match &event.after {
-        Some(stored) => Outcome::Stored { object: stored.clone(), created: false },
-        None => Outcome::Shown { object: after, created: false },
-    }))
+    Ok(Some(outcome))
 }
 
 /// Whether an update lets go of an object that only waited to be deleted.
@@ -212,7 +211,7 @@ fn check_condition(resource: &Resource, key: &Key, what: &str, named: &str, stor
     Err(Status::conflict(resource, key.name(), &why))
 }
 
-/// Where a real server keeps objects of this resource, as its messages show.
+/// Where kube-apiserver keeps objects of this resource, as its messages show.
 fn folder(resource: &Resource) -> String {
     match resource.id.as_str() {
         "services" => "services/specs".to_owned(),

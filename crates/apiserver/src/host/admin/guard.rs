@@ -1,13 +1,13 @@
-//! Who may control a server: whoever knows the token, and no page in a browser.
+//! Authentication of the admin address: by its token, and never from a page in a browser.
 
 use http::request::Parts;
 use http::uri::Authority;
 use http::{Method, header};
 use std::net::{IpAddr, SocketAddr};
 
-use crate::api::status::Status;
+use crate::message::reply::JSON;
+use crate::status::Status;
 use crate::wire::auth;
-use crate::wire::reply::JSON;
 
 /// Lets requests in, or does not.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 use crate::fault::{Action, Fault, ListFlaw};
-use crate::wire::verb::Verb;
+use crate::message::verb::Verb;
 
 /// Every member that a description may have: what an action needs, and the conditions.
 const MEMBERS: [&str; 24] = [
@@ -31,7 +31,7 @@ const MEMBERS: [&str; 24] = [
     "since",
     "times",
     "probability",
-    // For whoever reads it: what it is for.
+    // A comment for readers.
     "comment",
 ];
 
@@ -42,7 +42,7 @@ pub enum FaultError {
     /// A value that the action needs.
     #[error("{0:?} is missing, or of another type")]
     Missing(&'static str),
-    /// An action or verb that nobody knows.
+    /// An unknown action or verb.
     #[error("nothing is known as {0:?}")]
     Unknown(String),
     /// A member that no fault has.

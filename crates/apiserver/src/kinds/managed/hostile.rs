@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::built_in;
 use super::described::Described;
-use crate::kinds::schema::Place;
+use crate::kinds::schema::TypePlace;
 use crate::truth::cases;
 
 /// Objects of the first cases of a file.
@@ -42,8 +42,8 @@ fn strategic_patches_that_do_not_fit_do_not_panic() {
     for (number, pair) in objects.windows(2).enumerate() {
         let damaged = broken(pair[1].clone(), &pair[0], number);
         for kind in &kinds {
-            let _ = strategic_merge_patch(&pair[0], &damaged, Place::root(kind));
-            let _ = strategic_merge_patch(&damaged, &pair[0], Place::root(kind));
+            let _ = strategic_merge_patch(&pair[0], &damaged, TypePlace::root(kind));
+            let _ = strategic_merge_patch(&damaged, &pair[0], TypePlace::root(kind));
         }
     }
 }
@@ -72,7 +72,7 @@ fn writes_that_do_not_fit_do_not_panic() {
     let (made_up, deployments): (Vec<Value>, _) = (cases("fields/types.jsonl").collect(), built_in("deployments.apps"));
     let objects = objects("fields/writes.jsonl", ["live", "object"]);
     for (number, pair) in objects.windows(2).enumerate() {
-        write(Place::root(&deployments), pair, number);
+        write(TypePlace::root(&deployments), pair, number);
         made_up.iter().for_each(|types| write(Described::root(types), pair, number));
     }
 }

@@ -1,6 +1,6 @@
 //! What the server fills in where an object says nothing.
 //!
-//! Each function belongs to one type and sets what that type's default is. Whoever calls them walks an object along
+//! Each function belongs to one type and sets what that type's default is. The caller walks an object along
 //! its types, a parent before its members: a parent may make the member that has defaults of its own. A member that
 //! Go holds by value is walked even where the JSON has none, and kept if it has got something.
 

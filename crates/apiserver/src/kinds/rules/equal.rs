@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::quantity::Quantity;
+use kube_structural_schema::Quantity;
 
 /// Members whose members are quantities.
 const LISTS: [&str; 14] = [
@@ -42,7 +42,7 @@ fn same_in(outer: &str, key: &str, left: Option<&Value>, right: Option<&Value>) 
         (Some(left), Some(right)) if left == right => true,
         (Some(Value::String(left)), Some(Value::String(right))) if is_quantity(outer, key) => {
             match (Quantity::parse(left), Quantity::parse(right)) {
-                (Some(left), Some(right)) => left.value() == right.value(),
+                (Ok(left), Ok(right)) => left == right,
                 _ => false,
             }
         }

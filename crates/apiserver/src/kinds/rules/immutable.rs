@@ -1,14 +1,13 @@
 //! What the server refuses: changes of what stays as it was made, and the commonest mistakes.
 //!
-//! This is a written list, and far from everything the server checks. Where it says something, it says it in the
-//! server's words, except that the server adds to some sentences what has changed, as its own types print it.
+//! This is a short list: what is required, what is immutable, and common mistakes. Reasons and fields of causes are those of
+//! kube-apiserver; the messages are ours.
 
 mod cause;
 mod claim;
 mod config;
 mod fixed;
 mod job;
-mod label;
 mod name;
 mod network;
 mod pod;
@@ -31,13 +30,8 @@ pub(crate) fn validate_create(id: &str, object: &Value) -> Vec<Cause> {
 /// The mistakes in an object that replaces another, with its defaults filled in and prepared.
 pub(crate) fn validate_update(id: &str, old: &Value, new: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    if fixed::comes_first(id) {
-        fixed::check(id, old, new, &mut causes);
-        check(id, new, Some(old), &mut causes);
-    } else {
-        check(id, new, Some(old), &mut causes);
-        fixed::check(id, old, new, &mut causes);
-    }
+    check(id, new, Some(old), &mut causes);
+    fixed::check(id, old, new, &mut causes);
     causes
 }
 

@@ -6,7 +6,6 @@
 pub(crate) mod service;
 
 mod claim;
-mod disabled;
 mod pod;
 mod pod_resources;
 mod row;
@@ -16,16 +15,16 @@ use serde_json::{Value, json};
 
 use super::equal::same;
 use super::json::{Object, at, copy, copy_at, object_at, open};
-use row::{Generation, ROWS, Row, Status};
+use row::{Generation, KindRow, ROWS, StatusRule};
 
-fn row_of(id: &str) -> Option<&'static Row> {
+fn row_of(id: &str) -> Option<&'static KindRow> {
     ROWS.iter().find(|row| row.id == id)
 }
 
 /// What else happens on a write, besides what the row of a kind says.
 ///
 /// `now` is the time as the server writes it, in whole seconds.
-pub(crate) struct Write<'a> {
+pub(crate) struct RuleContext<'a> {
     old: Option<&'a Value>,
     now: &'a str,
 }
@@ -33,7 +32,7 @@ pub(crate) struct Write<'a> {
 /// Prepares an object that is created.
 pub(crate) fn prepare_create(id: &str, object: &mut Value, now: &str) {
     let Some(row) = row_of(id) else { return };
-    if matches!(row.status, Status::Dropped(_)) {
+    if matches!(row.status, StatusRule::Dropped(_)) {
         reset_status(row, object);
     }
     if !matches!(row.generation, Generation::Free | Generation::Raised(_))
@@ -42,20 +41,20 @@ pub(crate) fn prepare_create(id: &str, object: &mut Value, now: &str) {
         open(object, "metadata").insert("generation".into(), json!(1));
     }
     (row.settle)(object);
-    (row.prepare)(object, &Write { old: None, now });
+    (row.prepare)(object, &RuleContext { old: None, now });
 }
 
 /// Prepares an object that replaces another.
 pub(crate) fn prepare_update(id: &str, old: &Value, new: &mut Value, now: &str) {
     keep_generation(old, new);
     let Some(row) = row_of(id) else { return };
-    if !matches!(row.status, Status::None) {
+    if !matches!(row.status, StatusRule::None) {
         copy_at(old, new, "status");
     }
     (row.settle)(new);
     // The server looks at these before it drops anything from them.
     let is_raised_whole = matches!(row.generation, Generation::CountedWhole) && is_raised(row, old, new);
-    (row.prepare)(new, &Write { old: Some(old), now });
+    (row.prepare)(new, &RuleContext { old: Some(old), now });
     if is_raised_whole || is_raised(row, old, new) {
         raise_generation(old, new);
     }
@@ -71,7 +70,7 @@ pub(crate) fn prepare_status_update(id: &str, old: &Value, new: &mut Value, now:
             path => copy_at(old, new, path),
         }
     }
-    (row.prepare_status)(new, &Write { old: Some(old), now });
+    (row.prepare_status)(new, &RuleContext { old: Some(old), now });
     (row.settle)(new);
 }
 
@@ -81,30 +80,30 @@ pub(crate) fn prepare_finalize(old: &Value, new: &mut Value) {
     copy_at(old, new, "status");
 }
 
-/// The paths that nobody owns who writes the object itself.
+/// Returns the paths that a write of the object itself does not own.
 pub(crate) fn reset_fields(id: &str) -> &'static [&'static str] {
     match row_of(id).map(|row| &row.status) {
-        None | Some(Status::None) => &[],
-        Some(Status::Dropped(_) | Status::Kept) => &["status"],
+        None | Some(StatusRule::None) => &[],
+        Some(StatusRule::Dropped(_) | StatusRule::Kept) => &["status"],
     }
 }
 
-/// The paths that nobody owns who writes the status of the object; `None` where nothing is said about the kind.
+/// Returns the paths that a write of the status does not own; `None` for kinds without a rule.
 pub(crate) fn reset_status_fields(id: &str) -> Option<&'static [&'static str]> {
     row_of(id).map(|row| row.reset_by_status).filter(|paths| !paths.is_empty())
 }
 
 /// Makes the status what it is where nothing has happened yet.
-fn reset_status(row: &Row, object: &mut Value) {
-    let Status::Dropped(empty) = row.status else { return };
+fn reset_status(row: &KindRow, object: &mut Value) {
+    let StatusRule::Dropped(empty) = row.status else { return };
     let status = serde_json::from_str(empty).unwrap_or_else(|_| json!({}));
     if let Some(object) = object.as_object_mut() {
         object.insert("status".into(), status);
     }
 }
 
-/// Whether a change is one that whoever acts on the object has to see.
-fn is_raised(row: &Row, old: &Value, new: &Value) -> bool {
+/// Returns whether a change raises the generation.
+fn is_raised(row: &KindRow, old: &Value, new: &Value) -> bool {
     match row.generation {
         Generation::Free | Generation::Fixed => false,
         Generation::Counted(paths) | Generation::Raised(paths) => {
@@ -122,7 +121,7 @@ fn is_raised(row: &Row, old: &Value, new: &Value) -> bool {
     }
 }
 
-/// Nobody sets the generation but the server.
+/// Keeps the generation: only the server sets it.
 fn keep_generation(old: &Value, new: &mut Value) {
     if let Some(new) = new.as_object_mut() {
         let metadata = open(new, "metadata");

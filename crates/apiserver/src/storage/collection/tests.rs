@@ -13,8 +13,12 @@ fn write(collection: &mut Collection, revision: u64, name: &str, present: bool, 
     let key = Key::new(Some("default"), name);
     let before = collection.objects().get(&key).cloned();
     let object = json!({"metadata": {"name": name, "namespace": "default"}, "data": {"at": revision.to_string()}});
-    let after = present
-        .then(|| Arc::new(StoredObject::encode(&config_maps(), key.clone(), &object, revision, Change::Modified)));
+    let after = present.then(|| {
+        Arc::new(
+            Draft::encode(&config_maps(), key.clone(), &object, Change::Modified, revision)
+                .at(revision, Change::Modified),
+        )
+    });
     collection.record(&key, Event::new(revision, Instant::now(), before, after), limits);
 }
 

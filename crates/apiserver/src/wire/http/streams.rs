@@ -22,7 +22,7 @@ impl Streams {
     }
 }
 
-/// Lets the connection panic with its stream, so that whoever stops the server hears of it.
+/// Lets the connection panic with its stream, so that `stop` reports it.
 fn pass_on(ended: Result<(), JoinError>) {
     if let Some(panic) = panic_of(ended) {
         std::panic::resume_unwind(panic);

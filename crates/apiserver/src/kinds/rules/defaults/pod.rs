@@ -2,17 +2,15 @@
 
 use serde_json::{Value, json};
 
+use crate::kinds::quantity::rounded_up_to_milli;
 use crate::kinds::rules::image::pull_policy;
 use crate::kinds::rules::json::{Object, child, child_mut, fill, fill_zero, is_there, items_mut, number, open, text};
-use crate::kinds::rules::quantity::Quantity;
 
-/// Whoever asks for less than a thousandth of a resource gets a thousandth.
+/// Rounds the quantities of a list of resources up to a thousandth.
 pub(super) fn resource_list(list: &mut Object) {
     for amount in list.values_mut() {
-        let Some(quantity) = amount.as_str().and_then(Quantity::parse) else { continue };
-        let rounded = quantity.rounded_up();
-        if rounded.value() != quantity.value() {
-            *amount = Value::String(rounded.to_string());
+        if let Some(rounded) = amount.as_str().and_then(rounded_up_to_milli) {
+            *amount = Value::String(rounded);
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn host_path(source: &mut Object) {
     fill(source, "type", "");
 }
 
-/// Everybody may read the files, and their owner may write them.
+/// The mode 0644.
 pub(super) fn files(source: &mut Object) {
     fill(source, "defaultMode", 0o644);
 }

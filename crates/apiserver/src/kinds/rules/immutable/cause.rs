@@ -24,11 +24,6 @@ impl Cause {
         Self::new("FieldValueInvalid", field, format!("Invalid value: {}", shown(value)), detail)
     }
 
-    /// The same, where the value is already written as it is shown.
-    pub(crate) fn invalid_as(field: impl Into<String>, value: &str, detail: &str) -> Self {
-        Self::new("FieldValueInvalid", field, format!("Invalid value: {value}"), detail)
-    }
-
     /// A value that is missing.
     pub(crate) fn required(field: impl Into<String>, detail: &str) -> Self {
         Self::new("FieldValueRequired", field, "Required value".to_owned(), detail)
@@ -57,12 +52,6 @@ impl Cause {
     }
 }
 
-/// A value as the server shows it: JSON in which no browser sees a tag.
 fn shown(value: Option<&Value>) -> String {
-    let json = value.map_or_else(|| "null".to_owned(), Value::to_string);
-    // Texts alone are quoted by another part of the server, which leaves them as they are.
-    if value.is_some_and(Value::is_string) {
-        return json;
-    }
-    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+    value.map_or_else(|| "null".to_owned(), Value::to_string)
 }

@@ -1,11 +1,11 @@
 //! The commonest mistakes in claims to volumes, and what of them may still change.
 
-use serde_json::{Value, json};
+use kube_structural_schema::Quantity;
+use serde_json::Value;
 
 use super::Cause;
 use crate::kinds::rules::equal::same;
 use crate::kinds::rules::json::{Object, at, copy, copy_at, is_there, length, object_at, object_at_mut, text};
-use crate::kinds::rules::quantity::Quantity;
 
 const MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
@@ -21,16 +21,19 @@ pub(super) fn claim(claim: &Value, causes: &mut Vec<Cause>) {
     }
     match size(claim, "spec.resources.requests") {
         None => causes.push(Cause::required("spec.resources[storage]", "")),
-        Some(size) if size.value() <= 0 => {
-            let shown = json!(size.to_string());
-            causes.push(Cause::invalid("spec.resources[storage]", Some(&shown), "must be greater than zero"));
+        Some(size) if size <= Quantity::default() => {
+            let shown = at(claim, "spec.resources.requests.storage");
+            causes.push(Cause::invalid("spec.resources[storage]", shown, "must be greater than zero"));
         }
         Some(_) => {}
     }
 }
 
 fn size(claim: &Value, path: &str) -> Option<Quantity> {
-    at(claim, path).and_then(|list| list.get("storage")).and_then(Value::as_str).and_then(Quantity::parse)
+    at(claim, path)
+        .and_then(|list| list.get("storage"))
+        .and_then(Value::as_str)
+        .and_then(|text| Quantity::parse(text).ok())
 }
 
 /// A claim that is bound may grow, and nothing else of it may change.
@@ -52,7 +55,7 @@ pub(super) fn check_update(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
         causes.push(Cause::forbidden("spec", detail));
     }
-    let of = |size: Option<Quantity>| size.unwrap_or(Quantity::ZERO).value();
+    let of = |size: Option<Quantity>| size.unwrap_or_default();
     let (wanted, had) = (of(size(new, "spec.resources.requests")), of(size(old, "spec.resources.requests")));
     if wanted < had && wanted <= of(size(old, "status.capacity")) {
         let detail = "field can not be less than status.capacity";

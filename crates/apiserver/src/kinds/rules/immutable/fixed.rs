@@ -1,8 +1,8 @@
 //! What stays as it was made, kind by kind.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Cause, claim, config, job, selector, service};
+use super::{Cause, claim, config, job, service};
 use crate::kinds::rules::equal::same;
 use crate::kinds::rules::json::{at, object_at};
 
@@ -39,11 +39,6 @@ const ROWS: &[(&str, &[Field])] = &[
     ("priorityclasses.scheduling.k8s.io", &[("preemptionPolicy", "")]),
 ];
 
-/// Whether what may not change is said before what else is wrong.
-pub(super) fn comes_first(id: &str) -> bool {
-    matches!(id, "daemonsets.apps" | "secrets" | "configmaps" | "services" | "endpointslices.discovery.k8s.io")
-}
-
 /// What of an object may not be what it is now.
 pub(super) fn check(id: &str, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     match id {
@@ -77,33 +72,8 @@ pub(super) fn check_fields(old: &Value, new: &Value, fields: &[Field], causes: &
             continue;
         }
         let field = if other.is_empty() { path } else { other };
-        let detail = "field is immutable";
-        causes.push(match value {
-            Some(value) if path.ends_with("selector") || *path == "nodeTopology" => {
-                Cause::invalid_as(*field, &selector::shown(value), detail)
-            }
-            Some(value) if *path == "roleRef" => Cause::invalid_as(*field, &shown_role(value), detail),
-            // An empty text is no text.
-            None if matches!(*path, "spec.serviceName" | "storageClassName" | "spec.controller") => {
-                Cause::invalid(*field, Some(&json!("")), detail)
-            }
-            _ if is_hidden(path) => Cause::invalid(*field, None, detail),
-            value => Cause::invalid(*field, value, detail),
-        });
+        causes.push(Cause::invalid(*field, value, "field is immutable"));
     }
-}
-
-/// Some checks of the server do not show the value.
-fn is_hidden(path: &str) -> bool {
-    const PATHS: [&str; 7] =
-        ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode", "addressType", "spec", "spec.parentRef"];
-    PATHS.contains(&path)
-}
-
-/// A role as the server's own type shows it.
-fn shown_role(role: &Value) -> String {
-    let text = |key: &str| role.get(key).cloned().unwrap_or_else(|| json!(""));
-    format!("{{\"APIGroup\":{},\"Kind\":{},\"Name\":{}}}", text("apiGroup"), text("kind"), text("name"))
 }
 
 fn forbid(old: &Value, new: &Value, key: &str, detail: &str, causes: &mut Vec<Cause>) {

@@ -112,7 +112,7 @@ fn without_changeable(old: &Object, new: &Object) -> Object {
     if number(old, "terminationGracePeriodSeconds") < 0 && number(&rest, "terminationGracePeriodSeconds") == 1 {
         copy(old, &mut rest, "terminationGracePeriodSeconds");
     }
-    // While nobody places the pod, where it may be placed can be narrowed down.
+    // As long as the pod has scheduling gates, its node selector and affinity can be narrowed down.
     if length(old, "schedulingGates") > 0 {
         copy(old, &mut rest, "nodeSelector");
         keep_node_affinity(old, &mut rest);

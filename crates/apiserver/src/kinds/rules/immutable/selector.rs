@@ -1,8 +1,8 @@
-//! Selectors of labels: what they match, and how they are shown.
+//! Label selectors.
 
 use serde_json::Value;
 
-use super::{Cause, label};
+use super::{Cause, name};
 use crate::kinds::rules::json::{Object, child, items, length, text};
 
 /// Whether a selector says nothing, and so selects everything.
@@ -14,8 +14,8 @@ pub(super) fn is_empty(selector: &Object) -> bool {
 pub(super) fn check(selector: &Object, field: &str, causes: &mut Vec<Cause>) -> bool {
     let before = causes.len();
     for (key, value) in child(selector, "matchLabels").into_iter().flatten() {
-        label::check_key(key, &format!("{field}.matchLabels"), causes);
-        label::check_value(value.as_str().unwrap_or_default(), &format!("{field}.matchLabels"), causes);
+        name::check_label_key(key, &format!("{field}.matchLabels"), causes);
+        name::check_label_value(value.as_str().unwrap_or_default(), &format!("{field}.matchLabels"), causes);
     }
     for (index, expression) in items(selector, "matchExpressions").enumerate() {
         check_expression(expression, &format!("{field}.matchExpressions[{index}]"), causes);
@@ -39,10 +39,10 @@ fn check_expression(expression: &Object, field: &str, causes: &mut Vec<Cause>) {
             causes.push(Cause::invalid(format!("{field}.operator"), expression.get("operator"), detail));
         }
     }
-    label::check_key(text(expression, "key"), &format!("{field}.key"), causes);
+    name::check_label_key(text(expression, "key"), &format!("{field}.key"), causes);
     let list = expression.get("values").and_then(Value::as_array).into_iter().flatten();
     for (index, value) in list.filter_map(Value::as_str).enumerate() {
-        label::check_value(value, &format!("{values}[{index}]"), causes);
+        name::check_label_value(value, &format!("{values}[{index}]"), causes);
     }
 }
 
@@ -65,12 +65,4 @@ pub(super) fn matches(selector: &Object, labels: Option<&Object>) -> bool {
                 _ => true,
             }
         })
-}
-
-/// A selector as the server shows it: labels before expressions.
-pub(super) fn shown(selector: &Value) -> String {
-    let Some(selector) = selector.as_object() else { return selector.to_string() };
-    let members = ["matchLabels", "matchExpressions"].into_iter().filter(|key| length(selector, key) > 0);
-    let members: Vec<_> = members.filter_map(|key| Some(format!("\"{key}\":{}", selector.get(key)?))).collect();
-    format!("{{{}}}", members.join(","))
 }

@@ -117,13 +117,7 @@ fn check_same_ports(spec: &Object, causes: &mut Vec<Cause>) {
     for (index, port) in items(spec, "ports").enumerate() {
         let (protocol, number) = (text(port, "protocol"), number(port, "port"));
         if !taken.insert((protocol, number)) {
-            // The server shows a port of its own types, in which nothing else is set.
-            let message = format!(
-                "Duplicate value: {{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{number},\
-                 \"TargetPort\":0,\"NodePort\":0}}",
-                json!(protocol)
-            );
-            causes.push(Cause { reason: "FieldValueDuplicate", field: format!("spec.ports[{index}]"), message });
+            causes.push(Cause::duplicate(format!("spec.ports[{index}]"), &json!(port)));
         }
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn stateful_set(object: &Value, causes: &mut Vec<Cause>) {
     let Some(spec) = object_at(object, "spec") else { return };
     name::check_count(count(spec, "replicas"), "spec.replicas", causes);
     name::check_count(count(spec, "minReadySeconds"), "spec.minReadySeconds", causes);
-    if check_selector(spec, "statefulset", "", causes) {
+    if check_selector(spec, causes) {
         check_labels(spec, causes);
         let with_claims = with_claimed_volumes(spec);
         pod::check_template(Some(&with_claims), "spec.template", causes);
@@ -71,7 +71,7 @@ pub(super) fn daemon_set(object: &Value, causes: &mut Vec<Cause>) {
     if let Some(found) = found
         && selector::is_empty(found)
     {
-        causes.push(Cause::invalid_as("spec.selector", "{}", "empty selector is invalid for daemonset"));
+        causes.push(Cause::invalid("spec.selector", spec.get("selector"), "must not be empty"));
     }
     pod::check_template(spec.get("template"), "spec.template", causes);
     check_endless(spec, "DaemonSet", causes);
@@ -102,19 +102,19 @@ pub(super) fn replication_controller(object: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// Says what is wrong with a selector, and whether it can be compared with labels.
-fn check_selector(spec: &Object, kind: &str, unusable: &str, causes: &mut Vec<Cause>) -> bool {
+fn check_selector(spec: &Object, causes: &mut Vec<Cause>) -> bool {
     let Some(value) = spec.get("selector") else {
         causes.push(Cause::required("spec.selector", ""));
         return true;
     };
     let Some(found) = value.as_object() else { return false };
     if selector::is_empty(found) {
-        causes.push(Cause::invalid_as("spec.selector", "{}", &format!("empty selector is invalid for {kind}")));
+        causes.push(Cause::invalid("spec.selector", Some(value), "must not be empty"));
         return true;
     }
     let is_usable = selector::check(found, "spec.selector", causes);
     if !is_usable {
-        causes.push(Cause::invalid_as("spec.selector", &selector::shown(value), unusable));
+        causes.push(Cause::invalid("spec.selector", Some(value), "invalid label selector"));
     }
     is_usable
 }
@@ -135,8 +135,7 @@ pub(super) fn check_labels(spec: &Object, causes: &mut Vec<Cause>) {
 }
 
 fn check_template_of_set(spec: &Object, causes: &mut Vec<Cause>) {
-    // The server calls the kind so, even where it is another one.
-    if check_selector(spec, "deployment", "invalid label selector", causes) {
+    if check_selector(spec, causes) {
         check_labels(spec, causes);
         pod::check_template(spec.get("template"), "spec.template", causes);
         check_endless(spec, "ReplicaSet", causes);

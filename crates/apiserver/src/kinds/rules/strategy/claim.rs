@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::Write;
+use super::RuleContext;
 use crate::kinds::rules::json::{Object, child, is_there, object_at, object_at_mut, open, text};
 
 /// A volume says since when it has been in its phase.
-pub(super) fn volume(volume: &mut Value, write: &Write<'_>) {
+pub(super) fn volume(volume: &mut Value, write: &RuleContext<'_>) {
     if write.old.is_none()
         && let Some(volume) = volume.as_object_mut()
     {
@@ -14,7 +14,7 @@ pub(super) fn volume(volume: &mut Value, write: &Write<'_>) {
     }
 }
 
-pub(super) fn volume_status(volume: &mut Value, write: &Write<'_>) {
+pub(super) fn volume_status(volume: &mut Value, write: &RuleContext<'_>) {
     let nothing = Object::new();
     let old = write.old.and_then(|old| object_at(old, "status")).unwrap_or(&nothing);
     let Some(volume) = volume.as_object_mut() else { return };
@@ -31,7 +31,7 @@ pub(super) fn volume_status(volume: &mut Value, write: &Write<'_>) {
 }
 
 /// Keeps the two members that say where the data of a claim come from in step.
-pub(super) fn claim(claim: &mut Value, write: &Write<'_>) {
+pub(super) fn claim(claim: &mut Value, write: &RuleContext<'_>) {
     let old = write.old.and_then(|old| object_at(old, "spec"));
     let had = |key: &str| old.is_some_and(|old| is_there(old, key));
     let Some(spec) = object_at_mut(claim, "spec") else { return };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Write, disabled, pod_resources};
+use super::{RuleContext, pod_resources};
 use crate::kinds::rules::equal::same;
 use crate::kinds::rules::json::{
     Object, at, child, child_mut, copy_at, is_there, is_zero, items_mut, length, number, object_at, object_at_mut,
@@ -12,25 +12,23 @@ use crate::kinds::rules::json::{
 /// How a profile was once said, before the name of the container.
 const PROFILE: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-pub(super) fn prepare(pod: &mut Value, write: &Write<'_>) {
+pub(super) fn prepare(pod: &mut Value, write: &RuleContext<'_>) {
     if let Some(old) = write.old {
         if at(pod, "spec.resources").is_none() {
             copy_at(old, pod, "spec.resources");
         }
-        return disabled::pod(pod, write.old);
+        return;
     }
-    disabled::pod(pod, None);
     hold_at_gates(pod, write.now);
     select_by_own_labels(pod);
     apply_profiles(pod);
-    pod_resources::fill(pod);
     let class = pod_resources::class(pod);
     if let Some(pod) = pod.as_object_mut() {
         open(pod, "status").insert("qosClass".into(), class.into());
     }
 }
 
-/// A pod with gates says from its beginning why nobody places it.
+/// Sets the condition `SchedulingGated` on a new pod that has scheduling gates.
 fn hold_at_gates(pod: &mut Value, now: &str) {
     if object_at(pod, "spec").is_none_or(|spec| length(spec, "schedulingGates") == 0) {
         return;
@@ -115,7 +113,7 @@ fn profile(annotation: &str) -> Option<Value> {
     }
 }
 
-pub(super) fn prepare_status(pod: &mut Value, write: &Write<'_>) {
+pub(super) fn prepare_status(pod: &mut Value, write: &RuleContext<'_>) {
     let nothing = Object::new();
     let old = write.old.and_then(|old| object_at(old, "status")).unwrap_or(&nothing);
     if let Some(pod) = pod.as_object_mut() {
@@ -136,7 +134,6 @@ pub(super) fn prepare_status(pod: &mut Value, write: &Write<'_>) {
         }
         keep_condition_generations(old, status);
     }
-    disabled::pod(pod, write.old);
 }
 
 /// The first condition of a type keeps what the first one of that type had, the second the second, and so on.

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Write, claim, disabled, pod, service, special};
+use super::{RuleContext, claim, pod, service, special};
 
 /// What becomes of the status when the object itself is written.
-pub(super) enum Status {
+pub(super) enum StatusRule {
     /// There is none, or it is written as any other member.
     None,
     /// A new object gets the one that is given here as JSON, and updates leave it alone.
@@ -16,7 +16,7 @@ pub(super) enum Status {
 
 /// What raises `metadata.generation`. Paths are separated by blanks.
 pub(super) enum Generation {
-    /// It is what whoever created the object says.
+    /// It is what the request that created the object says.
     Free,
     /// It is one for ever.
     Fixed,
@@ -31,31 +31,31 @@ pub(super) enum Generation {
 }
 
 /// What happens to objects of one kind.
-pub(super) struct Row {
+pub(super) struct KindRow {
     pub(super) id: &'static str,
-    pub(super) status: Status,
+    pub(super) status: StatusRule,
     pub(super) generation: Generation,
     /// The paths that a write of the status leaves as they are, separated by blanks.
     pub(super) kept_by_status: &'static str,
-    /// The paths that a write of the status gives nobody.
+    /// The paths that a write of the status does not own.
     pub(super) reset_by_status: &'static [&'static str],
     /// What is brought into one form on every write.
     pub(super) settle: fn(&mut Value),
     /// What else happens on a write of the object.
-    pub(super) prepare: fn(&mut Value, &Write<'_>),
+    pub(super) prepare: fn(&mut Value, &RuleContext<'_>),
     /// What else happens on a write of its status.
-    pub(super) prepare_status: fn(&mut Value, &Write<'_>),
+    pub(super) prepare_status: fn(&mut Value, &RuleContext<'_>),
 }
 
 fn as_it_is(_: &mut Value) {}
 
-fn nothing_else(_: &mut Value, _: &Write<'_>) {}
+fn nothing_else(_: &mut Value, _: &RuleContext<'_>) {}
 
 /// A kind without a status of its own.
-const fn plain(id: &'static str, generation: Generation) -> Row {
-    Row {
+const fn plain(id: &'static str, generation: Generation) -> KindRow {
+    KindRow {
         id,
-        status: Status::None,
+        status: StatusRule::None,
         generation,
         kept_by_status: "",
         reset_by_status: &[],
@@ -66,19 +66,19 @@ const fn plain(id: &'static str, generation: Generation) -> Row {
 }
 
 /// A kind whose status is written apart.
-const fn split(id: &'static str, empty: &'static str, generation: Generation) -> Row {
+const fn split(id: &'static str, empty: &'static str, generation: Generation) -> KindRow {
     let row = plain(id, generation);
-    Row { status: Status::Dropped(empty), kept_by_status: "spec", reset_by_status: &["spec"], ..row }
+    KindRow { status: StatusRule::Dropped(empty), kept_by_status: "spec", reset_by_status: &["spec"], ..row }
 }
 
 /// A kind whose status is written apart, and writes of which change no metadata.
-const fn apart(id: &'static str, empty: &'static str) -> Row {
+const fn apart(id: &'static str, empty: &'static str) -> KindRow {
     let row = split(id, empty, Generation::Free);
-    Row { kept_by_status: "spec metadata", reset_by_status: &["metadata", "spec"], ..row }
+    KindRow { kept_by_status: "spec metadata", reset_by_status: &["metadata", "spec"], ..row }
 }
 
-impl Row {
-    const fn prepared(self, prepare: fn(&mut Value, &Write<'_>)) -> Self {
+impl KindRow {
+    const fn prepared(self, prepare: fn(&mut Value, &RuleContext<'_>)) -> Self {
         Self { prepare, ..self }
     }
 
@@ -86,7 +86,7 @@ impl Row {
         Self { settle, ..self }
     }
 
-    const fn with_status(self, prepare_status: fn(&mut Value, &Write<'_>)) -> Self {
+    const fn with_status(self, prepare_status: fn(&mut Value, &RuleContext<'_>)) -> Self {
         Self { prepare_status, ..self }
     }
 
@@ -97,7 +97,7 @@ impl Row {
 
     /// A new object may bring its own status.
     const fn bringing_status(self) -> Self {
-        Self { status: Status::Kept, ..self }
+        Self { status: StatusRule::Kept, ..self }
     }
 }
 
@@ -113,10 +113,9 @@ const POD_META: &str = "spec metadata.deletionTimestamp metadata.ownerReferences
 const POD_META_FIELDS: &[&str] = &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"];
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[KindRow] = &[
     split("namespaces", r#"{"phase":"Active"}"#, Free).settled(special::namespace_label).prepared(special::namespace),
-    split("nodes", "", Free).bringing_status().settled(special::node_addresses)
-        .prepared(disabled::node).with_status(disabled::node_status),
+    split("nodes", "", Free).bringing_status().settled(special::node_addresses),
     split("pods", r#"{"phase":"Pending"}"#, SPEC).keeping(POD_META, POD_META_FIELDS)
         .prepared(pod::prepare).with_status(pod::prepare_status),
     plain("configmaps", Free),
@@ -131,21 +130,21 @@ pub(super) const ROWS: &[Row] = &[
     split("persistentvolumes", r#"{"phase":"Pending"}"#, Free)
         .prepared(claim::volume).with_status(claim::volume_status),
     split("persistentvolumeclaims", r#"{"phase":"Pending"}"#, Free)
-        .prepared(claim::claim).with_status(disabled::claim_status),
-    plain("podtemplates", Counted("template")).prepared(disabled::pod_template),
-    split("replicationcontrollers", r#"{"replicas":0}"#, SPEC).prepared(disabled::template),
+        .prepared(claim::claim),
+    plain("podtemplates", Counted("template")),
+    split("replicationcontrollers", r#"{"replicas":0}"#, SPEC),
     split("deployments.apps", "{}", Counted("spec metadata.annotations"))
         .keeping("spec metadata.labels", &["spec", "metadata.labels"])
-        .settled(special::deployment_update).prepared(disabled::template),
-    split("replicasets.apps", r#"{"replicas":0}"#, SPEC).prepared(disabled::template),
+        .settled(special::deployment_update),
+    split("replicasets.apps", r#"{"replicas":0}"#, SPEC),
     split("statefulsets.apps", r#"{"replicas":0,"availableReplicas":0}"#, SPEC)
-        .settled(special::claim_templates).prepared(disabled::template),
+        .settled(special::claim_templates),
     split("daemonsets.apps", DAEMONS, SPEC).settled(special::daemon_update)
         .prepared(special::daemon_set).with_status(special::daemon_set_status),
     plain("controllerrevisions.apps", Free),
     split("jobs.batch", "{}", SPEC).prepared(special::job),
-    split("cronjobs.batch", "{}", SPEC).prepared(disabled::cron_job),
-    plain("leases.coordination.k8s.io", Free).prepared(disabled::lease),
+    split("cronjobs.batch", "{}", SPEC),
+    plain("leases.coordination.k8s.io", Free),
     plain("endpointslices.discovery.k8s.io", CountedWhole).prepared(special::endpoint_slice),
     split("ingresses.networking.k8s.io", r#"{"loadBalancer":{}}"#, SPEC),
     plain("ingressclasses.networking.k8s.io", SPEC),
@@ -159,7 +158,7 @@ pub(super) const ROWS: &[Row] = &[
     plain("storageclasses.storage.k8s.io", Free),
     apart("volumeattachments.storage.k8s.io", r#"{"attached":false}"#),
     plain("csidrivers.storage.k8s.io", Raised("spec")),
-    apart("csinodes.storage.k8s.io", "{}").prepared(disabled::csi_node).with_status(disabled::csi_node),
+    apart("csinodes.storage.k8s.io", "{}"),
     plain("csistoragecapacities.storage.k8s.io", Free),
     plain("volumeattributesclasses.storage.k8s.io", Free),
     split("poddisruptionbudgets.policy", BUDGET, SPEC).prepared(special::disruption_budget),

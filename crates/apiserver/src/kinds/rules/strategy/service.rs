@@ -1,6 +1,6 @@
 //! What a write does to services, and the addresses and ports they are given.
 //!
-//! Addresses and ports are given before a service is prepared. Whoever keeps them compares what is [`held`] before
+//! Addresses and ports are given before a service is prepared. The caller compares what is [`held`] before
 //! and after a write that succeeds, and has the difference back.
 
 mod address;
@@ -8,23 +8,23 @@ mod port;
 
 use serde_json::{Value, json};
 
-use super::Write;
+use super::RuleContext;
 use crate::kinds::rules::immutable::Cause;
 use crate::kinds::rules::json::{Object, items, items_mut, length, number, object_at, object_at_mut, open, text};
 
 /// Who gives addresses and ports to services.
 pub(crate) trait Pool {
-    /// Any address that nobody has.
+    /// Any free address.
     fn next_address(&mut self) -> Option<String>;
-    /// This address; why not, if somebody has it or it is none of these.
+    /// This address, or the reason why it cannot be given: it is taken or out of range.
     ///
     /// # Errors
     ///
     /// The reason, such as `provided IP is already allocated`.
     fn take_address(&mut self, address: &str) -> Result<(), String>;
-    /// Any port that nobody has.
+    /// Any free port.
     fn next_port(&mut self) -> Option<u16>;
-    /// This port; why not, if somebody has it or it is none of these.
+    /// This port, or the reason why it cannot be given: it is taken or out of range.
     ///
     /// # Errors
     ///
@@ -135,8 +135,8 @@ fn is_reached_from_outside(spec: &Object) -> bool {
     has_node_ports(spec) || (text(spec, "type") == "ClusterIP" && length(spec, "externalIPs") > 0)
 }
 
-/// Whoever changes the type of a service need not know what else only the old type had.
-pub(super) fn prepare(service: &mut Value, write: &Write<'_>) {
+/// Removes the fields that only the old type of a service has.
+pub(super) fn prepare(service: &mut Value, write: &RuleContext<'_>) {
     let Some(old) = write.old.and_then(|old| object_at(old, "spec")) else { return };
     let Some(spec) = object_at_mut(service, "spec") else { return };
     drop_old_type(old, spec);

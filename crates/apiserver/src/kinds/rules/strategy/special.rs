@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Write, disabled};
+use super::RuleContext;
 use crate::kinds::rules::defaults::merge_string_data;
 use crate::kinds::rules::equal::same;
 use crate::kinds::rules::json::{Object, at, child, copy_at, fill, items, items_mut, object_at_mut, open, text};
@@ -13,7 +13,7 @@ const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 const OLD_BUDGET_LABEL: &str = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match";
 
 /// A namespace goes only when the server has emptied it.
-pub(super) fn namespace(namespace: &mut Value, write: &Write<'_>) {
+pub(super) fn namespace(namespace: &mut Value, write: &RuleContext<'_>) {
     if let Some(old) = write.old {
         return copy_at(old, namespace, "spec.finalizers");
     }
@@ -53,7 +53,7 @@ pub(super) fn string_data(secret: &mut Value) {
 }
 
 /// A secret that says no type keeps the one it has.
-pub(super) fn secret(secret: &mut Value, write: &Write<'_>) {
+pub(super) fn secret(secret: &mut Value, write: &RuleContext<'_>) {
     if let (Some(secret), Some(old)) = (secret.as_object_mut(), write.old)
         && text(secret, "type").is_empty()
         && let Some(kind) = old.get("type")
@@ -63,7 +63,7 @@ pub(super) fn secret(secret: &mut Value, write: &Write<'_>) {
 }
 
 /// An account refers to secrets of its own namespace by name, and by nothing else.
-pub(super) fn service_account(account: &mut Value, _: &Write<'_>) {
+pub(super) fn service_account(account: &mut Value, _: &RuleContext<'_>) {
     let Some(account) = account.as_object_mut() else { return };
     for secret in items_mut(account, "secrets") {
         secret.retain(|key, _| key == "name");
@@ -71,7 +71,7 @@ pub(super) fn service_account(account: &mut Value, _: &Write<'_>) {
 }
 
 /// Limits are the only objects that need no name.
-pub(super) fn limit_range(range: &mut Value, write: &Write<'_>) {
+pub(super) fn limit_range(range: &mut Value, write: &RuleContext<'_>) {
     let Some(metadata) = object_at_mut(range, "metadata") else { return };
     if write.old.is_none() && text(metadata, "name").is_empty() {
         let name = text(metadata, "uid").to_owned();
@@ -115,9 +115,8 @@ fn set_template_generation(set: &mut Value, generation: i64) {
     annotations.insert(TEMPLATE_GENERATION.into(), generation.to_string().into());
 }
 
-/// The server counts the changes of the template, as nobody but it may.
-pub(super) fn daemon_set(set: &mut Value, write: &Write<'_>) {
-    disabled::template(set, write);
+/// Counts the changes of the template. Only the server sets this number.
+pub(super) fn daemon_set(set: &mut Value, write: &RuleContext<'_>) {
     let generation = match write.old {
         None => template_generation(set).max(1),
         Some(old) if same(at(old, "spec.template"), at(set, "spec.template")) => template_generation(old),
@@ -126,16 +125,15 @@ pub(super) fn daemon_set(set: &mut Value, write: &Write<'_>) {
     set_template_generation(set, generation);
 }
 
-pub(super) fn daemon_set_status(set: &mut Value, write: &Write<'_>) {
+pub(super) fn daemon_set_status(set: &mut Value, write: &RuleContext<'_>) {
     set_template_generation(set, write.old.map(template_generation).unwrap_or_default());
 }
 
-/// Unless somebody chooses its pods by hand, a new job selects those with its own uid.
-pub(super) fn job(job: &mut Value, write: &Write<'_>) {
+/// Sets the selector of a new job to its own uid, unless `manualSelector` is set.
+pub(super) fn job(job: &mut Value, write: &RuleContext<'_>) {
     if write.old.is_none() && at(job, "spec.manualSelector") != Some(&Value::Bool(true)) {
         select_own_pods(job);
     }
-    disabled::job(job, write);
 }
 
 fn select_own_pods(job: &mut Value) {
@@ -152,7 +150,7 @@ fn select_own_pods(job: &mut Value) {
 }
 
 /// The old way of saying where an endpoint is, which this version of the kind only lets stay as it is.
-pub(super) fn endpoint_slice(slice: &mut Value, write: &Write<'_>) {
+pub(super) fn endpoint_slice(slice: &mut Value, write: &RuleContext<'_>) {
     if write.old.is_some_and(|old| same(old.get("endpoints"), slice.get("endpoints"))) {
         return;
     }
@@ -161,7 +159,7 @@ pub(super) fn endpoint_slice(slice: &mut Value, write: &Write<'_>) {
 }
 
 /// Drops what an older version of the kind added to selectors, unless the selector is that alone.
-pub(super) fn disruption_budget(budget: &mut Value, write: &Write<'_>) {
+pub(super) fn disruption_budget(budget: &mut Value, write: &RuleContext<'_>) {
     let selector = at(budget, "spec.selector");
     if write.old.is_some_and(|old| same(at(old, "spec.selector"), selector)) {
         return;
@@ -187,7 +185,7 @@ pub(super) fn conversion(definition: &mut Value) {
 }
 
 /// A version in which objects are stored has been one in which objects are stored ever after.
-pub(super) fn definition(definition: &mut Value, _: &Write<'_>) {
+pub(super) fn definition(definition: &mut Value, _: &RuleContext<'_>) {
     let stored = |spec: &Object| {
         let version = items(spec, "versions").find(|version| version.get("storage") == Some(&Value::Bool(true)))?;
         Some(text(version, "name").to_owned())

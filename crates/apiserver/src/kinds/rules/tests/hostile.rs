@@ -40,7 +40,7 @@ fn odd(choice: usize) -> Value {
     }
 }
 
-/// A pool that has no addresses, and one port for everybody.
+/// A pool that has no addresses, and always the same port.
 struct Odd;
 
 impl service::Pool for Odd {

@@ -30,7 +30,7 @@ pub(super) fn keep(old: &Object, spec: &mut Object) {
     }
 }
 
-/// Whoever changes the one address only means the list as well.
+/// A change of `clusterIP` alone changes `clusterIPs` too.
 pub(super) fn settle(old: &Object, spec: &mut Object) {
     let (before, after) = (text(old, "clusterIP"), text(spec, "clusterIP").to_owned());
     if before == after {

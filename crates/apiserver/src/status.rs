@@ -5,8 +5,6 @@ use serde::Serialize;
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::kinds::Resource;
-
 /// An answer of the API server that is not an object: almost always an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
@@ -59,9 +57,6 @@ pub struct StatusCause {
     pub field: String,
 }
 
-/// A reason that clients never see.
-const OVERTAKEN: &str = "DefinitionChanged";
-
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -82,11 +77,6 @@ impl Status {
         Self::failure(400, "BadRequest", message)
     }
 
-    pub(crate) fn not_found(resource: &Resource, name: &str) -> Self {
-        Self::failure(404, "NotFound", format!("{} \"{name}\" not found", resource.qualified()))
-            .with_details(resource.details(name))
-    }
-
     pub(crate) fn no_such_resource() -> Self {
         Self::failure(404, "NotFound", "the server could not find the requested resource")
             .with_details(StatusDetails::default())
@@ -95,32 +85,6 @@ impl Status {
     pub(crate) fn method_not_allowed() -> Self {
         Self::failure(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
             .with_details(StatusDetails::default())
-    }
-
-    pub(crate) fn already_exists(resource: &Resource, name: &str) -> Self {
-        Self::failure(409, "AlreadyExists", format!("{} \"{name}\" already exists", resource.qualified()))
-            .with_details(resource.details(name))
-    }
-
-    pub(crate) fn conflict(resource: &Resource, name: &str, why: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", resource.qualified());
-        Self::failure(409, "Conflict", message).with_details(resource.details(name))
-    }
-
-    pub(crate) fn modified_meanwhile(resource: &Resource, name: &str) -> Self {
-        let why = "the object has been modified; please apply your changes to the latest version and try again";
-        Self::conflict(resource, name, why)
-    }
-
-    /// The definition of a resource has changed while something was written by it.
-    pub(crate) fn overtaken(resource: &Resource) -> Self {
-        let message = format!("the definition of {} has changed meanwhile; please try again", resource.id);
-        Self::failure(409, OVERTAKEN, message)
-    }
-
-    /// Whether the request is to begin again, as the definition of its resource has changed.
-    pub(crate) fn is_overtaken(&self) -> bool {
-        self.reason == OVERTAKEN
     }
 
     pub(crate) fn list_expired() -> Self {
@@ -147,7 +111,7 @@ impl Status {
 
     /// An object of `kind` in `group` that is wrong in one or more fields.
     pub(crate) fn invalid(group: &str, kind: &str, name: &str, causes: Vec<StatusCause>) -> Self {
-        // What is told twice is one sentence.
+        // Equal causes are one sentence.
         let mut known = HashSet::new();
         let new = causes.iter().filter(|cause| known.insert((cause.field.as_str(), cause.message.as_str())));
         let told: Vec<String> = new.map(|cause| format!("{}: {}", cause.field, cause.message)).collect();

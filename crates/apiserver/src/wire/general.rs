@@ -4,10 +4,10 @@ use http::{HeaderValue, Method, Response, header};
 
 use crate::api::discovery::{discover, version};
 use crate::api::openapi::{self, Served};
-use crate::api::status::Status;
-use crate::host::hub::Hub;
-use crate::wire::reply::{Body, TEXT, full_body, page_not_found, reply, value_reply};
-use crate::wire::service::Call;
+use crate::hub::Hub;
+use crate::message::reply::{Body, TEXT, full_body, page_not_found, reply, value_reply};
+use crate::status::Status;
+use crate::wire::call::Call;
 
 /// Answers a path outside the resources.
 pub(crate) fn general(hub: &Hub, call: &Call) -> Result<Response<Body>, Status> {

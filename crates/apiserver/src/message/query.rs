@@ -1,6 +1,6 @@
 //! Query parameters, read the way the API server reads them.
 
-use crate::api::status::Status;
+use crate::status::Status;
 
 /// The parameters of one request. Only the first value of a repeated parameter counts; unknown ones are ignored.
 #[derive(Debug, Clone, Default)]

@@ -1,7 +1,7 @@
 //! Which form of an answer the client wants.
 
 use super::protobuf::PROTOBUF;
-use crate::api::status::Status;
+use crate::status::Status;
 use crate::storage::object::Form;
 
 /// How an answer is written.

@@ -8,7 +8,7 @@ use http_body::Body as _;
 use http_body_util::BodyDataStream;
 use std::io::{self, Write};
 
-use crate::wire::reply::{Body, stream_body};
+use crate::message::reply::{Body, stream_body};
 
 /// Smaller bodies are not worth it.
 pub(crate) const THRESHOLD: usize = 128 * 1024;

@@ -1,22 +1,22 @@
 //! How long a request that is no watch may take.
 
+use kube_structural_schema::parse_duration;
 use std::time::Duration;
 
-use crate::api::status::{Status, StatusDetails};
+use crate::status::{Status, StatusDetails};
 
 /// The longest time for a request, whatever its client asks for.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Units of time in the notation of Go, and their seconds. Those that others begin with come later.
-const UNITS: [(&str, f64); 8] =
-    [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("μs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
-
 /// The time that a `timeout` parameter allows. Nothing, zero and less mean as long as any request may take.
 pub(crate) fn allowed(timeout: &str) -> Result<Duration, Status> {
-    let seconds = seconds(timeout).ok_or_else(|| {
+    if timeout.is_empty() {
+        return Ok(LONGEST);
+    }
+    let nanoseconds = parse_duration(timeout).map_err(|_| {
         Status::bad_request(format!("invalid timeout specified in the request URL: time: invalid duration {timeout:?}"))
     })?;
-    let asked = Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST);
+    let asked = Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0));
     Ok(if asked.is_zero() { LONGEST } else { asked.min(LONGEST) })
 }
 
@@ -29,28 +29,6 @@ pub(crate) async fn within<T>(allowed: Duration, work: impl Future<Output = Resu
 pub(crate) fn passed() -> Status {
     let message = "Timeout: request did not complete within the allotted timeout";
     Status::failure(504, "Timeout", message).with_details(StatusDetails::default())
-}
-
-/// Reads a duration as Go writes it: `32s`, `1m30s`, `-1.5h`, `0`.
-fn seconds(text: &str) -> Option<f64> {
-    let (sign, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (-1.0, rest),
-        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest == "0" || text.is_empty() {
-        return Some(0.0);
-    }
-    let mut sum = 0.0;
-    loop {
-        let unit = rest.find(|character: char| !character.is_ascii_digit() && character != '.')?;
-        let number: f64 = rest[..unit].parse().ok()?;
-        let (name, factor) = UNITS.into_iter().find(|(name, _)| rest[unit..].starts_with(name))?;
-        sum += number * factor;
-        rest = &rest[unit + name.len()..];
-        if rest.is_empty() {
-            return Some(sign * sum);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,13 +3,35 @@
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 
-use crate::api::list::AnsweredFrom;
-use crate::wire::verb::Verb;
+use crate::message::verb::Verb;
 
 /// How many requests are remembered.
 const CAPACITY: usize = 100_000;
 /// How many bytes of text they may hold together.
 const MAX_TEXT: usize = 64 * 1024 * 1024;
+
+/// Which part of an API server would answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnsweredFrom {
+    /// The current state in the watch cache.
+    Cache,
+    /// An older state that the watch cache still knows.
+    CacheSnapshot,
+    /// The store behind the cache.
+    Storage,
+}
+
+impl AnsweredFrom {
+    /// As the record of requests shows it: `cache`, `snapshot` or `storage`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cache => "cache",
+            Self::CacheSnapshot => "snapshot",
+            Self::Storage => "storage",
+        }
+    }
+}
 
 /// One request as the server saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]

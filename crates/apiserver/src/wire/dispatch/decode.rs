@@ -3,13 +3,13 @@
 use http::header;
 use serde_json::Value;
 
-use crate::api::status::Status;
 use crate::api::write::DeleteOptions;
 use crate::kinds::types::{self, Struct};
-use crate::wire::document::{self, Document};
-use crate::wire::protobuf::{self, PROTOBUF};
-use crate::wire::reply::{JSON, YAML};
-use crate::wire::service::Call;
+use crate::message::document::{self, Document};
+use crate::message::protobuf::{self, PROTOBUF};
+use crate::message::reply::{JSON, YAML};
+use crate::status::Status;
+use crate::wire::call::Call;
 
 /// The object in the body. In protobuf it is read as one of this type.
 pub(super) fn decode(call: &Call, of: Option<&'static Struct>) -> Result<Document, Status> {

@@ -4,13 +4,13 @@ use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::api::status::Status;
 use crate::kinds::Resource;
-use crate::wire::verb::Verb;
+use crate::message::verb::Verb;
+use crate::status::Status;
 
 /// A write that is about to be made. See [`ApiServerBuilder::admission`](crate::ApiServerBuilder::admission).
 ///
-/// Nothing is held while it is asked about: a closure may use the server. If somebody else writes the object meanwhile, what is there then
+/// Nothing is held while it is asked about: a closure may use the server. If another client writes the object meanwhile, what is there then
 /// is asked about again. What the server deletes itself, with a namespace or an owner, is asked about too; what is refused then stays.
 #[derive(Debug)]
 #[non_exhaustive]

@@ -7,15 +7,17 @@ use super::decode::{decode, delete_options, media_type};
 use super::selector;
 use crate::api::action;
 use crate::api::list::{ListOptions, page};
-use crate::api::status::Status;
-use crate::api::write::{self, Outcome, Part, Patch, Received, ScaleChange, WriteOptions, receive};
-use crate::host::hub::Hub;
+use crate::api::write::{
+    self, Outcome, Patch, Received, ScaleChange, Subresource, WriteFailure, WriteOptions, receive,
+};
+use crate::hub::Hub;
 use crate::kinds::{form, group_version, types};
+use crate::message::reply::{Body, json_reply, value_reply};
+use crate::message::verb::Verb;
+use crate::status::Status;
 use crate::storage::object::Form;
-use crate::wire::reply::{Body, json_reply, value_reply};
+use crate::wire::call::Call;
 use crate::wire::route::Target;
-use crate::wire::service::Call;
-use crate::wire::verb::Verb;
 
 /// Answers a write.
 pub(super) fn mutate(
@@ -24,7 +26,7 @@ pub(super) fn mutate(
     target: &Target,
     verb: Verb,
     form: Form,
-) -> Result<Response<Body>, Status> {
+) -> Result<Response<Body>, WriteFailure> {
     let resource = &target.resource;
     if verb == Verb::DeleteCollection {
         return delete_all(hub, call, target);
@@ -41,7 +43,7 @@ pub(super) fn mutate(
     let received = |options: &WriteOptions| {
         let Received { object, warnings } = receive(resource, decode(call, resource.of)?, options)?;
         call.warnings.add(warnings);
-        Ok::<_, Status>(object)
+        Ok::<_, WriteFailure>(object)
     };
     let outcome = match verb {
         Verb::Create => {
@@ -61,14 +63,14 @@ pub(super) fn mutate(
         }
         Verb::Delete => write::delete(hub, resource, &target.key(), &delete_options(call)?)?,
         Verb::Get | Verb::List | Verb::Watch | Verb::DeleteCollection | Verb::Other => {
-            return Err(Status::method_not_allowed());
+            return Err(Status::method_not_allowed().into());
         }
     };
     Ok(json_reply(outcome.code(), outcome.json(resource, form)))
 }
 
 /// Does what is asked for by a create and not kept; `None` if it is to be kept.
-fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>, Status> {
+fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>, WriteFailure> {
     let resource = &target.resource;
     let options = WriteOptions::parse(&call.query, "CreateOptions", call.header(header::USER_AGENT))?;
     if resource.rules.review {
@@ -81,8 +83,7 @@ fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>
     };
     let of = types::kind(&group_version(group, version), kind);
     let sent = decode(call, of)?.value;
-    let refuse =
-        |why| Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"));
+    let refuse = |reason: String| WriteFailure::undecodable((kind, version), reason);
     let sent = match of {
         Some(of) => form::form(of, sent).map_err(refuse)?.object,
         None => sent,
@@ -91,15 +92,15 @@ fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>
 }
 
 /// The part of the object that the path names.
-fn part(target: &Target) -> Part {
+fn part(target: &Target) -> Subresource {
     match target.subresource.as_deref() {
-        Some("status") => Part::Status,
-        Some("finalize") => Part::Finalize,
-        _ => Part::Main,
+        Some("status") => Subresource::Status,
+        Some("finalize") => Subresource::Finalize,
+        _ => Subresource::Main,
     }
 }
 
-fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Response<Body>, Status> {
+fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Response<Body>, WriteFailure> {
     let (change, kind) = match verb {
         Verb::Update => (ScaleChange::Replace(decode(call, types::named("autoscaling/v1.Scale"))?), "UpdateOptions"),
         Verb::Patch => {
@@ -107,7 +108,7 @@ fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Respon
             let kind = patch.options();
             (ScaleChange::Patch(patch), kind)
         }
-        _ => return Err(Status::method_not_allowed()),
+        _ => return Err(Status::method_not_allowed().into()),
     };
     let options = WriteOptions::parse(&call.query, kind, call.header(header::USER_AGENT))?;
     let (scale, warnings) = write::rescale(hub, &target.resource, &target.key(), change, &options)?;
@@ -116,7 +117,7 @@ fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Respon
 }
 
 /// Deletes what a list with the same selectors would show, one by one, and answers with what was there.
-fn delete_all(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, Status> {
+fn delete_all(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, WriteFailure> {
     let resource = &target.resource;
     let options = delete_options(call)?;
     let limit = ListOptions::parse(&call.query)?.limit;
@@ -128,9 +129,9 @@ fn delete_all(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>,
         match write::delete(hub, resource, &object.key, &options) {
             Ok(Outcome::Done(_)) => items.push(object.value_as(resource)),
             Ok(outcome) => items.push(outcome.value(resource)),
-            // Somebody else was faster.
-            Err(status) if status.code == 404 => {}
-            Err(status) => return Err(status),
+            // Another client deleted it meanwhile.
+            Err(WriteFailure::NotFound(_)) => {}
+            Err(error) => return Err(error),
         }
     }
     if !resource.rules.custom {

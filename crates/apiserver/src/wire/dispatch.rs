@@ -11,24 +11,24 @@ use std::sync::Arc;
 
 use crate::api::list::{self, ListHead, ListOptions, list_body};
 use crate::api::selector::{FieldSelector, LabelSelector, Selector};
-use crate::api::status::Status;
 use crate::api::watch::{Start, WatchOptions, watch};
-use crate::api::write::scale_of;
-use crate::host::hub::Hub;
+use crate::api::write::{WriteFailure, scale_of};
+use crate::hub::Hub;
+use crate::message::compress::{Compression, accepts_gzip};
+use crate::message::reply::{Body, JSON, json_reply, reply, stream_body, value_reply};
+use crate::message::verb::Verb;
+use crate::status::Status;
 use crate::storage::object::Form;
-use crate::wire::compress::{Compression, accepts_gzip};
-use crate::wire::reply::{Body, JSON, json_reply, reply, stream_body, value_reply};
+use crate::wire::call::Call;
 use crate::wire::route::Target;
-use crate::wire::service::Call;
-use crate::wire::verb::Verb;
 
 /// Answers a request about a resource.
-pub(crate) async fn dispatch(hub: &Arc<Hub>, call: &Call, target: &Target) -> Result<Response<Body>, Status> {
-    let Some(verb) = call.verb else { return Err(Status::method_not_allowed()) };
+pub(crate) async fn dispatch(hub: &Arc<Hub>, call: &Call, target: &Target) -> Result<Response<Body>, WriteFailure> {
+    let Some(verb) = call.verb else { return Err(Status::method_not_allowed().into()) };
     let agreed = call.accept.answer.clone()?;
     let form = agreed.form;
     if verb == Verb::Watch {
-        return follow(hub, call, target, form).await;
+        return Ok(follow(hub, call, target, form).await?);
     }
     let mut response = answer(hub, call, target, verb, form).await?;
     if accepts_gzip(call.header(header::ACCEPT_ENCODING)) {
@@ -43,13 +43,13 @@ async fn answer(
     target: &Target,
     verb: Verb,
     form: Form,
-) -> Result<Response<Body>, Status> {
-    match (verb, target.subresource.as_deref()) {
-        (Verb::Get, Some("scale")) => read_scale(hub, call, target).await,
-        (Verb::Get, None | Some("status")) => read(hub, call, target, form).await,
-        (Verb::List, _) => read_all(hub, call, target, form).await,
-        _ => mutate(hub, call, target, verb, form),
-    }
+) -> Result<Response<Body>, WriteFailure> {
+    Ok(match (verb, target.subresource.as_deref()) {
+        (Verb::Get, Some("scale")) => read_scale(hub, call, target).await?,
+        (Verb::Get, None | Some("status")) => read(hub, call, target, form).await?,
+        (Verb::List, _) => read_all(hub, call, target, form).await?,
+        _ => mutate(hub, call, target, verb, form)?,
+    })
 }
 
 async fn read_scale(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, Status> {

@@ -9,7 +9,8 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use serde_json::Value;
 use std::io;
 
-use crate::api::status::Status;
+use crate::status::Status;
+use crate::storage::object::LINE_END;
 
 /// The body of every response: bytes as the client asks for them, or a broken connection.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
@@ -56,4 +57,13 @@ pub(crate) fn status_reply(status: &Status) -> Response<Body> {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
+}
+
+/// The `ERROR` event that ends a watch.
+pub(crate) fn error_line(status: &Status) -> Bytes {
+    let body = status.to_json();
+    let mut line = br#"{"type":"ERROR","object":"#.to_vec();
+    line.extend_from_slice(body.trim_ascii_end());
+    line.extend_from_slice(LINE_END.as_bytes());
+    line.into()
 }

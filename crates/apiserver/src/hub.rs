@@ -1,5 +1,11 @@
 //! Everything one server is made of, shared by its handles and its open watches.
 
+pub(crate) mod clock;
+pub(crate) mod journal;
+pub(crate) mod pace;
+pub(crate) mod admission;
+pub(crate) mod compiled;
+
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicUsize;
@@ -8,15 +14,24 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-use crate::api::admission::Admit;
-use crate::api::crd::Compiled;
-use crate::api::write::Trust;
+use crate::chance::Chance;
 use crate::fault::Faults;
-use crate::host::chance::Chance;
-use crate::host::clock::Clock;
-use crate::host::journal::Journal;
-use crate::host::pace::Pace;
 use crate::storage::state::{Locked, Storage};
+use admission::Admit;
+use clock::Clock;
+use compiled::CompiledResources;
+use journal::Journal;
+use pace::Pace;
+
+/// How much of an object its writer may decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Trust {
+    /// A client: status has a path of its own, and namespaces must exist.
+    #[default]
+    Client,
+    /// The process the server lives in: it plays user, kubelet and controllers at once, and makes the namespaces it needs.
+    Host,
+}
 
 /// The parts of one server.
 #[derive(Debug)]
@@ -27,10 +42,10 @@ pub(crate) struct Hub {
     pub(crate) faults: Faults,
     pub(crate) journal: Journal,
     pub(crate) settings: Settings,
-    /// Held from when addresses and ports are given to a service until it is stored. Nobody who holds it is asked anything.
+    /// Held from when addresses and ports are given to a service until it is stored. No admission runs while it is held.
     pub(crate) giving: Mutex<()>,
     /// Definitions that are made ready before they are needed.
-    pub(crate) compiled: Compiled,
+    pub(crate) compiled: CompiledResources,
     /// Namespaces that will be swept again, as something in them may not go yet.
     pub(crate) swept_again: Mutex<BTreeSet<String>>,
     /// How many watches are open.
@@ -51,7 +66,7 @@ impl Hub {
             journal: Journal::default(),
             settings,
             giving: Mutex::default(),
-            compiled: Compiled::default(),
+            compiled: CompiledResources::default(),
             swept_again: Mutex::default(),
             open_watches: AtomicUsize::new(0),
             me: me.clone(),
@@ -60,7 +75,7 @@ impl Hub {
     }
 
     /// Does what follows from a write: at once if the process itself wrote, else a moment later, if there is a runtime to wait in. It is
-    /// done piece by piece: others are let in as long as the work says that there is more.
+    /// done piece by piece: the state is unlocked as long as the work says that there is more.
     pub(crate) fn soon_in_pieces(
         &self,
         state: &mut Locked<'_>,

@@ -166,9 +166,13 @@ fn unit(name: &str) -> Option<i128> {
     })
 }
 
-/// Reads `1h30m`, as nanoseconds.
-pub(crate) fn parse(text: &str) -> Result<i64, String> {
-    let invalid = || format!("time: invalid duration {}", super::super::golang::quote(text));
+/// Parses a duration in the notation of Go, such as `1h30m`, into nanoseconds.
+///
+/// # Errors
+///
+/// What is wrong with the duration, in Go's words.
+pub fn parse(text: &str) -> Result<i64, String> {
+    let invalid = || format!("time: invalid duration {}", super::golang::quote(text));
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -190,10 +194,10 @@ pub(crate) fn parse(text: &str) -> Result<i64, String> {
             return Err(invalid());
         }
         if name.is_empty() {
-            return Err(format!("time: missing unit in duration {}", super::super::golang::quote(text)));
+            return Err(format!("time: missing unit in duration {}", super::golang::quote(text)));
         }
         let unit = unit(name).ok_or_else(|| {
-            let quote = super::super::golang::quote;
+            let quote = super::golang::quote;
             format!("time: unknown unit {} in duration {}", quote(name), quote(text))
         })?;
         let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| invalid())? };

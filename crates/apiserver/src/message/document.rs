@@ -24,7 +24,7 @@ impl From<Value> for Document {
 pub(crate) fn read(bytes: &[u8]) -> Result<Document, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let (mut path, mut duplicates) = (String::new(), Flaws::default());
-    let value = Place { path: &mut path, duplicates: &mut duplicates }.deserialize(&mut reader)?;
+    let value = DocumentPlace { path: &mut path, duplicates: &mut duplicates }.deserialize(&mut reader)?;
     reader.end()?;
     Ok(Document { value, duplicates: duplicates.into_vec() })
 }
@@ -45,7 +45,7 @@ pub(crate) fn read_yaml(bytes: &[u8]) -> Result<Document, String> {
         with_snippet: false,
     };
     let (mut path, mut duplicates) = (String::new(), Flaws::default());
-    let place = Place { path: &mut path, duplicates: &mut duplicates };
+    let place = DocumentPlace { path: &mut path, duplicates: &mut duplicates };
     let value =
         serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| place.deserialize(reader));
     match value {
@@ -58,24 +58,24 @@ pub(crate) fn read_yaml(bytes: &[u8]) -> Result<Document, String> {
 }
 
 /// A place in the document.
-struct Place<'a> {
+struct DocumentPlace<'a> {
     path: &'a mut String,
     duplicates: &'a mut Flaws,
 }
 
-impl Place<'_> {
+impl DocumentPlace<'_> {
     /// Goes one step deeper, and comes back.
-    fn inside<T>(&mut self, step: fmt::Arguments<'_>, read: impl FnOnce(Place<'_>) -> T) -> T {
+    fn inside<T>(&mut self, step: fmt::Arguments<'_>, read: impl FnOnce(DocumentPlace<'_>) -> T) -> T {
         let length = self.path.len();
         // Writing into a string does not fail.
         let _ = fmt::Write::write_fmt(self.path, step);
-        let read = read(Place { path: self.path, duplicates: self.duplicates });
+        let read = read(DocumentPlace { path: self.path, duplicates: self.duplicates });
         self.path.truncate(length);
         read
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Place<'_> {
+impl<'de> DeserializeSeed<'de> for DocumentPlace<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -83,7 +83,7 @@ impl<'de> DeserializeSeed<'de> for Place<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Place<'_> {
+impl<'de> Visitor<'de> for DocumentPlace<'_> {
     type Value = Value;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

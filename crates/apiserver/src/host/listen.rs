@@ -1,0 +1,94 @@
+//! The server as a tower service, and over HTTP.
+
+use bytes::Buf;
+use futures_util::future::BoxFuture;
+use http::{Request, Response};
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::net::{TcpListener, ToSocketAddrs};
+use tower::{BoxError, Service};
+
+use crate::host::server::ApiServer;
+use crate::message::reply::Body;
+use crate::wire::http::{Handler, HttpServer, Site, Transport};
+use crate::wire::service::handle;
+#[cfg(feature = "tls")]
+use crate::wire::tls::Tls;
+
+impl<B> Service<Request<B>> for ApiServer
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Buf + Send,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    /// A broken connection, as injected by a fault. Everything else is a response.
+    type Error = io::Error;
+    type Future = BoxFuture<'static, Result<Response<Body>, io::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        Box::pin(handle(self.hub.clone(), request))
+    }
+}
+
+impl ApiServer {
+    /// Listens for HTTP/1.1 and HTTP/2 on an address; port 0 takes a free one.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use kube_client::{Client, Config};
+    /// let server = ApiServer::new();
+    /// let listening = server.serve("127.0.0.1:0").await?;
+    /// let client = Client::try_from(Config::new(listening.url().parse()?))?;
+    /// assert_eq!(client.apiserver_version().await?.major, "1");
+    /// assert_eq!(server.requests()[0].path, "/version");
+    /// listening.stop().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be listened on.
+    pub async fn serve(&self, address: impl ToSocketAddrs) -> io::Result<HttpServer> {
+        self.listen(address, Transport::Plain).await
+    }
+
+    /// Listens for HTTP/1.1 and HTTP/2 over TLS on an address; port 0 takes a free one. A handshake may take 10 seconds;
+    /// one that fails or takes longer is on the record of faults as `handshake_failed`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kube_embedded_apiserver::{ApiServer, Tls};
+    ///
+    /// let listening = ApiServer::new().serve_tls("127.0.0.1:0", Tls::generate()?).await?;
+    /// assert!(listening.url().starts_with("https://"));
+    /// assert!(listening.authority().unwrap().starts_with("-----BEGIN CERTIFICATE-----"));
+    /// listening.stop().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be listened on.
+    #[cfg(feature = "tls")]
+    pub async fn serve_tls(&self, address: impl ToSocketAddrs, tls: Tls) -> io::Result<HttpServer> {
+        self.listen(address, Transport::Encrypted(Box::new(tls))).await
+    }
+
+    async fn listen(&self, address: impl ToSocketAddrs, transport: Transport) -> io::Result<HttpServer> {
+        let server = self.clone();
+        let handler: Handler = Arc::new(move |request| server.clone().call(request));
+        let site = Site::new(handler, transport, self.faults().clone());
+        HttpServer::listen(TcpListener::bind(address).await?, site, self.hub.settings.token.clone())
+    }
+}

@@ -1,0 +1,68 @@
+//! What a check of a value finds, and how far it goes.
+
+use super::cause::FieldError;
+use super::golang;
+use super::path::Path;
+
+/// How types are understood: defaults are checked without `x-kubernetes-int-or-string`, and with every format.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Types {
+    AsRead,
+    AsInDefaults,
+}
+
+/// An error, and its sentence: equal sentences are reported once.
+pub(crate) struct Violation {
+    pub(crate) text: String,
+    pub(crate) cause: FieldError,
+}
+
+pub(crate) struct Run<'r> {
+    pub(crate) faults: Vec<Violation>,
+    pub(super) prefix: &'r Path<'r>,
+    pub(super) types: Types,
+    pub(super) steps: u64,
+}
+
+/// What each check that was made counts for, when alternatives are compared.
+pub(crate) type Matches = usize;
+
+/// A path as it stands in sentences: empty for the whole value.
+pub(crate) fn name(path: &Path<'_>) -> String {
+    match path {
+        Path::Whole => String::new(),
+        _ => path.to_string(),
+    }
+}
+
+impl Run<'_> {
+    /// Adds a fault of the value at `path`.
+    pub(crate) fn fault(&mut self, path: &Path<'_>, text: String, cause: impl FnOnce(&Path<'_>, &str) -> FieldError) {
+        let named = name(path);
+        let cause = match named.as_str() {
+            "" => cause(self.prefix, &text),
+            named => cause(&self.prefix.child(named.trim_start_matches('.')), &text),
+        };
+        self.faults.push(Violation { text, cause });
+    }
+
+    /// Adds a fault that names no field.
+    pub(crate) fn general_fault(&mut self, text: String) {
+        let cause = FieldError::invalid(self.prefix, "\"\"", &text);
+        self.faults.push(Violation { text, cause });
+    }
+
+    /// Nothing more is looked at: the object is refused for that, if for nothing else.
+    pub(super) fn give_up(&mut self) {
+        let text = "too much is wrong with the object, or too much is to be checked: validation was stopped";
+        if self.faults.last().is_none_or(|last| last.text != text) {
+            self.general_fault(text.to_owned());
+        }
+    }
+
+    pub(crate) fn wrong_type(&mut self, path: &Path<'_>, wanted: &str, found: &str) {
+        let found = golang::quote(found);
+        let text = format!("{} in body must be of type {wanted}: {found}", name(path));
+        self.fault(path, text, |path, text| FieldError::type_invalid(path, &found, text));
+    }
+}

@@ -1,0 +1,63 @@
+//! The patterns of a schema, compiled in place.
+
+use regex::Regex;
+use std::collections::BTreeMap;
+
+use super::cause::FieldError;
+use super::node::Node;
+use super::path::Path;
+use super::pattern::build;
+use super::translate::translate;
+use super::{golang, limits};
+
+/// Compiles every pattern of a schema in place; those that are wrong are left for the check of the schema.
+///
+/// # Errors
+///
+/// Patterns that together are too large for this server.
+pub(crate) fn compile_all(root: &mut Node, path: &Path<'_>) -> Result<(), Vec<FieldError>> {
+    let mut compiler = Compiler { done: BTreeMap::new(), parts: 0, refused: None };
+    compiler.compile_inside(root);
+    let Some((pattern, why)) = compiler.refused else {
+        return Ok(());
+    };
+    Err(vec![FieldError::invalid(path, &golang::quote(&pattern), &why)])
+}
+
+struct Compiler {
+    done: BTreeMap<String, Option<Regex>>,
+    parts: usize,
+    refused: Option<(String, String)>,
+}
+
+impl Compiler {
+    fn compile_inside(&mut self, node: &mut Node) {
+        if !node.checks.pattern.is_empty() && self.refused.is_none() {
+            node.checks.regex = self.compiled(&node.checks.pattern);
+        }
+        for inner in node.inner_mut() {
+            self.compile_inside(inner);
+        }
+    }
+
+    fn compiled(&mut self, pattern: &str) -> Option<Regex> {
+        if let Some(done) = self.done.get(pattern) {
+            return done.clone();
+        }
+        let compiled = match translate(pattern) {
+            Ok(translated) => {
+                self.parts = self.parts.saturating_add(translated.parts);
+                if self.parts > limits::PATTERN_PARTS {
+                    let why = "the patterns of this schema are too large";
+                    self.refused.get_or_insert_with(|| (pattern.to_owned(), why.to_owned()));
+                    None
+                } else {
+                    build(&translated.text).ok()
+                }
+            }
+            Err(_) => None,
+        };
+        self.done.insert(pattern.to_owned(), compiled.clone());
+        compiled
+    }
+}
