@@ -1,7 +1,7 @@
 //! What a controller reads of a pod: where it runs, what runs in it, and how it does.
 
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::representation::Projection;
+use kube_informer::Projection;
 use serde::Deserialize;
 
 #[derive(Deserialize)]

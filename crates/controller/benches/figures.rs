@@ -22,11 +22,10 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use kube_controller::queue::Key;
 use kube_controller::{Controller, ControllerHandle, Next, Request, WorkQueue};
-use kube_informer::object::{Id, KeyRef, Object};
-use kube_informer::source::{
+use kube_informer::parts::{
     Decoded, ListEnd, ListOptions, ListStream, ListWatchFns, WatchEvent, WatchOptions, WatchStream,
 };
-use kube_informer::{CancellationToken, ObjectKey, SharedInformer};
+use kube_informer::{CancellationToken, Id, KeyRef, Object, ObjectKey, SharedInformer};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;

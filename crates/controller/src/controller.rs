@@ -35,10 +35,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _, join_all, select_all};
-use kube_informer::informer::{StartError, WaitError, Waiting};
-use kube_informer::object::ResourceType;
-use kube_informer::processor::HandlerGuard;
-use kube_informer::{Event, Object, ObjectKey, SharedInformer};
+use kube_informer::{
+    Event, HandlerGuard, Object, ObjectKey, ResourceType, SharedInformer, StartError, WaitError, Waiting,
+};
 use parking_lot::Mutex;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, timeout};

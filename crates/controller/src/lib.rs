@@ -64,7 +64,6 @@ pub mod recorder;
 pub mod elector;
 pub mod manager;
 pub mod metrics;
-mod time;
 
 pub use controller::{Controller, ControllerHandle, Next, Request, RunError, Watched, WriteError, predicate};
 pub use elector::{ElectionSettings, LeaderElector};

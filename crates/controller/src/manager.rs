@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use kube_informer::health::{AnyProbe, Problem};
-use kube_informer::informer::{StartError, StillRunning};
-use kube_informer::{Health, Object, SharedInformerFactory};
+use kube_informer::{AnyProbe, Health, Object, Problem, SharedInformerFactory, StartError, StillRunning};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};

@@ -25,7 +25,7 @@ use tracing::warn;
 
 pub use self::series::Published;
 use self::series::{About, Series, Step};
-use crate::time::after;
+use kube_informer::internal::after;
 
 /// How long the API server may take to answer for one event.
 const PATIENCE: Duration = Duration::from_secs(5);

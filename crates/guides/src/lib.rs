@@ -49,9 +49,6 @@ pub mod prelude {
         WorkQueue, limiter, predicate,
     };
     pub use kube_embedded_apiserver::{ApiServer, Fault, History, Verb};
-    pub use kube_informer::processor::{Deleted, HandlerGuard};
-    pub use kube_informer::representation::Projection;
-    pub use kube_informer::settings::BackoffOptions;
     pub use kube_informer::*;
     pub use serde_json::json;
 

@@ -17,11 +17,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use kube_informer::object::{Id, KeyRef, Object};
-use kube_informer::source::{
+use kube_informer::parts::{
     Decoded, ListEnd, ListOptions, ListStream, ListWatchFns, WatchEvent, WatchOptions, WatchStream,
 };
-use kube_informer::{SharedInformer, Store};
+use kube_informer::{Id, KeyRef, Object, SharedInformer, Store};
 use parking_lot::RwLock;
 use tokio::sync::mpsc;
 

@@ -19,14 +19,11 @@ use http_body_util::StreamBody;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube_client::Client;
 use kube_client::client::Body;
-use kube_informer::object::Id;
-use kube_informer::representation::{Kind, Projection};
-use kube_informer::source::kube::KubeSource;
-use kube_informer::source::{
-    Decoded, ListEnd, ListOptions, ListPart, ListStream, ListWatch as _, ListWatchFns, WatchEvent, WatchOptions,
-    WatchStream,
+use kube_informer::parts::{
+    Decoded, KubeSource, ListEnd, ListOptions, ListPart, ListStream, ListWatch as _, ListWatchFns, WatchEvent,
+    WatchOptions, WatchStream,
 };
-use kube_informer::{Compact, InformerOptions, Object, SharedInformer, Store, View};
+use kube_informer::{Compact, Id, InformerOptions, Kind, Object, Projection, SharedInformer, Store, View};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 

@@ -17,8 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::representation::{Kind, Projection, Raw};
-use kube_informer::{Compact, View};
+use kube_informer::{Compact, Kind, Projection, Raw, View};
 use serde_json::{Value, json};
 
 const PODS: usize = 20_000;

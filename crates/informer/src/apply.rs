@@ -23,7 +23,7 @@ use tokio::time::{Instant, timeout_at};
 use tracing::{debug, trace};
 
 pub(crate) use self::changes::BYTES;
-pub use self::changes::{Changes, ChangesSink, InHand, OnError};
+pub use self::changes::{BatchGuard, Changes, ChangesSink, OnError};
 pub(crate) use self::part::Outdated;
 use self::part::{Part, advance, lowest_version, part_of};
 pub(crate) use self::waiters::Waiters;
@@ -616,7 +616,7 @@ async fn prepare_list(
         }
         pieces.next().await;
     }
-    crate::seam::give_way().await;
+    crate::yield_point::maybe_yield().await;
     events
 }
 

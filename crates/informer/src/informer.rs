@@ -46,7 +46,7 @@ use crate::store::Store;
 /// A cache of one collection that keeps itself in step with the server, and tells any number of handlers of every change.
 ///
 /// Cloning gives another handle. The informer runs as long as one of them, a [`HandlerGuard`](crate::processor::HandlerGuard)
-/// or the factory it came from does. What handlers may rely on is in [`processor`](crate::processor).
+/// or the factory it came from does. [`EventHandler`](crate::EventHandler) lists the guarantees for handlers.
 ///
 /// client-go's `SharedIndexInformer`. What differs: handlers and indexes can be added at any time, each handler has its own
 /// bounded mailbox, and the informer says how it does.
@@ -54,7 +54,8 @@ use crate::store::Store;
 /// ```
 /// use std::time::Duration;
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// use kube_informer::SharedInformer;
+/// use kube_informer::parts::KubeSource;
 /// # doc_server::with(async |server| {
 /// let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).name("settings").build();
 /// maps.on_event(|event| println!("{event:?}"));

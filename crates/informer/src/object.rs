@@ -25,7 +25,7 @@ use std::any::Any;
 /// Kubernetes objects. Only [`Object::id`] must be written:
 ///
 /// ```
-/// use kube_informer::object::{Id, KeyRef, Object};
+/// use kube_informer::{Id, KeyRef, Object};
 ///
 /// struct Room { name: String, changes: String }
 ///

@@ -1,6 +1,6 @@
 //! Orders changes on their way from the reflector to the store.
 //!
-//! A queue is a plain value: it knows no sockets, clocks or tasks. Waiting for it lives in [`apply`](crate::apply).
+//! A queue is a plain value: it knows no sockets, clocks or tasks. [`Changes`](crate::parts::Changes) waits for it.
 //!
 //! | type | what it is |
 //! |---|---|

@@ -71,9 +71,9 @@ pub(crate) const PROGRESS_DEADLINE: Duration = Duration::from_secs(30);
 /// that goes wrong.
 ///
 /// ```
-/// use kube_informer::queue::Delta;
-/// use kube_informer::reflector::{Reflector, Sink};
-/// use kube_informer::source::kube::KubeSource;
+/// use kube_informer::parts::Delta;
+/// use kube_informer::parts::{Reflector, Sink};
+/// use kube_informer::parts::KubeSource;
 /// use kube_informer::{CancellationToken, InformerOptions};
 /// use k8s_openapi::api::core::v1::ConfigMap;
 ///

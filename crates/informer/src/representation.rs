@@ -15,7 +15,7 @@ mod scan;
 mod view;
 
 #[cfg(feature = "compact")]
-pub use self::compact::{Compact, CompactDecoder};
+pub use self::compact::Compact;
 pub use self::error::DecodeError;
 #[cfg(feature = "kube")]
 pub(crate) use self::error::without_values;
@@ -41,8 +41,8 @@ pub(crate) const KEPT_BUFFER: usize = 1024 * 1024;
 /// With the `kube` feature every `kube` resource type is one. For a few fields of a kind, [`View`] needs less.
 ///
 /// ```
-/// use kube_informer::object::{Id, KeyRef, Object, ResourceType};
-/// use kube_informer::representation::{Decode, DecodeError, Raw};
+/// use kube_informer::{Id, KeyRef, Object, ResourceType};
+/// use kube_informer::{Decode, DecodeError, Raw};
 ///
 /// /// An object as the server wrote it, whatever its kind.
 /// struct Wire(serde_json::Value);

@@ -5,7 +5,7 @@ mod error;
 #[cfg(feature = "kube")]
 mod items;
 #[cfg(feature = "kube")]
-pub mod kube;
+pub(crate) mod kube;
 #[cfg(feature = "kube")]
 mod lines;
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 pub use self::closures::ListWatchFns;
 pub use self::error::{SourceError, Status};
 
-pub use self::stream::{BadObject, Decoded, ListEnd, ListPart, ListStream, Meter, WatchEvent, WatchStream};
+pub use self::stream::{BadObject, ByteMeter, Decoded, ListEnd, ListPart, ListStream, WatchEvent, WatchStream};
 use crate::object::{Object, ResourceType, ResourceVersion};
 use crate::representation::Identity;
 
@@ -30,7 +30,8 @@ use crate::representation::Identity;
 ///
 /// ```
 /// use futures_util::{StreamExt as _, stream};
-/// use kube_informer::{SharedInformer, representation::Identity, source::*};
+/// use kube_informer::{Identity, SharedInformer, SourceError};
+/// use kube_informer::parts::{Decoded, ListEnd, ListOptions, ListPart, ListStream, ListWatch, ListWatchFns, WatchEvent, WatchOptions, WatchStream};
 /// # fn thing(name: &str, version: &str) -> Identity {
 /// #     Identity { key: name.parse().unwrap(), uid: String::new(), version: version.to_owned() } }
 ///

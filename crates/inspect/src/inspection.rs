@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use kube_informer::AnyInformer;
-use kube_informer::health::{AnyProbe, AnyQueue};
+use kube_informer::{AnyInformer, AnyProbe, AnyQueue};
 use parking_lot::Mutex;
 use tokio::net::ToSocketAddrs;
 use tokio::sync::Semaphore;

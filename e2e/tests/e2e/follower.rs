@@ -9,10 +9,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Client;
 use kube_core::ApiResource;
 use kube_core::gvk::GroupVersionKind;
-use kube_informer::representation::Projection;
 use kube_informer::{
     Compact, Delivery, Event, HandlerHandle, Health, InformerError, InformerOptions, InformerRequest, Object,
-    QueueOrder, Removal, SharedInformer, SharedInformerFactory, View,
+    Projection, QueueOrder, Removal, SharedInformer, SharedInformerFactory, View,
 };
 use serde_json::Value;
 use tokio::time::Instant;

@@ -8,9 +8,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube_client::api::PostParams;
 use kube_client::{Api, Client, Resource as _};
 use kube_controller::{Controller, Next, Request, RunError};
-use kube_informer::health::AnyQueue;
-use kube_informer::object::KeyRef;
-use kube_informer::{Index, ObjectKey, SharedInformer};
+use kube_informer::{AnyQueue, Index, KeyRef, ObjectKey, SharedInformer};
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;

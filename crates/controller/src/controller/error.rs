@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use kube_informer::ObjectKey;
-use kube_informer::informer::{StartError, WaitError};
+use kube_informer::{ObjectKey, StartError, WaitError};
 
 use crate::term::TermOver;
 

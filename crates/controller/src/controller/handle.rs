@@ -3,9 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kube_informer::health::{AnyQueue, QueueHealth};
-use kube_informer::object::KeyRef;
-use kube_informer::{Object, ObjectKey, SharedInformer};
+use kube_informer::{AnyQueue, KeyRef, Object, ObjectKey, QueueHealth, SharedInformer};
 
 use super::status::{Board, ControllerStatus};
 use crate::queue::Priority;

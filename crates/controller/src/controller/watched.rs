@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use kube_informer::processor::HandlerGuard;
-use kube_informer::queue::Deleted;
-use kube_informer::{Event, Object, ObjectKey, SharedInformer};
+use kube_informer::{Deleted, Event, HandlerGuard, Object, ObjectKey, SharedInformer};
 use tracing::error;
 
 use super::next::{catch, panic_message};

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use futures_util::future::{BoxFuture, Either, FutureExt as _};
-use kube_informer::informer::Lookup;
-use kube_informer::{Object, ObjectKey, SharedInformer};
+use kube_informer::{Lookup, Object, ObjectKey, SharedInformer};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, info_span, warn};

@@ -21,7 +21,7 @@ use super::connections::{Connection, Connections};
 use super::lock::{Lock, Sight};
 use super::request::{Answer, Outcome, Pending, pending_read, pending_write, read};
 use crate::term::{Moment, Term};
-use crate::time::after;
+use kube_informer::internal::after;
 
 /// How long the elector tries to release the lease. A program has 30 s to end, and its work needs most of that.
 const RELEASE_WITHIN: Duration = Duration::from_secs(5);

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::record::{self, Record, RecordClock};
 use super::request::{Release, Write};
 use crate::term::Moment;
-use crate::time::after;
+use kube_informer::internal::after;
 
 /// How many writes without a known outcome are remembered. A term makes fewer: one each time an attempt stays
 /// unanswered.

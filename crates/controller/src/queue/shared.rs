@@ -11,7 +11,7 @@ use super::delayed::{Delayed, Due};
 use super::ready::{Added, Ready};
 use super::{Key, Priority, QueuePhase, QueueStatus};
 use crate::metrics::QueueMetrics;
-use crate::time::after;
+use kube_informer::internal::after;
 
 pub(super) struct Shared<T> {
     name: Option<String>,

@@ -140,7 +140,7 @@ async fn a_final_failure_is_not_retried_and_the_status_shows_it() {
     assert_eq!(run.notes.take(), ["called"]);
     let status = handle.status();
     assert_eq!((status.failures, status.last_error.unwrap().error), (1, "no such flavour".to_owned()));
-    let health = kube_informer::health::AnyQueue::health(&handle);
+    let health = kube_informer::AnyQueue::health(&handle);
     assert_eq!((health.worked, health.failures, health.waiting), (1, 1, 0));
     assert_eq!(health.last_error.as_deref(), Some("web/a: no such flavour"));
     run.end().await;
@@ -309,8 +309,8 @@ async fn a_stopped_informer_ends_the_run_and_an_informer_without_a_kind_cannot_o
     let error = run.task.await.unwrap().unwrap_err();
     assert!(matches!(error, RunError::CacheLost { .. }), "{error:?}");
 
-    let fns = kube_informer::source::ListWatchFns::new(
-        |_| async { Ok(kube_informer::source::ListStream::complete(Vec::<Deployment>::new(), Default::default())) },
+    let fns = kube_informer::parts::ListWatchFns::new(
+        |_| async { Ok(kube_informer::parts::ListStream::complete(Vec::<Deployment>::new(), Default::default())) },
         |_| std::future::pending(),
     );
     let nameless = kube_informer::SharedInformer::builder(fns).build();

@@ -9,8 +9,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_controller::manager::ManagerError;
 use kube_controller::{Controller, ElectionSettings, LeaderElector, Manager, Next, Request, RunError};
 use kube_embedded_apiserver::{Fault, Verb};
-use kube_informer::health::AnyProbe as _;
-use kube_informer::{CancellationToken, ObjectKey};
+use kube_informer::{AnyProbe as _, CancellationToken, ObjectKey};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 

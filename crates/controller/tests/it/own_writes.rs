@@ -371,7 +371,7 @@ async fn an_object_that_a_cache_never_shows_is_written_with_growing_delays_and_c
             map.metadata.generate_name = Some("m-".to_owned());
             // Reports the write by name and version only, so that its kind is not compared.
             let written = api.create(&PostParams::default(), &map).await?;
-            let identity = kube_informer::representation::Identity::of(&written);
+            let identity = kube_informer::Identity::of(&written);
             request.wrote(&shown, &identity);
             notes.note("created");
             Ok::<_, kube_client::Error>(Next::Done)

@@ -141,7 +141,7 @@ impl HealthBoard {
             Some(hook) => {
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(|| hook(error))) {
                     // Whoever reports has more to do than to report.
-                    error!(%error, panic = crate::panic_text(&*panic), "error hook panicked");
+                    error!(%error, panic = crate::panic_message(&*panic), "error hook panicked");
                 }
             }
             None => self.warn(error),

@@ -25,7 +25,8 @@ const ATTEMPTS: usize = 3;
 /// ```
 /// use kube_informer::Delivery;
 /// # use k8s_openapi::api::core::v1::ConfigMap;
-/// # use kube_informer::{Event, SharedInformer, source::kube::KubeSource};
+/// # use kube_informer::{Event, SharedInformer};
+/// # use kube_informer::parts::KubeSource;
 /// # doc_server::with(async |server| {
 /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
 /// let mut count = 0;

@@ -14,7 +14,8 @@ use super::WaitError;
 /// ```
 /// # use std::time::Duration;
 /// # use k8s_openapi::api::core::v1::ConfigMap;
-/// # use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// # use kube_informer::SharedInformer;
+/// # use kube_informer::parts::KubeSource;
 /// # doc_server::with(async |server| {
 /// let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
 /// let error = maps.synced().within(Duration::from_millis(10)).await.unwrap_err();

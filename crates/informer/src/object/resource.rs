@@ -4,7 +4,7 @@
 ///
 /// ```
 /// use k8s_openapi::api::apps::v1::Deployment;
-/// use kube_informer::representation::Kind;
+/// use kube_informer::Kind;
 ///
 /// let resource = Deployment::resource_type();
 /// assert_eq!(resource.to_string(), "deployments.apps");

@@ -14,7 +14,7 @@ use crate::object::{Object, ObjectKey};
 /// ```
 /// use kube_informer::{EventHandler as _, Filtered, Handlers};
 /// # use std::sync::Arc;
-/// # use kube_informer::representation::Identity;
+/// # use kube_informer::Identity;
 /// # let thing = |uid: &str, version: &str| Arc::new(Identity { key: "web/a".parse().unwrap(), uid: uid.into(), version: version.into() });
 ///
 /// let (sender, added) = std::sync::mpsc::channel();

@@ -218,7 +218,7 @@ impl Listener {
             self.status.set_in_hand(0);
             deliveries.since_yield = 0;
             tokio::task::coop::consume_budget().await;
-            crate::seam::give_way().await;
+            crate::yield_point::maybe_yield().await;
         }
     }
 }

@@ -32,9 +32,10 @@ pub type Deltas<T> = Vec<KeyDelta<T>>;
 /// differs: what was popped still counts as waiting until it is processed, and what the store knows is passed in.
 ///
 /// ```
-/// use kube_informer::{Deleted, DeltaFifo, Store, queue::KeyDelta};
+/// use kube_informer::{Deleted, Store};
+/// use kube_informer::parts::{DeltaFifo, KeyDelta};
 /// # use std::sync::Arc;
-/// # use kube_informer::representation::Identity;
+/// # use kube_informer::Identity;
 /// # let thing = |key: &str, version: &str| Arc::new(Identity { key: key.parse().unwrap(), uid: "".into(), version: version.into() });
 ///
 /// let (store, _writer) = Store::new(0);

@@ -18,10 +18,10 @@ const BATCH: usize = 256;
 /// an empty first list included.
 ///
 /// ```
-/// use kube_informer::Delta;
-/// use kube_informer::queue::{ListMark, OrderedQueue, Replacement};
+/// use kube_informer::parts::Delta;
+/// use kube_informer::parts::{ListMark, OrderedQueue, Replacement};
 /// # use std::sync::Arc;
-/// # use kube_informer::representation::Identity;
+/// # use kube_informer::Identity;
 /// # let thing = |key: &str, version: &str| Arc::new(Identity { key: key.parse().unwrap(), uid: "".into(), version: version.into() });
 ///
 /// let mut queue = OrderedQueue::new();

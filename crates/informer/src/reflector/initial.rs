@@ -239,7 +239,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             if collected.len().is_multiple_of(PROGRESS) {
                 self.sink.phase(Phase::Streaming { received: collected.len() });
             }
-            crate::seam::give_way().await;
+            crate::yield_point::maybe_yield().await;
         };
         if self.is_restored(&collected, Some(&version)).await {
             return Attempt::Otherwise;
@@ -372,7 +372,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         .await?;
         self.sink.contact(collected.bytes - before - counted);
         self.sink.phase(Phase::Listing { received: collected.len(), remaining: end.remaining });
-        crate::seam::give_way().await;
+        crate::yield_point::maybe_yield().await;
         Ok(end)
     }
 }

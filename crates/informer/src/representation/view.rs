@@ -11,7 +11,7 @@ use crate::object::{Id, Object, Owner, ResourceType};
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
-/// use kube_informer::{SharedInformerFactory, View, representation::Projection};
+/// use kube_informer::{Projection, SharedInformerFactory, View};
 ///
 /// #[derive(serde::Deserialize)]
 /// struct PodView { spec: Spec }

@@ -6,7 +6,7 @@ use std::time::Duration;
 ///
 /// ```
 /// use std::time::Duration;
-/// use kube_informer::settings::{BackoffOptions, InformerOptions};
+/// use kube_informer::{BackoffOptions, InformerOptions};
 ///
 /// // Never waits for more than a second, plus up to as much again.
 /// let backoff = BackoffOptions { max: Duration::from_secs(1), ..BackoffOptions::default() };

@@ -27,7 +27,7 @@ const OURS: [&str; 10] = [
 /// let selection = Selection::new().namespace("web")?.labels("app in (shop, cart)")?.fields("metadata.name!=old")?;
 /// assert!(Selection::new().labels("app in shop").is_err(), "refused here, not by the server");
 /// assert!(Selection::new().namespace("Not A Name").is_err());
-/// # Ok::<(), kube_informer::settings::SelectionError>(())
+/// # Ok::<(), kube_informer::SelectionError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Selection {

@@ -98,7 +98,7 @@ fn apply<T: Object>(transform: &Transform<T>, item: Decoded<T>) -> Decoded<T> {
     object.each_owner(&mut |owner| owners.push(owner.uid.to_owned()));
     // A panic leaves nothing behind: the object that the function was given is gone with it.
     let outcome = catch_unwind(AssertUnwindSafe(|| transform(object)))
-        .unwrap_or_else(|panic| Err(format!("it panicked: {}", crate::panic_text(&*panic))))
+        .unwrap_or_else(|panic| Err(format!("it panicked: {}", crate::panic_message(&*panic))))
         .and_then(|object| match Identity::of(&object) == before {
             true => Ok(object),
             false => Err("it changed the object's name, namespace, uid or version".to_owned()),

@@ -22,7 +22,7 @@ use self::status::read_status;
 use super::items::{ExpectedKind, ItemSplitter};
 use super::lines::{Lines, Piece};
 use super::{
-    BadObject, Decoded, ListOptions, ListPart, ListStream, ListWatch, Meter, SourceError, WatchEvent, WatchOptions,
+    BadObject, ByteMeter, Decoded, ListOptions, ListPart, ListStream, ListWatch, SourceError, WatchEvent, WatchOptions,
     WatchStream,
 };
 use crate::object::{ResourceType, ResourceVersion};
@@ -34,12 +34,13 @@ const OBJECT_LIMIT: usize = 32 * 1024 * 1024;
 
 /// Lists and watches one collection of an API server.
 ///
-/// A factory makes them by itself; by hand one is needed for a [`Reflector`](crate::Reflector), or for an informer that is
+/// A factory makes them by itself; by hand one is needed for a [`Reflector`](crate::parts::Reflector), or for an informer that is
 /// not shared:
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use kube_informer::{Selection, SharedInformer, source::kube::KubeSource};
+/// use kube_informer::{Selection, SharedInformer};
+/// use kube_informer::parts::KubeSource;
 /// # doc_server::with(async |server| {
 /// let shop = Selection::new().namespace("web")?.labels("app=shop")?;
 /// let source = KubeSource::<ConfigMap>::new(server.client()).select(shop)?;
@@ -196,7 +197,7 @@ impl<T: Decode> ListWatch<T> for KubeSource<T> {
             false => "application/json",
             true => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
         };
-        let (body, meter) = (self.get(&query, accept).await?, Meter::default());
+        let (body, meter) = (self.get(&query, accept).await?, ByteMeter::default());
         let splitter = Some(ItemSplitter::new(self.object_limit));
         let (expected, reader) = (self.expected_kind(), self.reader());
         let limit = self.object_limit;
@@ -254,7 +255,7 @@ impl<T: Decode> ListWatch<T> for KubeSource<T> {
             false => "application/json",
             true => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
         };
-        let (body, meter) = (self.get(&query, accept).await?, Meter::default());
+        let (body, meter) = (self.get(&query, accept).await?, ByteMeter::default());
         let lines = Lines::new(self.object_limit);
         let (reader, limit) = (self.reader(), self.object_limit);
         let state = WatchBody { body: Some(body), lines, reader, limit, meter: meter.clone() };
@@ -277,7 +278,7 @@ struct ListBody<T: Decode> {
     expected: ExpectedKind,
     reader: Reader<T>,
     limit: usize,
-    meter: Meter,
+    meter: ByteMeter,
 }
 
 impl<T: Decode> ListBody<T> {
@@ -319,7 +320,7 @@ struct WatchBody<T: Decode> {
     lines: Lines,
     reader: Reader<T>,
     limit: usize,
-    meter: Meter,
+    meter: ByteMeter,
 }
 
 impl<T: Decode> WatchBody<T> {

@@ -17,13 +17,13 @@ use crate::representation::DecodeError;
 /// One page of a list: items, and then the page's end.
 pub struct ListStream<T> {
     parts: BoxStream<'static, Result<ListPart<T>, SourceError>>,
-    meter: Meter,
+    meter: ByteMeter,
 }
 
 /// An open watch. Dropping it closes the connection.
 pub struct WatchStream<T> {
     events: BoxStream<'static, Result<WatchEvent<T>, SourceError>>,
-    meter: Meter,
+    meter: ByteMeter,
 }
 
 /// What a list is made of. [`ListPart::End`] comes last, exactly once; a list without it is not complete.
@@ -90,7 +90,7 @@ pub struct BadObject {
 ///
 /// Cloning gives another handle to the same.
 #[derive(Debug, Clone, Default)]
-pub struct Meter(Arc<Count>);
+pub struct ByteMeter(Arc<Count>);
 
 #[derive(Debug, Default)]
 struct Count {
@@ -98,7 +98,7 @@ struct Count {
     within: AtomicBool,
 }
 
-impl Meter {
+impl ByteMeter {
     /// So many bytes more have come.
     pub fn add(&self, bytes: usize) {
         self.0.received.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -123,11 +123,15 @@ impl Meter {
 impl<T: Send + 'static> ListStream<T> {
     /// A list from its parts, whose bytes nobody counts.
     pub fn new(parts: impl Stream<Item = Result<ListPart<T>, SourceError>> + Send + 'static) -> Self {
-        Self::metered(parts, Meter::default())
+        Self::metered(parts, ByteMeter::default())
     }
 
     /// A list from its parts, and what counts their bytes.
-    pub fn metered(parts: impl Stream<Item = Result<ListPart<T>, SourceError>> + Send + 'static, meter: Meter) -> Self {
+    #[doc(hidden)]
+    pub fn metered(
+        parts: impl Stream<Item = Result<ListPart<T>, SourceError>> + Send + 'static,
+        meter: ByteMeter,
+    ) -> Self {
         Self { parts: parts.boxed(), meter }
     }
 
@@ -171,7 +175,8 @@ impl<T: Send + 'static> ListStream<T> {
     }
 
     /// What counts its bytes.
-    pub fn meter(&self) -> &Meter {
+    #[doc(hidden)]
+    pub fn meter(&self) -> &ByteMeter {
         &self.meter
     }
 }
@@ -179,13 +184,14 @@ impl<T: Send + 'static> ListStream<T> {
 impl<T: Send + 'static> WatchStream<T> {
     /// A watch from its events, whose bytes nobody counts.
     pub fn new(events: impl Stream<Item = Result<WatchEvent<T>, SourceError>> + Send + 'static) -> Self {
-        Self::metered(events, Meter::default())
+        Self::metered(events, ByteMeter::default())
     }
 
     /// A watch from its events, and what counts their bytes.
+    #[doc(hidden)]
     pub fn metered(
         events: impl Stream<Item = Result<WatchEvent<T>, SourceError>> + Send + 'static,
-        meter: Meter,
+        meter: ByteMeter,
     ) -> Self {
         Self { events: events.boxed(), meter }
     }
@@ -209,7 +215,8 @@ impl<T: Send + 'static> WatchStream<T> {
     }
 
     /// What counts its bytes.
-    pub fn meter(&self) -> &Meter {
+    #[doc(hidden)]
+    pub fn meter(&self) -> &ByteMeter {
         &self.meter
     }
 }

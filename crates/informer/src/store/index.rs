@@ -278,7 +278,7 @@ impl Values {
         if let Err(panic) = outcome {
             self.text.truncate(text);
             self.ends.truncate(first);
-            let (key, message) = (object.id().key.into(), crate::panic_text(&*panic));
+            let (key, message) = (object.id().key.into(), crate::panic_message(&*panic));
             failures.push(IndexFailure { index: name.clone(), key, message });
         }
     }

@@ -11,7 +11,7 @@ use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 /// ```
 /// use kube_informer::Store;
 /// # use std::sync::Arc;
-/// # use kube_informer::representation::Identity;
+/// # use kube_informer::Identity;
 /// # let thing = |key: &str, version: &str| Arc::new(Identity { key: key.parse().unwrap(), uid: "".into(), version: version.into() });
 ///
 /// let (store, mut writer) = Store::new(0);

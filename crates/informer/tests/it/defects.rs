@@ -4,12 +4,10 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use kube_informer::object::Object as _;
-use kube_informer::processor::Event;
-use kube_informer::reflector::ReflectorError;
-use kube_informer::settings::BackoffOptions;
-use kube_informer::source::{Decoded, WatchEvent};
-use kube_informer::{InformerError, Phase, Removal, SharedInformer};
+use kube_informer::parts::{Decoded, WatchEvent};
+use kube_informer::{
+    BackoffOptions, Event, InformerError, Object as _, Phase, ReflectorError, Removal, SharedInformer,
+};
 use parking_lot::Mutex;
 
 use crate::script::{

@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kube_informer::object::{KeyRef, Object as _};
-use kube_informer::queue::{Deleted, Delta, KeyDelta, ListMark, Queue, Replacement};
-use kube_informer::store::StoreWriter;
-use kube_informer::{DeltaFifo, ObjectKey, Store};
+use kube_informer::parts::{Delta, DeltaFifo, KeyDelta, ListMark, Queue, Replacement, StoreWriter};
+use kube_informer::{Deleted, KeyRef, Object as _, ObjectKey, Store};
 use proptest::prelude::*;
 
 use crate::script::{Thing, bad, describe_batch, thing};

@@ -8,16 +8,12 @@ use futures_util::stream::FusedStream as _;
 use futures_util::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_embedded_apiserver::ApiServer;
-use kube_informer::informer::WaitError;
-use kube_informer::processor::RemoveError;
-use kube_informer::settings::BackoffOptions;
-use kube_informer::source::{
-    Decoded, ListEnd, ListOptions, ListStream, ListWatch, ListWatchFns, SourceError, WatchEvent, WatchOptions,
-    WatchStream,
+use kube_informer::parts::{
+    Decoded, ListEnd, ListOptions, ListStream, ListWatch, ListWatchFns, WatchEvent, WatchOptions, WatchStream,
 };
 use kube_informer::{
-    Event, InformerOptions, InformerRequest, QueueOrder, Removal, ResourceVersion, SharedInformer,
-    SharedInformerFactory,
+    BackoffOptions, Event, InformerOptions, InformerRequest, QueueOrder, Removal, RemoveError, ResourceVersion,
+    SharedInformer, SharedInformerFactory, SourceError, WaitError,
 };
 use parking_lot::Mutex;
 use serde_json::json;
@@ -343,8 +339,7 @@ async fn a_list_without_a_version_gives_the_store_none_whatever_follows() {
 // A round that is dropped while it says that the server was restored leaves it to the next one.
 #[tokio::test(start_paused = true)]
 async fn a_restart_that_was_interrupted_is_passed_on_by_the_next_round() {
-    use kube_informer::Delta;
-    use kube_informer::reflector::{Reflector, Sink};
+    use kube_informer::parts::{Delta, Reflector, Sink};
 
     #[derive(Clone, Default)]
     struct Slow(Arc<Mutex<Vec<String>>>, Arc<AtomicUsize>);

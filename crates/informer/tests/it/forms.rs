@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use kube_informer::object::Object as _;
-use kube_informer::processor::{Deleted, Event, HandlerHandle, RemoveError};
 use kube_informer::{
-    AsyncEventHandler, Delivery, EventHandler, Filtered, Handlers, InformerError, Removal, SharedInformer,
+    AsyncEventHandler, Deleted, Delivery, Event, EventHandler, Filtered, HandlerHandle, Handlers, InformerError,
+    Object as _, Removal, RemoveError, SharedInformer,
 };
 use parking_lot::Mutex;
 use tokio::runtime::Handle;

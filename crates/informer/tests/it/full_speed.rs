@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
-use kube_informer::source::{
+use kube_informer::parts::{
     Decoded, ListEnd, ListOptions, ListStream, ListWatchFns, WatchEvent, WatchOptions, WatchStream,
 };
 use kube_informer::{Delivery, Event, InformerOptions, QueueOrder, ResourceVersion, SharedInformer};

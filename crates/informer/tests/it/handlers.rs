@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kube_informer::informer::StartError;
-use kube_informer::object::Object as _;
-use kube_informer::processor::{Delivery, Event, RemoveError};
-use kube_informer::{EventHandler, InformerError, Removal, SharedInformer};
+use kube_informer::{
+    Delivery, Event, EventHandler, InformerError, Object as _, Removal, RemoveError, SharedInformer, StartError,
+};
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};

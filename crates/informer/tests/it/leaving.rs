@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kube_informer::processor::{HandlerGuard, Removal};
-use kube_informer::{Event, SharedInformer};
+use kube_informer::{Event, HandlerGuard, Removal, SharedInformer};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 

@@ -1,8 +1,7 @@
 //! What could not be read is marked as long as that matters, and no longer (decisions 5 and 17).
 
-use kube_informer::SharedInformer;
-use kube_informer::representation::DecodeError;
-use kube_informer::source::{BadObject, Decoded, WatchEvent};
+use kube_informer::parts::{Decoded, WatchEvent};
+use kube_informer::{BadObject, DecodeError, SharedInformer};
 
 use crate::script::{
     Act::{self, Fail, StayOpen},
@@ -146,7 +145,7 @@ async fn what_is_kept_from_before_a_restore_is_not_taken_for_what_the_server_has
 // Issue 20, item 1.
 #[tokio::test(start_paused = true)]
 async fn a_lookup_tells_an_undecodable_object_from_an_absent_one_at_every_moment() {
-    use kube_informer::informer::Lookup;
+    use kube_informer::Lookup;
     use std::sync::{Arc, Mutex};
 
     fn answer(informer: &SharedInformer<crate::script::Thing>, key: &str) -> &'static str {

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_informer::informer::{Difference, VerifyError, WaitError};
-use kube_informer::object::Object as _;
-use kube_informer::queue::QueueOrder;
-use kube_informer::source::SourceError;
+use kube_informer::{Difference, Object as _, QueueOrder, SourceError, VerifyError, WaitError};
 use tokio::time::Instant;
 
 use crate::script::Act::{Fail, Pause, StayOpen};

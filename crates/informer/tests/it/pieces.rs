@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::FutureExt as _;
-use kube_informer::apply::{Changes, ChangesSink};
-use kube_informer::object::Object as _;
-use kube_informer::queue::{Batch, Delta, Deltas, KeyDelta, ListMark, Pending, Piece, Queue, Replacement, Work};
-use kube_informer::store::StoreWriter;
-use kube_informer::{DeltaFifo, Store};
+use kube_informer::internal::ChangesSink;
+use kube_informer::parts::{
+    Batch, Changes, Delta, DeltaFifo, Deltas, KeyDelta, ListMark, Pending, Piece, Queue, Replacement, StoreWriter, Work,
+};
+use kube_informer::{Object as _, Store};
 
 use crate::script::{Thing, describe_batch, thing, within};
 
@@ -132,7 +132,7 @@ async fn a_list_is_put_in_piece_by_piece_and_settles_with_its_mark() {
     let (store, mut writer) = Store::new(0);
     let longest = Arc::new(AtomicUsize::new(0));
     let queue = Measured { queue: DeltaFifo::new().emit_replaced(true), longest: longest.clone() };
-    let (sink, mut changes) = Changes::new(queue, store.clone());
+    let (sink, mut changes) = Changes::with_sink(queue, store.clone());
     let (_, batches) = tokio::join!(
         sink.push(list("10", things(0..10_000, 1)), 1_000),
         apply_to_the_mark(&mut changes, &sink, &mut writer, true),
@@ -157,7 +157,7 @@ async fn a_list_is_put_in_piece_by_piece_and_settles_with_its_mark() {
 async fn a_change_that_is_pushed_while_a_list_is_put_in_comes_after_the_list() {
     let (store, mut writer) = Store::new(0);
     writer.put(Arc::new(thing("web/late@1")));
-    let (sink, mut changes) = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
+    let (sink, mut changes) = Changes::with_sink(DeltaFifo::new().emit_replaced(true), store.clone());
     let mut listing = Box::pin(sink.push(list("10", things(0..2_000, 2)), 0));
     assert!((&mut listing).now_or_never().is_none(), "the list waits for room");
     let mut late = Box::pin(sink.push(Delta::Updated(Arc::new(thing("web/late@20"))), 0));
@@ -180,7 +180,7 @@ async fn a_change_that_is_pushed_while_a_list_is_put_in_comes_after_the_list() {
 #[tokio::test]
 async fn a_list_that_is_given_up_half_way_settles_nothing_until_the_next_one_is_complete() {
     let (store, mut writer) = Store::new(0);
-    let (sink, mut changes) = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
+    let (sink, mut changes) = Changes::with_sink(DeltaFifo::new().emit_replaced(true), store.clone());
     let mut listing = Box::pin(sink.push(list("10", things(0..2_000, 1)), 0));
     while sink.is_empty() {
         assert!((&mut listing).now_or_never().is_none(), "the list is longer than the queue has room for");

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_embedded_apiserver::ApiServer;
-use kube_informer::informer::{StartError, WaitError};
-use kube_informer::{Event, SharedInformer, SharedInformerFactory};
+use kube_informer::{Event, SharedInformer, SharedInformerFactory, StartError, WaitError};
 use serde_json::json;
 
 use crate::script::{Act::StayOpen, Script, TestInformer, Thing, on_the_real_clock, options, quiet, within};

@@ -8,10 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::config::Config;
 use kube_client::core::{ApiResource, GroupVersionKind};
 use kube_embedded_apiserver::{ApiServer, Fault};
-use kube_informer::health::Health;
-use kube_informer::reflector::Phase;
-use kube_informer::settings::{BackoffOptions, InformerOptions};
-use kube_informer::{SharedInformerFactory, client_from};
+use kube_informer::{BackoffOptions, Health, InformerOptions, Phase, SharedInformerFactory, client_from};
 use parking_lot::Mutex;
 
 use crate::script::on_the_real_clock;

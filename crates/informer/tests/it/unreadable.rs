@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use kube_informer::InformerError;
-use kube_informer::queue::QueueOrder;
-use kube_informer::reflector::ReflectorError;
-use kube_informer::source::{Decoded, WatchEvent};
+use kube_informer::parts::{Decoded, WatchEvent};
+use kube_informer::{InformerError, QueueOrder, ReflectorError};
 
 use crate::script::{
     Act::{Event, Fail, StayOpen},

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
-use kube_informer::informer::Registration;
 use kube_informer::{
     AsyncEventHandler, CancellationToken, Deleted, Event, EventHandler, EventStream, Filtered, HandlerHandle, Handlers,
-    Object,
+    Object, Registration,
 };
 use tokio::task::JoinSet;
 

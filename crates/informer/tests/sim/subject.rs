@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_informer::factory::InformerRequest;
-use kube_informer::representation::{Kind, Projection};
-use kube_informer::{Compact, View};
+use kube_informer::{Compact, InformerRequest, Kind, Projection, View};
 
 /// Which of them a cache holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,10 +4,9 @@ use std::hash::{Hash as _, Hasher as _};
 use std::time::Duration;
 
 use kube_embedded_apiserver::{History, Saved};
-use kube_informer::informer::WaitError;
-use kube_informer::object::KeyRef;
-use kube_informer::reflector::ListReason;
-use kube_informer::{Index, ObjectKey, ResourceVersion, Selection, SharedInformer, SharedInformerFactory};
+use kube_informer::{
+    Index, KeyRef, ListReason, ObjectKey, ResourceVersion, Selection, SharedInformer, SharedInformerFactory, WaitError,
+};
 use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;

@@ -7,12 +7,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_embedded_apiserver::ApiServer;
-use kube_informer::representation::{Decode, Identity, Kind};
-use kube_informer::settings::BackoffOptions;
-use kube_informer::source::kube::KubeSource;
+use kube_informer::parts::KubeSource;
 use kube_informer::{
-    Delivery, HandlerHandle, Index, InformerOptions, Object, ObjectKey, QueueOrder, Removal, ResourceVersion,
-    SharedInformer,
+    BackoffOptions, Decode, Delivery, HandlerHandle, Identity, Index, InformerOptions, Kind, Object, ObjectKey,
+    QueueOrder, Removal, ResourceVersion, SharedInformer,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_embedded_apiserver::ApiServer;
-use kube_informer::informer::WaitError;
-use kube_informer::{ResourceVersion, SharedInformer, source::kube::KubeSource};
+use kube_informer::parts::KubeSource;
+use kube_informer::{ResourceVersion, SharedInformer, WaitError};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use k8s_openapi::api::core::v1::Pod;
 use kube_embedded_apiserver::Fault;
-use kube_informer::health::{AnyProbe, Problem};
+use kube_informer::{AnyProbe, Problem};
 use kube_informer_inspect::Inspection;
 use kube_informer_inspect::model::{Informer, Probe};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube_embedded_apiserver::Fault;
-use kube_informer::health::{AnyQueue, QueueHealth};
+use kube_informer::{AnyQueue, QueueHealth};
 use kube_informer_inspect::Inspection;
 use kube_informer_inspect::model::{History, Informer, Overview, Phase, Queue};
 use serde_json::json;
