@@ -5,8 +5,8 @@ use std::hint::black_box;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::DynamicObject;
 use kube_informer::{
-    Compact, Decode, Event, Index, InformerOptions, InformerRequest, Kind as _, ObjectKey, ResourceType, Selector,
-    SharedInformer, SharedInformerFactory, Store, View,
+    Compact, Decode, Event, Index, InformerOptions, InformerRequest, ObjectKey, ResourceType, Selector, SharedInformer,
+    SharedInformerFactory, StaticResource as _, Store, View,
 };
 
 use super::Error;

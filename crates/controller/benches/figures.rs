@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use kube_controller::queue::Key;
-use kube_controller::{Controller, ControllerHandle, Next, Request, WorkQueue};
+use kube_controller::{Action, Controller, ControllerHandle, Request, WorkQueue};
 use kube_informer::parts::{
     Decoded, ListEnd, ListOptions, ListStream, ListWatchFns, WatchEvent, WatchOptions, WatchStream,
 };
@@ -281,13 +281,13 @@ impl Running {
     }
 }
 
-async fn call<F, R>(request: Request<Thing>, reconcile: Arc<F>) -> Result<Next, Infallible>
+async fn call<F, R>(request: Request<Thing>, reconcile: Arc<F>) -> Result<Action, Infallible>
 where
     F: Fn(Request<Thing>) -> R,
     R: Future<Output = ()>,
 {
     reconcile(request).await;
-    Ok(Next::Done)
+    Ok(Action::await_change())
 }
 
 /// Waits until as many things happened.

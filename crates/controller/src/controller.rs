@@ -20,13 +20,13 @@
 
 mod error;
 mod handle;
-mod next;
+mod action;
 mod owner;
 mod parking;
 pub mod predicate;
 mod request;
 mod status;
-mod watched;
+mod watch_source;
 mod worker;
 mod writes;
 
@@ -36,24 +36,25 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _, join_all, select_all};
 use kube_informer::{
-    Event, HandlerGuard, Object, ObjectKey, ResourceType, SharedInformer, StartError, WaitError, Waiting,
+    Event, HandlerGuard, Object, ObjectKey, ResourceType, SharedInformer, StartError, Wait, WaitError,
 };
 use parking_lot::Mutex;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, timeout};
 use tracing::{Instrument as _, info, info_span, warn};
 
+pub(crate) use self::action::Requeue;
+use self::action::panic_message;
+pub use self::action::{Action, BoxError};
 pub use self::error::{RunError, WriteError};
 pub use self::handle::ControllerHandle;
-use self::next::panic_message;
-pub use self::next::{BoxError, Next};
 use self::owner::{Owners, owners_of};
 use self::parking::{Keeper, Parking};
 pub use self::request::Request;
 use self::status::{Board, PLACES, Running};
 pub use self::status::{ControllerPhase, ControllerStatus, ReconcileError};
-pub use self::watched::Watched;
-use self::watched::{Predicate, Source, Target, async_source, primary_source, source};
+pub use self::watch_source::WatchSource;
+use self::watch_source::{Predicate, Source, Target, async_source, primary_source, source};
 use self::worker::{Reconcile, Undecodable, Workers};
 use crate::limiter::{RateLimiter, default_controller_limiter};
 use crate::metrics::ReconcileMetrics;
@@ -83,16 +84,16 @@ const RECONCILE_ALL: Duration = Duration::from_secs(10);
 /// use std::convert::Infallible;
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-/// use kube_controller::{Controller, Next, Request};
+/// use kube_controller::{Controller, Action, Request};
 /// use kube_informer::{CancellationToken, SharedInformerFactory};
 ///
-/// async fn reconcile(request: Request<Pod>, done: Arc<CancellationToken>) -> Result<Next, Infallible> {
+/// async fn reconcile(request: Request<Pod>, done: Arc<CancellationToken>) -> Result<Action, Infallible> {
 ///     match request.object() {
 ///         Some(pod) => println!("{} is at version {:?}", request.key(), pod.metadata.resource_version),
 ///         None => println!("{} is gone", request.key()),
 ///     }
 ///     done.cancel(); // Enough for an example.
-///     Ok(Next::Done)
+///     Ok(Action::await_change())
 /// }
 ///
 /// # doc_server::with(async |server| {
@@ -129,7 +130,7 @@ pub struct Controller<T: Object> {
 
 /// An informer that has to catch up before anything is reconciled, and must not stop before the end.
 struct Cache {
-    start: Box<dyn Fn() -> Result<Waiting<'static, ()>, StartError> + Send + Sync>,
+    start: Box<dyn Fn() -> Result<Wait<'static, ()>, StartError> + Send + Sync>,
     /// Ends when the informer has stopped, and returns the name of the informer.
     stopped: Box<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>,
 }
@@ -137,7 +138,7 @@ struct Cache {
 impl<T: Object> Controller<T> {
     /// Makes a controller that reconciles the objects of an informer when they change. The controller has the name of
     /// the informer, unless you set another [`name`](Self::name).
-    pub fn new(primary: impl Into<Watched<T>>) -> Self {
+    pub fn new(primary: impl Into<WatchSource<T>>) -> Self {
         let primary = primary.into();
         let informer = primary.informer.clone();
         Self {
@@ -176,14 +177,14 @@ impl<T: Object> Controller<T> {
     /// reconcile would create that object a second time. [`ignore_undecodable`](Self::ignore_undecodable) turns that
     /// off.
     #[must_use]
-    pub fn owns<C: Object>(self, children: impl Into<Watched<C>>) -> Self {
+    pub fn owns<C: Object>(self, children: impl Into<WatchSource<C>>) -> Self {
         self.owned(children.into(), Owners::Controller)
     }
 
     /// Does the same as [`owns`](Self::owns), for every owner of the kind and not only for the one that is marked as
     /// controller.
     #[must_use]
-    pub fn owns_any<C: Object>(self, children: impl Into<Watched<C>>) -> Self {
+    pub fn owns_any<C: Object>(self, children: impl Into<WatchSource<C>>) -> Self {
         self.owned(children.into(), Owners::All)
     }
 
@@ -193,7 +194,7 @@ impl<T: Object> Controller<T> {
     ///
     /// If the function panics, the panic is counted and everything is reconciled.
     #[must_use]
-    pub fn watches<O, F, I>(mut self, others: impl Into<Watched<O>>, map: F) -> Self
+    pub fn watches<O, F, I>(mut self, others: impl Into<WatchSource<O>>, map: F) -> Self
     where
         O: Object,
         F: Fn(&O) -> I + Send + Sync + 'static,
@@ -208,7 +209,7 @@ impl<T: Object> Controller<T> {
     /// Does the same as [`watches`](Self::watches), with an async function, which may wait for a lock or for an answer
     /// of another system. The next event of this informer is mapped when the function has returned.
     #[must_use]
-    pub fn watches_async<O, F, R, I>(mut self, others: impl Into<Watched<O>>, map: F) -> Self
+    pub fn watches_async<O, F, R, I>(mut self, others: impl Into<WatchSource<O>>, map: F) -> Self
     where
         O: Object,
         F: Fn(Arc<O>) -> R + Send + Sync + 'static,
@@ -224,7 +225,7 @@ impl<T: Object> Controller<T> {
     /// Ignores the events of all informers of this controller for which the predicate is false. If this is called
     /// several times, all predicates must be true.
     ///
-    /// [`Watched::when`] does the same for one informer, with the type of its objects.
+    /// [`WatchSource::when`] does the same for one informer, with the type of its objects.
     #[must_use]
     pub fn when(mut self, predicate: impl Fn(&Event<dyn Object>) -> bool + Send + Sync + 'static) -> Self {
         self.predicates.push(Arc::new(predicate));
@@ -252,7 +253,7 @@ impl<T: Object> Controller<T> {
     /// Waits until the cache of this informer has synced before anything is reconciled. Changes of its objects do not
     /// cause a reconcile.
     #[must_use]
-    pub fn reads<O: Object>(mut self, others: &SharedInformer<O>) -> Self {
+    pub fn waits_for<O: Object>(mut self, others: &SharedInformer<O>) -> Self {
         self.caches.push(Cache::new(others));
         self
     }
@@ -320,7 +321,7 @@ impl<T: Object> Controller<T> {
     /// returns. It can run again.
     ///
     /// Informers that start here begin with the most recent state. Informers that ran before have to catch up: see
-    /// [`SharedInformer::caught_up`].
+    /// [`SharedInformer::wait_for_latest`].
     ///
     /// # Errors
     ///
@@ -335,7 +336,7 @@ impl<T: Object> Controller<T> {
     where
         C: Send + Sync + 'static,
         F: Fn(Request<T>, Arc<C>) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<Next, E>> + Send + 'static,
+        R: Future<Output = Result<Action, E>> + Send + 'static,
         E: Into<BoxError>,
     {
         let reconcile: Reconcile<T> = Box::new(move |request| {
@@ -358,7 +359,7 @@ impl<T: Object> Controller<T> {
                 if timeout(self.sync, self.board.no_workers()).await.is_err() {
                     return Err(self.still_running());
                 }
-                self.caught_up().await
+                self.wait_for_latest().await
             } => ready?,
         }
         info!(controller = &*self.name, workers = self.workers, "controller started");
@@ -368,7 +369,7 @@ impl<T: Object> Controller<T> {
     }
 
     /// Starts all informers, and waits until they have caught up with the server.
-    async fn caught_up(&self) -> Result<(), RunError> {
+    async fn wait_for_latest(&self) -> Result<(), RunError> {
         let started: Result<Vec<_>, _> = self.caches.iter().map(|cache| (cache.start)()).collect();
         let started = started.map_err(|source| RunError::Start { name: self.name.to_string(), source })?;
         let ready = join_all(started.into_iter().map(|waiting| waiting.within(self.sync)));
@@ -488,7 +489,7 @@ impl<T: Object> Controller<T> {
         RunError::CacheLost { name: self.name.to_string(), source: WaitError::Stopped(stopped) }
     }
 
-    fn owned<C: Object>(mut self, children: Watched<C>, owners: Owners) -> Self {
+    fn owned<C: Object>(mut self, children: WatchSource<C>, owners: Owners) -> Self {
         self.caches.push(Cache::new(&children.informer));
         match self.kind.clone() {
             Some(kind) => {
@@ -528,7 +529,7 @@ impl Cache {
         Self {
             start: Box::new(move || {
                 if start.health().is_live() {
-                    return Ok(start.caught_up());
+                    return Ok(start.wait_for_latest());
                 }
                 // The relist is requested before the start, so the informer begins with the most recent state.
                 let most_recent = start.relist();

@@ -52,7 +52,7 @@ use crate::term::Term;
 ///         cancel.cancel();
 ///     })
 ///     .await;
-/// assert_eq!(elector.leader().borrow().as_deref(), None, "the lease was released");
+/// assert_eq!(elector.leader(), None, "the lease was released");
 /// # Ok(()) });
 /// ```
 pub struct LeaderElector {
@@ -146,9 +146,9 @@ impl LeaderElector {
         self
     }
 
-    /// Returns a watch channel with the identity of the leader as last seen.
-    pub fn leader(&self) -> watch::Receiver<Option<String>> {
-        self.shared.leader.subscribe()
+    /// Returns the identity of the leader as last seen. [`on_new_leader`](Self::on_new_leader) calls a function at each change.
+    pub fn leader(&self) -> Option<String> {
+        self.shared.leader.borrow().clone()
     }
 
     /// Returns the identity of this candidate, as the Lease shows it.

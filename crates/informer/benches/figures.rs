@@ -253,7 +253,7 @@ async fn late_registration() {
         });
         least = least.min(start.elapsed());
         assert!(handle.synced().await);
-        handle.remove(kube_informer::Removal::Discard).await.unwrap();
+        handle.remove(kube_informer::RemoveMode::Discard).await.unwrap();
     }
     println!("late registration at {OBJECTS}      {:8.1} us   aim 1,000 us", least.as_secs_f64() * 1e6);
     informer.stop().await;

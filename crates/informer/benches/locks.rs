@@ -22,7 +22,7 @@ use kube_informer::parts::{
     Decoded, ListEnd, ListOptions, ListStream, ListWatchFns, WatchEvent, WatchOptions, WatchStream,
 };
 use kube_informer::{
-    CancellationToken, Delivery, Event, HandlerHandle, Id, InformerOptions, KeyRef, Object, QueueOrder, Removal,
+    CancellationToken, Delivery, Event, HandlerHandle, Id, InformerOptions, KeyRef, Object, QueueOrder, RemoveMode,
     SharedInformer,
 };
 use parking_lot::Mutex;
@@ -166,8 +166,8 @@ async fn measure(order: QueueOrder) -> Figures {
     drained(&handle).await;
     figures.step("relist after a restore");
     release.cancel();
-    stuck.remove(Removal::Discard).await.unwrap();
-    latest.remove(Removal::Discard).await.unwrap();
+    stuck.remove(RemoveMode::Discard).await.unwrap();
+    latest.remove(RemoveMode::Discard).await.unwrap();
 
     let resynced = Arc::new(AtomicUsize::new(0));
     let count = resynced.clone();
@@ -179,7 +179,7 @@ async fn measure(order: QueueOrder) -> Figures {
     while resynced.load(Ordering::Relaxed) < OBJECTS {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    resyncing.remove(Removal::Discard).await.unwrap();
+    resyncing.remove(RemoveMode::Discard).await.unwrap();
     figures.step("resync");
     informer.add_index_with("name", |thing: &Thing, add| add(&thing.name)).unwrap();
     figures.step("late index");

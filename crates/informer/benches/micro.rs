@@ -126,7 +126,7 @@ fn index_get(bencher: Bencher<'_, '_>) {
 
 /// Ten thousand objects, each with labels of its own, or sharing them.
 #[divan::bench(types = [Pod, Compact<Pod>])]
-fn select<T: kube_informer::Kind>(bencher: Bencher<'_, '_>) {
+fn select<T: kube_informer::StaticResource>(bencher: Bencher<'_, '_>) {
     let (store, mut writer) = Store::new(1);
     let decoder = T::decoder(&T::resource_type());
     (0..OBJECTS).for_each(|number| _ = writer.put(decoded::<T>(&decoder, number)));

@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use clap::Parser;
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::{AsyncEventHandler, Deleted, Delivery, Filtered, Handlers, Removal, SharedInformerFactory};
+use kube_informer::{
+    AsyncEventHandler, Deleted, Delivery, EventHandlerFuncs, FilteringEventHandler, RemoveMode, SharedInformerFactory,
+};
 
 /// Lets five handlers follow the same pods.
 #[derive(Parser)]
@@ -64,10 +66,10 @@ async fn main() -> connect::Outcome {
 
     // Only pods that run: one that starts to is added, one that no longer does is deleted.
     let count = picky.clone();
-    let running = Handlers::new().on_add(move |pod: Arc<Pod>, _| {
+    let running = EventHandlerFuncs::new().on_add(move |pod: Arc<Pod>, _| {
         say!("{} runs ({} so far)", pod.metadata.name.as_deref().unwrap_or_default(), count.next());
     });
-    let picky_handle = pods.register().name("picky").handler(Filtered::new(is_running, running));
+    let picky_handle = pods.register().name("picky").handler(FilteringEventHandler::new(is_running, running));
 
     // A panic costs it the event at hand, and nobody anything else.
     let count = clumsy.clone();
@@ -87,7 +89,7 @@ async fn main() -> connect::Outcome {
     }
     // Handlers come and go while the informer runs; here each leaves without what still waits for it.
     for handle in handles {
-        handle.remove(Removal::Discard).await?;
+        handle.remove(RemoveMode::Discard).await?;
     }
     factory.stop().await;
     Ok(())

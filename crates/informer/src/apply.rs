@@ -29,7 +29,7 @@ use self::part::{Part, advance, lowest_version, part_of};
 pub(crate) use self::waiters::Waiters;
 use crate::health::{HealthBoard, InformerError};
 use crate::lock::{Mutex, MutexGuard};
-use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope};
+use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope, is_older};
 use crate::processor::{Event, EventBatch, Listener, Listeners, Processor, drop_in_pieces};
 use crate::queue::{Batch, Deleted, Delta, Deltas, KeyDelta, ListMark, Replacement, Work};
 use crate::source::BadObject;
@@ -316,8 +316,7 @@ impl Applier {
     fn bury(&mut self, key: KeyRef<'_>, version: Option<ResourceVersion>, prepared: &mut Prepared) {
         let reuse = !self.outdated.remove(key);
         let made_since = |known: &Arc<dyn Object>| {
-            let known = known.id().known_version();
-            reuse && known.zip(version.as_ref()).is_some_and(|(known, gone)| gone.is_older_than(&known))
+            reuse && version.as_ref().is_some_and(|gone| is_older(gone.as_str(), known.id().version))
         };
         match self.known(key, prepared).0 {
             Some(known) if made_since(&known) => debug!(%key, "ignoring the deletion of an older state"),

@@ -22,12 +22,12 @@ pub use self::builder::FactoryBuilder;
 pub use self::client::{client, client_from};
 pub use self::request::InformerRequest;
 use crate::informer::{
-    AnyInformer, Ended, Held, InformerBuilder, SharedInformer, StartError, StillRunning, WaitError, Waiting,
+    AnyInformer, Ended, Held, InformerBuilder, SharedInformer, StartError, StillRunning, Wait, WaitError,
 };
 use crate::lock::Mutex;
 use crate::object::ResourceType;
 use crate::reflector::Recovery;
-use crate::representation::{Decode, Kind};
+use crate::representation::{Decode, StaticResource};
 use crate::settings::{InformerOptions, Selection, SelectionError};
 use crate::source::kube::KubeSource;
 
@@ -138,7 +138,7 @@ impl SharedInformerFactory {
     ///
     /// [`FactoryError::ConflictingOptions`] if it was asked for with other options before; [`FactoryError::Start`] if the
     /// factory has been started and there is no runtime to start this one on.
-    pub fn informer<T: Kind>(&self) -> Result<SharedInformer<T>, FactoryError> {
+    pub fn informer<T: StaticResource>(&self) -> Result<SharedInformer<T>, FactoryError> {
         self.informer_with(InformerRequest::new())
     }
 
@@ -147,7 +147,10 @@ impl SharedInformerFactory {
     /// # Errors
     ///
     /// As [`SharedInformerFactory::informer`].
-    pub fn informer_with<T: Kind>(&self, request: InformerRequest<T>) -> Result<SharedInformer<T>, FactoryError> {
+    pub fn informer_with<T: StaticResource>(
+        &self,
+        request: InformerRequest<T>,
+    ) -> Result<SharedInformer<T>, FactoryError> {
         self.get(T::resource_type(), request, false)
     }
 
@@ -183,7 +186,7 @@ impl SharedInformerFactory {
         request: InformerRequest<PartialObjectMeta<K>>,
     ) -> Result<SharedInformer<PartialObjectMeta<K>>, FactoryError>
     where
-        K: Kind + Resource<DynamicType = ()>,
+        K: StaticResource + Resource<DynamicType = ()>,
         PartialObjectMeta<K>: Decode,
     {
         self.get(K::resource_type(), request, true)
@@ -303,9 +306,9 @@ impl SharedInformerFactory {
         Ok(())
     }
 
-    /// Waits until every informer there is now has synced: for ever, unless it is given a limit with [`Waiting::within`],
+    /// Waits until every informer there is now has synced: for ever, unless it is given a limit with [`Wait::within`],
     /// which names what is missing, and why. It fails at once if one has ended by itself and was not asked for again.
-    pub fn synced(&self) -> Waiting<'static, ()> {
+    pub fn synced(&self) -> Wait<'static, ()> {
         let state = self.shared.state.lock();
         let waits: Vec<_> = state.informers.values().map(|known| known.informer.synced()).collect();
         let ended = state.ended.values().map(|informer| informer.name().to_owned()).min();
@@ -318,7 +321,7 @@ impl SharedInformerFactory {
             try_join_all(waits.into_iter().map(IntoFuture::into_future)).await.map(|_| ())
         };
         let factory = self.clone();
-        Waiting::new(wait, move || {
+        Wait::new(wait, move || {
             let state = factory.shared.state.lock();
             let missing = state.informers.values().filter(|known| !known.informer.is_synced());
             let missing = missing.map(|known| AnyInformer::new(&known.informer));
@@ -341,22 +344,22 @@ impl SharedInformerFactory {
         all
     }
 
-    /// Says, whenever it is asked, which informers there are; none once the factory is gone. It keeps nothing running, unlike a
-    /// clone of the factory, and so suits what only looks on.
+    /// Returns a function that returns the informers of this factory, as [`informers`](Self::informers) does. It returns none after the last
+    /// handle of the factory is dropped. Unlike a clone of the factory, the function keeps no informer running.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use kube_informer::SharedInformerFactory;
     /// # doc_server::with(async |server| {
     /// let factory = SharedInformerFactory::new(server.client());
-    /// let roster = factory.roster();
+    /// let informers = factory.weak_informers();
     /// let maps = factory.informer::<ConfigMap>()?;
-    /// assert_eq!(roster()[0].name(), "configmaps");
+    /// assert_eq!(informers()[0].name(), "configmaps");
     /// drop((factory, maps));
-    /// assert!(roster().is_empty());
+    /// assert!(informers().is_empty());
     /// # Ok(()) });
     /// ```
-    pub fn roster(&self) -> impl Fn() -> Vec<AnyInformer> + Clone + Send + Sync + 'static {
+    pub fn weak_informers(&self) -> impl Fn() -> Vec<AnyInformer> + Clone + Send + Sync + 'static {
         let shared = Arc::downgrade(&self.shared);
         move || shared.upgrade().map_or_else(Vec::new, |shared| Self { shared }.informers())
     }

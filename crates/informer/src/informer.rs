@@ -7,7 +7,7 @@ mod lookup;
 mod registration;
 mod tasks;
 mod verify;
-mod waiting;
+mod wait;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -31,7 +31,7 @@ pub use self::registration::Registration;
 use self::tasks::{CoreSink, apply_all, keep_time, supervised};
 pub use self::verify::Difference;
 use self::verify::Questions;
-pub use self::waiting::Waiting;
+pub use self::wait::Wait;
 use crate::apply::{Applier, Changes, ChangesSink, Outdated, Progress, Waiters, Writing};
 use crate::health::{Health, HealthBoard, HealthChanges, InformerError};
 use crate::lister::Lister;
@@ -103,8 +103,8 @@ struct Core {
     waiters: Waiters,
     /// How often a relist was asked for: one for each reflector, so that they are woken in their order.
     relists: Vec<watch::Sender<u64>>,
-    /// When everything was last asked for because the cache did not catch up by itself.
-    caught_up: Mutex<Option<Instant>>,
+    /// When [`SharedInformer::wait_for_latest`] last caused a relist.
+    listed_for_latest: Mutex<Option<Instant>>,
     /// The sources that can be asked; none once stopped.
     questions: Mutex<Vec<Questions>>,
     resync_period: Option<Duration>,
@@ -194,10 +194,10 @@ impl<T: Object> SharedInformer<T> {
         Lister::new(self.store())
     }
 
-    /// Waits until the first list is in the cache: for ever, unless it is given a limit with [`Waiting::within`].
+    /// Waits until the first list is in the cache: for ever, unless it is given a limit with [`Wait::within`].
     ///
     /// A server that refuses to answer keeps it waiting; set a limit, or an [error hook](SharedInformer::on_error).
-    pub fn synced(&self) -> Waiting<'static, ()> {
+    pub fn synced(&self) -> Wait<'static, ()> {
         self.shared.synced()
     }
 
@@ -206,7 +206,7 @@ impl<T: Object> SharedInformer<T> {
     /// On a quiet collection that can take until the server's next bookmark, about a minute. It fails with
     /// [`WaitError::VersionsRestarted`] if the server was restored to an older state and the version is from before that,
     /// and with [`WaitError::NotComparable`] if versions are not numbers, so that none is known to be older.
-    pub fn wait_for_version(&self, version: &ResourceVersion) -> Waiting<'static, ()> {
+    pub fn wait_for_version(&self, version: &ResourceVersion) -> Wait<'static, ()> {
         self.shared.wait_for_version(version.clone())
     }
 
@@ -217,7 +217,7 @@ impl<T: Object> SharedInformer<T> {
         &self,
         key: impl Into<KeyRef<'k>>,
         mut predicate: impl FnMut(Option<&T>) -> bool + Send + 'w,
-    ) -> Waiting<'w, Option<Arc<T>>> {
+    ) -> Wait<'w, Option<Arc<T>>> {
         let (shared, seen, key) = (self.shared.0.clone(), self.shared.0.clone(), ObjectKey::from(key.into()));
         let wanted = key.clone();
         let wait = async move {
@@ -230,25 +230,25 @@ impl<T: Object> SharedInformer<T> {
                 shared.unless_stopped(waiter.woken()).await?;
             }
         };
-        Waiting::new(wait, move || seen.sight_of(&key))
+        Wait::new(wait, move || seen.sight_of(&key))
     }
 
     /// Asks the server for everything again, in its most recent state, and waits until the answer is applied. Objects that are
     /// unchanged are not announced. Asked for before the start, the first list is the answer.
     ///
     /// The server is asked whether or not the result is awaited.
-    pub fn relist(&self) -> Waiting<'static, ()> {
+    pub fn relist(&self) -> Wait<'static, ()> {
         self.shared.relist()
     }
 
-    /// Waits until the cache reflects everything that the server has at this moment, as a read from the server would: before
-    /// a program acts for the first time, or after a write whose answer was lost.
+    /// Waits until the cache is as new as the API server is at this moment, like a read from the API server. Use it before a program acts for
+    /// the first time, or after a write whose response was lost.
     ///
-    /// The server is asked how far it is. If the cache does not get there at once, as on a collection where nothing changes,
-    /// everything is asked for again, though not for this reason more than twice a minute. The same is done if the last list
-    /// could not be read as a whole. What cannot be read then either is missing, and [`Health`] says so.
-    pub fn caught_up(&self) -> Waiting<'static, ()> {
-        self.shared.caught_up()
+    /// The informer asks the API server for its current version. If the cache does not reach that version within a second, and a short watch
+    /// does not show that nothing changed, the informer lists again, for this reason at most twice a minute. It also lists again if the key of
+    /// an object in the last list could not be decoded. If the key still cannot be decoded, that object is missing, and [`Health`] says so.
+    pub fn wait_for_latest(&self) -> Wait<'static, ()> {
+        self.shared.wait_for_latest()
     }
 
     /// Compares the cache with the server, by keys, uids and versions, and returns the differences.
@@ -304,7 +304,7 @@ impl Shared {
         core.health.take_metrics(core.resource.as_ref());
         let mut lifecycle = lifecycle.lock();
         match &*lifecycle {
-            Lifecycle::Running { .. } if cancel.is_cancelled() => return Err(StartError::Stopped(core.name.clone())),
+            _ if self.is_stopped() => return Err(StartError::Stopped(core.name.clone())),
             Lifecycle::Running { .. } => return Ok(()),
             Lifecycle::Stopped => return Err(StartError::Stopped(core.name.clone())),
             Lifecycle::New { .. } => {}
@@ -356,7 +356,7 @@ impl Shared {
         Err(StillRunning { name: self.core.name.clone(), handlers })
     }
 
-    /// True once it has been stopped, or its runtime has gone.
+    /// Returns true once the informer was stopped, or its runtime is gone: the only place that decides this.
     pub(crate) fn is_stopped(&self) -> bool {
         self.cancel.is_cancelled()
     }
@@ -372,22 +372,22 @@ impl Shared {
         &self.core.name
     }
 
-    pub(crate) fn synced(self: &Arc<Self>) -> Waiting<'static, ()> {
+    pub(crate) fn synced(self: &Arc<Self>) -> Wait<'static, ()> {
         let (shared, seen) = (self.clone(), self.clone());
         let wait = async move { shared.reach(|progress| progress.synced.then_some(())).await };
-        Waiting::new(wait, move || seen.sight())
+        Wait::new(wait, move || seen.sight())
     }
 
-    fn wait_for_version(self: &Arc<Self>, version: ResourceVersion) -> Waiting<'static, ()> {
+    fn wait_for_version(self: &Arc<Self>, version: ResourceVersion) -> Wait<'static, ()> {
         let (shared, seen) = (self.clone(), self.clone());
         let wait = async move { shared.reach_version(&version).await };
-        Waiting::new(wait, move || match seen.core.store.version() {
+        Wait::new(wait, move || match seen.core.store.version() {
             Some(version) => format!("{} is at version {version}, {}", seen.core.name, seen.core.health()),
             None => seen.sight(),
         })
     }
 
-    fn relist(self: &Arc<Self>) -> Waiting<'static, ()> {
+    fn relist(self: &Arc<Self>) -> Wait<'static, ()> {
         let mut request = 0;
         for requests in &self.core.relists {
             requests.send_modify(|requests| {
@@ -397,16 +397,16 @@ impl Shared {
         }
         let (shared, seen) = (self.clone(), self.clone());
         let wait = async move { shared.reach(|progress| (progress.relists >= request).then_some(())).await };
-        Waiting::new(wait, move || seen.sight())
+        Wait::new(wait, move || seen.sight())
     }
 
-    fn caught_up(self: &Arc<Self>) -> Waiting<'static, ()> {
+    fn wait_for_latest(self: &Arc<Self>) -> Wait<'static, ()> {
         let (shared, seen) = (self.clone(), self.clone());
         let wait = async move {
             shared.reach(|progress| progress.synced.then_some(())).await?;
             if verify::is_up_to_date(&shared).await { Ok(()) } else { shared.relist().await }
         };
-        Waiting::new(wait, move || seen.sight())
+        Wait::new(wait, move || seen.sight())
     }
 
     /// What a wait that took too long saw last.

@@ -37,7 +37,7 @@
 //! | make informers, and share them | [`SharedInformerFactory`], [`client()`], [`InformerRequest`], [`Selection`], [`InformerOptions`] |
 //! | receive changes | [`SharedInformer::on_event`], [`EventHandler`] (with the guarantees), [`AsyncEventHandler`], [`EventStream`], [`Event`] |
 //! | read objects | [`Store`], [`Snapshot`], [`Lister`], [`Index`], [`Selector`], [`Lookup`] |
-//! | wait | [`SharedInformer::synced`], [`wait_for`](SharedInformer::wait_for), [`caught_up`](SharedInformer::caught_up), [`Waiting`] |
+//! | wait | [`SharedInformer::synced`], [`wait_for`](SharedInformer::wait_for), [`wait_for_latest`](SharedInformer::wait_for_latest), [`Wait`] |
 //! | choose what is kept of each object | a type: `Pod`, [`View`], [`Compact`], [`Metadata`], [`Identity`]; your own with [`Object`] and [`Decode`] |
 //! | know how the informer does | [`Health`], [`InformerError`], [`AnyInformer`] |
 //! | build something else from the parts | [`parts`]: the reflector, the queues, the writer of a store, sources |
@@ -72,21 +72,23 @@ pub use health::{
 };
 pub use informer::{
     AnyEvent, AnyInformer, Difference, EventKind, InformerBuilder, Lookup, Registration, SharedInformer, StartError,
-    StillRunning, VerifyError, WaitError, Waiting,
+    StillRunning, VerifyError, Wait, WaitError,
 };
 pub use lister::{Lister, NamespaceLister};
 pub use object::{
     Id, KeyError, KeyRef, Object, ObjectKey, Owner, ResourceType, ResourceVersion, Scope, Selector, SelectorError,
 };
 pub use processor::{
-    AsyncEventHandler, Deleted, Delivery, Event, EventHandler, EventStream, Filtered, HandlerGuard, HandlerHandle,
-    HandlerHealth, Handlers, Removal, RemoveError,
+    AsyncEventHandler, Deleted, Delivery, Event, EventHandler, EventHandlerFuncs, EventStream, FilteringEventHandler,
+    HandlerGuard, HandlerHandle, HandlerHealth, RemoveError, RemoveMode,
 };
 pub use queue::QueueOrder;
 pub use reflector::{IncompleteReason, ListReason, Phase, ReflectorError};
 #[cfg(feature = "compact")]
 pub use representation::Compact;
-pub use representation::{Decode, DecodeError, Identity, Kind, ManagedFields, Metadata, Projection, Raw, View};
+pub use representation::{
+    Decode, DecodeError, Identity, ManagedFields, Metadata, Projection, Raw, StaticResource, View,
+};
 pub use settings::{BackoffOptions, InformerOptions, Selection, SelectionError};
 pub use source::{BadObject, SourceError, Status};
 pub use store::{Index, IndexError, IndexValues, Snapshot, Store};

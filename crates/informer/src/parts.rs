@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `ListerWatcher` | [`ListWatch`] |
 //! | `Reflector`, `ReflectorStore` | [`Reflector`], [`Sink`] |
-//! | `RealFIFO`, `DeltaFIFO`, `Queue` | [`OrderedQueue`], [`DeltaFifo`], [`Queue`] |
+//! | `RealFIFO`, `DeltaFIFO`, `Queue` | [`OrderedQueue`], [`DeltaFifo`], [`DeltaQueue`] |
 //! | `Pop`, `processLoop` | [`Changes::pop`], [`Changes::process`] |
 //! | `ThreadSafeStore` | [`Store::new`](crate::Store::new), [`StoreWriter`], [`Transaction`] |
 //!
@@ -53,7 +53,7 @@
 pub use crate::apply::{Changes, OnError};
 pub use crate::object::Cached;
 pub use crate::queue::{
-    Batch, Delta, DeltaFifo, Deltas, KeyDelta, ListMark, OrderedQueue, Pending, Piece, Queue, Replacement, Work,
+    Batch, Delta, DeltaFifo, DeltaQueue, Deltas, KeyDelta, ListMark, OrderedQueue, Pending, Piece, Replacement, Work,
 };
 pub use crate::reflector::{Reflector, Sink};
 #[cfg(feature = "kube")]

@@ -15,10 +15,10 @@ use tokio::time::Instant;
 use tracing::warn;
 
 pub use self::event::Event;
-pub use self::filtered::Filtered;
-pub use self::handle::{HandlerGuard, HandlerHandle, HandlerHealth, Removal, RemoveError};
+pub use self::filtered::FilteringEventHandler;
+pub use self::handle::{HandlerGuard, HandlerHandle, HandlerHealth, RemoveError, RemoveMode};
 pub(crate) use self::handler::AnyHandler;
-pub use self::handler::{AsyncEventHandler, EventHandler, Handlers};
+pub use self::handler::{AsyncEventHandler, EventHandler, EventHandlerFuncs};
 pub(crate) use self::listener::Listener;
 pub use self::mailbox::Delivery;
 pub(crate) use self::mailbox::{EventBatch, drop_in_pieces};

@@ -29,11 +29,11 @@ use crate::store::Store;
 /// Where changes wait until they are applied.
 ///
 /// What was taken out and is not yet processed still counts as waiting: whatever is pushed meanwhile is judged by it.
-pub trait Queue<T: ?Sized>: Send + 'static {
+pub trait DeltaQueue<T: ?Sized>: Send + 'static {
     /// Puts a change in, which took so many bytes on the wire. `known` is what has been applied so far.
     fn push(&mut self, delta: Delta<T>, bytes: u64, known: &Store<T>);
 
-    /// True if the queue takes lists and resyncs apart, object by object. They are then put in by [`Queue::push_piece`], so that no call
+    /// True if the queue takes lists and resyncs apart, object by object. They are then put in by [`DeltaQueue::push_piece`], so that no call
     /// takes long.
     fn takes_pieces(&self) -> bool {
         false
@@ -119,7 +119,7 @@ pub enum QueueOrder {
 }
 
 impl QueueOrder {
-    pub(crate) fn queue<T: Cached + ?Sized>(self) -> Box<dyn Queue<T>> {
+    pub(crate) fn queue<T: Cached + ?Sized>(self) -> Box<dyn DeltaQueue<T>> {
         match self {
             Self::Ordered => Box::new(OrderedQueue::new()),
             Self::PerObject => Box::new(DeltaFifo::new().emit_replaced(true)),

@@ -88,14 +88,16 @@ pub trait Decode: Object + Sized {
     }
 }
 
-/// A type that can be decoded, and whose collection is known at compile time, so that its type alone names it.
+/// A type whose resource is known at compile time, such as `Pod`, so that the type alone chooses what to list and watch.
+///
+/// kube-rs says the same with `Resource<DynamicType = ()>`.
 #[diagnostic::on_unimplemented(
     message = "the API path of `{Self}` is not known at compile time",
     note = "for objects of a kind known at run time only, name the collection: `factory.dynamic(..)`",
     note = "for a few fields of a kind, wrap your struct: `View<{Self}>`, with `impl Projection for {Self}`"
 )]
-pub trait Kind: Decode {
-    /// The collection that holds objects of this kind.
+pub trait StaticResource: Decode {
+    /// Returns the resource that this type stands for.
     fn resource_type() -> ResourceType;
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct Shown {
 impl Inspection {
     /// Shows the informers that a function gives, whenever somebody asks.
     ///
-    /// `factory.roster()` gives such a function. One that holds a clone of the factory, as `move || factory.informers()` does,
+    /// `factory.weak_informers()` gives such a function. One that holds a clone of the factory, as `move || factory.informers()` does,
     /// keeps the factory's informers running as long as the router or the server lives.
     pub fn of(informers: impl Fn() -> Vec<AnyInformer> + Send + Sync + 'static) -> Self {
         Self {

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, info_span, warn};
 
-use super::next::{BoxError, Failure, Next, catch, describe, panic_message};
+use super::action::{Action, BoxError, Failure, Requeue, catch, describe, panic_message};
 use super::parking::{NotSeen, Parking};
 use super::request::Request;
 use super::status::Board;
@@ -27,7 +27,7 @@ use crate::term::Term;
 const UNDECODABLE: Duration = Duration::from_secs(30);
 
 /// The reconcile function, without its types.
-pub(super) type Reconcile<T> = Box<dyn Fn(Request<T>) -> BoxFuture<'static, Result<Next, BoxError>> + Send + Sync>;
+pub(super) type Reconcile<T> = Box<dyn Fn(Request<T>) -> BoxFuture<'static, Result<Action, BoxError>> + Send + Sync>;
 
 /// Finds the undecodable objects in one cache that may belong to an object.
 pub(super) type Undecodable<T> = Arc<dyn Fn(&T) -> Vec<ObjectKey> + Send + Sync>;
@@ -139,7 +139,7 @@ impl<T: Object> Workers<T> {
         )))
     }
 
-    async fn call(&self, request: Request<T>) -> Result<Next, Failure> {
+    async fn call(&self, request: Request<T>) -> Result<Action, Failure> {
         let mut attempt = AssertUnwindSafe(async { (self.reconcile)(request).await }).catch_unwind().boxed();
         let outcome = match self.timeout {
             Some(limit) => tokio::time::timeout(limit, &mut attempt).await.map_err(|_| Failure::TimedOut(limit)),
@@ -147,8 +147,8 @@ impl<T: Object> Workers<T> {
         };
         let dropped = catch(|| drop(attempt));
         match outcome? {
-            Ok(Ok(Next::Failed(error))) => Err(Failure::Final(describe(error))),
-            Ok(Ok(next)) => dropped.map(|()| next).map_err(Failure::Panicked),
+            Ok(Ok(Action(Requeue::Failed(error)))) => Err(Failure::Final(describe(error))),
+            Ok(Ok(action)) => dropped.map(|()| action).map_err(Failure::Panicked),
             Ok(Err(error)) => Err(Failure::Error(describe(error))),
             Err(panic) => Err(Failure::Panicked(panic_message(&*panic))),
         }
@@ -178,7 +178,7 @@ impl<T: Object> Workers<T> {
         self.failures.lock().get(key).copied().unwrap_or_default()
     }
 
-    fn count_failures(&self, key: &ObjectKey, outcome: &Result<Next, Failure>, exists: bool) {
+    fn count_failures(&self, key: &ObjectKey, outcome: &Result<Action, Failure>, exists: bool) {
         let mut failures = self.failures.lock();
         match outcome {
             Ok(_) => drop(failures.remove(key)),
@@ -209,13 +209,13 @@ impl<T: Object> Workers<T> {
 
     /// Decides when the key is reconciled again. Its failures are forgotten if the caches show its writes. The failures
     /// of a parked key are forgotten when it is released.
-    fn settle(&self, item: Item<ObjectKey>, outcome: Result<Next, Failure>, seen: bool) {
+    fn settle(&self, item: Item<ObjectKey>, outcome: Result<Action, Failure>, seen: bool) {
         let (controller, key) = (&*self.name, item.clone());
         if seen && matches!(outcome, Ok(_) | Err(Failure::Final(_))) {
             item.forget();
         }
         match outcome {
-            Ok(Next::After(delay)) => item.retry_after(delay),
+            Ok(Action(Requeue::After(delay))) => item.retry_after(delay),
             Ok(_) => debug!(controller, %key, "reconciled"),
             Err(error @ Failure::Final(_)) => warn!(controller, %key, %error, "reconcile failed for good"),
             Err(error) => {
@@ -230,9 +230,9 @@ impl<T: Object> Workers<T> {
     }
 }
 
-fn outcome_of(outcome: &Result<Next, Failure>) -> Outcome {
+fn outcome_of(outcome: &Result<Action, Failure>) -> Outcome {
     match outcome {
-        Ok(Next::After(_)) => Outcome::RequeueAfter,
+        Ok(Action(Requeue::After(_))) => Outcome::RequeueAfter,
         Ok(_) => Outcome::Success,
         Err(Failure::Error(_) | Failure::Undecodable(_)) => Outcome::Error,
         Err(Failure::Final(_)) => Outcome::TerminalError,

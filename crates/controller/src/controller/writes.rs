@@ -84,7 +84,7 @@ impl PendingWrite {
             }
             // The store has passed the version, and does not show the write. A server that was restored from a backup
             // has lower versions, so ask the server for its current version.
-            let _ = informer.caught_up().await;
+            let _ = informer.wait_for_latest().await;
             if shown() { Seen::AsWritten } else { Seen::Missing }
         };
         Self { seen: seen.boxed() }
@@ -121,8 +121,8 @@ impl PendingWrite {
 
     /// Makes a pending write with an unknown outcome. It ends when the store has caught up with the state that the API
     /// server has when the future is first polled.
-    pub(super) fn unsure<C: Object>(informer: &SharedInformer<C>) -> Self {
-        let caught_up = informer.caught_up().into_future();
-        Self { seen: caught_up.map(|_| Seen::Otherwise).boxed() }
+    pub(super) fn outcome_unknown<C: Object>(informer: &SharedInformer<C>) -> Self {
+        let latest = informer.wait_for_latest().into_future();
+        Self { seen: latest.map(|_| Seen::Otherwise).boxed() }
     }
 }

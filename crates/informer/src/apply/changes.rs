@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::Pieces;
 use crate::lock::Mutex;
 use crate::object::{Cached, Object, ObjectKey};
-use crate::queue::{Batch, Comparison, Delta, ListPieces, PIECE, Pending, Piece, Queue, Replacement};
+use crate::queue::{Batch, Comparison, Delta, DeltaQueue, ListPieces, PIECE, Pending, Piece, Replacement};
 use crate::reflector::Sink;
 use crate::store::{Snapshot, Store};
 
@@ -75,7 +75,7 @@ struct Shared<T: ?Sized> {
 }
 
 struct State<T: ?Sized> {
-    queue: Box<dyn Queue<T>>,
+    queue: Box<dyn DeltaQueue<T>>,
     /// True while one sink puts in the pieces of a list or a resync. All other pushes wait.
     in_pieces: bool,
     /// True once the consumer is gone.
@@ -106,17 +106,17 @@ type Report = Box<dyn Fn(&(dyn Error + Send + Sync)) + Send + Sync>;
 impl<T: Cached + ?Sized> Changes<T> {
     /// Returns the sink that puts changes into a queue, for a reflector, and the end that takes them out. A clone of the sink is another
     /// handle. `known` has the objects that are applied already: queues compare lists with them.
-    pub fn new(queue: impl Queue<T>, known: Store<T>) -> (impl Sink<T> + Clone + std::fmt::Debug, Self) {
+    pub fn new(queue: impl DeltaQueue<T>, known: Store<T>) -> (impl Sink<T> + Clone + std::fmt::Debug, Self) {
         Self::with_sink(queue, known)
     }
 
     /// Returns what [`Changes::new`] returns, with the type of the sink.
     #[doc(hidden)]
-    pub fn with_sink(queue: impl Queue<T>, known: Store<T>) -> (ChangesSink<T>, Self) {
+    pub fn with_sink(queue: impl DeltaQueue<T>, known: Store<T>) -> (ChangesSink<T>, Self) {
         Self::boxed(Box::new(queue), known, BYTES)
     }
 
-    pub(crate) fn boxed(queue: Box<dyn Queue<T>>, known: Store<T>, bytes: u64) -> (ChangesSink<T>, Self) {
+    pub(crate) fn boxed(queue: Box<dyn DeltaQueue<T>>, known: Store<T>, bytes: u64) -> (ChangesSink<T>, Self) {
         let takes_pieces = queue.takes_pieces();
         let shared = Arc::new(Shared {
             state: Mutex::new(State { queue, in_pieces: false, closed: false }),
@@ -270,7 +270,7 @@ impl<T: Cached + ?Sized> ChangesSink<T> {
 }
 
 impl<T: Cached + ?Sized> Shared<T> {
-    fn has_room(&self, queue: &dyn Queue<T>) -> bool {
+    fn has_room(&self, queue: &dyn DeltaQueue<T>) -> bool {
         queue.len() < BOUND && (queue.bytes() < self.bytes || queue.is_empty())
     }
 

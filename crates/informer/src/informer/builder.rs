@@ -187,7 +187,7 @@ fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, t
         waiters: waiters.clone(),
         questions: Mutex::new(questions.collect()),
         relists,
-        caught_up: Mutex::new(None),
+        listed_for_latest: Mutex::new(None),
         resync_period,
         figures,
         on_stop: Mutex::new(None),

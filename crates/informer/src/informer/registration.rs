@@ -192,12 +192,12 @@ impl Shared {
         resync_period: Option<Duration>,
         handler: AnyHandler,
     ) -> HandlerHandle {
-        let Self { core, cancel, lifecycle, given_up, .. } = &**self;
+        let Self { core, lifecycle, given_up, .. } = &**self;
         let mut lifecycle = lifecycle.lock();
         let (listener, warning) = core.listen(name, delivery, resync_period);
         let delivery = listener.clone().run(handler, core.health.clone(), given_up.clone());
         match &mut *lifecycle {
-            _ if cancel.is_cancelled() => listener.never_runs(),
+            _ if self.is_stopped() => listener.never_runs(),
             Lifecycle::New { handlers, .. } => {
                 handlers.push((listener.clone(), Box::pin(delivery)));
             }

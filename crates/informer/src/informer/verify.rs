@@ -1,6 +1,5 @@
 //! Compares a cache with its server, and asks a server how far it is.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use tokio::time::Instant;
 
 use super::Shared;
 use super::error::VerifyError;
-use crate::object::{Id, Object, ObjectKey, ResourceVersion, Scope, compare_versions, in_scope};
+use crate::object::{Id, Object, ObjectKey, ResourceVersion, Scope, in_scope, is_older};
 use crate::reflector::{MOST_PAGES, answered, read_page};
 use crate::representation::Identity;
 use crate::source::feed::Feed;
@@ -182,7 +181,7 @@ async fn gets_to(informer: &Shared, version: &ResourceVersion) -> bool {
         Some(Err(_)) => return false,
     }
     while !may_list(informer) {
-        let Some(listed) = *informer.core.caught_up.lock() else { continue };
+        let Some(listed) = *informer.core.listed_for_latest.lock() else { continue };
         match within(after(listed, SELDOM) - Instant::now(), informer.reach_version(version)).await {
             Some(Ok(())) => return true,
             None => {}
@@ -194,7 +193,7 @@ async fn gets_to(informer: &Shared, version: &ResourceVersion) -> bool {
 
 /// True if everything has not been asked for lately. Then it is about to be.
 fn may_list(informer: &Shared) -> bool {
-    let mut listed = informer.core.caught_up.lock();
+    let mut listed = informer.core.listed_for_latest.lock();
     let now = Instant::now();
     let may = listed.is_none_or(|listed| after(listed, SELDOM) <= now);
     if may {
@@ -237,7 +236,7 @@ impl Inventory {
         // What is newer than the list was made since, unless it was there before the list.
         let since = |id: &Id<'_>| {
             let list = self.version.as_ref().map(ResourceVersion::as_str);
-            let newer = list.and_then(|list| compare_versions(id.version, list)) == Some(Ordering::Greater);
+            let newer = list.is_some_and(|list| is_older(list, id.version));
             newer && !before.get(id.key).is_some_and(|before| before.id() == *id)
         };
         let listed = self.objects.values().filter_map(|object| {

@@ -12,14 +12,14 @@ use crate::object::{Object, ObjectKey};
 /// though it may live on, is told as [`Deleted::Unknown`] with the last state that matched.
 ///
 /// ```
-/// use kube_informer::{EventHandler as _, Filtered, Handlers};
+/// use kube_informer::{EventHandler as _, FilteringEventHandler, EventHandlerFuncs};
 /// # use std::sync::Arc;
 /// # use kube_informer::Identity;
 /// # let thing = |uid: &str, version: &str| Arc::new(Identity { key: "web/a".parse().unwrap(), uid: uid.into(), version: version.into() });
 ///
 /// let (sender, added) = std::sync::mpsc::channel();
-/// let handler = Handlers::new().on_add(move |_, _| sender.send("added").unwrap());
-/// let mut filtered = Filtered::new(|thing: &Identity| thing.uid == "7", handler);
+/// let handler = EventHandlerFuncs::new().on_add(move |_, _| sender.send("added").unwrap());
+/// let mut filtered = FilteringEventHandler::new(|thing: &Identity| thing.uid == "7", handler);
 /// filtered.on_add(thing("6", "1"), true);
 /// assert!(added.try_recv().is_err());
 /// filtered.on_update(thing("6", "1"), thing("7", "2"));
@@ -27,14 +27,14 @@ use crate::object::{Object, ObjectKey};
 /// # Ok::<(), std::sync::mpsc::TryRecvError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Filtered<F, H> {
+pub struct FilteringEventHandler<F, H> {
     filter: F,
     handler: H,
     /// What the handler was told of: a folded history may leave out how an object came to match, or ceased to.
     told: HashSet<ObjectKey>,
 }
 
-impl<F, H> Filtered<F, H> {
+impl<F, H> FilteringEventHandler<F, H> {
     /// A handler that is told only of what the filter accepts. The filter depends on the object only.
     pub fn new<T: Object>(filter: F, handler: H) -> Self
     where
@@ -45,7 +45,7 @@ impl<F, H> Filtered<F, H> {
     }
 }
 
-impl<T, F, H> EventHandler<T> for Filtered<F, H>
+impl<T, F, H> EventHandler<T> for FilteringEventHandler<F, H>
 where
     T: Object,
     F: FnMut(&T) -> bool + Send + 'static,

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use super::listener::{Listener, ListenerPhase, current};
 
-/// What becomes of events that wait when a handler is removed.
+/// Decides what happens to the waiting events of a handler that is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Removal {
-    /// They are still delivered.
+pub enum RemoveMode {
+    /// Delivers them, as client-go's `ShutDownEventHandler`.
     Drain,
-    /// They are thrown away.
+    /// Drops them, as client-go's `RemoveEventHandler`.
     Discard,
 }
 
@@ -59,9 +59,9 @@ impl HandlerHandle {
         Self { listener, unlist: Box::new(unlist), informer }
     }
 
-    fn close(&self, removal: Removal) {
+    fn close(&self, mode: RemoveMode) {
         (self.unlist)(self.listener.id);
-        self.listener.mailbox.close(removal == Removal::Drain);
+        self.listener.mailbox.close(mode == RemoveMode::Drain);
     }
 
     /// The name it was registered under.
@@ -113,11 +113,11 @@ impl HandlerHandle {
     /// # Cancel safety
     ///
     /// The handler is taken away by the first poll; waiting again is fine.
-    pub async fn remove(&self, removal: Removal) -> Result<(), RemoveError> {
+    pub async fn remove(&self, mode: RemoveMode) -> Result<(), RemoveError> {
         if current() == Some(self.listener.id) {
             return Err(RemoveError::FromItself(self.name().to_owned()));
         }
-        self.close(removal);
+        self.close(mode);
         self.listener.status.moves(ListenerPhase::New, ListenerPhase::Ended { synced: false });
         let mut phase = self.listener.status.phase.subscribe();
         // An error means that all is gone, which is as good as ended.
@@ -149,7 +149,7 @@ impl std::ops::Deref for HandlerGuard {
 
 impl Drop for HandlerGuard {
     fn drop(&mut self) {
-        self.handle.close(Removal::Discard);
+        self.handle.close(RemoveMode::Discard);
     }
 }
 

@@ -122,7 +122,7 @@ pub trait AsyncEventHandler<T: Object>: Send + 'static {
 }
 
 /// An [`EventHandler`] put together from closures, each of them optional.
-pub struct Handlers<T> {
+pub struct EventHandlerFuncs<T> {
     add: Option<BoxedCallback<(Arc<T>, bool)>>,
     update: Option<BoxedCallback<(Arc<T>, Arc<T>)>>,
     delete: Option<BoxedCallback<Deleted<T>>>,
@@ -131,8 +131,8 @@ pub struct Handlers<T> {
 
 type BoxedCallback<A> = Box<dyn FnMut(A) + Send>;
 
-impl<T: Object> Handlers<T> {
-    /// Handlers of nothing yet.
+impl<T: Object> EventHandlerFuncs<T> {
+    /// Makes a handler without callbacks. It ignores every event.
     pub fn new() -> Self {
         Self { add: None, update: None, delete: None, resync: None }
     }
@@ -166,13 +166,13 @@ impl<T: Object> Handlers<T> {
     }
 }
 
-impl<T: Object> Default for Handlers<T> {
+impl<T: Object> Default for EventHandlerFuncs<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: Object> EventHandler<T> for Handlers<T> {
+impl<T: Object> EventHandler<T> for EventHandlerFuncs<T> {
     fn on_add(&mut self, object: Arc<T>, initial: bool) {
         if let Some(add) = &mut self.add {
             add((object, initial));
@@ -297,8 +297,8 @@ pub(super) fn call_caught(handler: &mut BoxedHandler, event: Event<dyn Object>) 
     catch_unwind(AssertUnwindSafe(|| handler(event))).map_err(|panic| crate::panic_message(&*panic))
 }
 
-impl<T> fmt::Debug for Handlers<T> {
+impl<T> fmt::Debug for EventHandlerFuncs<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Handlers")
+        f.write_str("EventHandlerFuncs")
     }
 }

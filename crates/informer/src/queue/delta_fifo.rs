@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Batch, Comparison, Deleted, Delta, ListMark, ListPieces, Pending, Piece, Queue, Replacement, Work};
+use super::{Batch, Comparison, Deleted, Delta, DeltaQueue, ListMark, ListPieces, Pending, Piece, Replacement, Work};
 use crate::object::{Cached, KeyRef, Object, ObjectKey, Scope, in_scope};
 use crate::source::BadObject;
 use crate::store::{Snapshot, Store};
@@ -407,7 +407,7 @@ fn state_after<T: ?Sized>(deltas: &[KeyDelta<T>]) -> Option<Arc<T>> {
     }
 }
 
-impl<T: Cached + ?Sized> Queue<T> for DeltaFifo<T> {
+impl<T: Cached + ?Sized> DeltaQueue<T> for DeltaFifo<T> {
     fn push(&mut self, delta: Delta<T>, bytes: u64, known: &Store<T>) {
         match delta {
             Delta::Added(object) => {

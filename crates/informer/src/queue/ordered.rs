@@ -5,7 +5,7 @@ use std::hash::BuildHasher as _;
 
 use foldhash::fast::FixedState;
 
-use super::{Batch, Delta, Queue, Work};
+use super::{Batch, Delta, DeltaQueue, Work};
 use crate::object::{Cached, Object, ObjectKey};
 use crate::store::Store;
 
@@ -136,7 +136,7 @@ impl<T: Object + ?Sized> OrderedQueue<T> {
     }
 }
 
-impl<T: Cached + ?Sized> Queue<T> for OrderedQueue<T> {
+impl<T: Cached + ?Sized> DeltaQueue<T> for OrderedQueue<T> {
     fn push(&mut self, delta: Delta<T>, bytes: u64, _known: &Store<T>) {
         self.push_sized(delta, bytes);
     }

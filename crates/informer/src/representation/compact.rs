@@ -17,7 +17,7 @@ use self::decoded::Decoded;
 use self::interner::Interner;
 use self::pack::Pack;
 use super::metadata::Fields;
-use super::{Decode, DecodeError, Kind, ManagedFields, Raw};
+use super::{Decode, DecodeError, ManagedFields, Raw, StaticResource};
 use crate::object::{Id, Object, Owner, ResourceType};
 
 /// An object as the bytes it came in, compressed against a dictionary of its own kind: metadata ready, the rest decoded when
@@ -184,7 +184,7 @@ impl<K: Decode> Decode for Compact<K> {
     }
 }
 
-impl<K: Kind> Kind for Compact<K> {
+impl<K: StaticResource> StaticResource for Compact<K> {
     fn resource_type() -> ResourceType {
         K::resource_type()
     }

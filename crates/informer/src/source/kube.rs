@@ -26,7 +26,7 @@ use super::{
     WatchStream,
 };
 use crate::object::{ResourceType, ResourceVersion};
-use crate::representation::{Decode, DecodeError, Identity, Kind, ManagedFields, Types};
+use crate::representation::{Decode, DecodeError, Identity, ManagedFields, StaticResource, Types};
 use crate::settings::{InformerOptions, Selection, SelectionError};
 
 /// Objects above this size are refused unless said otherwise: 32 MiB.
@@ -57,7 +57,7 @@ pub struct KubeSource<T: Decode> {
     decoder: Arc<T::Decoder>,
 }
 
-impl<T: Kind> KubeSource<T> {
+impl<T: StaticResource> KubeSource<T> {
     /// All objects of a kind, in all namespaces.
     pub fn new(client: Client) -> Self {
         Self::of(client, T::resource_type())
@@ -136,7 +136,7 @@ impl<T: Decode> KubeSource<T> {
         if !response.status().is_success() {
             let mut status = read_status(response).await;
             if status.code == 404 && self.resource.is_custom() {
-                status.message += &format!("; is the definition of {} installed?", self.resource);
+                status.message += &format!("; is the CRD or the aggregated API server of {} installed?", self.resource);
             }
             return Err(SourceError::Status(status));
         }
@@ -160,7 +160,7 @@ impl<T: Decode> KubeSource<T> {
 
     fn expected_kind(&self) -> ExpectedKind {
         let list = if self.metadata_only { "PartialObjectMetadata" } else { &self.resource.kind };
-        // Custom resources may call their lists what they like.
+        // The list of a custom resource may have any kind.
         ExpectedKind { list: format!("{list}List"), strict: !self.resource.is_custom() }
     }
 

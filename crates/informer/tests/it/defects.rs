@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kube_informer::parts::{Decoded, WatchEvent};
 use kube_informer::{
-    BackoffOptions, Event, InformerError, Object as _, Phase, ReflectorError, Removal, SharedInformer,
+    BackoffOptions, Event, InformerError, Object as _, Phase, ReflectorError, RemoveMode, SharedInformer,
 };
 use parking_lot::Mutex;
 
@@ -164,7 +164,7 @@ async fn b_50_the_queue_is_bounded_however_fast_events_come() {
     assert_eq!(informer.told.len(), 20_000);
     assert!(*queued.lock() <= 2000, "{}", queued.lock());
     // The closure holds the informer.
-    handle.remove(Removal::Drain).await.unwrap();
+    handle.remove(RemoveMode::Drain).await.unwrap();
     informer.stop().await;
 }
 
@@ -187,7 +187,7 @@ async fn an_object_that_is_gone_before_a_slow_handler_reads_of_it_freezes_nobody
         feed.send(act).unwrap();
     }
     informer.delivered_through("13").await;
-    within("the slow one", slow.remove(Removal::Drain)).await.unwrap();
+    within("the slow one", slow.remove(RemoveMode::Drain)).await.unwrap();
     // Every event brings its object along, whatever became of it.
     let expected = [("Added(web/a@11)", false), ("Deleted(web/a@12, final)", false), ("Added(web/b@13)", true)];
     assert_eq!(*seen.lock(), expected.map(|(event, cached)| (event.to_owned(), cached)));

@@ -12,7 +12,7 @@ use kube_informer::parts::{
     Decoded, ListEnd, ListOptions, ListStream, ListWatch, ListWatchFns, WatchEvent, WatchOptions, WatchStream,
 };
 use kube_informer::{
-    BackoffOptions, Event, InformerOptions, InformerRequest, QueueOrder, Removal, RemoveError, ResourceVersion,
+    BackoffOptions, Event, InformerOptions, InformerRequest, QueueOrder, RemoveError, RemoveMode, ResourceVersion,
     SharedInformer, SharedInformerFactory, SourceError, WaitError,
 };
 use parking_lot::Mutex;
@@ -259,7 +259,7 @@ async fn a_handler_that_was_removed_is_dropped() {
             let handle = informer.informer.on_event(move |_| {
                 let _ = &dropped;
             });
-            within("the removal", handle.remove(Removal::Discard)).await.unwrap();
+            within("the removal", handle.remove(RemoveMode::Discard)).await.unwrap();
             assert!(gone.load(Ordering::SeqCst), "started: {started}");
             informer.informer.stop().await;
         }
@@ -283,7 +283,7 @@ async fn a_blocking_call_is_waited_for_also_when_the_informer_is_gone() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         drop(informer);
-        let mut removing = std::pin::pin!(handle.remove(Removal::Discard));
+        let mut removing = std::pin::pin!(handle.remove(RemoveMode::Discard));
         let soon = tokio::time::timeout(Duration::from_millis(50), removing.as_mut()).await;
         assert!(soon.is_err(), "the call has not returned");
         release.send(()).unwrap();
@@ -305,7 +305,7 @@ async fn a_handle_that_was_used_inside_its_own_callback_can_be_used_again() {
         async move {
             let handle = own.lock().take();
             if let Some(handle) = handle {
-                *noted.lock() = Some(handle.remove(Removal::Discard).await);
+                *noted.lock() = Some(handle.remove(RemoveMode::Discard).await);
                 *own.lock() = Some(handle);
             }
         }
@@ -316,7 +316,7 @@ async fn a_handle_that_was_used_inside_its_own_callback_can_be_used_again() {
     quiet().await;
     assert_eq!(outcome.lock().clone(), Some(Err(RemoveError::FromItself("own".to_owned()))));
     let handle = handle.lock().take().unwrap();
-    within("the removal", handle.remove(Removal::Discard)).await.unwrap();
+    within("the removal", handle.remove(RemoveMode::Discard)).await.unwrap();
     informer.stop().await;
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use kube_informer::{
-    AsyncEventHandler, Deleted, Delivery, Event, EventHandler, Filtered, HandlerHandle, Handlers, InformerError,
-    Object as _, Removal, RemoveError, SharedInformer,
+    AsyncEventHandler, Deleted, Delivery, Event, EventHandler, EventHandlerFuncs, FilteringEventHandler, HandlerHandle,
+    InformerError, Object as _, RemoveError, RemoveMode, SharedInformer,
 };
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -41,7 +41,7 @@ async fn handlers_of_closures_are_called_each_for_its_own_and_each_may_be_left_o
         move |text: String| notes.lock().push(format!("{what} {text}"))
     };
     let (add, update, delete, resync) = (note("add"), note("update"), note("delete"), note("resync"));
-    let all = Handlers::<Thing>::new()
+    let all = EventHandlerFuncs::<Thing>::new()
         .on_add(move |thing, initial| add(format!("{} {initial}", version(&thing))))
         .on_update(move |old, new| update(format!("{} to {}", version(&old), version(&new))))
         .on_delete(move |gone| delete(format!("{} {}", gone.key(), gone.is_final())))
@@ -50,8 +50,8 @@ async fn handlers_of_closures_are_called_each_for_its_own_and_each_may_be_left_o
     let update = note("as update");
     let by_update =
         move |old: Arc<Thing>, new: Arc<Thing>| update(format!("{} {}", version(&old), Arc::ptr_eq(&old, &new)));
-    informer.informer.register().handler(Handlers::new().on_update(by_update));
-    informer.informer.register().handler(Handlers::new());
+    informer.informer.register().handler(EventHandlerFuncs::new().on_update(by_update));
+    informer.informer.register().handler(EventHandlerFuncs::new());
     informer.informer.start().unwrap();
     informer.synced().await;
     tokio::time::sleep(Duration::from_secs(11)).await;
@@ -94,7 +94,7 @@ fn filtered_maps_what_comes_to_match_and_what_no_longer_does() {
         let (told, description) = (Arc::new(Mutex::new(String::new())), format!("{event:?}"));
         let notes = [told.clone(), told.clone(), told.clone(), told.clone()];
         let [add, update, delete, resync] = notes;
-        let handlers = Handlers::new()
+        let handlers = EventHandlerFuncs::new()
             .on_add(move |thing: Arc<Thing>, initial| *add.lock() = format!("add {} {initial}", version(&thing)))
             .on_update(move |old, new| *update.lock() = format!("update {} to {}", version(&old), version(&new)))
             .on_delete(move |gone| {
@@ -102,7 +102,7 @@ fn filtered_maps_what_comes_to_match_and_what_no_longer_does() {
                 *delete.lock() = format!("delete {}{tombstone}", version(gone.object()));
             })
             .on_resync(move |thing| *resync.lock() = format!("resync {}", version(&thing)));
-        let mut filtered = Filtered::new(|thing: &Thing| !thing.values.is_empty(), handlers);
+        let mut filtered = FilteringEventHandler::new(|thing: &Thing| !thing.values.is_empty(), handlers);
         // What was known before, if the event is about something known.
         let before = match &event {
             Event::Added { .. } => None,
@@ -167,7 +167,7 @@ async fn a_blocking_handler_may_block_holds_nobody_up_and_cannot_wait_for_itself
         let handle = informer.informer.register().name("blocks").on_event_blocking(move |_| {
             let _ = blocked.recv();
             if let Some(handle) = itself.lock().take() {
-                *outcome.lock() = Some(Handle::current().block_on(handle.remove(Removal::Drain)));
+                *outcome.lock() = Some(Handle::current().block_on(handle.remove(RemoveMode::Drain)));
             }
             counted.fetch_add(1, Ordering::SeqCst);
         });

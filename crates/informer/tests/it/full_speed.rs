@@ -150,7 +150,7 @@ async fn a_handler_may_wait_for_its_own_informer() {
         let waits = std::mem::take(&mut first).then(|| waits.clone());
         async move {
             if let Some(informer) = waits {
-                informer.caught_up().await.unwrap();
+                informer.wait_for_latest().await.unwrap();
                 informer.relist().await.unwrap();
             }
         }

@@ -181,7 +181,7 @@ async fn a_lookup_tells_an_undecodable_object_from_an_absent_one_at_every_moment
         feed.send(added("web/b@13")).unwrap();
         informer.delivered_through("13").await;
         assert_eq!(*seen.lock().unwrap(), [("web/b".to_owned(), "present")]);
-        handle.remove(kube_informer::Removal::Discard).await.unwrap();
+        handle.remove(kube_informer::RemoveMode::Discard).await.unwrap();
         informer.stop().await;
     }
 }

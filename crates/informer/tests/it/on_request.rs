@@ -74,7 +74,7 @@ async fn a_cache_has_caught_up_when_the_watch_has_brought_it_to_where_the_server
     let informer = TestInformer::start(script);
     informer.synced().await;
     informer.script.asks(2).await;
-    let (caught_up, ()) = tokio::join!(informer.informer.caught_up(), async {
+    let (caught_up, ()) = tokio::join!(informer.informer.wait_for_latest(), async {
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert_eq!(informer.contents(), ["web/a@1"]);
         events.send(modified("web/a@12")).unwrap();
@@ -93,7 +93,7 @@ async fn a_cache_in_which_nothing_changed_has_caught_up_without_a_list() {
     let informer = TestInformer::start(script);
     informer.synced().await;
     informer.script.asks(2).await;
-    within("the bookmark", informer.informer.caught_up()).await.unwrap();
+    within("the bookmark", informer.informer.wait_for_latest()).await.unwrap();
     assert_eq!(informer.script.asked()[2..], ["list - limit=1", "watch 10"]);
     informer.stop().await;
 }
@@ -106,7 +106,7 @@ async fn a_short_watch_that_shows_a_change_does_not_stand_for_a_list() {
         let informer = TestInformer::start(script);
         informer.synced().await;
         informer.script.asks(2).await;
-        within("the list", informer.informer.caught_up()).await.unwrap();
+        within("the list", informer.informer.wait_for_latest()).await.unwrap();
         assert_eq!(informer.contents(), ["web/b@11"]);
         informer.stop().await;
     }
@@ -123,7 +123,7 @@ async fn a_cache_that_does_not_get_to_where_the_server_is_asks_for_everything() 
         let informer = TestInformer::start(script);
         informer.synced().await;
         informer.script.asks(2).await;
-        within("the list", informer.informer.caught_up()).await.unwrap();
+        within("the list", informer.informer.wait_for_latest()).await.unwrap();
         assert_eq!(informer.contents(), ["web/b@11"], "{newest}");
         informer.stop().await;
     }
@@ -139,10 +139,10 @@ async fn a_cache_that_is_asked_to_catch_up_again_and_again_asks_for_everything_s
     informer.synced().await;
     informer.script.asks(2).await;
     let start = Instant::now();
-    within("the first list", informer.informer.caught_up()).await.unwrap();
+    within("the first list", informer.informer.wait_for_latest()).await.unwrap();
     assert!(start.elapsed() < Duration::from_secs(5));
     informer.script.asks(6).await;
-    informer.informer.caught_up().await.unwrap();
+    informer.informer.wait_for_latest().await.unwrap();
     assert!((33..39).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
     assert_eq!(informer.contents(), ["web/b@13"]);
     informer.stop().await;
@@ -154,7 +154,7 @@ async fn an_informer_that_has_stopped_does_not_catch_up() {
     informer.synced().await;
     let handle = informer.informer.clone();
     informer.stop().await;
-    assert!(matches!(handle.caught_up().await, Err(WaitError::Stopped(_))));
+    assert!(matches!(handle.wait_for_latest().await, Err(WaitError::Stopped(_))));
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::FutureExt as _;
 use kube_informer::internal::ChangesSink;
 use kube_informer::parts::{
-    Batch, Changes, Delta, DeltaFifo, Deltas, KeyDelta, ListMark, Pending, Piece, Queue, Replacement, StoreWriter, Work,
+    Batch, Changes, Delta, DeltaFifo, DeltaQueue, Deltas, KeyDelta, ListMark, Pending, Piece, Replacement, StoreWriter,
+    Work,
 };
 use kube_informer::{Object as _, Store};
 
@@ -21,15 +22,15 @@ struct Measured {
 
 impl Measured {
     fn measure(&mut self, call: impl FnOnce(&mut DeltaFifo<Thing>)) {
-        let before = Queue::len(&self.queue);
+        let before = DeltaQueue::len(&self.queue);
         call(&mut self.queue);
-        self.longest.fetch_max(Queue::len(&self.queue) - before, Ordering::Relaxed);
+        self.longest.fetch_max(DeltaQueue::len(&self.queue) - before, Ordering::Relaxed);
     }
 }
 
-impl Queue<Thing> for Measured {
+impl DeltaQueue<Thing> for Measured {
     fn push(&mut self, delta: Delta<Thing>, bytes: u64, known: &Store<Thing>) {
-        self.measure(|queue| Queue::push(queue, delta, bytes, known));
+        self.measure(|queue| DeltaQueue::push(queue, delta, bytes, known));
     }
 
     fn takes_pieces(&self) -> bool {
@@ -37,7 +38,7 @@ impl Queue<Thing> for Measured {
     }
 
     fn pending(&self) -> Pending<Thing> {
-        let pending = Queue::pending(&self.queue);
+        let pending = DeltaQueue::pending(&self.queue);
         self.longest.fetch_max(pending.len(), Ordering::Relaxed);
         pending
     }
@@ -47,7 +48,7 @@ impl Queue<Thing> for Measured {
     }
 
     fn pop(&mut self) -> Option<Batch<Thing>> {
-        Queue::pop(&mut self.queue)
+        DeltaQueue::pop(&mut self.queue)
     }
 
     fn processed(&mut self) {
@@ -59,7 +60,7 @@ impl Queue<Thing> for Measured {
     }
 
     fn len(&self) -> usize {
-        Queue::len(&self.queue)
+        DeltaQueue::len(&self.queue)
     }
 
     fn bytes(&self) -> u64 {

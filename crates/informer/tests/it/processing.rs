@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use kube_informer::Store;
-use kube_informer::parts::{Batch, Changes, Delta, DeltaFifo, KeyDelta, OnError, OrderedQueue, Queue, Reflector, Work};
+use kube_informer::parts::{
+    Batch, Changes, Delta, DeltaFifo, DeltaQueue, KeyDelta, OnError, OrderedQueue, Reflector, Work,
+};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +21,12 @@ fn updated(text: &str) -> Delta<Thing> {
 }
 
 /// What was processed and what was reported, if each of these fails once.
-async fn process(queue: impl Queue<Thing>, deltas: &[&str], fails: &[&str], retry: bool) -> (Vec<String>, Vec<String>) {
+async fn process(
+    queue: impl DeltaQueue<Thing>,
+    deltas: &[&str],
+    fails: &[&str],
+    retry: bool,
+) -> (Vec<String>, Vec<String>) {
     let no_task_left = NoTaskLeft::since_now();
     let (store, _writer) = Store::new(0);
     let (sink, mut changes) = Changes::with_sink(queue, store);

@@ -35,7 +35,7 @@ fn an_informer_whose_runtime_has_gone_is_stopped_and_says_so_and_every_wait_on_i
         assert!(within("an object", informer.wait_for("web/b", |thing| thing.is_some())).await.is_err());
         assert!(within("a relist", informer.relist()).await.is_err());
         assert!(!within("a late handler", informer.on_event(|_| {}).synced()).await);
-        within("its removal", handle.remove(kube_informer::Removal::Drain)).await.unwrap();
+        within("its removal", handle.remove(kube_informer::RemoveMode::Drain)).await.unwrap();
         assert!(matches!(informer.start(), Err(StartError::Stopped(_))));
         assert!(informer.verify().await.is_err());
         within("the stop", informer.stop()).await;
@@ -120,7 +120,7 @@ async fn an_informer_that_ended_by_itself_is_listed_until_it_is_asked_for_again(
         let server = ApiServer::new();
         server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}})).unwrap();
         let factory = SharedInformerFactory::new(server.client());
-        let roster = factory.roster();
+        let informers = factory.weak_informers();
         let maps = factory.informer::<ConfigMap>().unwrap();
         let elsewhere = tokio::runtime::Runtime::new().unwrap();
         {
@@ -132,17 +132,17 @@ async fn an_informer_that_ended_by_itself_is_listed_until_it_is_asked_for_again(
         // Its runtime goes, and is gone: everything of the informer has been dropped.
         tokio::task::spawn_blocking(move || drop(elsewhere)).await.unwrap();
         drop(maps);
-        let [ended] = &roster()[..] else { panic!("it is listed") };
+        let [ended] = &informers()[..] else { panic!("it is listed") };
         assert!(ended.name() == "configmaps" && ended.health().stopped);
         assert!(factory.synced().await == Err(WaitError::Stopped("configmaps".to_owned())));
         assert!(held.upgrade().is_none(), "what it held is given back");
 
         let again = factory.informer::<ConfigMap>().unwrap();
         factory.synced().await.unwrap();
-        let [running] = &roster()[..] else { panic!("there is one") };
+        let [running] = &informers()[..] else { panic!("there is one") };
         assert!(running.is_running() && !again.health().stopped);
         factory.stop().await;
-        assert!(roster().is_empty());
+        assert!(informers().is_empty());
     })
     .await;
 }
@@ -156,7 +156,7 @@ async fn a_second_handler_of_one_name_has_a_number_and_a_removed_one_is_forgotte
     assert_eq!((first.name(), second.name()), ("audit", "audit#2"));
     let names = || informer.informer.health().handlers.into_iter().map(|handler| handler.name).collect::<Vec<_>>();
     assert!(names().contains(&"audit#2".to_owned()));
-    second.remove(kube_informer::Removal::Discard).await.unwrap();
+    second.remove(kube_informer::RemoveMode::Discard).await.unwrap();
     assert!(!names().contains(&"audit#2".to_owned()));
     informer.stop().await;
 }

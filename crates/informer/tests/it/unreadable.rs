@@ -52,10 +52,10 @@ async fn a_cache_with_a_list_that_was_read_in_part_has_caught_up_after_another_l
     let informer = start(script, QueueOrder::Ordered);
     informer.synced().await;
     informer.script.asks(2).await;
-    within("another list", informer.informer.caught_up()).await.unwrap();
+    within("another list", informer.informer.wait_for_latest()).await.unwrap();
     assert_eq!(informer.contents(), ["web/a@11", "web/b@12"]);
     informer.script.asks(4).await;
-    within("the question alone", informer.informer.caught_up()).await.unwrap();
+    within("the question alone", informer.informer.wait_for_latest()).await.unwrap();
     assert_eq!(informer.script.asked().len(), 5);
     informer.stop().await;
 
@@ -65,9 +65,9 @@ async fn a_cache_with_a_list_that_was_read_in_part_has_caught_up_after_another_l
     let informer = start(script, QueueOrder::Ordered);
     informer.synced().await;
     informer.script.asks(2).await;
-    within("another list", informer.informer.caught_up()).await.unwrap();
+    within("another list", informer.informer.wait_for_latest()).await.unwrap();
     informer.script.asks(4).await;
-    within("the question alone", informer.informer.caught_up()).await.unwrap();
+    within("the question alone", informer.informer.wait_for_latest()).await.unwrap();
     assert_eq!(informer.script.asked().len(), 5);
     assert!(informer.informer.health().parts[0].inconclusive);
     informer.stop().await;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
 use kube_informer::{
-    AsyncEventHandler, CancellationToken, Deleted, Event, EventHandler, EventStream, Filtered, HandlerHandle, Handlers,
-    Object, Registration,
+    AsyncEventHandler, CancellationToken, Deleted, Event, EventHandler, EventHandlerFuncs, EventStream,
+    FilteringEventHandler, HandlerHandle, Object, Registration,
 };
 use tokio::task::JoinSet;
 
@@ -23,7 +23,7 @@ pub(crate) enum Form {
     Trait,
     AsyncTrait,
     Closures,
-    Filtered,
+    Filtering,
 }
 
 /// How long a handler takes for each event.
@@ -39,7 +39,7 @@ impl Form {
         Self::Trait,
         Self::AsyncTrait,
         Self::Closures,
-        Self::Filtered,
+        Self::Filtering,
     ];
     /// What the filtered one is told of.
     pub(crate) const LABEL: &str = "1";
@@ -88,16 +88,15 @@ impl Form {
             Self::Closures => {
                 let again = || Told { witness: witness.clone(), pace };
                 let (mut add, mut update, mut delete, mut resync) = (again(), again(), again(), again());
-                let handlers = Handlers::new()
+                let handlers = EventHandlerFuncs::new()
                     .on_add(move |object, initial| add.tell(&Event::Added { object, initial }))
                     .on_update(move |old, new| update.tell(&Event::Updated { old, new }))
                     .on_delete(move |gone| delete.tell(&Event::Deleted(gone)))
                     .on_resync(move |object| resync.tell(&Event::Resynced(object)));
                 registration.handler(handlers)
             }
-            Self::Filtered => {
-                registration.handler(Filtered::new(|object: &T| object.label("l") == Some(Self::LABEL), told))
-            }
+            Self::Filtering => registration
+                .handler(FilteringEventHandler::new(|object: &T| object.label("l") == Some(Self::LABEL), told)),
         }
     }
 }

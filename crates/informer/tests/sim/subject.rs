@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_informer::{Compact, InformerRequest, Kind, Projection, View};
+use kube_informer::{Compact, InformerRequest, Projection, StaticResource, View};
 
 /// Which of them a cache holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(crate) enum Form {
 }
 
 /// A config map, in whatever representation.
-pub(crate) trait Subject: Kind {
+pub(crate) trait Subject: StaticResource {
     /// What it holds, as it is on the server.
     fn data(&self) -> Option<BTreeMap<String, String>>;
 

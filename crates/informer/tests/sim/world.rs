@@ -292,7 +292,7 @@ impl<T: Subject> World<T> {
     async fn relist(&mut self) {
         let revision = ResourceVersion::from(self.plan.server.revision());
         let catches_up = self.random.random_bool(0.4);
-        let relist = if catches_up { self.informer.caught_up() } else { self.informer.relist() };
+        let relist = if catches_up { self.informer.wait_for_latest() } else { self.informer.relist() };
         if self.random.random_bool(0.5) {
             log::note(|| "a relist is asked for".to_owned());
             return;

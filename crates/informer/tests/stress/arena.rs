@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_embedded_apiserver::ApiServer;
 use kube_informer::parts::KubeSource;
 use kube_informer::{
-    BackoffOptions, Decode, Delivery, HandlerHandle, Identity, Index, InformerOptions, Kind, Object, ObjectKey,
-    QueueOrder, Removal, ResourceVersion, SharedInformer,
+    BackoffOptions, Decode, Delivery, HandlerHandle, Identity, Index, InformerOptions, Object, ObjectKey, QueueOrder,
+    RemoveMode, ResourceVersion, SharedInformer, StaticResource,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
@@ -165,7 +165,7 @@ fn values<T: Object>(object: &T) -> impl Iterator<Item = String> + use<T> {
 }
 
 fn witness(form: Form) -> SharedWitness {
-    let witness = if form == Form::Filtered { Witness::only(Form::LABEL) } else { Witness::default() };
+    let witness = if form == Form::Filtering { Witness::only(Form::LABEL) } else { Witness::default() };
     SharedWitness::new(witness.into())
 }
 
@@ -255,7 +255,7 @@ async fn visit<T: Subject>(informer: SharedInformer<T>, seed: u64, over: Arc<Ato
                     assert!(timeout(PATIENCE, handle.synced()).await.expect("it is synced before long"));
                 }
                 sleep(stays).await;
-                let removal = *[Removal::Drain, Removal::Discard].choose(&mut random).unwrap();
+                let removal = *[RemoveMode::Drain, RemoveMode::Discard].choose(&mut random).unwrap();
                 timeout(PATIENCE, handle.remove(removal)).await.expect("it ends before long").unwrap();
             }
             None => {

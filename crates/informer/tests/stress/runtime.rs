@@ -41,7 +41,7 @@ fn an_informer_whose_runtime_has_gone_is_stopped_and_every_wait_on_it_ends() {
             }
             assert!(matches!(informer.relist().await, Err(WaitError::Stopped(_))));
             handle.synced().await;
-            handle.remove(kube_informer::Removal::Drain).await.unwrap();
+            handle.remove(kube_informer::RemoveMode::Drain).await.unwrap();
             informer.stop().await;
         };
         timeout(Duration::from_secs(30), all_end).await.expect("every wait ends");

@@ -127,7 +127,7 @@ impl AnyProbe for Database {
 #[tokio::test]
 async fn a_probe_of_the_program_is_asked_as_well_and_names_no_informer_twice() {
     let world = World::before_start();
-    let router = Inspection::of(world.factory.roster()).probe(Database).open().router();
+    let router = Inspection::of(world.factory.weak_informers()).probe(Database).open().router();
     assert_eq!(get(&router, "/livez").await.status, StatusCode::OK);
     let reply = get(&router, "/readyz").await;
     assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);

@@ -89,7 +89,7 @@ async fn queues_of_work_are_shown() {
 #[tokio::test]
 async fn informers_of_one_name_are_told_apart() {
     let (one, other) = (World::new().await, World::new().await);
-    let (first, second) = (one.factory.roster(), other.factory.roster());
+    let (first, second) = (one.factory.weak_informers(), other.factory.weak_informers());
     let router = Inspection::of(move || [first(), second()].concat()).open().router();
     let overview: Overview = answer(&router, "/api/informers").await;
     let ids: Vec<&str> = overview.informers.iter().map(|informer| informer.id.as_str()).collect();
@@ -105,7 +105,7 @@ async fn informers_of_one_name_are_told_apart() {
 #[tokio::test]
 async fn an_id_stays_with_its_informer_and_so_does_its_history() {
     let (one, other) = (World::new().await, World::new().await);
-    let (first, second) = (one.factory.roster(), other.factory.roster());
+    let (first, second) = (one.factory.weak_informers(), other.factory.weak_informers());
     let router = Inspection::of(move || [first(), second()].concat()).open().router();
     let ids = async || {
         let overview: Overview = answer(&router, "/api/informers").await;

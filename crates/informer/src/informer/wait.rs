@@ -1,4 +1,4 @@
-//! Waiting, with a limit or without.
+//! Waits, with or without a limit.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,9 +7,9 @@ use futures_util::future::BoxFuture;
 
 use super::WaitError;
 
-/// Something that is waited for. `.await` waits as long as it takes; [`Waiting::within`] sets a limit.
+/// A wait that has not begun. `.await` waits without a limit, and [`Wait::within`] waits with one.
 ///
-/// Dropping it ends the wait and nothing else; waiting again is fine.
+/// Dropping it only ends the wait. The same wait can be made again.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -19,17 +19,17 @@ use super::WaitError;
 /// # doc_server::with(async |server| {
 /// let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
 /// let error = maps.synced().within(Duration::from_millis(10)).await.unwrap_err();
-/// assert!(error.to_string().contains("not started"), "it says what it saw last");
+/// assert!(error.to_string().contains("not started"), "the error says how far the informer got");
 /// # Ok(()) });
 /// ```
-#[must_use = "it waits only if it is awaited"]
-pub struct Waiting<'w, R> {
+#[must_use = "nothing waits until this is awaited"]
+pub struct Wait<'w, R> {
     wait: BoxFuture<'w, Result<R, WaitError>>,
     saw: Box<dyn FnOnce() -> String + Send + 'w>,
 }
 
-impl<'w, R> Waiting<'w, R> {
-    /// Waits for a future; `saw` says how far it has come.
+impl<'w, R> Wait<'w, R> {
+    /// Makes a wait for a future. `saw` returns how far the informer got.
     pub(crate) fn new(
         wait: impl Future<Output = Result<R, WaitError>> + Send + 'w,
         saw: impl FnOnce() -> String + Send + 'w,
@@ -37,11 +37,11 @@ impl<'w, R> Waiting<'w, R> {
         Self { wait: Box::pin(wait), saw: Box::new(saw) }
     }
 
-    /// Waits no longer than this.
+    /// Waits at most for this duration.
     ///
     /// # Errors
     ///
-    /// [`WaitError::TimedOut`] with what it saw last; and whatever the wait itself may fail with.
+    /// [`WaitError::TimedOut`] says how far the informer got. The other errors are those of the wait without a limit.
     pub async fn within(self, limit: Duration) -> Result<R, WaitError> {
         match tokio::time::timeout(limit, self.wait).await {
             Ok(outcome) => outcome,
@@ -50,7 +50,7 @@ impl<'w, R> Waiting<'w, R> {
     }
 }
 
-impl<'w, R> IntoFuture for Waiting<'w, R> {
+impl<'w, R> IntoFuture for Wait<'w, R> {
     type Output = Result<R, WaitError>;
     type IntoFuture = BoxFuture<'w, Result<R, WaitError>>;
 
@@ -59,8 +59,8 @@ impl<'w, R> IntoFuture for Waiting<'w, R> {
     }
 }
 
-impl<R> fmt::Debug for Waiting<'_, R> {
+impl<R> fmt::Debug for Wait<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Waiting")
+        f.write_str("Wait")
     }
 }
