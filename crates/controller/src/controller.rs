@@ -51,11 +51,11 @@ pub use self::handle::ControllerHandle;
 use self::owner::{Owners, owners_of};
 use self::parking::{Keeper, Parking};
 pub use self::request::Request;
-use self::status::{Board, PLACES, Running};
 pub use self::status::{ControllerPhase, ControllerStatus, ReconcileError};
+use self::status::{PLACES, RunGuard, StatusBoard};
 pub use self::watch_source::WatchSource;
-use self::watch_source::{Predicate, Source, Target, async_source, primary_source, source};
-use self::worker::{Reconcile, Undecodable, Workers};
+use self::watch_source::{KeySource, Predicate, Target, async_source, primary_source, source};
+use self::worker::{Reconcile, UndecodableChildren, Workers};
 use crate::limiter::{RateLimiter, default_controller_limiter};
 use crate::metrics::ReconcileMetrics;
 use crate::queue::WorkQueue;
@@ -111,7 +111,7 @@ pub struct Controller<T: Object> {
     name: Arc<str>,
     primary: SharedInformer<T>,
     kind: Option<ResourceType>,
-    sources: Vec<Source>,
+    sources: Vec<KeySource>,
     caches: Vec<Cache>,
     workers: usize,
     timeout: Option<Duration>,
@@ -120,10 +120,10 @@ pub struct Controller<T: Object> {
     drain: Duration,
     debounce: Duration,
     predicates: Vec<Predicate<dyn Object>>,
-    undecodable_children: Vec<Undecodable<T>>,
+    undecodable_children: Vec<UndecodableChildren<T>>,
     ignore_undecodable: bool,
     limiter: Arc<dyn RateLimiter<ObjectKey>>,
-    board: Arc<Board>,
+    board: Arc<StatusBoard>,
     /// True if the controller owns objects, but does not know the kind of its primary objects.
     unknown_kind: bool,
 }
@@ -157,7 +157,7 @@ impl<T: Object> Controller<T> {
             undecodable_children: Vec::new(),
             ignore_undecodable: false,
             limiter: Arc::new(default_controller_limiter()),
-            board: Arc::new(Board::new()),
+            board: Arc::new(StatusBoard::new()),
             unknown_kind: false,
         }
     }
@@ -393,7 +393,7 @@ impl<T: Object> Controller<T> {
         Err(RunError::NotSynced { name: self.name.to_string(), within: self.sync, caches })
     }
 
-    async fn work(&self, running: &Running<'_>, term: Term, reconcile: Reconcile<T>) -> Result<(), RunError> {
+    async fn work(&self, running: &RunGuard<'_>, term: Term, reconcile: Reconcile<T>) -> Result<(), RunError> {
         let queue = WorkQueue::named(&*self.name, self.limiter.clone());
         let (parking, keeper) = Parking::new();
         let parking = Arc::new(parking);

@@ -127,7 +127,7 @@ where
         self.send(&change).await.map(Some).map_err(|error| change.failed(error))
     }
 
-    fn addition(&self, object: &K) -> Result<Option<Change>, FinalizerError> {
+    fn addition(&self, object: &K) -> Result<Option<FinalizerChange>, FinalizerError> {
         if self.is_on(object) {
             return Ok(None);
         }
@@ -143,17 +143,17 @@ where
             known => (json!(known), json!({"op": "add", "path": "/metadata/finalizers/-", "value": self.name})),
         };
         let test = json!({"op": "test", "path": "/metadata/finalizers", "value": test});
-        Change::new(object, test, change).map(Some)
+        FinalizerChange::new(object, test, change).map(Some)
     }
 
-    fn removal(&self, object: &K) -> Result<Option<Change>, FinalizerError> {
+    fn removal(&self, object: &K) -> Result<Option<FinalizerChange>, FinalizerError> {
         let Some(at) = object.finalizers().iter().position(|name| *name == self.name) else { return Ok(None) };
         let path = format!("/metadata/finalizers/{at}");
         let test = json!({"op": "test", "path": path, "value": self.name});
-        Change::new(object, test, json!({"op": "remove", "path": path})).map(Some)
+        FinalizerChange::new(object, test, json!({"op": "remove", "path": path})).map(Some)
     }
 
-    async fn send(&self, change: &Change) -> Result<K, Error> {
+    async fn send(&self, change: &FinalizerChange) -> Result<K, Error> {
         self.api.patch(&change.name, &PatchParams::default(), &change.patch).await
     }
 }
@@ -243,19 +243,19 @@ where
         &self,
         request: &Request<K>,
         informer: &SharedInformer<K>,
-        change: &Change,
+        change: &FinalizerChange,
     ) -> Result<K, FinalizerError> {
         request.write(informer, self.send(change)).await.map_err(|error| change.failed(error.into()))
     }
 }
 
 /// A change of the finalizers of one object.
-struct Change {
+struct FinalizerChange {
     name: String,
     patch: Patch<()>,
 }
 
-impl Change {
+impl FinalizerChange {
     fn new<K: Resource>(object: &K, test: Value, change: Value) -> Result<Self, FinalizerError> {
         let meta = object.meta();
         let (Some(name), Some(uid)) = (&meta.name, &meta.uid) else { return Err(FinalizerError::NotFromServer) };

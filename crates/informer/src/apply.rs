@@ -25,7 +25,7 @@ use tracing::{debug, trace};
 pub(crate) use self::changes::BYTES;
 pub use self::changes::{BatchGuard, Changes, ChangesSink, OnError};
 pub(crate) use self::part::Outdated;
-use self::part::{Part, advance, lowest_version, part_of};
+use self::part::{ScopeProgress, advance, lowest_version, part_of};
 pub(crate) use self::waiters::Waiters;
 use crate::health::{HealthBoard, InformerError};
 use crate::lock::{Mutex, MutexGuard};
@@ -33,7 +33,7 @@ use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope,
 use crate::processor::{Event, EventBatch, Listener, Listeners, Processor, drop_in_pieces};
 use crate::queue::{Batch, Deleted, Delta, Deltas, KeyDelta, ListMark, Replacement, Work};
 use crate::source::BadObject;
-use crate::store::{Change, IndexFunctions, IndexValuesOf, Slot, Store, StoreWriter, Transaction};
+use crate::store::{IndexFunctions, IndexValuesOf, Slot, Store, StoreChange, StoreWriter, Transaction};
 use crate::time::after;
 
 /// A long list is prepared so many objects at a time; in between other tasks may run.
@@ -43,7 +43,7 @@ const ATTENDANCE: Duration = Duration::from_millis(5);
 
 /// How far the store has come.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Progress {
+pub(crate) struct StoreProgress {
     /// How often the server was restored to an older state.
     pub(crate) epoch: u64,
     pub(crate) version: Option<ResourceVersion>,
@@ -119,9 +119,9 @@ impl Drop for Paused<'_> {
 pub(crate) struct Applier {
     writing: Arc<Writing>,
     store: Store<dyn Object>,
-    parts: Vec<Part>,
+    parts: Vec<ScopeProgress>,
     outdated: Outdated,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<StoreProgress>,
     waiters: Waiters,
     health: HealthBoard,
     /// How many bytes of memory one byte on the wire becomes.
@@ -133,7 +133,7 @@ pub(crate) struct Applier {
     values: Vec<(IndexValuesOf, Option<Slot>)>,
     /// The errors of the current batch.
     failed: Vec<InformerError>,
-    marks: Marks,
+    marks: DecodeMarks,
 }
 
 /// The undecodable objects that the current batch brought, and the ones that it made readable.
@@ -141,12 +141,12 @@ pub(crate) struct Applier {
 /// The marks are published inside the commit. So a lookup never finds an object absent because its mark is gone and its good
 /// state has not come yet.
 #[derive(Default)]
-struct Marks {
+struct DecodeMarks {
     decodable: Vec<ObjectKey>,
     undecodable: Vec<BadObject>,
 }
 
-impl Marks {
+impl DecodeMarks {
     fn publish(&mut self, health: &HealthBoard) {
         if !self.decodable.is_empty() || !self.undecodable.is_empty() {
             health.mark(&std::mem::take(&mut self.decodable), &std::mem::take(&mut self.undecodable));
@@ -167,11 +167,11 @@ impl Applier {
         writing: Arc<Writing>,
         scopes: impl IntoIterator<Item = Scope>,
         outdated: Outdated,
-        (progress, waiters): (watch::Sender<Progress>, Waiters),
+        (progress, waiters): (watch::Sender<StoreProgress>, Waiters),
         health: HealthBoard,
         memory_factor: f64,
     ) -> Self {
-        let parts = scopes.into_iter().map(|scope| Part { scope, ..Part::default() }).collect();
+        let parts = scopes.into_iter().map(|scope| ScopeProgress { scope, ..ScopeProgress::default() }).collect();
         let (store, functions) = {
             let state = writing.lock();
             (state.writer.store().clone(), state.writer.functions())
@@ -189,7 +189,7 @@ impl Applier {
             functions,
             values,
             failed,
-            marks: Marks::default(),
+            marks: DecodeMarks::default(),
         }
     }
 
@@ -480,7 +480,7 @@ impl Applier {
         if before.version != version {
             self.health.store_version(version.as_ref());
         }
-        let now = Progress {
+        let now = StoreProgress {
             epoch: before.epoch,
             version: version.clone(),
             synced: self.parts.iter().all(|part| part.listed),
@@ -502,10 +502,10 @@ impl Applier {
 fn changes<'c>(
     events: &'c [Event<dyn Object>],
     values: &'c [(IndexValuesOf, Option<Slot>)],
-) -> impl Iterator<Item = Change<'c>> {
+) -> impl Iterator<Item = StoreChange<'c>> {
     events.iter().enumerate().map(|(at, event)| match event {
-        Event::Deleted(gone) => Change::Remove(gone.object().id().key),
-        event => Change::Put(event.object().clone(), &values[at].0, values[at].1),
+        Event::Deleted(gone) => StoreChange::Remove(gone.object().id().key),
+        event => StoreChange::Put(event.object().clone(), &values[at].0, values[at].1),
     })
 }
 

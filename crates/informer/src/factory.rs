@@ -54,10 +54,10 @@ use crate::source::kube::KubeSource;
 /// ```
 #[derive(Clone)]
 pub struct SharedInformerFactory {
-    shared: Arc<Shared>,
+    shared: Arc<FactoryShared>,
 }
 
-struct Shared {
+struct FactoryShared {
     client: Client,
     name: Option<String>,
     selection: Selection,
@@ -67,19 +67,19 @@ struct Shared {
     first_lists: Arc<Semaphore>,
     /// All informers of a factory share a client, and so its outages.
     recovery: Recovery,
-    state: Mutex<State>,
+    state: Mutex<FactoryState>,
 }
 
 #[derive(Default)]
-struct State {
+struct FactoryState {
     started: bool,
-    informers: HashMap<InformerKey, Known>,
+    informers: HashMap<InformerKey, KnownInformer>,
     /// Those that ended though nobody stopped them, until they are asked for again: what is missing must not look well. They hold
     /// no objects.
     ended: HashMap<InformerKey, AnyInformer>,
 }
 
-struct Known {
+struct KnownInformer {
     options: InformerOptions,
     name: Option<String>,
     informer: Held,
@@ -210,7 +210,8 @@ impl SharedInformerFactory {
         let transform_name = transform.as_ref().map(|(name, _)| name.clone());
         let representation = TypeId::of::<T>();
         let key = InformerKey { resource, representation, metadata_only, selection, transform: transform_name };
-        let known = |state: &State| match state.informers.get(&key).filter(|known| !known.informer.is_stopped()) {
+        let known = |state: &FactoryState| match state.informers.get(&key).filter(|known| !known.informer.is_stopped())
+        {
             None => Ok(None),
             // The key names the representation: the informer's objects are of this type.
             Some(known) if known.options == options && (name.is_none() || known.name == name) => {
@@ -263,7 +264,7 @@ impl SharedInformerFactory {
         });
         state.ended.remove(&key);
         let (started, held) = (state.started, informer.held().clone());
-        state.informers.insert(key.clone(), Known { options, name, informer: held });
+        state.informers.insert(key.clone(), KnownInformer { options, name, informer: held });
         drop(state);
         if started && let Err(error) = informer.start() {
             // Dropped with the lock released.

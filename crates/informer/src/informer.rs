@@ -32,7 +32,7 @@ use self::tasks::{CoreSink, apply_all, keep_time, supervised};
 pub use self::verify::Difference;
 use self::verify::Questions;
 pub use self::wait::Wait;
-use crate::apply::{Applier, Changes, ChangesSink, Outdated, Progress, Waiters, Writing};
+use crate::apply::{Applier, Changes, ChangesSink, Outdated, StoreProgress, Waiters, Writing};
 use crate::health::{Health, HealthBoard, HealthChanges, InformerError};
 use crate::lister::Lister;
 use crate::lock::Mutex;
@@ -71,10 +71,10 @@ pub struct SharedInformer<T> {
 }
 
 /// Keeps an informer running, whatever the type of its objects.
-pub(crate) struct Held(Arc<Shared>);
+pub(crate) struct Held(Arc<InformerShared>);
 
 /// An informer without the type of its objects: nearly everything it does, compiled once.
-pub(crate) struct Shared {
+pub(crate) struct InformerShared {
     core: Arc<Core>,
     cancel: CancellationToken,
     lifecycle: Mutex<Lifecycle>,
@@ -99,7 +99,7 @@ struct Core {
     outdated: Outdated,
     writing: Arc<Writing>,
     health: HealthBoard,
-    progress: watch::Receiver<Progress>,
+    progress: watch::Receiver<StoreProgress>,
     waiters: Waiters,
     /// How often a relist was asked for: one for each reflector, so that they are woken in their order.
     relists: Vec<watch::Sender<u64>>,
@@ -131,7 +131,7 @@ enum Lifecycle {
         reflectors: Vec<Reflector<dyn Object, CoreSink>>,
         applier: Box<Applier>,
         changes: Changes<dyn Object>,
-        handlers: Vec<Waiter>,
+        handlers: Vec<PendingHandler>,
     },
     Running {
         tasks: JoinSet<()>,
@@ -141,7 +141,7 @@ enum Lifecycle {
 }
 
 /// A handler that waits for the start.
-type Waiter = (Arc<Listener>, BoxFuture<'static, ()>);
+type PendingHandler = (Arc<Listener>, BoxFuture<'static, ()>);
 
 impl<T: Object> SharedInformer<T> {
     /// Configures an informer over a source.
@@ -297,7 +297,7 @@ impl<T: Object> SharedInformer<T> {
     }
 }
 
-impl Shared {
+impl InformerShared {
     pub(crate) fn start(&self) -> Result<(), StartError> {
         let Self { core, cancel, lifecycle, .. } = self;
         // Before the lock: a metrics recorder is code of the user's.
@@ -430,7 +430,7 @@ impl Shared {
 
     async fn reach_version(&self, version: &ResourceVersion) -> Result<(), WaitError> {
         let epoch = self.core.progress.borrow().epoch;
-        let reached = |progress: &Progress| {
+        let reached = |progress: &StoreProgress| {
             if progress.epoch != epoch {
                 return Some(Err(WaitError::VersionsRestarted));
             }
@@ -467,7 +467,7 @@ impl Shared {
     }
 
     /// Waits until `look` finds what it looks for.
-    async fn reach<R>(&self, mut look: impl FnMut(&Progress) -> Option<R>) -> Result<R, WaitError> {
+    async fn reach<R>(&self, mut look: impl FnMut(&StoreProgress) -> Option<R>) -> Result<R, WaitError> {
         let mut progress = self.core.progress.clone();
         let found = async {
             loop {
@@ -520,23 +520,23 @@ impl Core {
     }
 }
 
-impl Drop for Shared {
+impl Drop for InformerShared {
     fn drop(&mut self) {
         self.cancel.cancel();
     }
 }
 
 impl Held {
-    fn new(shared: Shared) -> Self {
+    fn new(shared: InformerShared) -> Self {
         shared.handles.fetch_add(1, Ordering::Relaxed);
         Self(Arc::new(shared))
     }
 }
 
 impl std::ops::Deref for Held {
-    type Target = Arc<Shared>;
+    type Target = Arc<InformerShared>;
 
-    fn deref(&self) -> &Arc<Shared> {
+    fn deref(&self) -> &Arc<InformerShared> {
         &self.0
     }
 }

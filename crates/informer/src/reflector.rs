@@ -41,9 +41,9 @@ use self::initial::Streaming;
 use self::open_watch::{OpenWatch, Rhythm};
 pub(crate) use self::page::{answered, read_page};
 pub use self::phase::{ListReason, Phase};
-use self::place::Place;
+use self::place::Position;
 pub(crate) use self::recovery::Recovery;
-use self::recovery::{Change, Class, Outwaiting, Request};
+use self::recovery::{Class, OutageChange, Outwaiting, RequestKind};
 pub use self::sink::Sink;
 use crate::object::{Object, ResourceVersion, Scope};
 use crate::queue::{Delta, ListMark, Replacement};
@@ -102,7 +102,7 @@ pub struct Reflector<T: ?Sized, S> {
     watch_timeout: Duration,
     progress_deadline: Duration,
     relist_period: Option<Duration>,
-    place: Place,
+    place: Position,
     /// True once a list at any version came in pages: the server does not answer from memory.
     paginated: bool,
     reason: ListReason,
@@ -141,7 +141,7 @@ pub(crate) struct Wiring {
 }
 
 /// What comes after a watch.
-enum Next {
+enum AfterWatch {
     Watch,
     WaitThenWatch(ReflectorError),
     /// A new round, after a moment if it says so.
@@ -169,7 +169,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             watch_timeout: options.watch_timeout.unwrap_or(SHORTEST_WATCH).max(SHORTEST_WATCH),
             progress_deadline: options.progress_deadline.unwrap_or(PROGRESS_DEADLINE),
             relist_period: options.relist_period.filter(|period| !period.is_zero()),
-            place: Place::Start,
+            place: Position::Start,
             paginated: false,
             reason: ListReason::First,
             request: 0,
@@ -245,15 +245,15 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             };
             watched = true;
             match next {
-                Next::Watch => {}
-                Next::WaitThenWatch(error) => {
+                AfterWatch::Watch => {}
+                AfterWatch::WaitThenWatch(error) => {
                     self.report(&error);
                     if self.wait(&error).await == Waited::RelistRequested {
                         self.reason = ListReason::Requested;
                         return Ok(());
                     }
                 }
-                Next::Relist(moment) => {
+                AfterWatch::Relist(moment) => {
                     if !moment.is_zero() {
                         let (until, why) = (after(Instant::now(), moment), "everything is asked for again".to_owned());
                         self.sink.phase(Phase::BackingOff { until, why });
@@ -261,7 +261,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                     self.pause(moment).await;
                     return Ok(());
                 }
-                Next::WaitThenRelist(error) => {
+                AfterWatch::WaitThenRelist(error) => {
                     self.report(&error);
                     return Err(error);
                 }
@@ -275,22 +275,22 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     }
 
     /// Opens a watch where the last one ended, and follows it.
-    async fn watch(&mut self) -> Next {
-        if let Place::Doubtful(last) = self.place.clone() {
+    async fn watch(&mut self) -> AfterWatch {
+        if let Position::Doubtful(last) = self.place.clone() {
             if self.question_refused {
-                self.place = Place::At(last);
+                self.place = Position::At(last);
                 return self.open_and_follow().await;
             }
             match answered(self.progress_deadline, self.source.newest_version()).await {
                 Ok(now) if self.place.is_contradicted_by(now.as_ref()) => {
                     self.restart().await;
-                    return Next::Relist(Duration::ZERO);
+                    return AfterWatch::Relist(Duration::ZERO);
                 }
-                Ok(_) => self.place = Place::At(last),
+                Ok(_) => self.place = Position::At(last),
                 // A user who may watch need not be allowed to ask this. The watch itself is answered or refused.
                 Err(error) if error.is_refusal() => {
                     self.question_refused = true;
-                    self.place = Place::At(last);
+                    self.place = Position::At(last);
                 }
                 Err(error) => return self.not_answered(error),
             }
@@ -298,11 +298,11 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         self.open_and_follow().await
     }
 
-    async fn open_and_follow(&mut self) -> Next {
+    async fn open_and_follow(&mut self) -> AfterWatch {
         match self.open(false).await {
             Ok(events) => {
                 self.question_refused = false;
-                self.succeeded(Request::Watch);
+                self.succeeded(RequestKind::Watch);
                 self.follow(events).await
             }
             Err(error) => self.not_answered(error),
@@ -310,7 +310,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     }
 
     /// A watch, or the question that comes before it, was not answered.
-    fn not_answered(&mut self, error: SourceError) -> Next {
+    fn not_answered(&mut self, error: SourceError) -> AfterWatch {
         if error.is_version_unavailable() {
             return self.expired(error);
         }
@@ -322,10 +322,10 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         let error = ReflectorError::Watch(error);
         if !same_again {
             self.watch_failures = 0;
-            return Next::WaitThenRelist(error);
+            return AfterWatch::WaitThenRelist(error);
         }
         self.place.doubt();
-        Next::WaitThenWatch(error)
+        AfterWatch::WaitThenWatch(error)
     }
 
     /// Counts a failure. Returns true as long as a watch is to be tried again, and false when it is time for a list.
@@ -335,7 +335,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     }
 
     /// Passes on what a watch sends, until it ends.
-    async fn follow(&mut self, mut watch: OpenWatch<T>) -> Next {
+    async fn follow(&mut self, mut watch: OpenWatch<T>) -> AfterWatch {
         self.sink.phase(Phase::Watching);
         let mut relist = std::pin::pin!(self.relist_wanted());
         let ended = loop {
@@ -344,7 +344,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                 biased;
                 () = &mut relist => {
                     self.reason = ListReason::Requested;
-                    return Next::Relist(Duration::ZERO);
+                    return AfterWatch::Relist(Duration::ZERO);
                 }
                 event = timeout_at(dead_at.min(pace_due), watch.next()) => event,
             };
@@ -363,7 +363,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                     self.sink.contact(bytes);
                     watch.hear(&event, &mut self.rhythm, now);
                     if self.outage.is_some() && watch.began.elapsed() >= VERY_SHORT {
-                        self.succeeded(Request::Follow);
+                        self.succeeded(RequestKind::Follow);
                     }
                     self.pass_on(event, bytes, watch.unordered).await;
                 }
@@ -378,7 +378,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     }
 
     /// What to do after a watch that ended so.
-    fn after(&mut self, watch: OpenWatch<T>, ended: Result<(), ReflectorError>) -> Next {
+    fn after(&mut self, watch: OpenWatch<T>, ended: Result<(), ReflectorError>) -> AfterWatch {
         let OpenWatch { events, heard, began, after_initial_state, .. } = watch;
         drop(events);
         let lasted = began.elapsed();
@@ -392,50 +392,50 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             self.backoff.healthy(lasted);
         }
         match ended {
-            Ok(()) if worked => Next::Watch,
+            Ok(()) if worked => AfterWatch::Watch,
             // Something came, but a server that ends every watch at once must not be asked without end.
             Ok(()) if heard > 0 || after_initial_state && lasted < VERY_SHORT => {
-                Next::WaitThenWatch(ReflectorError::VeryShortWatch { lasted })
+                AfterWatch::WaitThenWatch(ReflectorError::VeryShortWatch { lasted })
             }
             Ok(()) if lasted >= VERY_SHORT => {
                 self.place.doubt();
-                Next::Watch
+                AfterWatch::Watch
             }
             // The version may be at fault, or the server: a list tells, but costs far more than a watch.
             Ok(()) => {
                 let error = ReflectorError::VeryShortWatch { lasted };
                 match self.fails_again() {
-                    true => Next::WaitThenWatch(error),
-                    false => Next::WaitThenRelist(error),
+                    true => AfterWatch::WaitThenWatch(error),
+                    false => AfterWatch::WaitThenRelist(error),
                 }
             }
             Err(ReflectorError::Stream(error)) if error.is_version_unavailable() => self.expired(error),
             Err(ReflectorError::Stream(error)) if error.is_overload() => {
-                Next::WaitThenWatch(ReflectorError::Stream(error))
+                AfterWatch::WaitThenWatch(ReflectorError::Stream(error))
             }
             Err(error) if error.is_lost_connection() => {
                 self.place.doubt();
                 // One that worked for a while has earned a new connection at once, and so has who waited long enough.
                 if !worked && !matches!(error, ReflectorError::Silent { .. }) {
-                    return Next::WaitThenWatch(error);
+                    return AfterWatch::WaitThenWatch(error);
                 }
                 self.report(&error);
-                Next::Watch
+                AfterWatch::Watch
             }
-            Err(error) => Next::WaitThenRelist(error),
+            Err(error) => AfterWatch::WaitThenRelist(error),
         }
     }
 
     /// The first time a version expires after a watch that worked, everything is asked for again after a moment.
-    fn expired(&mut self, error: SourceError) -> Next {
+    fn expired(&mut self, error: SourceError) -> AfterWatch {
         let error = ReflectorError::Expired(error);
         self.reason = ListReason::Expired;
         self.place.give_up();
         if std::mem::take(&mut self.worked) {
             self.report(&error);
-            Next::Relist(self.backoff.moment())
+            AfterWatch::Relist(self.backoff.moment())
         } else {
-            Next::WaitThenRelist(error)
+            AfterWatch::WaitThenRelist(error)
         }
     }
 
@@ -493,7 +493,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             }
         };
         match version.filter(|version| !unordered && self.place.can_reach(version)) {
-            Some(version) => self.place = Place::At(version),
+            Some(version) => self.place = Position::At(version),
             None if matches!(delta, Delta::Bookmark { .. }) => return,
             None => debug!("event without a usable version"),
         }
@@ -505,7 +505,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         let scope = self.wiring.scope.clone();
         warn!(scope = scope.as_deref(), "server was restored to an older state; asking for everything again");
         self.reason = ListReason::Restored;
-        self.place = Place::Restored;
+        self.place = Position::Restored;
         self.restart_unsaid = true;
         self.say_restart().await;
     }
@@ -523,7 +523,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     async fn open(&mut self, initial_events: bool) -> Result<OpenWatch<T>, SourceError> {
         let agreed = self.backoff.spread(self.watch_timeout);
         let version = match (&self.place, initial_events) {
-            (Place::Unavailable(_), true) => None,
+            (Position::Unavailable(_), true) => None,
             (place, _) => place.version().cloned(),
         };
         let unordered = version.is_none() && !initial_events;
@@ -545,7 +545,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     }
 
     /// A request succeeded: if it is the one that had failed, the outage is over for all reflectors of this client.
-    fn succeeded(&mut self, request: Request) {
+    fn succeeded(&mut self, request: RequestKind) {
         if let Some(outage) = self.outage.take_if(|outage| outage.is_ended_by(request)) {
             outage.over();
         }
@@ -579,8 +579,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                 }
             };
             match change {
-                Change::Vacant => self.outage = Some(outage),
-                Change::Over => {
+                OutageChange::Vacant => self.outage = Some(outage),
+                OutageChange::Over => {
                     // All learn of it at the same time.
                     let delay = self.backoff.second().max(error.retry_after().unwrap_or_default());
                     return self.wait_for(delay, error).await;
@@ -614,13 +614,13 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     /// Hands over a complete state.
     async fn replace(&mut self, replacement: Replacement<T>, bytes: u64) {
         self.place = match replacement.mark.version.clone() {
-            Some(version) => Place::At(version),
-            None => Place::Start,
+            Some(version) => Position::At(version),
+            None => Position::Start,
         };
         self.listed_at = Instant::now();
         self.parked = false;
         self.watch_failures = 0;
-        self.succeeded(Request::List);
+        self.succeeded(RequestKind::List);
         self.inconclusive = if replacement.is_conclusive() { 0 } else { self.inconclusive + 1 };
         // A source that does not count sends at least what its objects take.
         let sizes = || replacement.objects.iter().map(|object| size_of_val(&**object) as u64).sum();

@@ -24,8 +24,8 @@ pub use self::index::{Index, IndexError, IndexValues};
 pub(crate) use self::index::{IndexFailure, IndexFunction, Values as IndexValuesOf, index_function};
 pub(crate) use self::slots::Slot;
 pub use self::snapshot::Snapshot;
-use self::state::State;
-pub(crate) use self::writer::{Change, Functions as IndexFunctions, function_identity};
+use self::state::StoreState;
+pub(crate) use self::writer::{Functions as IndexFunctions, StoreChange, function_identity};
 pub use self::writer::{StoreWriter, Transaction};
 use crate::lock::RwLock;
 use crate::object::{Cached, KeyRef, Object, ResourceVersion};
@@ -49,14 +49,14 @@ use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 /// assert_eq!(store.get("web/a").unwrap().version, "2");
 /// ```
 pub struct Store<T: ?Sized> {
-    shared: Arc<RwLock<State>>,
+    shared: Arc<RwLock<StoreState>>,
     objects: PhantomData<fn() -> Box<T>>,
 }
 
 impl<T: Cached + ?Sized> Store<T> {
     /// An empty store and its writer. The seed decides how keys are hashed, and nothing that can be seen.
     pub fn new(seed: u64) -> (Self, StoreWriter<T>) {
-        let store = Self { shared: Arc::new(RwLock::new(State::new(seed))), objects: PhantomData };
+        let store = Self { shared: Arc::new(RwLock::new(StoreState::new(seed))), objects: PhantomData };
         (store.clone(), StoreWriter::new(store))
     }
 
@@ -109,11 +109,11 @@ impl<T: Cached + ?Sized> Store<T> {
         self.shared.read().indexes.iter().map(|index| index.name().clone()).collect()
     }
 
-    fn read<R>(&self, look: impl FnOnce(&State) -> R) -> R {
+    fn read<R>(&self, look: impl FnOnce(&StoreState) -> R) -> R {
         look(&self.shared.read())
     }
 
-    /// Finds an object, and where it is: a hint for [`Change::Put`].
+    /// Finds an object, and where it is: a hint for [`StoreChange::Put`].
     pub(crate) fn find(&self, key: KeyRef<'_>) -> Option<(Slot, Arc<dyn Object>)> {
         self.shared.read().find(key).map(|(slot, object)| (slot, object.clone()))
     }

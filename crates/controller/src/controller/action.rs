@@ -54,7 +54,7 @@ impl Action {
 }
 
 /// Why an attempt failed.
-pub(super) enum Failure {
+pub(super) enum ReconcileFailure {
     /// The reconcile returned this error.
     Error(String),
     /// The reconcile failed, and is not tried again.
@@ -65,7 +65,7 @@ pub(super) enum Failure {
     TimedOut(Duration),
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ReconcileFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Error(text) | Self::Final(text) | Self::Undecodable(text) => f.write_str(text),

@@ -126,7 +126,7 @@ impl<T: Object> Request<T> {
         write: impl Future<Output = Result<R, kube_client::Error>>,
     ) -> Result<R, WriteError> {
         self.term.check()?;
-        let unanswered = Unanswered { writes: &self.writes, informer };
+        let unanswered = UnansweredWrite { writes: &self.writes, informer };
         let outcome = write.await;
         // The server has carried out the write, or has refused it and nothing was written.
         let certain = match &outcome {
@@ -154,7 +154,7 @@ impl<T: Object> Request<T> {
         attempt: impl Future<Output = Result<R, E>>,
     ) -> Result<R, WriteError<E>> {
         self.term.check()?;
-        let unanswered = Unanswered { writes: &self.writes, informer };
+        let unanswered = UnansweredWrite { writes: &self.writes, informer };
         let outcome = attempt.await;
         if outcome.is_ok() {
             std::mem::forget(unanswered);
@@ -216,12 +216,12 @@ impl<T: Object> Request<T> {
 }
 
 /// A write that has not been answered.
-struct Unanswered<'w, C: Object> {
+struct UnansweredWrite<'w, C: Object> {
     writes: &'w Writes,
     informer: &'w SharedInformer<C>,
 }
 
-impl<C: Object> Drop for Unanswered<'_, C> {
+impl<C: Object> Drop for UnansweredWrite<'_, C> {
     fn drop(&mut self) {
         self.writes.add(PendingWrite::outcome_unknown(self.informer));
     }

@@ -10,7 +10,7 @@ use kube_informer::{Deleted, Event, HandlerGuard, Object, ObjectKey, SharedInfor
 use tracing::error;
 
 use super::action::{catch, panic_message};
-use super::status::Board;
+use super::status::StatusBoard;
 use crate::queue::{Priority, WorkQueue};
 
 /// An informer, with the predicates that select its events. Without a call of [`when`](Self::when) the controller acts
@@ -63,17 +63,17 @@ impl<T: Object> fmt::Debug for WatchSource<T> {
 pub(super) struct Target {
     pub(super) name: Arc<str>,
     pub(super) queue: WorkQueue<ObjectKey>,
-    pub(super) board: Arc<Board>,
+    pub(super) board: Arc<StatusBoard>,
     /// The predicates of the whole controller.
     pub(super) predicates: Arc<[Predicate<dyn Object>]>,
     pub(super) debounce: Duration,
 }
 
 /// Registers a handler that adds keys to a queue, until the guard is dropped.
-pub(super) type Source = Box<dyn Fn(Target) -> HandlerGuard + Send + Sync>;
+pub(super) type KeySource = Box<dyn Fn(Target) -> HandlerGuard + Send + Sync>;
 
 /// Maps each object of an informer to its own key.
-pub(super) fn primary_source<T: Object>(watched: WatchSource<T>) -> Source {
+pub(super) fn primary_source<T: Object>(watched: WatchSource<T>) -> KeySource {
     Box::new(move |target| {
         let (predicates, name) = (watched.predicates.clone(), target.handler_name());
         let on_event = move |event: Event<T>| {
@@ -92,7 +92,7 @@ pub(super) fn primary_source<T: Object>(watched: WatchSource<T>) -> Source {
 pub(super) fn source<T: Object>(
     watched: WatchSource<T>,
     map: impl Fn(&T, &mut dyn FnMut(ObjectKey)) + Send + Sync + 'static,
-) -> Source {
+) -> KeySource {
     let map = Arc::new(map);
     Box::new(move |target| {
         let (map, predicates, name) = (map.clone(), watched.predicates.clone(), target.handler_name());
@@ -112,7 +112,7 @@ pub(super) fn source<T: Object>(
 }
 
 /// Maps the objects of an informer to keys by an async function.
-pub(super) fn async_source<T, F, R, I>(watched: WatchSource<T>, map: F) -> Source
+pub(super) fn async_source<T, F, R, I>(watched: WatchSource<T>, map: F) -> KeySource
 where
     T: Object,
     F: Fn(Arc<T>) -> R + Send + Sync + 'static,

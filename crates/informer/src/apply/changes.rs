@@ -53,16 +53,16 @@ pub(crate) const BYTES: u64 = 8 * 1024 * 1024;
 /// # Ok(()) });
 /// ```
 pub struct Changes<T: ?Sized> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<ChangesShared<T>>,
 }
 
 /// Puts changes into a queue. Cloning gives another handle.
 pub struct ChangesSink<T: ?Sized> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<ChangesShared<T>>,
 }
 
-struct Shared<T: ?Sized> {
-    state: Mutex<State<T>>,
+struct ChangesShared<T: ?Sized> {
+    state: Mutex<ChangesState<T>>,
     /// The objects that are known already.
     known: Store<T>,
     /// How many bytes on the wire the waiting changes may have taken.
@@ -74,7 +74,7 @@ struct Shared<T: ?Sized> {
     processed: Notify,
 }
 
-struct State<T: ?Sized> {
+struct ChangesState<T: ?Sized> {
     queue: Box<dyn DeltaQueue<T>>,
     /// True while one sink puts in the pieces of a list or a resync. All other pushes wait.
     in_pieces: bool,
@@ -83,12 +83,12 @@ struct State<T: ?Sized> {
 }
 
 /// Lets one sink put in pieces, until it is dropped.
-struct Turn<'s, T: ?Sized>(&'s Shared<T>);
+struct Turn<'s, T: ?Sized>(&'s ChangesShared<T>);
 
 /// A batch that was taken out and is not yet processed: whatever is pushed meanwhile is judged by it. Dropping says that it
 /// is processed.
 pub struct BatchGuard<'c, T: ?Sized + 'static> {
-    shared: &'c Shared<T>,
+    shared: &'c ChangesShared<T>,
     batch: Option<Batch<T>>,
 }
 
@@ -118,8 +118,8 @@ impl<T: Cached + ?Sized> Changes<T> {
 
     pub(crate) fn boxed(queue: Box<dyn DeltaQueue<T>>, known: Store<T>, bytes: u64) -> (ChangesSink<T>, Self) {
         let takes_pieces = queue.takes_pieces();
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State { queue, in_pieces: false, closed: false }),
+        let shared = Arc::new(ChangesShared {
+            state: Mutex::new(ChangesState { queue, in_pieces: false, closed: false }),
             known,
             bytes,
             takes_pieces,
@@ -233,7 +233,7 @@ impl<T: Cached + ?Sized> ChangesSink<T> {
 
     /// Waits until everything pushed so far is processed, or the consumer is gone.
     pub async fn settled(&self) {
-        let Shared { state, processed, .. } = &*self.shared;
+        let ChangesShared { state, processed, .. } = &*self.shared;
         let all = state.lock().queue.progress().0;
         loop {
             let mut processed = std::pin::pin!(processed.notified());
@@ -269,14 +269,14 @@ impl<T: Cached + ?Sized> ChangesSink<T> {
     }
 }
 
-impl<T: Cached + ?Sized> Shared<T> {
+impl<T: Cached + ?Sized> ChangesShared<T> {
     fn has_room(&self, queue: &dyn DeltaQueue<T>) -> bool {
         queue.len() < BOUND && (queue.bytes() < self.bytes || queue.is_empty())
     }
 
     /// Changes the queue once there is room in it. Returns `None` if the consumer is gone.
-    async fn put<R>(&self, turn: Option<&Turn<'_, T>>, put: impl FnOnce(&mut State<T>) -> R) -> Option<R> {
-        let may_put = |state: &State<T>| self.has_room(&*state.queue) && (turn.is_some() || !state.in_pieces);
+    async fn put<R>(&self, turn: Option<&Turn<'_, T>>, put: impl FnOnce(&mut ChangesState<T>) -> R) -> Option<R> {
+        let may_put = |state: &ChangesState<T>| self.has_room(&*state.queue) && (turn.is_some() || !state.in_pieces);
         loop {
             {
                 let mut state = self.state.lock();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use kube_client::Client;
 use tokio::sync::Semaphore;
 
-use super::{InformerRequest, Shared, SharedInformerFactory};
+use super::{FactoryShared, InformerRequest, SharedInformerFactory};
 use crate::lock::Mutex;
 use crate::object::Object;
 use crate::reflector::Recovery;
@@ -80,7 +80,7 @@ impl FactoryBuilder {
         let first_lists = Arc::new(Semaphore::new(first_lists.min(Semaphore::MAX_PERMITS)));
         let recovery = Recovery::default();
         let shared =
-            Shared { client, name, selection, options, by_type, first_lists, recovery, state: Mutex::default() };
+            FactoryShared { client, name, selection, options, by_type, first_lists, recovery, state: Mutex::default() };
         SharedInformerFactory { shared: Arc::new(shared) }
     }
 }

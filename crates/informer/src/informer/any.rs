@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use serde_json::Value;
 
-use super::{Core, Shared};
+use super::{Core, InformerShared};
 use crate::health::Health;
 use crate::object::{KeyRef, Object, ObjectKey, ResourceType, ResourceVersion};
 use crate::processor::{Delivery, Event};
@@ -39,7 +39,7 @@ pub struct AnyInformer {
     name: Arc<str>,
     number: u64,
     resource: Option<Arc<ResourceType>>,
-    shared: Weak<Shared>,
+    shared: Weak<InformerShared>,
     /// Its health when this handle was made: what is known of it once it is gone.
     last: Arc<Health>,
     secret: Secret,
@@ -116,7 +116,7 @@ fn shown(object: &dyn Object, secret: Secret) -> Option<Value> {
 }
 
 impl AnyInformer {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: &Arc<InformerShared>) -> Self {
         let core = &shared.core;
         let secret = match core.resource.as_ref().map(ResourceType::is_secret) {
             Some(true) => Secret::Yes,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tracing::Instrument as _;
 
-use super::{Core, Lifecycle, Shared, SharedInformer};
+use super::{Core, InformerShared, Lifecycle, SharedInformer};
 use crate::health::InformerError;
 use crate::object::Object;
 use crate::processor::{
@@ -174,7 +174,7 @@ impl<T: Object> Registration<'_, T> {
     pub fn events(self) -> EventStream<T> {
         let Self { informer, name, delivery, resync_period } = self;
         let events = informer.shared.core.events(name, delivery, resync_period);
-        let shared: Arc<Shared> = informer.shared.0.clone();
+        let shared: Arc<InformerShared> = informer.shared.0.clone();
         EventStream::new(events, shared)
     }
 
@@ -184,7 +184,7 @@ impl<T: Object> Registration<'_, T> {
     }
 }
 
-impl Shared {
+impl InformerShared {
     fn add_handler(
         self: &Arc<Self>,
         name: String,

@@ -29,7 +29,7 @@ pub(super) fn supervised(
     cancel: CancellationToken,
 ) -> impl Future<Output = ()> + Send {
     // Made before the first poll: a task may be dropped without ever having run.
-    let ends = EndsOnDrop { core, cancel };
+    let ends = InformerEndGuard { core, cancel };
     async move {
         if let Err(panic) = AssertUnwindSafe(work).catch_unwind().await {
             let message = crate::panic_message(&*panic);
@@ -40,12 +40,12 @@ pub(super) fn supervised(
 }
 
 /// Ends the informer when a part of it ends, however that happens.
-struct EndsOnDrop {
+struct InformerEndGuard {
     core: Arc<Core>,
     cancel: CancellationToken,
 }
 
-impl Drop for EndsOnDrop {
+impl Drop for InformerEndGuard {
     fn drop(&mut self) {
         self.core.end(&self.cancel, Ended::ByItself);
     }

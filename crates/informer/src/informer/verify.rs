@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use tokio::time::Instant;
 
-use super::Shared;
+use super::InformerShared;
 use super::error::VerifyError;
 use crate::object::{Id, Object, ObjectKey, ResourceVersion, Scope, in_scope, is_older};
 use crate::reflector::{MOST_PAGES, answered, read_page};
@@ -131,7 +131,7 @@ impl Questions {
 }
 
 /// What is not the same in the cache and on the server, twice in a row.
-pub(super) async fn verify(informer: &Shared) -> Result<Vec<Difference>, VerifyError> {
+pub(super) async fn verify(informer: &InformerShared) -> Result<Vec<Difference>, VerifyError> {
     let first = differences(informer).await?;
     if first.is_empty() {
         return Ok(first);
@@ -142,14 +142,14 @@ pub(super) async fn verify(informer: &Shared) -> Result<Vec<Difference>, VerifyE
 }
 
 /// Which version the server is at; `None` if nobody can tell.
-pub(super) async fn newest_version(informer: &Shared) -> Option<ResourceVersion> {
+pub(super) async fn newest_version(informer: &InformerShared) -> Option<ResourceVersion> {
     let questions = informer.core.questions.lock().first().cloned()?;
     questions.newest_version().await.ok().flatten()
 }
 
 /// True once the cache has got to where the server is now; false if everything has to be asked for, since it does not get
 /// there, or nobody can tell.
-pub(super) async fn is_up_to_date(informer: &Shared) -> bool {
+pub(super) async fn is_up_to_date(informer: &InformerShared) -> bool {
     let all = informer.core.questions.lock().clone();
     // A list that could not be read as a whole may be all that a version stands for.
     if informer.core.health().parts.iter().any(|part| part.inconclusive) && may_list(informer) {
@@ -174,7 +174,7 @@ pub(super) async fn is_up_to_date(informer: &Shared) -> bool {
 
 /// True once the cache has got to a version; false if it does not soon, and everything has not been asked for lately: a server
 /// that fails on writes must not be asked for everything with each of them.
-async fn gets_to(informer: &Shared, version: &ResourceVersion) -> bool {
+async fn gets_to(informer: &InformerShared, version: &ResourceVersion) -> bool {
     match within(SOON, informer.reach_version(version)).await {
         Some(Ok(())) => return true,
         None => {}
@@ -192,7 +192,7 @@ async fn gets_to(informer: &Shared, version: &ResourceVersion) -> bool {
 }
 
 /// True if everything has not been asked for lately. Then it is about to be.
-fn may_list(informer: &Shared) -> bool {
+fn may_list(informer: &InformerShared) -> bool {
     let mut listed = informer.core.listed_for_latest.lock();
     let now = Instant::now();
     let may = listed.is_none_or(|listed| after(listed, SELDOM) <= now);
@@ -207,7 +207,7 @@ async fn within<R>(limit: Duration, wait: impl Future<Output = R>) -> Option<R> 
     tokio::time::timeout(limit, wait).await.ok()
 }
 
-async fn differences(informer: &Shared) -> Result<Vec<Difference>, VerifyError> {
+async fn differences(informer: &InformerShared) -> Result<Vec<Difference>, VerifyError> {
     let mut differences = Vec::new();
     let all = informer.core.questions.lock().clone();
     if informer.is_stopped() {

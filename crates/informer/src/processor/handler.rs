@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
 use super::Event;
-use super::listener::EndsOnDrop;
+use super::listener::ListenerEndGuard;
 use crate::object::Object;
 use crate::queue::Deleted;
 
@@ -267,7 +267,7 @@ where
 
 impl AnyHandler {
     /// Calls it with one event. A panic is caught, and its message returned.
-    pub(super) async fn call(&mut self, event: Event<dyn Object>, ended: &Arc<EndsOnDrop>) -> Result<(), String> {
+    pub(super) async fn call(&mut self, event: Event<dyn Object>, ended: &Arc<ListenerEndGuard>) -> Result<(), String> {
         match self {
             Self::Sync(handler) => call_caught(handler, event),
             Self::Async(handler) => match catch_unwind(AssertUnwindSafe(|| handler.call(event))) {

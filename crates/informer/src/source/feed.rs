@@ -28,10 +28,10 @@ where
     U: Object + ?Sized,
     L: ListWatch<T>,
 {
-    Arc::new(Source { source, way: Way { transform, share } })
+    Arc::new(TransformedSource { source, way: Way { transform, share } })
 }
 
-struct Source<T, U: ?Sized, L> {
+struct TransformedSource<T, U: ?Sized, L> {
     source: L,
     way: Way<T, U>,
 }
@@ -62,7 +62,7 @@ impl<T, U: ?Sized> Clone for Way<T, U> {
     }
 }
 
-impl<T: Object, U: Object + ?Sized, L: ListWatch<T>> Feed<U> for Source<T, U, L> {
+impl<T: Object, U: Object + ?Sized, L: ListWatch<T>> Feed<U> for TransformedSource<T, U, L> {
     fn list(&self, options: ListOptions) -> BoxFuture<'_, Result<ListStream<Arc<U>>, SourceError>> {
         Box::pin(async {
             let (list, way) = (self.source.list(options).await?, self.way.clone());

@@ -16,11 +16,11 @@ use http::{Request, header};
 use kube_client::Client;
 use kube_client::client::Body;
 
-use self::chunks::Chunks;
-use self::decode::Reader;
+use self::chunks::BodyChunks;
+use self::decode::ObjectReader;
 use self::status::read_status;
 use super::items::{ExpectedKind, ItemSplitter};
-use super::lines::{Lines, Piece};
+use super::lines::{LinePiece, Lines};
 use super::{
     BadObject, ByteMeter, Decoded, ListOptions, ListPart, ListStream, ListWatch, SourceError, WatchEvent, WatchOptions,
     WatchStream,
@@ -125,7 +125,7 @@ impl<T: Decode> KubeSource<T> {
         uri.finish()
     }
 
-    async fn get(&self, query: &[(&str, Cow<'_, str>)], accept: &'static str) -> Result<Chunks, SourceError> {
+    async fn get(&self, query: &[(&str, Cow<'_, str>)], accept: &'static str) -> Result<BodyChunks, SourceError> {
         let request = Request::get(self.uri(query))
             .header(header::ACCEPT, accept)
             // A compressed watch is many compressed pieces in a row, which common decoders take for an error.
@@ -140,17 +140,17 @@ impl<T: Decode> KubeSource<T> {
             }
             return Err(SourceError::Status(status));
         }
-        Chunks::of(response)
+        BodyChunks::of(response)
     }
 
-    fn reader(&self) -> Reader<T> {
+    fn reader(&self) -> ObjectReader<T> {
         let ResourceType { kind, .. } = &self.resource;
         let (api_version, kind) = match self.metadata_only {
             true => ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadata".to_owned()),
             false => (self.resource.api_version(), kind.clone()),
         };
         let managed_fields = self.selection.managed_fields.unwrap_or(ManagedFields::Skip);
-        Reader {
+        ObjectReader {
             types: Types::new(api_version, kind),
             managed_fields,
             decoder: self.decoder.clone(),
@@ -272,11 +272,11 @@ impl<T: Decode> ListWatch<T> for KubeSource<T> {
 
 /// The body of a list, cut into items.
 struct ListBody<T: Decode> {
-    body: Chunks,
+    body: BodyChunks,
     /// `None` once it is over.
     splitter: Option<ItemSplitter>,
     expected: ExpectedKind,
-    reader: Reader<T>,
+    reader: ObjectReader<T>,
     limit: usize,
     meter: ByteMeter,
 }
@@ -287,8 +287,8 @@ impl<T: Decode> ListBody<T> {
             let Some(splitter) = &mut self.splitter else { return Ok(None) };
             if let Some(item) = splitter.next()? {
                 let item = match item {
-                    Piece::Whole(item) => self.reader.object(&item),
-                    Piece::TooLarge { beginning } => self.reader.too_large(&beginning, self.limit),
+                    LinePiece::Whole(item) => self.reader.object(&item),
+                    LinePiece::TooLarge { beginning } => self.reader.too_large(&beginning, self.limit),
                 };
                 return match item {
                     // A collection holds one kind: this is not the list that was asked for.
@@ -316,9 +316,9 @@ impl<T: Decode> ListBody<T> {
 /// The body of a watch, cut into lines.
 struct WatchBody<T: Decode> {
     /// `None` once it is over.
-    body: Option<Chunks>,
+    body: Option<BodyChunks>,
     lines: Lines,
-    reader: Reader<T>,
+    reader: ObjectReader<T>,
     limit: usize,
     meter: ByteMeter,
 }
@@ -328,8 +328,8 @@ impl<T: Decode> WatchBody<T> {
         let Some(body) = &mut self.body else { return Ok(None) };
         loop {
             match self.lines.next()? {
-                Some(Piece::Whole(line)) => return self.reader.event(&line).map(Some),
-                Some(Piece::TooLarge { beginning }) => {
+                Some(LinePiece::Whole(line)) => return self.reader.event(&line).map(Some),
+                Some(LinePiece::TooLarge { beginning }) => {
                     return self.reader.too_large_event(&beginning, self.limit).map(Some);
                 }
                 None => {}

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::state::State;
+use super::state::StoreState;
 use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 
 /// All objects and indexes of one instant. It never changes, and holds nobody off however long it is kept.
@@ -23,12 +23,12 @@ use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 /// }
 /// ```
 pub struct Snapshot<T: ?Sized> {
-    state: State,
+    state: StoreState,
     objects: PhantomData<fn() -> Box<T>>,
 }
 
 impl<T: ?Sized> Snapshot<T> {
-    pub(super) fn new(state: State) -> Self {
+    pub(super) fn new(state: StoreState) -> Self {
         Self { state, objects: PhantomData }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Store;
 use super::index::{Index, IndexError, IndexFailure, IndexFunction, IndexState, NamedFunction, Values, index_function};
 use super::slots::Slot;
-use super::state::State;
+use super::state::StoreState;
 use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 
 /// The one who may change a store. There is exactly one, and it is not `Clone`.
@@ -42,7 +42,7 @@ pub(crate) type Functions = Arc<[NamedFunction]>;
 
 /// Changes that readers see all at once, or not at all.
 pub struct Transaction<T: ?Sized> {
-    state: State,
+    state: StoreState,
     functions: Functions,
     scratch: Values,
     failures: Vec<IndexFailure>,
@@ -120,13 +120,17 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
     }
 
     /// Makes prepared changes and sets the version, under one lock.
-    pub(crate) fn make<'c>(&mut self, changes: impl Iterator<Item = Change<'c>>, version: Option<ResourceVersion>) {
+    pub(crate) fn make<'c>(
+        &mut self,
+        changes: impl Iterator<Item = StoreChange<'c>>,
+        version: Option<ResourceVersion>,
+    ) {
         self.changes += 1;
         let mut state = self.store.shared.write();
         for change in changes {
             match change {
-                Change::Put(object, values, likely) => drop(state.put(object, values, likely)),
-                Change::Remove(key) => drop(state.remove(key)),
+                StoreChange::Put(object, values, likely) => drop(state.put(object, values, likely)),
+                StoreChange::Remove(key) => drop(state.remove(key)),
             }
         }
         state.version = version;
@@ -160,7 +164,7 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
 }
 
 /// A prepared change.
-pub(crate) enum Change<'c> {
+pub(crate) enum StoreChange<'c> {
     /// Adds or replaces an object, with these index values, likely in this slot.
     Put(Arc<dyn Object>, &'c Values, Option<Slot>),
     /// Removes an object.
@@ -168,7 +172,7 @@ pub(crate) enum Change<'c> {
 }
 
 /// What a transaction replaced. Dropping it may free many objects.
-pub(crate) struct Replaced(#[allow(dead_code, reason = "held to be dropped later")] State);
+pub(crate) struct Replaced(#[allow(dead_code, reason = "held to be dropped later")] StoreState);
 
 /// Other changes were made since a transaction began.
 #[derive(Debug)]

@@ -59,7 +59,10 @@ async fn a_custom_resource_that_is_not_there_may_lack_its_definition() {
         factory.start().unwrap();
         widgets.health_changes().wait_for(refused).await.unwrap();
         let error = factory.synced().within(Duration::from_millis(1)).await.unwrap_err().to_string();
-        assert!(error.contains("is the CRD or the aggregated API server of widgets.nowhere.example.org installed?"), "{error}");
+        assert!(
+            error.contains("is the CRD or the aggregated API server of widgets.nowhere.example.org installed?"),
+            "{error}"
+        );
         assert!(error.contains("404") && !error.contains('\n'), "{error}");
         widgets.stop().await;
     })

@@ -15,7 +15,7 @@ use crate::source::{ByteMeter, SourceError};
 const PIECE: usize = 4096;
 
 /// The body of an answer, a chunk at a time.
-pub(super) struct Chunks {
+pub(super) struct BodyChunks {
     body: Body,
     /// Set if the server compresses, though it was asked not to.
     unpack: Option<MultiGzDecoder<Vec<u8>>>,
@@ -25,7 +25,7 @@ pub(super) struct Chunks {
     doubtful: Option<String>,
 }
 
-impl Chunks {
+impl BodyChunks {
     /// The body of a successful answer.
     ///
     /// # Errors
