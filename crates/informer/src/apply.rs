@@ -10,30 +10,31 @@
 //! [`Changes`] is the loop by itself, for any queue and any function that processes its batches.
 
 mod changes;
+mod list;
 mod part;
 mod waiters;
+mod writing;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use foldhash::fast::RandomState;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tracing::{debug, trace};
 
 pub(crate) use self::changes::BYTES;
 pub use self::changes::{BatchGuard, Changes, ChangesSink, OnError};
+use self::list::{is_news, prepare_list};
 pub(crate) use self::part::Outdated;
 use self::part::{ScopeProgress, advance, lowest_version, part_of};
 pub(crate) use self::waiters::Waiters;
+pub(crate) use self::writing::Writing;
 use crate::health::{HealthBoard, InformerError};
-use crate::lock::{Mutex, MutexGuard};
 use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope, is_older};
-use crate::processor::{Event, EventBatch, Listener, Listeners, Processor, drop_in_pieces};
+use crate::processor::{Event, EventBatch, Listener, Listeners, drop_in_pieces};
 use crate::queue::{Batch, Deleted, Delta, Deltas, KeyDelta, ListMark, Replacement, Work};
 use crate::source::BadObject;
-use crate::store::{IndexFunctions, IndexValuesOf, Slot, Store, StoreChange, StoreWriter, Transaction};
+use crate::store::{IndexFunctions, IndexValuesOf, Slot, Store, StoreChange};
 use crate::time::after;
 
 /// A long list is prepared so many objects at a time; in between other tasks may run.
@@ -50,69 +51,6 @@ pub(crate) struct StoreProgress {
     pub(crate) synced: bool,
     /// The last request for a relist that has been answered.
     pub(crate) relists: u64,
-}
-
-/// The store's writer and the handlers' mailboxes, under one lock: a handler that is added under it receives every change that is not
-/// in its snapshot of the store, and none that is.
-///
-/// The lock is held for a commit, and never while code of the user's runs: no handler, index function, transform, hook or metrics
-/// recorder is called under it.
-pub(crate) struct Writing {
-    state: Mutex<WritingState>,
-    /// Notified when commits may go on.
-    resumed: Notify,
-}
-
-pub(crate) struct WritingState {
-    pub(crate) writer: StoreWriter<dyn Object>,
-    pub(crate) processor: Processor,
-    /// How many indexes are being filled that must not be overtaken any more.
-    paused: usize,
-}
-
-impl Writing {
-    pub(crate) fn new(writer: StoreWriter<dyn Object>, processor: Processor) -> Self {
-        Self { state: Mutex::new(WritingState { writer, processor, paused: 0 }), resumed: Notify::new() }
-    }
-
-    pub(crate) fn lock(&self) -> MutexGuard<'_, WritingState> {
-        self.state.lock()
-    }
-
-    /// Lets no change be committed until the guard is dropped. Reads go on, and no lock is held meanwhile.
-    pub(crate) fn pause(&self) -> Paused<'_> {
-        self.state.lock().paused += 1;
-        Paused(self)
-    }
-
-    /// Waits until changes may be committed, and locks.
-    async fn lock_to_commit(&self) -> MutexGuard<'_, WritingState> {
-        loop {
-            {
-                let state = self.state.lock();
-                if state.paused == 0 {
-                    return state;
-                }
-            }
-            // Listened for from before the next look, so that an end of the pause in between is not missed.
-            let mut resumed = std::pin::pin!(self.resumed.notified());
-            resumed.as_mut().enable();
-            let paused = self.state.lock().paused > 0;
-            if paused {
-                resumed.await;
-            }
-        }
-    }
-}
-
-/// Holds commits back while it lives.
-pub(crate) struct Paused<'w>(&'w Writing);
-
-impl Drop for Paused<'_> {
-    fn drop(&mut self) {
-        self.0.state.lock().paused -= 1;
-        self.0.resumed.notify_waiters();
-    }
 }
 
 /// Makes changes, one batch after the other.
@@ -564,70 +502,4 @@ async fn attend(listeners: &[Arc<Listener>]) {
 fn kept_bytes(events: &[Event<dyn Object>], bytes: u64, memory_factor: f64) -> u64 {
     let keeps = events.iter().any(|event| !matches!(event, Event::Added { .. }));
     if keeps { (bytes as f64 * memory_factor) as u64 } else { 0 }
-}
-
-/// True if a state is worth storing beside what is known.
-fn is_news(object: &Arc<dyn Object>, known: Option<&Arc<dyn Object>>, reuse: bool) -> bool {
-    known.is_none_or(|known| {
-        let (new, known) = (object.id(), known.id());
-        !reuse || !(known.same_state(&new) || new.is_older_than(&known))
-    })
-}
-
-/// Makes a store's next state what a list says, and returns the events that follow from it.
-async fn prepare_list(
-    store: &mut Transaction<dyn Object>,
-    list: &Replacement<dyn Object>,
-    initial: bool,
-    outdated: &Outdated,
-) -> Vec<Event<dyn Object>> {
-    let (mut events, mut pieces) = (Vec::new(), Pieces::default());
-    if list.is_conclusive() {
-        let mut listed = HashSet::with_capacity_and_hasher(list.objects.len(), RandomState::default());
-        for key in list.keys() {
-            listed.insert(key);
-            pieces.next().await;
-        }
-        let mut gone = Vec::new();
-        for object in store.objects() {
-            let key = object.id().key;
-            if in_scope(&list.mark.scope, key) && !listed.contains(&key) {
-                gone.push(object.clone());
-            }
-            pieces.next().await;
-        }
-        for object in gone {
-            store.remove(object.id().key);
-            events.push(Event::Deleted(Deleted::Unknown(object)));
-            pieces.next().await;
-        }
-    }
-    for object in &list.objects {
-        let reuse = !outdated.contains(object.id().key);
-        let known = store.get(object.id().key);
-        // Equal uid and version: the `Arc` that the store holds stays, its index values stay, and no event follows.
-        if is_news(object, known.as_ref(), reuse) {
-            store.put(object.clone());
-            events.push(match known {
-                Some(old) => Event::Updated { old, new: object.clone() },
-                None => Event::Added { object: object.clone(), initial },
-            });
-        }
-        pieces.next().await;
-    }
-    crate::yield_point::maybe_yield().await;
-    events
-}
-
-/// Gives way between pieces of long work.
-#[derive(Default)]
-struct Pieces(usize);
-
-impl Pieces {
-    async fn next(&mut self) {
-        self.0 += 1;
-        if self.0.is_multiple_of(PIECE) {
-            tokio::task::yield_now().await;
-        }
-    }
 }

@@ -283,7 +283,7 @@ impl SharedInformerFactory {
         }
     }
 
-    /// Starts every informer there is, and from now on each that is asked for. A second start does nothing.
+    /// Starts all informers of the factory, and from now on each new one. A second start does nothing.
     ///
     /// # Errors
     ///
@@ -307,8 +307,8 @@ impl SharedInformerFactory {
         Ok(())
     }
 
-    /// Waits until every informer there is now has synced: for ever, unless it is given a limit with [`Wait::within`],
-    /// which names what is missing, and why. It fails at once if one has ended by itself and was not asked for again.
+    /// Waits until all current informers have synced. [`Wait::within`] sets a limit, and its error names the informers that are missing, and
+    /// why. The wait fails at once if an informer stopped because of a panic and was not requested again.
     pub fn synced(&self) -> Wait<'static, ()> {
         let state = self.shared.state.lock();
         let waits: Vec<_> = state.informers.values().map(|known| known.informer.synced()).collect();
@@ -333,9 +333,9 @@ impl SharedInformerFactory {
         })
     }
 
-    /// Every informer there is now, without its type: by name, and those of one name as they were made.
+    /// Returns all informers of the factory without their types, sorted by name and then by the order in which they were made.
     ///
-    /// One that ended though nobody stopped it, as it panicked or its runtime went, is among them until it is asked for again.
+    /// An informer that stopped because a task panicked or its runtime was dropped is listed until it is requested again.
     pub fn informers(&self) -> Vec<AnyInformer> {
         let state = self.shared.state.lock();
         let running = state.informers.values().map(|known| AnyInformer::new(&known.informer));
@@ -365,12 +365,12 @@ impl SharedInformerFactory {
         move || shared.upgrade().map_or_else(Vec::new, |shared| Self { shared }.informers())
     }
 
-    /// Stops every informer, and waits until nothing of them runs any more.
+    /// Stops all informers, and waits until all their tasks have ended.
     pub async fn stop(&self) {
         let _ = self.stop_all(None).await;
     }
 
-    /// The same, but waits no longer than this for handlers whose call does not return.
+    /// Stops all informers, and waits at most for this duration for handlers whose call does not return.
     ///
     /// # Errors
     ///

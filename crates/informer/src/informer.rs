@@ -1,4 +1,4 @@
-//! One informer: a cache that keeps itself in step with the server, and tells everybody who asked.
+//! One informer: a cache of one resource, and the handlers of its changes.
 
 mod any;
 mod builder;
@@ -43,13 +43,13 @@ use crate::settings::Selection;
 use crate::source::ListWatch;
 use crate::store::Store;
 
-/// A cache of one collection that keeps itself in step with the server, and tells any number of handlers of every change.
+/// A cache of one resource that follows the API server, and calls any number of handlers with every change.
 ///
-/// Cloning gives another handle. The informer runs as long as one of them, a [`HandlerGuard`](crate::processor::HandlerGuard)
-/// or the factory it came from does. [`EventHandler`](crate::EventHandler) lists the guarantees for handlers.
+/// A clone is another handle. The informer runs as long as one handle, one [`HandlerGuard`](crate::HandlerGuard) or the factory that made
+/// it exists. [`EventHandler`](crate::EventHandler) lists the guarantees for handlers.
 ///
 /// client-go's `SharedIndexInformer`. What differs: handlers and indexes can be added at any time, each handler has its own
-/// bounded mailbox, and the informer says how it does.
+/// bounded mailbox, and the informer has a health.
 ///
 /// ```
 /// use std::time::Duration;
@@ -70,17 +70,17 @@ pub struct SharedInformer<T> {
     objects: PhantomData<fn() -> T>,
 }
 
-/// Keeps an informer running, whatever the type of its objects.
+/// Keeps an informer running.
 pub(crate) struct Held(Arc<InformerShared>);
 
-/// An informer without the type of its objects: nearly everything it does, compiled once.
+/// An informer without the type of its objects. Nearly all of its code is here, and compiled once.
 pub(crate) struct InformerShared {
     core: Arc<Core>,
     cancel: CancellationToken,
     lifecycle: Mutex<Lifecycle>,
     /// The tasks of an informer that is being stopped.
     ending: tokio::sync::Mutex<JoinSet<()>>,
-    /// Cancelled when handlers whose calls do not return are given up.
+    /// Cancelled when the informer stops waiting for handlers whose calls do not return.
     given_up: CancellationToken,
     /// How many [`Held`] there are. Without one, an informer that has not started never will.
     handles: AtomicUsize,
@@ -89,10 +89,10 @@ pub(crate) struct InformerShared {
 /// The state that the tasks of an informer share. It does not keep them running.
 struct Core {
     name: String,
-    /// How many informers this program had made before.
+    /// How many informers this process made before.
     number: u64,
     resource: Option<ResourceType>,
-    /// What the sources select, as far as is known.
+    /// The selection of the sources, if it is known.
     selection: Selection,
     store: Store<dyn Object>,
     sink: ChangesSink<dyn Object>,
@@ -101,11 +101,11 @@ struct Core {
     health: HealthBoard,
     progress: watch::Receiver<StoreProgress>,
     waiters: Waiters,
-    /// How often a relist was asked for: one for each reflector, so that they are woken in their order.
+    /// The number of relist requests. Each reflector has a channel of its own, so that they wake in their order.
     relists: Vec<watch::Sender<u64>>,
     /// When [`SharedInformer::wait_for_latest`] last caused a relist.
     listed_for_latest: Mutex<Option<Instant>>,
-    /// The sources that can be asked; none once stopped.
+    /// The sources that can be queried; none once the informer has stopped.
     questions: Mutex<Vec<Questions>>,
     resync_period: Option<Duration>,
     figures: Figures,
@@ -117,12 +117,12 @@ struct Core {
 type Figures = Box<dyn Fn() -> Vec<(&'static str, f64)> + Send + Sync>;
 type OnStop = Box<dyn FnOnce(Ended) + Send>;
 
-/// How an informer came to its end.
+/// Why an informer stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// It was stopped.
+    /// The program stopped it.
     Asked,
-    /// A part of it panicked, or its runtime went.
+    /// A task of it panicked, or its runtime was dropped.
     ByItself,
 }
 
@@ -149,54 +149,54 @@ impl<T: Object> SharedInformer<T> {
         InformerBuilder::new([(None, source)])
     }
 
-    /// A handle to an informer whose objects are of this type.
+    /// Makes a handle with the type of the objects.
     pub(crate) fn of(shared: Held) -> Self {
         Self { shared, objects: PhantomData }
     }
 
-    /// The name that logs, messages and metrics use.
+    /// Returns the name in logs, messages and metrics.
     pub fn name(&self) -> &str {
         &self.shared.core.name
     }
 
-    /// Starts it on the runtime that this is called on. A second start does nothing.
+    /// Starts the informer on the current runtime. A second start does nothing.
     ///
     /// # Errors
     ///
-    /// [`StartError::NoRuntime`] outside of a runtime, [`StartError::Stopped`] if it has been stopped.
+    /// [`StartError::NoRuntime`] outside of a runtime, [`StartError::Stopped`] if it was stopped.
     pub fn start(&self) -> Result<(), StartError> {
         self.shared.start()
     }
 
-    /// Ends it, and waits until nothing of it runs any more: for as long as the last call of a handler takes.
+    /// Stops the informer, and waits until all its tasks have ended: as long as the last call of a handler takes.
     ///
-    /// From inside a handler it ends the informer and does not wait.
+    /// Inside a handler it stops the informer and does not wait.
     pub async fn stop(&self) {
         self.shared.stop().await;
     }
 
-    /// The same, but waits no longer than this for handlers whose call does not return. They are then given up.
+    /// Stops the informer, and waits at most for this duration for handlers whose call does not return.
     ///
     /// # Errors
     ///
-    /// [`StillRunning`] names those handlers. The informer has stopped all the same, and says so.
+    /// [`StillRunning`] names the handlers that still run. The informer has stopped nevertheless.
     pub async fn stop_within(&self, limit: Duration) -> Result<(), StillRunning> {
         self.shared.stop_within(limit).await
     }
 
-    /// The cache.
+    /// Returns the cache.
     pub fn store(&self) -> Store<T> {
         self.shared.core.store.cast()
     }
 
-    /// The cache by namespace and labels.
+    /// Returns a lister, which reads the cache by namespace and labels.
     pub fn lister(&self) -> Lister<T> {
         Lister::new(self.store())
     }
 
-    /// Waits until the first list is in the cache: for ever, unless it is given a limit with [`Wait::within`].
+    /// Waits until the first list is in the cache. [`Wait::within`] sets a limit.
     ///
-    /// A server that refuses to answer keeps it waiting; set a limit, or an [error hook](SharedInformer::on_error).
+    /// While the API server does not answer, the wait goes on: set a limit, or an [error hook](SharedInformer::on_error).
     pub fn synced(&self) -> Wait<'static, ()> {
         self.shared.synced()
     }
@@ -233,10 +233,10 @@ impl<T: Object> SharedInformer<T> {
         Wait::new(wait, move || seen.sight_of(&key))
     }
 
-    /// Asks the server for everything again, in its most recent state, and waits until the answer is applied. Objects that are
-    /// unchanged are not announced. Asked for before the start, the first list is the answer.
+    /// Lists again, in the most recent state of the API server, and waits until the list is applied. Handlers receive no event for an
+    /// unchanged object. Before the start, this waits for the first list.
     ///
-    /// The server is asked whether or not the result is awaited.
+    /// The informer lists again even if the result is not awaited.
     pub fn relist(&self) -> Wait<'static, ()> {
         self.shared.relist()
     }
@@ -253,11 +253,11 @@ impl<T: Object> SharedInformer<T> {
 
     /// Compares the cache with the server, by keys, uids and versions, and returns the differences.
     ///
-    /// A healthy informer has no differences: changes that happen meanwhile are told apart by asking twice.
+    /// A healthy informer has no differences. The comparison is made twice, so changes that happen meanwhile are not reported.
     ///
     /// # Errors
     ///
-    /// [`VerifyError`] if the server could not be asked.
+    /// [`VerifyError`] if the API server did not answer.
     pub async fn verify(&self) -> Result<Vec<Difference>, VerifyError> {
         verify::verify(&self.shared).await
     }
@@ -271,22 +271,22 @@ impl<T: Object> SharedInformer<T> {
         self.shared.core.selection.excludes(object)
     }
 
-    /// What the informer is doing, and how well.
+    /// Returns the health.
     pub fn health(&self) -> Health {
         self.shared.core.health()
     }
 
-    /// The same, as it changes; figures that change all the time are as of the last other change.
+    /// Returns the health as it changes. Counters that change with each event are as of the last other change.
     pub fn health_changes(&self) -> HealthChanges {
         self.shared.core.health.changes()
     }
 
-    /// Calls a function with everything that goes wrong. The last one set is called; without one, problems are logged as warnings.
+    /// Sets the function that is called with every error, in place of the one set before. Without one, errors are logged as warnings.
     pub fn on_error(&self, hook: impl Fn(&InformerError) + Send + Sync + 'static) {
         self.shared.core.health.set_error_hook(Arc::new(hook));
     }
 
-    /// The same informer without its type.
+    /// Returns this informer without its type.
     pub fn any(&self) -> AnyInformer {
         AnyInformer::new(&self.shared)
     }
@@ -372,120 +372,10 @@ impl InformerShared {
         &self.core.name
     }
 
-    pub(crate) fn synced(self: &Arc<Self>) -> Wait<'static, ()> {
-        let (shared, seen) = (self.clone(), self.clone());
-        let wait = async move { shared.reach(|progress| progress.synced.then_some(())).await };
-        Wait::new(wait, move || seen.sight())
-    }
-
-    fn wait_for_version(self: &Arc<Self>, version: ResourceVersion) -> Wait<'static, ()> {
-        let (shared, seen) = (self.clone(), self.clone());
-        let wait = async move { shared.reach_version(&version).await };
-        Wait::new(wait, move || match seen.core.store.version() {
-            Some(version) => format!("{} is at version {version}, {}", seen.core.name, seen.core.health()),
-            None => seen.sight(),
-        })
-    }
-
-    fn relist(self: &Arc<Self>) -> Wait<'static, ()> {
-        let mut request = 0;
-        for requests in &self.core.relists {
-            requests.send_modify(|requests| {
-                *requests += 1;
-                request = request.max(*requests);
-            });
-        }
-        let (shared, seen) = (self.clone(), self.clone());
-        let wait = async move { shared.reach(|progress| (progress.relists >= request).then_some(())).await };
-        Wait::new(wait, move || seen.sight())
-    }
-
-    fn wait_for_latest(self: &Arc<Self>) -> Wait<'static, ()> {
-        let (shared, seen) = (self.clone(), self.clone());
-        let wait = async move {
-            shared.reach(|progress| progress.synced.then_some(())).await?;
-            if verify::is_up_to_date(&shared).await { Ok(()) } else { shared.relist().await }
-        };
-        Wait::new(wait, move || seen.sight())
-    }
-
-    /// What a wait that took too long saw last.
-    fn sight(&self) -> String {
-        format!("{} is {}", self.core.name, self.core.health())
-    }
-
-    /// The same of one object.
-    fn sight_of(&self, key: &ObjectKey) -> String {
-        match self.core.store.get(key) {
-            Some(object) => format!("{key} is there at version {}, and {}", object.id().version, self.sight()),
-            None => format!("{key} is not there, and {}", self.sight()),
-        }
-    }
-
     /// Calls a function once it has stopped, however that happens.
     #[cfg(feature = "kube")]
     pub(crate) fn on_stop(&self, call: impl FnOnce(Ended) + Send + 'static) {
         *self.core.on_stop.lock() = Some(Box::new(call));
-    }
-
-    async fn reach_version(&self, version: &ResourceVersion) -> Result<(), WaitError> {
-        let epoch = self.core.progress.borrow().epoch;
-        let reached = |progress: &StoreProgress| {
-            if progress.epoch != epoch {
-                return Some(Err(WaitError::VersionsRestarted));
-            }
-            let now = progress.version.as_ref()?;
-            match now.compare(version) {
-                Some(order) => order.is_ge().then_some(Ok(())),
-                None => Some(Err(WaitError::NotComparable { version: version.clone(), now: now.clone() })),
-            }
-        };
-        let Some(waiter) = self.core.waiters.for_version(version) else { return self.reach(reached).await? };
-        loop {
-            let outcome = reached(&self.core.progress.borrow());
-            if let Some(outcome) = outcome {
-                return outcome;
-            }
-            if epoch == 0 {
-                self.unless_stopped(waiter.woken()).await?;
-            } else if let Ok(woken) = tokio::time::timeout(verify::DOUBT, self.unless_stopped(waiter.woken())).await {
-                woken?;
-            } else if verify::newest_version(self).await.is_some_and(|newest| newest.is_older_than(version)) {
-                // A version from before a restore is never reached, though the server may come to count as far again one day.
-                return Err(WaitError::VersionsRestarted);
-            }
-        }
-    }
-
-    /// Waits for a future, but no longer than until the informer stops.
-    async fn unless_stopped(&self, wait: impl Future<Output = ()>) -> Result<(), WaitError> {
-        tokio::select! {
-            biased;
-            () = wait => Ok(()),
-            () = self.cancel.cancelled() => Err(WaitError::Stopped(self.core.name.clone())),
-        }
-    }
-
-    /// Waits until `look` finds what it looks for.
-    async fn reach<R>(&self, mut look: impl FnMut(&StoreProgress) -> Option<R>) -> Result<R, WaitError> {
-        let mut progress = self.core.progress.clone();
-        let found = async {
-            loop {
-                let now = progress.borrow_and_update().clone();
-                if let Some(found) = look(&now) {
-                    return Some(found);
-                }
-                if progress.changed().await.is_err() {
-                    return None;
-                }
-            }
-        };
-        let found = tokio::select! {
-            biased;
-            found = found => found,
-            () = self.cancel.cancelled() => None,
-        };
-        found.ok_or_else(|| WaitError::Stopped(self.core.name.clone()))
     }
 }
 

@@ -1,7 +1,7 @@
-//! Keeps one collection in step with the server: asks for everything, then follows the changes, for ever.
+//! Lists and watches one resource until it is cancelled.
 //!
-//! A *round* gets the initial state, by a watch that starts with it or by a paged list, and then watches
-//! until something ends it. What goes wrong decides what comes next:
+//! A *round* gets the initial state, by a watch that begins with it or by a paged list, and then watches until an error ends it. The error
+//! decides what comes next:
 //!
 //! | what happens | then |
 //! |---|---|
@@ -21,10 +21,11 @@ mod initial;
 mod open_watch;
 mod page;
 mod phase;
-mod place;
+mod position;
 mod progress;
 mod recovery;
 mod sink;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,10 +42,11 @@ use self::initial::Streaming;
 use self::open_watch::{OpenWatch, Rhythm};
 pub(crate) use self::page::{answered, read_page};
 pub use self::phase::{ListReason, Phase};
-use self::place::Position;
+use self::position::Position;
 pub(crate) use self::recovery::Recovery;
-use self::recovery::{Class, OutageChange, Outwaiting, RequestKind};
+use self::recovery::{Outwaiting, RequestKind};
 pub use self::sink::Sink;
+use self::waiting::Waited;
 use crate::object::{Object, ResourceVersion, Scope};
 use crate::queue::{Delta, ListMark, Replacement};
 use crate::settings::InformerOptions;
@@ -535,79 +537,12 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         Ok(OpenWatch::new(events, opened, agreed, unordered, self.progress_deadline))
     }
 
-    /// Tells of a failure; of a resource that is not there only once.
+    /// Reports an error to the sink. A missing resource is reported once.
     fn report(&mut self, error: &ReflectorError) {
         let missing = error.is_missing_resource();
         let parked = std::mem::replace(&mut self.parked, missing);
         if !(missing && parked) {
             self.sink.failed(error);
-        }
-    }
-
-    /// A request succeeded: if it is the one that had failed, the outage is over for all reflectors of this client.
-    fn succeeded(&mut self, request: RequestKind) {
-        if let Some(outage) = self.outage.take_if(|outage| outage.is_ended_by(request)) {
-            outage.over();
-        }
-    }
-
-    /// Waits before the next attempt: until a prober of the same client has succeeded, if this failure is of a class that is probed
-    /// for, and no longer than a delay that grows.
-    async fn wait(&mut self, error: &ReflectorError) -> Waited {
-        let Some(class) = Class::of(error) else {
-            let delay = self.backoff.next(error.retry_after());
-            return self.wait_for(delay, error).await;
-        };
-        if self.outage.as_ref().is_none_or(|outage| outage.class() != class) {
-            self.outage = Some(self.wiring.recovery.join(class));
-        }
-        let began = Instant::now();
-        let mut longest = None;
-        while let Some(mut outage) = self.outage.take() {
-            if outage.probes() {
-                let delay = self.backoff.probe(class, outage.lasts(), error.retry_after());
-                self.outage = Some(outage);
-                return self.wait_for(delay.saturating_sub(began.elapsed()), error).await;
-            }
-            let longest = *longest.get_or_insert_with(|| self.backoff.next(error.retry_after()));
-            let change = tokio::select! {
-                biased;
-                change = outage.changed() => change,
-                waited = self.wait_for(longest.saturating_sub(began.elapsed()), error) => {
-                    self.outage = Some(outage);
-                    return waited;
-                }
-            };
-            match change {
-                OutageChange::Vacant => self.outage = Some(outage),
-                OutageChange::Over => {
-                    // All learn of it at the same time.
-                    let delay = self.backoff.second().max(error.retry_after().unwrap_or_default());
-                    return self.wait_for(delay, error).await;
-                }
-            }
-        }
-        Waited::Enough
-    }
-
-    async fn wait_for(&mut self, delay: Duration, error: &ReflectorError) -> Waited {
-        let (until, why) = (after(Instant::now(), delay), error.to_string());
-        debug!(scope = self.wiring.scope.as_deref(), ?delay, %error, "waiting before the next attempt");
-        self.sink.phase(if self.parked { Phase::Parked { until, why } } else { Phase::BackingOff { until, why } });
-        self.pause(delay).await
-    }
-
-    /// Lets time pass, but no longer than until somebody asks for a relist.
-    async fn pause(&self, delay: Duration) -> Waited {
-        if delay.is_zero() {
-            // A source that fails at once must not keep other tasks from running.
-            tokio::task::yield_now().await;
-            return Waited::Enough;
-        }
-        tokio::select! {
-            biased;
-            () = self.relist_requested() => Waited::RelistRequested,
-            () = tokio::time::sleep(delay) => Waited::Enough,
         }
     }
 
@@ -631,13 +566,6 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     fn mark(&self, version: Option<ResourceVersion>) -> ListMark {
         ListMark { scope: self.wiring.scope.clone(), version, request: self.request, ..ListMark::default() }
     }
-}
-
-/// Why a wait ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waited {
-    Enough,
-    RelistRequested,
 }
 
 impl<T: ?Sized, S: std::fmt::Debug> std::fmt::Debug for Reflector<T, S> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::Pieces;
+use super::list::Pieces;
 use crate::lock::Mutex;
 use crate::object::{Cached, Object, ObjectKey};
 use crate::queue::{Batch, Comparison, Delta, DeltaQueue, ListPieces, PIECE, Pending, Piece, Replacement};
