@@ -4,11 +4,9 @@ use std::hint::black_box;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::DynamicObject;
-use kube_informer::object::ResourceType;
-use kube_informer::representation::{Decode, Kind as _};
 use kube_informer::{
-    Compact, Event, Index, InformerOptions, InformerRequest, ObjectKey, Selector, SharedInformer,
-    SharedInformerFactory, Store, View,
+    Compact, Decode, Event, Index, InformerOptions, InformerRequest, ObjectKey, ResourceType, Selector, SharedInformer,
+    SharedInformerFactory, StaticResource as _, Store, View,
 };
 
 use super::Error;

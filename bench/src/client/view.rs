@@ -1,7 +1,7 @@
 //! The fields of a pod that a typical controller reads: node, containers and status.
 
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::representation::Projection;
+use kube_informer::Projection;
 use serde::Deserialize;
 
 #[derive(Deserialize)]

@@ -2,7 +2,7 @@
 
 use kube_client::Client;
 use kube_client::core::Status;
-use kube_informer::object::ResourceType;
+use kube_informer::ResourceType;
 
 use crate::cluster::Cluster;
 use crate::failure::Failure;

@@ -1,8 +1,6 @@
 //! Objects of any kind, as JSON.
 
-use kube_informer::Object;
-use kube_informer::object::{Id, KeyRef, ResourceType};
-use kube_informer::representation::{Decode, DecodeError, Raw};
+use kube_informer::{Decode, DecodeError, Id, KeyRef, Object, Raw, ResourceType};
 use serde_json::{Map, Value};
 
 /// An object of any kind, as the server sent it.

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use http::Request;
 use kube_client::Client;
-use kube_informer::object::ResourceType;
-use kube_informer::{Health, Phase, SharedInformer};
+use kube_informer::{Health, Phase, ResourceType, SharedInformer};
 use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 

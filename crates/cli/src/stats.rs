@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use kube_informer::reflector::ListReason;
-use kube_informer::{Health, Phase, SharedInformer};
+use kube_informer::{Health, ListReason, Phase, SharedInformer};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::line::Line;

@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use kube_informer::object::ResourceType;
-use kube_informer::reflector::ReflectorError;
-use kube_informer::settings::SelectionError;
-use kube_informer::source::SourceError;
 use kube_informer::{
-    Index, InformerError, InformerRequest, Selection, Selector, SharedInformer, SharedInformerFactory,
+    Index, InformerError, InformerRequest, ReflectorError, ResourceType, Selection, SelectionError, Selector,
+    SharedInformer, SharedInformerFactory, SourceError,
 };
 use tokio::sync::mpsc;
 

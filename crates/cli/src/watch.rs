@@ -4,7 +4,7 @@ mod printer;
 
 use std::time::Duration;
 
-use kube_informer::Removal;
+use kube_informer::RemoveMode;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -109,7 +109,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     line.clear();
     // Both wait for the current write, which may block for ever.
-    let _ = timeout(LAST_LINES, registration.remove(Removal::Drain)).await;
+    let _ = timeout(LAST_LINES, registration.remove(RemoveMode::Drain)).await;
     let _ = followed.factory.stop_within(LAST_LINES).await;
     outcome
 }

@@ -22,12 +22,11 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use kube_controller::queue::Key;
-use kube_controller::{Controller, ControllerHandle, Next, Request, WorkQueue};
-use kube_informer::object::{Id, KeyRef, Object};
-use kube_informer::source::{
+use kube_controller::{Action, Controller, ControllerHandle, Request, WorkQueue};
+use kube_informer::parts::{
     Decoded, ListEnd, ListOptions, ListStream, ListWatchFns, WatchEvent, WatchOptions, WatchStream,
 };
-use kube_informer::{CancellationToken, ObjectKey, SharedInformer};
+use kube_informer::{CancellationToken, Id, KeyRef, Object, ObjectKey, SharedInformer};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -283,13 +282,13 @@ impl Running {
     }
 }
 
-async fn call<F, R>(request: Request<Thing>, reconcile: Arc<F>) -> Result<Next, Infallible>
+async fn call<F, R>(request: Request<Thing>, reconcile: Arc<F>) -> Result<Action, Infallible>
 where
     F: Fn(Request<Thing>) -> R,
     R: Future<Output = ()>,
 {
     reconcile(request).await;
-    Ok(Next::Done)
+    Ok(Action::await_change())
 }
 
 /// Waits until the count reaches the expected value.

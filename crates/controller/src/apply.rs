@@ -63,20 +63,20 @@ impl<T: Object> Request<T> {
     /// use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
     /// use kube_client::{Api, Client, Resource as _};
     /// use kube_controller::controller::BoxError;
-    /// use kube_controller::{Next, Request};
+    /// use kube_controller::{Action, Request};
     /// # use std::sync::Arc;
     /// # use kube_informer::SharedInformer;
     /// # struct Context { client: Client, maps: SharedInformer<ConfigMap> }
     ///
-    /// async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Next, BoxError> {
-    ///     let Some(deployment) = request.object() else { return Ok(Next::Done) };
+    /// async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Action, BoxError> {
+    ///     let Some(deployment) = request.object() else { return Ok(Action::await_change()) };
     ///     let mut map = ConfigMap::default();
     ///     map.metadata.name = deployment.metadata.name.clone();
     ///     map.metadata.owner_references = Some(deployment.controller_owner_ref(&()).into_iter().collect());
     ///     map.data = Some([("color".to_owned(), "red".to_owned())].into());
     ///     let api = Api::namespaced(context.client.clone(), request.key().namespace().unwrap_or_default());
     ///     request.apply(&context.maps, &api, "my-controller", &map).await?;
-    ///     Ok(Next::Done)
+    ///     Ok(Action::await_change())
     /// }
     /// ```
     ///

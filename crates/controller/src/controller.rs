@@ -20,13 +20,14 @@
 
 mod error;
 mod handle;
-mod next;
+mod action;
 mod owner;
 mod parking;
 pub mod predicate;
 mod request;
+mod run;
 mod status;
-mod watched;
+mod watch_source;
 mod worker;
 mod writes;
 
@@ -34,31 +35,22 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, FutureExt as _, join_all, select_all};
-use kube_informer::informer::{StartError, WaitError, Waiting};
-use kube_informer::object::ResourceType;
-use kube_informer::processor::HandlerGuard;
-use kube_informer::{Event, Object, ObjectKey, SharedInformer};
-use parking_lot::Mutex;
-use tokio::task::{JoinError, JoinSet};
-use tokio::time::{Instant, timeout};
-use tracing::{Instrument as _, info, info_span, warn};
+use futures_util::future::{BoxFuture, FutureExt as _};
+use kube_informer::{Event, Object, ObjectKey, ResourceType, SharedInformer, StartError, Wait};
+use tracing::{Instrument as _, info_span};
 
+pub(crate) use self::action::Requeue;
+pub use self::action::{Action, BoxError};
 pub use self::error::{RunError, WriteError};
 pub use self::handle::ControllerHandle;
-use self::next::panic_message;
-pub use self::next::{BoxError, Next};
 use self::owner::{Owners, owners_of};
-use self::parking::{Keeper, Parking};
 pub use self::request::Request;
-use self::status::{Board, PLACES, Running};
 pub use self::status::{ControllerPhase, ControllerStatus, ReconcileError};
-pub use self::watched::Watched;
-use self::watched::{Predicate, Source, Target, async_source, primary_source, source};
-use self::worker::{Reconcile, Undecodable, Workers};
+use self::status::{PLACES, StatusBoard};
+pub use self::watch_source::WatchSource;
+use self::watch_source::{KeySource, Predicate, async_source, primary_source, source};
+use self::worker::{Reconcile, UndecodableChildren};
 use crate::limiter::{RateLimiter, default_controller_limiter};
-use crate::metrics::ReconcileMetrics;
-use crate::queue::WorkQueue;
 use crate::term::Term;
 
 const WORKERS: usize = 4;
@@ -67,13 +59,6 @@ const WRITE_DEADLINE: Duration = Duration::from_secs(180);
 const SYNC: Duration = Duration::from_secs(120);
 /// Kubernetes gives a program 30 seconds to end. The workers, the lease and the informers need a part of that time.
 const DRAIN: Duration = Duration::from_secs(15);
-/// How long workers may take to end after they were aborted. A worker ends at its next `.await`, unless it blocks its
-/// thread.
-const ABORT: Duration = Duration::from_secs(2);
-/// How often the controller checks its workers and handlers.
-const LOOK: Duration = Duration::from_millis(500);
-/// The shortest time between two reconciles of everything because of mappings that panic.
-const RECONCILE_ALL: Duration = Duration::from_secs(10);
 
 /// Reconciles objects when they change, or when an object that belongs to them changes.
 ///
@@ -84,16 +69,16 @@ const RECONCILE_ALL: Duration = Duration::from_secs(10);
 /// use std::convert::Infallible;
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-/// use kube_controller::{Controller, Next, Request};
+/// use kube_controller::{Controller, Action, Request};
 /// use kube_informer::{CancellationToken, SharedInformerFactory};
 ///
-/// async fn reconcile(request: Request<Pod>, done: Arc<CancellationToken>) -> Result<Next, Infallible> {
+/// async fn reconcile(request: Request<Pod>, done: Arc<CancellationToken>) -> Result<Action, Infallible> {
 ///     match request.object() {
 ///         Some(pod) => println!("{} is at version {:?}", request.key(), pod.metadata.resource_version),
 ///         None => println!("{} is gone", request.key()),
 ///     }
 ///     done.cancel(); // Enough for an example.
-///     Ok(Next::Done)
+///     Ok(Action::await_change())
 /// }
 ///
 /// # doc_server::with(async |server| {
@@ -111,7 +96,7 @@ pub struct Controller<T: Object> {
     name: Arc<str>,
     primary: SharedInformer<T>,
     kind: Option<ResourceType>,
-    sources: Vec<Source>,
+    sources: Vec<KeySource>,
     caches: Vec<Cache>,
     workers: usize,
     timeout: Option<Duration>,
@@ -120,17 +105,17 @@ pub struct Controller<T: Object> {
     drain: Duration,
     debounce: Duration,
     predicates: Vec<Predicate<dyn Object>>,
-    undecodable_children: Vec<Undecodable<T>>,
+    undecodable_children: Vec<UndecodableChildren<T>>,
     ignore_undecodable: bool,
     limiter: Arc<dyn RateLimiter<ObjectKey>>,
-    board: Arc<Board>,
+    board: Arc<StatusBoard>,
     /// True if the controller owns objects, but does not know the kind of its primary objects.
     unknown_kind: bool,
 }
 
 /// An informer that has to catch up before anything is reconciled, and must not stop before the end.
 struct Cache {
-    start: Box<dyn Fn() -> Result<Waiting<'static, ()>, StartError> + Send + Sync>,
+    start: Box<dyn Fn() -> Result<Wait<'static, ()>, StartError> + Send + Sync>,
     /// Ends when the informer has stopped, and returns the name of the informer.
     stopped: Box<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>,
 }
@@ -138,7 +123,7 @@ struct Cache {
 impl<T: Object> Controller<T> {
     /// Makes a controller that reconciles the objects of an informer when they change. The controller has the name of
     /// the informer, unless you set another [`name`](Self::name).
-    pub fn new(primary: impl Into<Watched<T>>) -> Self {
+    pub fn new(primary: impl Into<WatchSource<T>>) -> Self {
         let primary = primary.into();
         let informer = primary.informer.clone();
         Self {
@@ -157,7 +142,7 @@ impl<T: Object> Controller<T> {
             undecodable_children: Vec::new(),
             ignore_undecodable: false,
             limiter: Arc::new(default_controller_limiter()),
-            board: Arc::new(Board::new()),
+            board: Arc::new(StatusBoard::new()),
             unknown_kind: false,
         }
     }
@@ -177,14 +162,14 @@ impl<T: Object> Controller<T> {
     /// reconcile would create that object a second time. [`ignore_undecodable`](Self::ignore_undecodable) turns that
     /// off.
     #[must_use]
-    pub fn owns<C: Object>(self, children: impl Into<Watched<C>>) -> Self {
+    pub fn owns<C: Object>(self, children: impl Into<WatchSource<C>>) -> Self {
         self.owned(children.into(), Owners::Controller)
     }
 
     /// Does the same as [`owns`](Self::owns), for every owner of the kind and not only for the one that is marked as
     /// controller.
     #[must_use]
-    pub fn owns_any<C: Object>(self, children: impl Into<Watched<C>>) -> Self {
+    pub fn owns_any<C: Object>(self, children: impl Into<WatchSource<C>>) -> Self {
         self.owned(children.into(), Owners::All)
     }
 
@@ -194,7 +179,7 @@ impl<T: Object> Controller<T> {
     ///
     /// If the function panics, the panic is counted and everything is reconciled.
     #[must_use]
-    pub fn watches<O, F, I>(mut self, others: impl Into<Watched<O>>, map: F) -> Self
+    pub fn watches<O, F, I>(mut self, others: impl Into<WatchSource<O>>, map: F) -> Self
     where
         O: Object,
         F: Fn(&O) -> I + Send + Sync + 'static,
@@ -209,7 +194,7 @@ impl<T: Object> Controller<T> {
     /// Does the same as [`watches`](Self::watches), with an async function, which may wait for a lock or for an answer
     /// of another system. The next event of this informer is mapped when the function has returned.
     #[must_use]
-    pub fn watches_async<O, F, R, I>(mut self, others: impl Into<Watched<O>>, map: F) -> Self
+    pub fn watches_async<O, F, R, I>(mut self, others: impl Into<WatchSource<O>>, map: F) -> Self
     where
         O: Object,
         F: Fn(Arc<O>) -> R + Send + Sync + 'static,
@@ -225,7 +210,7 @@ impl<T: Object> Controller<T> {
     /// Ignores the events of all informers of this controller for which the predicate is false. If this is called
     /// several times, all predicates must be true.
     ///
-    /// [`Watched::when`] does the same for one informer, with the type of its objects.
+    /// [`WatchSource::when`] does the same for one informer, with the type of its objects.
     #[must_use]
     pub fn when(mut self, predicate: impl Fn(&Event<dyn Object>) -> bool + Send + Sync + 'static) -> Self {
         self.predicates.push(Arc::new(predicate));
@@ -253,7 +238,7 @@ impl<T: Object> Controller<T> {
     /// Waits until the cache of this informer has synced before anything is reconciled. Changes of its objects do not
     /// cause a reconcile.
     #[must_use]
-    pub fn reads<O: Object>(mut self, others: &SharedInformer<O>) -> Self {
+    pub fn waits_for<O: Object>(mut self, others: &SharedInformer<O>) -> Self {
         self.caches.push(Cache::new(others));
         self
     }
@@ -321,7 +306,7 @@ impl<T: Object> Controller<T> {
     /// returns. It can run again.
     ///
     /// Informers that start here begin with the most recent state. Informers that ran before have to catch up: see
-    /// [`SharedInformer::caught_up`].
+    /// [`SharedInformer::wait_for_latest`].
     ///
     /// # Errors
     ///
@@ -336,7 +321,7 @@ impl<T: Object> Controller<T> {
     where
         C: Send + Sync + 'static,
         F: Fn(Request<T>, Arc<C>) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<Next, E>> + Send + 'static,
+        R: Future<Output = Result<Action, E>> + Send + 'static,
         E: Into<BoxError>,
     {
         let reconcile: Reconcile<T> = Box::new(move |request| {
@@ -346,150 +331,7 @@ impl<T: Object> Controller<T> {
         self.run_term(term.into(), reconcile).instrument(span).await
     }
 
-    async fn run_term(&self, term: Term, reconcile: Reconcile<T>) -> Result<(), RunError> {
-        if self.unknown_kind {
-            return Err(RunError::UnknownKind(self.name.to_string()));
-        }
-        let running = self.board.begin(&self.name)?;
-        tokio::select! {
-            biased;
-            () = term.lost() => return Err(self.leadership_lost()),
-            () = term.ending() => return Ok(()),
-            ready = async {
-                if timeout(self.sync, self.board.no_workers()).await.is_err() {
-                    return Err(self.still_running());
-                }
-                self.caught_up().await
-            } => ready?,
-        }
-        info!(controller = &*self.name, workers = self.workers, "controller started");
-        let outcome = self.work(&running, term, reconcile).await;
-        info!(controller = &*self.name, "controller ended");
-        outcome
-    }
-
-    /// Starts all informers, and waits until they have caught up with the server.
-    async fn caught_up(&self) -> Result<(), RunError> {
-        let started: Result<Vec<_>, _> = self.caches.iter().map(|cache| (cache.start)()).collect();
-        let started = started.map_err(|source| RunError::Start { name: self.name.to_string(), source })?;
-        let ready = join_all(started.into_iter().map(|waiting| waiting.within(self.sync)));
-        // A stopped informer ends the run at once, although other informers may still sync.
-        let ready = tokio::select! {
-            biased;
-            lost = self.cache_lost() => return Err(lost),
-            ready = ready => ready,
-        };
-        let mut caches = Vec::new();
-        for ready in ready {
-            match ready {
-                Ok(()) => {}
-                Err(WaitError::TimedOut { saw, .. }) => caches.push(saw),
-                Err(source) => return Err(RunError::CacheLost { name: self.name.to_string(), source }),
-            }
-        }
-        if caches.is_empty() {
-            return Ok(());
-        }
-        Err(RunError::NotSynced { name: self.name.to_string(), within: self.sync, caches })
-    }
-
-    async fn work(&self, running: &Running<'_>, term: Term, reconcile: Reconcile<T>) -> Result<(), RunError> {
-        let queue = WorkQueue::named(&*self.name, self.limiter.clone());
-        let (parking, keeper) = Parking::new();
-        let parking = Arc::new(parking);
-        running.works(&queue, &parking);
-        let target = Target {
-            name: self.name.clone(),
-            queue: queue.clone(),
-            board: self.board.clone(),
-            predicates: self.predicates.clone().into(),
-            debounce: self.debounce,
-        };
-        let handlers: Vec<HandlerGuard> = self.sources.iter().map(|attach| attach(target.clone())).collect();
-        let shared = Arc::new(Workers {
-            name: self.name.clone(),
-            primary: self.primary.clone(),
-            undecodable_children: if self.ignore_undecodable { Vec::new() } else { self.undecodable_children.clone() },
-            queue: queue.clone(),
-            parking: parking.clone(),
-            board: self.board.clone(),
-            metrics: ReconcileMetrics::new(&self.name, self.workers),
-            term: term.clone(),
-            timeout: self.timeout,
-            reconcile,
-            failures: Mutex::default(),
-        });
-        // Both join sets abort their tasks when they are dropped.
-        let (mut workers, mut others) = (JoinSet::new(), JoinSet::new());
-        for _ in 0..self.workers {
-            let (place, work) = (self.board.place(), shared.clone().work());
-            workers.spawn(async move { (work.await, place).0 }.in_current_span());
-        }
-        others.spawn(keep(keeper, shared.clone(), self.write_deadline).in_current_span());
-        let mut ended = tokio::select! {
-            biased;
-            () = term.lost() => Err(self.leadership_lost()),
-            () = term.ending() => Ok(()),
-            lost = self.cache_lost() => Err(lost),
-            () = self.look_after(&handlers, &queue) => Ok(()),
-            // Workers end by themselves only if the term is over, or if a part that the program supplied panics.
-            ended = workers.join_next() => Err(self.panicked(ended).unwrap_or_else(|| self.leadership_lost())),
-            // This task ends only if a part that the program supplied panics.
-            ended = others.join_next() => Err(self.panicked(ended).unwrap_or_else(|| self.leadership_lost())),
-        };
-        running.ends();
-        drop(handlers);
-        let late = queue.shut_down().len();
-        if ended.is_ok() {
-            let drained = async {
-                while let Some(worker) = workers.join_next().await {
-                    ended = self.panicked(Some(worker)).map_or(Ok(()), Err).and(std::mem::replace(&mut ended, Ok(())));
-                }
-            };
-            tokio::select! {
-                biased;
-                () = term.lost() => return Err(self.leadership_lost()),
-                drained = timeout(self.drain, drained) => if drained.is_err() {
-                    let (left, keys) = (queue.len(), self.board.active_keys());
-                    warn!(controller = &*self.name, left, ?keys, "controller did not finish in time; the rest is dropped");
-                }
-            }
-            info!(controller = &*self.name, late, parked = parking.len(), "delayed and parked keys are dropped");
-        }
-        if timeout(ABORT, workers.shutdown()).await.is_err() {
-            return ended.and(Err(self.still_running()));
-        }
-        ended
-    }
-
-    /// Updates the gauges that grow with time alone, so that they show a stuck worker. Reconciles everything if a
-    /// mapping panicked, or was so slow that it did not receive every change. Runs for ever.
-    async fn look_after(&self, handlers: &[HandlerGuard], queue: &WorkQueue<ObjectKey>) {
-        let (mut known_folds, mut known_panics) = (0, self.board.mapping_panics());
-        let mut last: Option<Instant> = None;
-        loop {
-            tokio::time::sleep(LOOK).await;
-            queue.status();
-            let (folds, panics) = (handlers.iter().map(|handler| handler.folds()).sum(), self.board.mapping_panics());
-            let panicked = panics > known_panics && last.is_none_or(|last| last.elapsed() >= RECONCILE_ALL);
-            if folds > known_folds || panicked {
-                (known_folds, known_panics, last) = (folds, panics, Some(Instant::now()));
-                warn!(
-                    controller = &*self.name,
-                    folds, panics, "events were folded or not mapped; everything is reconciled"
-                );
-                self.handle().reconcile_all();
-            }
-        }
-    }
-
-    /// Waits until one of the informers has stopped.
-    async fn cache_lost(&self) -> RunError {
-        let (stopped, ..) = select_all(self.caches.iter().map(|cache| (cache.stopped)())).await;
-        RunError::CacheLost { name: self.name.to_string(), source: WaitError::Stopped(stopped) }
-    }
-
-    fn owned<C: Object>(mut self, children: Watched<C>, owners: Owners) -> Self {
+    fn owned<C: Object>(mut self, children: WatchSource<C>, owners: Owners) -> Self {
         self.caches.push(Cache::new(&children.informer));
         match self.kind.clone() {
             Some(kind) => {
@@ -501,26 +343,6 @@ impl<T: Object> Controller<T> {
         }
         self
     }
-
-    /// Returns the error of a task that panicked.
-    fn panicked(&self, ended: Option<Result<(), JoinError>>) -> Option<RunError> {
-        let error = ended?.err().filter(JoinError::is_panic)?;
-        let message = panic_message(&*error.into_panic());
-        Some(RunError::WorkerPanicked { name: self.name.to_string(), message })
-    }
-
-    fn leadership_lost(&self) -> RunError {
-        RunError::LeadershipLost(self.name.to_string())
-    }
-
-    fn still_running(&self) -> RunError {
-        RunError::StillRunning { name: self.name.to_string(), keys: self.board.active_keys() }
-    }
-}
-
-/// Runs the keeper, which releases parked keys.
-async fn keep<T: Object>(keeper: Keeper, workers: Arc<Workers<T>>, limit: Duration) {
-    keeper.run(&workers.parking, &workers.queue, limit, |key, how| workers.not_seen(key, how)).await;
 }
 
 impl Cache {
@@ -529,7 +351,7 @@ impl Cache {
         Self {
             start: Box::new(move || {
                 if start.health().is_live() {
-                    return Ok(start.caught_up());
+                    return Ok(start.wait_for_latest());
                 }
                 // The relist is requested before the start, so the informer begins with the most recent state.
                 let most_recent = start.relist();

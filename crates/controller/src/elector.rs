@@ -52,11 +52,11 @@ use crate::term::Term;
 ///         cancel.cancel();
 ///     })
 ///     .await;
-/// assert_eq!(elector.leader().borrow().as_deref(), None, "the lease was released");
+/// assert_eq!(elector.leader(), None, "the lease was released");
 /// # Ok(()) });
 /// ```
 pub struct LeaderElector {
-    shared: Arc<Shared>,
+    shared: Arc<ElectorShared>,
     client: Client,
     connect: Option<Arc<Connect>>,
     on_new_leader: Option<Arc<NewLeader>>,
@@ -65,7 +65,7 @@ pub struct LeaderElector {
 }
 
 /// The part of an elector that it shares with its task.
-struct Shared {
+struct ElectorShared {
     lease: ObjectKey,
     identity: String,
     settings: ElectionSettings,
@@ -97,7 +97,7 @@ impl LeaderElector {
         if settings.unique_identity {
             identity = format!("{identity}_{:016x}", random.random::<u64>());
         }
-        let shared = Shared {
+        let shared = ElectorShared {
             lease,
             identity,
             settings,
@@ -146,9 +146,9 @@ impl LeaderElector {
         self
     }
 
-    /// Returns a watch channel with the identity of the leader as last seen.
-    pub fn leader(&self) -> watch::Receiver<Option<String>> {
-        self.shared.leader.subscribe()
+    /// Returns the identity of the leader as last seen. [`on_new_leader`](Self::on_new_leader) calls a function at each change.
+    pub fn leader(&self) -> Option<String> {
+        self.shared.leader.borrow().clone()
     }
 
     /// Returns the identity of this candidate, as the Lease shows it.
@@ -255,12 +255,12 @@ impl LeaderElector {
 
 /// Marks the elector as leading, until it is dropped at the end of the term.
 struct Leading<'e> {
-    shared: &'e Shared,
+    shared: &'e ElectorShared,
     lost: CancellationToken,
 }
 
 impl<'e> Leading<'e> {
-    fn begin(shared: &'e Shared, term: &Term, lost: CancellationToken) -> Self {
+    fn begin(shared: &'e ElectorShared, term: &Term, lost: CancellationToken) -> Self {
         info!(lease = %shared.lease, identity = %shared.identity, "leading");
         *shared.term.lock() = Some(term.clone());
         crate::metrics::leads(shared.lease.as_str(), true);

@@ -9,7 +9,7 @@ use kube_informer::{Object, SharedInformer};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::controller::{Next, Request};
+use crate::controller::{Action, Request, Requeue};
 use crate::refusal::{Refusal, message};
 
 /// Adds a finalizer to objects, and removes it again. Each write is a JSON patch that tests the list of finalizers, so
@@ -127,7 +127,7 @@ where
         self.send(&change).await.map(Some).map_err(|error| change.failed(error))
     }
 
-    fn addition(&self, object: &K) -> Result<Option<Change>, FinalizerError> {
+    fn addition(&self, object: &K) -> Result<Option<FinalizerChange>, FinalizerError> {
         if self.is_on(object) {
             return Ok(None);
         }
@@ -143,17 +143,17 @@ where
             known => (json!(known), json!({"op": "add", "path": "/metadata/finalizers/-", "value": self.name})),
         };
         let test = json!({"op": "test", "path": "/metadata/finalizers", "value": test});
-        Change::new(object, test, change).map(Some)
+        FinalizerChange::new(object, test, change).map(Some)
     }
 
-    fn removal(&self, object: &K) -> Result<Option<Change>, FinalizerError> {
+    fn removal(&self, object: &K) -> Result<Option<FinalizerChange>, FinalizerError> {
         let Some(at) = object.finalizers().iter().position(|name| *name == self.name) else { return Ok(None) };
         let path = format!("/metadata/finalizers/{at}");
         let test = json!({"op": "test", "path": path, "value": self.name});
-        Change::new(object, test, json!({"op": "remove", "path": path})).map(Some)
+        FinalizerChange::new(object, test, json!({"op": "remove", "path": path})).map(Some)
     }
 
-    async fn send(&self, change: &Change) -> Result<K, Error> {
+    async fn send(&self, change: &FinalizerChange) -> Result<K, Error> {
         self.api.patch(&change.name, &PatchParams::default(), &change.patch).await
     }
 }
@@ -168,8 +168,8 @@ where
     /// the write. `apply` receives the object from the answer of the server.
     ///
     /// If the object is being deleted, this calls `cleanup`, and removes the finalizer if `cleanup` returns
-    /// [`Next::Done`]. With any other result the finalizer stays, and `run` returns that result. For example,
-    /// `Next::After` waits for a system outside of the cluster. `cleanup` may run more than once, so it must not fail
+    /// [`Action::await_change()`]. With any other result the finalizer stays, and `run` returns that result. For example,
+    /// `Action::requeue` waits for a system outside of the cluster. `cleanup` may run more than once, so it must not fail
     /// if a resource that it deletes does not exist any more.
     ///
     /// Both writes go through [`Request::write`]: the key waits until the cache of the informer shows them. The
@@ -180,27 +180,27 @@ where
     /// use k8s_openapi::api::core::v1::ConfigMap;
     /// use kube_client::{Api, Client};
     /// use kube_controller::controller::BoxError;
-    /// use kube_controller::{Finalizer, Next, Request};
+    /// use kube_controller::{Finalizer, Action, Request};
     /// # use std::sync::Arc;
     /// # use kube_informer::SharedInformer;
     /// # struct Context { client: Client, maps: SharedInformer<ConfigMap> }
     ///
-    /// async fn reconcile(request: Request<ConfigMap>, context: Arc<Context>) -> Result<Next, BoxError> {
+    /// async fn reconcile(request: Request<ConfigMap>, context: Arc<Context>) -> Result<Action, BoxError> {
     ///     let api = Api::namespaced(context.client.clone(), request.key().namespace().unwrap_or_default());
     ///     let finalizer = Finalizer::new(api, "example.com/cleanup")?;
     ///     finalizer.run(&request, &context.maps, apply, clean_up).await
     /// }
     ///
-    /// async fn apply(map: Arc<ConfigMap>) -> Result<Next, BoxError> {
+    /// async fn apply(map: Arc<ConfigMap>) -> Result<Action, BoxError> {
     ///     // Here the program creates the things that belong to the object.
     /// #   drop(map);
-    ///     Ok(Next::Done)
+    ///     Ok(Action::await_change())
     /// }
     ///
-    /// async fn clean_up(map: Arc<ConfigMap>) -> Result<Next, BoxError> {
+    /// async fn clean_up(map: Arc<ConfigMap>) -> Result<Action, BoxError> {
     ///     // Here the program deletes them.
     /// #   drop(map);
-    ///     Ok(Next::Done)
+    ///     Ok(Action::await_change())
     /// }
     /// ```
     ///
@@ -213,13 +213,13 @@ where
         informer: &SharedInformer<K>,
         apply: impl FnOnce(Arc<K>) -> A,
         cleanup: impl FnOnce(Arc<K>) -> C,
-    ) -> Result<Next, E>
+    ) -> Result<Action, E>
     where
-        A: Future<Output = Result<Next, E>>,
-        C: Future<Output = Result<Next, E>>,
+        A: Future<Output = Result<Action, E>>,
+        C: Future<Output = Result<Action, E>>,
         E: From<FinalizerError>,
     {
-        let Some(object) = request.object() else { return Ok(Next::Done) };
+        let Some(object) = request.object() else { return Ok(Action::await_change()) };
         if !object.is_being_deleted() {
             let object = match self.addition(&object)? {
                 Some(change) => Arc::new(self.write(request, informer, &change).await?),
@@ -227,35 +227,35 @@ where
             };
             return apply(object).await;
         }
-        let Some(change) = self.removal(&object)? else { return Ok(Next::Done) };
-        let next = cleanup(object).await?;
-        if matches!(next, Next::Done) {
+        let Some(change) = self.removal(&object)? else { return Ok(Action::await_change()) };
+        let action = cleanup(object).await?;
+        if matches!(action, Action(Requeue::OnChange)) {
             match self.write(request, informer, &change).await {
                 // The finalizer is gone with its object.
                 Err(FinalizerError::Changed { source, .. }) if is_gone(&source) => {}
                 written => drop(written?),
             }
         }
-        Ok(next)
+        Ok(action)
     }
 
     async fn write(
         &self,
         request: &Request<K>,
         informer: &SharedInformer<K>,
-        change: &Change,
+        change: &FinalizerChange,
     ) -> Result<K, FinalizerError> {
         request.write(informer, self.send(change)).await.map_err(|error| change.failed(error.into()))
     }
 }
 
 /// A change of the finalizers of one object.
-struct Change {
+struct FinalizerChange {
     name: String,
     patch: Patch<()>,
 }
 
-impl Change {
+impl FinalizerChange {
     fn new<K: Resource>(object: &K, test: Value, change: Value) -> Result<Self, FinalizerError> {
         let meta = object.meta();
         let (Some(name), Some(uid)) = (&meta.name, &meta.uid) else { return Err(FinalizerError::NotFromServer) };

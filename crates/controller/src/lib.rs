@@ -4,7 +4,7 @@
 //! use std::sync::Arc;
 //! use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
 //! use kube_client::{Api, Client, Resource as _, api::PostParams};
-//! use kube_controller::{Controller, Next, Request};
+//! use kube_controller::{Controller, Action, Request};
 //! use kube_informer::{CancellationToken, SharedInformer, SharedInformerFactory};
 //!
 //! struct Context {
@@ -14,11 +14,11 @@
 //! }
 //!
 //! /// Creates a ConfigMap for each deployment, with the same name.
-//! async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Next, kube_client::Error> {
-//!     let Some(deployment) = request.object() else { return Ok(Next::Done) }; // The deployment is deleted.
+//! async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Action, kube_client::Error> {
+//!     let Some(deployment) = request.object() else { return Ok(Action::await_change()) }; // The deployment is deleted.
 //!     if context.maps.store().contains(request.key()) {
 //!         context.cancel.cancel(); // The ConfigMap exists, so the example ends.
-//!         return Ok(Next::Done);
+//!         return Ok(Action::await_change());
 //!     }
 //!     let mut map = ConfigMap::default();
 //!     map.metadata.name = deployment.metadata.name.clone();
@@ -26,7 +26,7 @@
 //!     let maps = Api::namespaced(context.client.clone(), request.key().namespace().unwrap_or_default());
 //!     // The key is reconciled again only after the cache shows the ConfigMap, so it is never created twice.
 //!     request.write(&context.maps, maps.create(&PostParams::default(), &map)).await?;
-//!     Ok(Next::Done)
+//!     Ok(Action::await_change())
 //! }
 //!
 //! # doc_server::with(async |server| {
@@ -64,13 +64,12 @@ pub mod recorder;
 pub mod elector;
 pub mod manager;
 pub mod metrics;
-mod time;
 
-pub use controller::{Controller, ControllerHandle, Next, Request, RunError, Watched, WriteError, predicate};
+pub use controller::{Action, Controller, ControllerHandle, Request, RunError, WatchSource, WriteError, predicate};
 pub use elector::{ElectionSettings, LeaderElector};
 pub use finalizer::Finalizer;
 pub use limiter::RateLimiter;
 pub use manager::{Manager, Probe};
 pub use queue::{DelayingQueue, Item, Priority, Queue, WorkQueue};
 pub use recorder::{EventRecorder, EventType, Published};
-pub use term::{Term, TermOver};
+pub use term::{LeadershipLost, Term};

@@ -9,14 +9,12 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use kube_informer::health::{AnyProbe, Problem};
-use kube_informer::informer::{StartError, StillRunning};
-use kube_informer::{Health, Object, SharedInformerFactory};
+use kube_informer::{AnyProbe, Health, Object, Problem, SharedInformerFactory, StartError, StillRunning};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
-use crate::controller::{BoxError, Controller, ControllerPhase, ControllerStatus, Next, Request, RunError};
+use crate::controller::{Action, BoxError, Controller, ControllerPhase, ControllerStatus, Request, RunError};
 use crate::elector::LeaderElector;
 use crate::term::Term;
 
@@ -31,14 +29,14 @@ use crate::term::Term;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use kube_controller::{Controller, ElectionSettings, LeaderElector, Manager, Next, Request};
+/// use kube_controller::{Controller, ElectionSettings, LeaderElector, Manager, Action, Request};
 /// use kube_informer::{CancellationToken, SharedInformerFactory};
 /// use k8s_openapi::api::core::v1::Pod;
 ///
-/// async fn reconcile(request: Request<Pod>, cancel: Arc<CancellationToken>) -> Result<Next, std::fmt::Error> {
+/// async fn reconcile(request: Request<Pod>, cancel: Arc<CancellationToken>) -> Result<Action, std::fmt::Error> {
 ///     println!("{}", request.key());
 ///     cancel.cancel(); // Enough for an example.
-///     Ok(Next::Done)
+///     Ok(Action::await_change())
 /// }
 ///
 /// # doc_server::with(async |server| {
@@ -114,7 +112,7 @@ impl Manager {
         T: Object,
         C: Send + Sync + 'static,
         F: Fn(Request<T>, Arc<C>) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<Next, E>> + Send + 'static,
+        R: Future<Output = Result<Action, E>> + Send + 'static,
         E: Into<BoxError>,
     {
         let controller = Arc::new(controller);

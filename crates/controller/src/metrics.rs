@@ -111,7 +111,7 @@ impl Drop for QueueMetrics {
 
 /// How a reconcile ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum ReconcileOutcome {
     Success,
     RequeueAfter,
     Error,
@@ -161,15 +161,15 @@ impl ReconcileMetrics {
         Active(&self.active)
     }
 
-    pub(crate) fn ended(&self, took: Duration, outcome: Outcome) {
+    pub(crate) fn ended(&self, took: Duration, outcome: ReconcileOutcome) {
         self.time.record(took);
         match outcome {
-            Outcome::Success => return self.success.increment(1),
-            Outcome::RequeueAfter => return self.requeue_after.increment(1),
-            Outcome::Error => {}
-            Outcome::TerminalError => self.terminal.increment(1),
-            Outcome::Panic => self.panics.increment(1),
-            Outcome::Timeout => self.timeouts.increment(1),
+            ReconcileOutcome::Success => return self.success.increment(1),
+            ReconcileOutcome::RequeueAfter => return self.requeue_after.increment(1),
+            ReconcileOutcome::Error => {}
+            ReconcileOutcome::TerminalError => self.terminal.increment(1),
+            ReconcileOutcome::Panic => self.panics.increment(1),
+            ReconcileOutcome::Timeout => self.timeouts.increment(1),
         }
         self.error.increment(1);
         self.errors.increment(1);

@@ -24,8 +24,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tracing::warn;
 
 pub use self::series::Published;
-use self::series::{About, Series, Step};
-use crate::time::after;
+use self::series::{About, Series, SeriesStep};
+use kube_informer::internal::after;
 
 /// How long the API server may take to answer for one event.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -164,7 +164,7 @@ impl EventRecorder {
     ) -> Result<Published, EventError> {
         let what = About::new(about, kind, reason, action, shortened(note));
         let step = self.inner.series.lock().begin(&what);
-        if let Step::Held(waiting) = step {
+        if let SeriesStep::Held(waiting) = step {
             return Ok(Published::Held(waiting));
         }
         self.inner.write(what, step).await
@@ -206,12 +206,12 @@ impl EventRecorder {
 }
 
 /// A write of an event. When it is dropped, the next write of this event may begin.
-struct Writing<'r> {
+struct EventWrite<'r> {
     series: &'r Mutex<Series>,
     what: About,
 }
 
-impl Drop for Writing<'_> {
+impl Drop for EventWrite<'_> {
     fn drop(&mut self) {
         self.series.lock().ended(&self.what);
     }
@@ -280,8 +280,8 @@ impl Inner {
     }
 
     /// Writes an event for which `Series` has begun a write.
-    fn write(&self, what: About, step: Step) -> impl Future<Output = Result<Published, EventError>> + use<'_> {
-        let writing = Writing { series: &self.series, what };
+    fn write(&self, what: About, step: SeriesStep) -> impl Future<Output = Result<Published, EventError>> + use<'_> {
+        let writing = EventWrite { series: &self.series, what };
         async move {
             let what = &writing.what;
             let (reason, about) = (what.reason.clone(), what.object.name.clone().unwrap_or_default());
@@ -298,13 +298,15 @@ impl Inner {
         }
     }
 
-    async fn send(&self, what: &About, step: &Step) -> Result<Event, Error> {
+    async fn send(&self, what: &About, step: &SeriesStep) -> Result<Event, Error> {
         let namespace = what.object.namespace.as_deref().filter(|namespace| !namespace.is_empty()).unwrap_or("default");
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
         let now = MicroTime(Timestamp::now());
         match step {
-            Step::Create | Step::Held(_) => api.create(&PostParams::default(), &self.event(what, namespace, now)).await,
-            Step::Count { name, count } => {
+            SeriesStep::Create | SeriesStep::Held(_) => {
+                api.create(&PostParams::default(), &self.event(what, namespace, now)).await
+            }
+            SeriesStep::Count { name, count } => {
                 let series = json!({"series": EventSeries { count: *count, last_observed_time: now }});
                 api.patch(name, &PatchParams::default(), &Patch::Merge(series)).await
             }

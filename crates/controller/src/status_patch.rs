@@ -73,18 +73,18 @@ where
     /// use k8s_openapi::api::apps::v1::Deployment;
     /// use kube_client::{Api, Client};
     /// use kube_controller::controller::BoxError;
-    /// use kube_controller::{Next, Request};
+    /// use kube_controller::{Action, Request};
     /// # use std::sync::Arc;
     /// # use kube_informer::SharedInformer;
     /// # struct Context { client: Client, deployments: SharedInformer<Deployment> }
     ///
-    /// async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Next, BoxError> {
-    ///     let Some(deployment) = request.object() else { return Ok(Next::Done) };
+    /// async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Action, BoxError> {
+    ///     let Some(deployment) = request.object() else { return Ok(Action::await_change()) };
     ///     let mut status = deployment.status.clone().unwrap_or_default();
     ///     status.observed_generation = deployment.metadata.generation;
     ///     let api = Api::namespaced(context.client.clone(), request.key().namespace().unwrap_or_default());
     ///     request.patch_status(&context.deployments, &api, &deployment, &status).await?;
-    ///     Ok(Next::Done)
+    ///     Ok(Action::await_change())
     /// }
     /// ```
     ///

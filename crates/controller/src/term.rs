@@ -20,11 +20,11 @@ pub use self::clock::SuspendClock;
 /// blocked and no task could cancel anything. On Linux the time for which the machine was suspended counts, too.
 ///
 /// ```
-/// use kube_controller::{Term, TermOver};
+/// use kube_controller::{Term, LeadershipLost};
 /// use kube_informer::CancellationToken;
 ///
 /// /// Checks the term before each write.
-/// fn delete_everything(term: &Term) -> Result<(), TermOver> {
+/// fn delete_everything(term: &Term) -> Result<(), LeadershipLost> {
 ///     term.check()?;
 ///     // Here the program sends its request.
 ///     Ok(())
@@ -50,7 +50,7 @@ struct Deadline {
 /// Leadership was lost: the program must not write any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the term is over: leadership was lost")]
-pub struct TermOver;
+pub struct LeadershipLost;
 
 impl Term {
     pub(crate) fn new(
@@ -85,9 +85,9 @@ impl Term {
     ///
     /// # Errors
     ///
-    /// [`TermOver`] if leadership was lost.
-    pub fn check(&self) -> Result<(), TermOver> {
-        if self.is_valid() { Ok(()) } else { Err(TermOver) }
+    /// [`LeadershipLost`] if leadership was lost.
+    pub fn check(&self) -> Result<(), LeadershipLost> {
+        if self.is_valid() { Ok(()) } else { Err(LeadershipLost) }
     }
 
     /// Waits until the program is asked to end. From then on it finishes the work that has begun, and begins no other.

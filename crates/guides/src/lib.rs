@@ -48,14 +48,11 @@ pub mod prelude {
     pub use kube_client::core::{ApiResource, DynamicObject, GroupVersionKind};
     pub use kube_client::{Api, Client, Resource as _, ResourceExt as _};
     pub use kube_controller::{
-        Controller, ControllerHandle, DelayingQueue, ElectionSettings, EventRecorder, EventType, Finalizer, Item,
-        LeaderElector, Manager, Next, Priority, Probe, Published, Queue, RateLimiter, Request, RunError, Term, Watched,
-        WorkQueue, limiter, predicate,
+        Action, Controller, ControllerHandle, DelayingQueue, ElectionSettings, EventRecorder, EventType, Finalizer,
+        Item, LeaderElector, Manager, Priority, Probe, Published, Queue, RateLimiter, Request, RunError, Term,
+        WatchSource, WorkQueue, limiter, predicate,
     };
     pub use kube_embedded_apiserver::{ApiServer, Fault, History, Verb};
-    pub use kube_informer::processor::{Deleted, HandlerGuard};
-    pub use kube_informer::representation::Projection;
-    pub use kube_informer::settings::BackoffOptions;
     pub use kube_informer::*;
     pub use serde_json::json;
 

@@ -17,11 +17,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use kube_informer::object::{Id, KeyRef, Object};
-use kube_informer::source::{
+use kube_informer::parts::{
     Decoded, ListEnd, ListOptions, ListStream, ListWatchFns, WatchEvent, WatchOptions, WatchStream,
 };
-use kube_informer::{SharedInformer, Store};
+use kube_informer::{Id, KeyRef, Object, SharedInformer, Store};
 use parking_lot::RwLock;
 use tokio::sync::mpsc;
 
@@ -254,7 +253,7 @@ async fn late_registration() {
         });
         least = least.min(start.elapsed());
         assert!(handle.synced().await);
-        handle.remove(kube_informer::Removal::Discard).await.unwrap();
+        handle.remove(kube_informer::RemoveMode::Discard).await.unwrap();
     }
     println!("late registration at {OBJECTS}      {:8.1} us   aim 1,000 us", least.as_secs_f64() * 1e6);
     informer.stop().await;

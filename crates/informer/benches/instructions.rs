@@ -19,14 +19,11 @@ use http_body_util::StreamBody;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube_client::Client;
 use kube_client::client::Body;
-use kube_informer::object::Id;
-use kube_informer::representation::{Kind, Projection};
-use kube_informer::source::kube::KubeSource;
-use kube_informer::source::{
-    Decoded, ListEnd, ListOptions, ListPart, ListStream, ListWatch as _, ListWatchFns, WatchEvent, WatchOptions,
-    WatchStream,
+use kube_informer::parts::{
+    Decoded, KubeSource, ListEnd, ListOptions, ListPart, ListStream, ListWatch as _, ListWatchFns, WatchEvent,
+    WatchOptions, WatchStream,
 };
-use kube_informer::{Compact, InformerOptions, Object, SharedInformer, Store, View};
+use kube_informer::{Compact, Id, InformerOptions, Object, Projection, SharedInformer, StaticResource, Store, View};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -98,7 +95,7 @@ impl Projection for PodView {
     type Of = Pod;
 }
 
-fn decode_watch<T: Kind>(repetitions: usize) {
+fn decode_watch<T: StaticResource>(repetitions: usize) {
     let line = |number| {
         let mut pod = pod_json(number);
         (pod["apiVersion"], pod["kind"]) = ("v1".into(), "Pod".into());
@@ -130,7 +127,7 @@ fn body(start: &str, object: impl Fn(usize) -> String, behind: &str) -> (Bytes, 
 }
 
 /// Returns a source whose server answers every request with this body, in chunks.
-fn serve<T: Kind>(body: Bytes, end: &'static str) -> KubeSource<T> {
+fn serve<T: StaticResource>(body: Bytes, end: &'static str) -> KubeSource<T> {
     let service = tower::service_fn(move |_: http::Request<Body>| {
         let body = body.clone();
         let chunks = (0..body.len()).step_by(CHUNK).map(move |at| body.slice(at..body.len().min(at + CHUNK)));

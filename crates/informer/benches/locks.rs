@@ -17,12 +17,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kube_informer::object::{Id, KeyRef, Object};
-use kube_informer::source::{
+use kube_informer::internal::take_lock_figures;
+use kube_informer::parts::{
     Decoded, ListEnd, ListOptions, ListStream, ListWatchFns, WatchEvent, WatchOptions, WatchStream,
 };
 use kube_informer::{
-    CancellationToken, Delivery, Event, HandlerHandle, InformerOptions, QueueOrder, Removal, SharedInformer, lock,
+    CancellationToken, Delivery, Event, HandlerHandle, Id, InformerOptions, KeyRef, Object, QueueOrder, RemoveMode,
+    SharedInformer,
 };
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
@@ -76,7 +77,7 @@ struct Figures {
 impl Figures {
     /// Records the longest holds since the last step, and returns how often locks were taken.
     fn step(&mut self, name: &'static str) -> u64 {
-        let figures = lock::take();
+        let figures = take_lock_figures();
         self.holds.push((name, figures.iter().map(|lock| (lock.guards, lock.longest)).collect()));
         figures.iter().map(|lock| lock.taken).sum()
     }
@@ -88,7 +89,7 @@ impl Figures {
             return;
         }
         for ((_, least), (_, holds)) in self.holds.iter_mut().zip(other.holds) {
-            for (lock, hold) in least {
+            for (hold) in least {
                 *hold = (*hold).min(holds.get(lock).copied().unwrap_or_default());
             }
         }
@@ -106,7 +107,7 @@ impl Figures {
             longest = holds.values().copied().fold(longest, Duration::max);
             let mut holds: Vec<_> = holds.iter().filter(|(_, hold)| !hold.is_zero()).collect();
             holds.sort_by_key(|(_, hold)| std::cmp::Reverse(**hold));
-            let holds = holds.iter().take(5).map(|(lock, hold)| format!("{} {}", short(lock), hold.as_micros()));
+            let holds = holds.iter().take(5).map(|(hold)| format!("{} {}", short(lock), hold.as_micros()));
             println!("{step:<34} {}", holds.collect::<Vec<_>>().join(", "));
         }
         println!("longest hold of any lock           {:8.2} ms   aim 5 ms", longest.as_secs_f64() * 1e3);
@@ -137,7 +138,7 @@ async fn measure(order: QueueOrder) -> Figures {
             arrived.notify_one();
         })
     };
-    lock::take();
+    take_lock_figures();
 
     // One handler that receives only the latest states, and one that never takes an event: their mailboxes fold.
     let latest =
@@ -165,8 +166,8 @@ async fn measure(order: QueueOrder) -> Figures {
     drained(&handle).await;
     figures.step("relist after a restore");
     release.cancel();
-    stuck.remove(Removal::Discard).await.unwrap();
-    latest.remove(Removal::Discard).await.unwrap();
+    stuck.remove(RemoveMode::Discard).await.unwrap();
+    latest.remove(RemoveMode::Discard).await.unwrap();
 
     let resynced = Arc::new(AtomicUsize::new(0));
     let count = resynced.clone();
@@ -178,7 +179,7 @@ async fn measure(order: QueueOrder) -> Figures {
     while resynced.load(Ordering::Relaxed) < OBJECTS {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    resyncing.remove(Removal::Discard).await.unwrap();
+    resyncing.remove(RemoveMode::Discard).await.unwrap();
     figures.step("resync");
     informer.add_index_with("name", |thing: &Thing, add| add(&thing.name)).unwrap();
     figures.step("late index");

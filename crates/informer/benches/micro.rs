@@ -11,14 +11,11 @@ use futures_util::{StreamExt as _, stream};
 use http_body_util::StreamBody;
 use k8s_openapi::api::core::v1::Pod;
 use kube_client::{Client, client::Body};
-use kube_informer::queue::{Delta, OrderedQueue};
-use kube_informer::representation::{Decode, Identity, Raw};
-use kube_informer::source::kube::KubeSource;
-use kube_informer::source::{
-    Decoded, ListEnd, ListOptions, ListStream, ListWatch as _, ListWatchFns, WatchEvent, WatchOptions, WatchStream,
+use kube_informer::parts::{
+    Decoded, Delta, KubeSource, ListEnd, ListOptions, ListStream, ListWatch as _, ListWatchFns, OrderedQueue,
+    StoreWriter, WatchEvent, WatchOptions, WatchStream,
 };
-use kube_informer::store::StoreWriter;
-use kube_informer::{Compact, Lister, Object, Selector, SharedInformer, Store};
+use kube_informer::{Compact, Decode, Identity, Lister, Object, Raw, Selector, SharedInformer, Store};
 use serde_json::json;
 
 const OBJECTS: usize = 10_000;
@@ -130,7 +127,7 @@ fn index_get(bencher: Bencher<'_, '_>) {
 
 /// Selects from ten thousand objects, which have labels of their own or share them.
 #[divan::bench(types = [Pod, Compact<Pod>])]
-fn select<T: kube_informer::representation::Kind>(bencher: Bencher<'_, '_>) {
+fn select<T: kube_informer::StaticResource>(bencher: Bencher<'_, '_>) {
     let (store, mut writer) = Store::new(1);
     let decoder = T::decoder(&T::resource_type());
     (0..OBJECTS).for_each(|number| _ = writer.put(decoded::<T>(&decoder, number)));

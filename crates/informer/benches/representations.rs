@@ -17,8 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::representation::{Kind, Projection, Raw};
-use kube_informer::{Compact, View};
+use kube_informer::{Compact, Projection, Raw, StaticResource, View};
 use serde_json::{Value, json};
 
 const PODS: usize = 20_000;
@@ -73,12 +72,12 @@ fn micros(all: Duration) -> f64 {
     all.as_secs_f64() * 1e6 / TIMED as f64
 }
 
-fn measure<T: Kind>(name: &str) -> &'static [Arc<T>] {
+fn measure<T: StaticResource>(name: &str) -> &'static [Arc<T>] {
     measure_as(name, |object| object)
 }
 
 /// Prints memory and time, and returns the objects.
-fn measure_as<T: Kind>(name: &str, transform: impl Fn(T) -> T) -> &'static [Arc<T>] {
+fn measure_as<T: StaticResource>(name: &str, transform: impl Fn(T) -> T) -> &'static [Arc<T>] {
     let decoder = T::decoder(&T::resource_type());
     let decode = |json: &[u8]| Arc::new(transform(T::decode(&decoder, &Raw::new(json).unwrap()).unwrap()));
     let (mut kept, before) = (Vec::with_capacity(PODS), resident());

@@ -13,11 +13,8 @@ use std::sync::Arc;
 
 use clap::Parser;
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::apply::{Changes, OnError};
-use kube_informer::queue::{Batch, KeyDelta, Work};
-use kube_informer::source::kube::KubeSource;
-use kube_informer::store::StoreWriter;
-use kube_informer::{CancellationToken, Deleted, DeltaFifo, InformerOptions, Reflector, Store};
+use kube_informer::parts::{Batch, Changes, DeltaFifo, KeyDelta, KubeSource, OnError, Reflector, StoreWriter, Work};
+use kube_informer::{CancellationToken, Deleted, InformerOptions, Store};
 
 /// Keeps a store of all pods current, by hand.
 #[derive(Parser)]

@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use clap::Parser;
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::{AsyncEventHandler, Deleted, Delivery, Filtered, Handlers, Removal, SharedInformerFactory};
+use kube_informer::{
+    AsyncEventHandler, Deleted, Delivery, EventHandlerFuncs, FilteringEventHandler, RemoveMode, SharedInformerFactory,
+};
 
 /// Adds five handlers of the same pods.
 #[derive(Parser)]
@@ -64,10 +66,10 @@ async fn main() -> connect::Outcome {
 
     // Only running pods. A pod that starts to run is an add, and one that stops is a delete.
     let count = picky.clone();
-    let running = Handlers::new().on_add(move |pod: Arc<Pod>, _| {
+    let running = EventHandlerFuncs::new().on_add(move |pod: Arc<Pod>, _| {
         say!("{} runs ({} so far)", pod.metadata.name.as_deref().unwrap_or_default(), count.next());
     });
-    let picky_handle = pods.register().name("picky").handler(Filtered::new(is_running, running));
+    let picky_handle = pods.register().name("picky").handler(FilteringEventHandler::new(is_running, running));
 
     // A panic costs this handler the event, and no other handler anything.
     let count = clumsy.clone();
@@ -87,7 +89,7 @@ async fn main() -> connect::Outcome {
     }
     // Handlers can be added and removed while the informer runs. These removals discard the waiting events.
     for handle in handles {
-        handle.remove(Removal::Discard).await?;
+        handle.remove(RemoveMode::Discard).await?;
     }
     factory.stop().await;
     Ok(())

@@ -14,8 +14,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use k8s_openapi::api::core::v1::{Node, Pod, Secret};
-use kube_informer::representation::Projection;
-use kube_informer::{Compact, SharedInformerFactory, View};
+use kube_informer::{Compact, Projection, SharedInformerFactory, View};
 use serde::Deserialize;
 
 /// The fields that a scheduler reads from a pod. Other fields are not stored. `Box<str>` and boxed slices take no more

@@ -10,30 +10,31 @@
 //! [`Changes`] is the loop by itself, for any queue and any function that processes its batches.
 
 mod changes;
+mod list;
 mod part;
 mod waiters;
+mod writing;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use foldhash::fast::RandomState;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tracing::{debug, trace};
 
 pub(crate) use self::changes::BYTES;
-pub use self::changes::{Changes, ChangesSink, InHand, OnError};
+pub use self::changes::{BatchGuard, Changes, ChangesSink, OnError};
+use self::list::{is_news, prepare_list};
 pub(crate) use self::part::Outdated;
-use self::part::{Part, advance, lowest_version, part_of};
+use self::part::{ScopeProgress, advance, lowest_version, part_of};
 pub(crate) use self::waiters::Waiters;
+pub(crate) use self::writing::Writing;
 use crate::health::{HealthBoard, InformerError};
-use crate::lock::{Mutex, MutexGuard};
-use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope};
-use crate::processor::{Event, EventBatch, Listener, Listeners, Processor, drop_in_pieces};
+use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope, is_older};
+use crate::processor::{Event, EventBatch, Listener, Listeners, drop_in_pieces};
 use crate::queue::{Batch, Deleted, Delta, Deltas, KeyDelta, ListMark, Replacement, Work};
 use crate::source::BadObject;
-use crate::store::{Change, IndexFunctions, IndexValuesOf, Slot, Store, StoreWriter, Transaction};
+use crate::store::{IndexFunctions, IndexValuesOf, Slot, Store, StoreChange};
 use crate::time::after;
 
 /// A long list is prepared so many objects at a time; in between other tasks may run.
@@ -43,7 +44,7 @@ const ATTENDANCE: Duration = Duration::from_millis(5);
 
 /// How far the store has come.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Progress {
+pub(crate) struct StoreProgress {
     /// How often the server was restored to an older state.
     pub(crate) epoch: u64,
     pub(crate) version: Option<ResourceVersion>,
@@ -52,76 +53,13 @@ pub(crate) struct Progress {
     pub(crate) relists: u64,
 }
 
-/// The store's writer and the handlers' mailboxes, under one lock: a handler that is added under it receives every change that is not
-/// in its snapshot of the store, and none that is.
-///
-/// The lock is held for a commit, and never while code of the user's runs: no handler, index function, transform, hook or metrics
-/// recorder is called under it.
-pub(crate) struct Writing {
-    state: Mutex<WritingState>,
-    /// Notified when commits may go on.
-    resumed: Notify,
-}
-
-pub(crate) struct WritingState {
-    pub(crate) writer: StoreWriter<dyn Object>,
-    pub(crate) processor: Processor,
-    /// How many indexes are being filled that must not be overtaken any more.
-    paused: usize,
-}
-
-impl Writing {
-    pub(crate) fn new(writer: StoreWriter<dyn Object>, processor: Processor) -> Self {
-        Self { state: Mutex::new(WritingState { writer, processor, paused: 0 }), resumed: Notify::new() }
-    }
-
-    pub(crate) fn lock(&self) -> MutexGuard<'_, WritingState> {
-        self.state.lock()
-    }
-
-    /// Lets no change be committed until the guard is dropped. Reads go on, and no lock is held meanwhile.
-    pub(crate) fn pause(&self) -> Paused<'_> {
-        self.state.lock().paused += 1;
-        Paused(self)
-    }
-
-    /// Waits until changes may be committed, and locks.
-    async fn lock_to_commit(&self) -> MutexGuard<'_, WritingState> {
-        loop {
-            {
-                let state = self.state.lock();
-                if state.paused == 0 {
-                    return state;
-                }
-            }
-            // Listened for from before the next look, so that an end of the pause in between is not missed.
-            let mut resumed = std::pin::pin!(self.resumed.notified());
-            resumed.as_mut().enable();
-            let paused = self.state.lock().paused > 0;
-            if paused {
-                resumed.await;
-            }
-        }
-    }
-}
-
-/// Holds commits back while it lives.
-pub(crate) struct Paused<'w>(&'w Writing);
-
-impl Drop for Paused<'_> {
-    fn drop(&mut self) {
-        self.0.state.lock().paused -= 1;
-        self.0.resumed.notify_waiters();
-    }
-}
-
 /// Makes changes, one batch after the other.
 pub(crate) struct Applier {
     writing: Arc<Writing>,
     store: Store<dyn Object>,
-    parts: Vec<Part>,
+    parts: Vec<ScopeProgress>,
     outdated: Outdated,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<StoreProgress>,
     waiters: Waiters,
     health: HealthBoard,
     /// How many bytes of memory one byte on the wire becomes.
@@ -133,7 +71,7 @@ pub(crate) struct Applier {
     values: Vec<(IndexValuesOf, Option<Slot>)>,
     /// The errors of the current batch.
     failed: Vec<InformerError>,
-    marks: Marks,
+    marks: DecodeMarks,
 }
 
 /// The undecodable objects that the current batch brought, and the ones that it made readable.
@@ -141,12 +79,12 @@ pub(crate) struct Applier {
 /// The marks are published inside the commit. So a lookup never finds an object absent because its mark is gone and its good
 /// state has not come yet.
 #[derive(Default)]
-struct Marks {
+struct DecodeMarks {
     decodable: Vec<ObjectKey>,
     undecodable: Vec<BadObject>,
 }
 
-impl Marks {
+impl DecodeMarks {
     fn publish(&mut self, health: &HealthBoard) {
         if !self.decodable.is_empty() || !self.undecodable.is_empty() {
             health.mark(&std::mem::take(&mut self.decodable), &std::mem::take(&mut self.undecodable));
@@ -167,11 +105,11 @@ impl Applier {
         writing: Arc<Writing>,
         scopes: impl IntoIterator<Item = Scope>,
         outdated: Outdated,
-        (progress, waiters): (watch::Sender<Progress>, Waiters),
+        (progress, waiters): (watch::Sender<StoreProgress>, Waiters),
         health: HealthBoard,
         memory_factor: f64,
     ) -> Self {
-        let parts = scopes.into_iter().map(|scope| Part { scope, ..Part::default() }).collect();
+        let parts = scopes.into_iter().map(|scope| ScopeProgress { scope, ..ScopeProgress::default() }).collect();
         let (store, functions) = {
             let state = writing.lock();
             (state.writer.store().clone(), state.writer.functions())
@@ -189,7 +127,7 @@ impl Applier {
             functions,
             values,
             failed,
-            marks: Marks::default(),
+            marks: DecodeMarks::default(),
         }
     }
 
@@ -316,8 +254,7 @@ impl Applier {
     fn bury(&mut self, key: KeyRef<'_>, version: Option<ResourceVersion>, prepared: &mut Prepared) {
         let reuse = !self.outdated.remove(key);
         let made_since = |known: &Arc<dyn Object>| {
-            let known = known.id().known_version();
-            reuse && known.zip(version.as_ref()).is_some_and(|(known, gone)| gone.is_older_than(&known))
+            reuse && version.as_ref().is_some_and(|gone| is_older(gone.as_str(), known.id().version))
         };
         match self.known(key, prepared).0 {
             Some(known) if made_since(&known) => debug!(%key, "ignoring the deletion of an older state"),
@@ -481,7 +418,7 @@ impl Applier {
         if before.version != version {
             self.health.store_version(version.as_ref());
         }
-        let now = Progress {
+        let now = StoreProgress {
             epoch: before.epoch,
             version: version.clone(),
             synced: self.parts.iter().all(|part| part.listed),
@@ -503,10 +440,10 @@ impl Applier {
 fn changes<'c>(
     events: &'c [Event<dyn Object>],
     values: &'c [(IndexValuesOf, Option<Slot>)],
-) -> impl Iterator<Item = Change<'c>> {
+) -> impl Iterator<Item = StoreChange<'c>> {
     events.iter().enumerate().map(|(at, event)| match event {
-        Event::Deleted(gone) => Change::Remove(gone.object().id().key),
-        event => Change::Put(event.object().clone(), &values[at].0, values[at].1),
+        Event::Deleted(gone) => StoreChange::Remove(gone.object().id().key),
+        event => StoreChange::Put(event.object().clone(), &values[at].0, values[at].1),
     })
 }
 
@@ -565,70 +502,4 @@ async fn attend(listeners: &[Arc<Listener>]) {
 fn kept_bytes(events: &[Event<dyn Object>], bytes: u64, memory_factor: f64) -> u64 {
     let keeps = events.iter().any(|event| !matches!(event, Event::Added { .. }));
     if keeps { (bytes as f64 * memory_factor) as u64 } else { 0 }
-}
-
-/// True if a state is worth storing beside what is known.
-fn is_news(object: &Arc<dyn Object>, known: Option<&Arc<dyn Object>>, reuse: bool) -> bool {
-    known.is_none_or(|known| {
-        let (new, known) = (object.id(), known.id());
-        !reuse || !(known.same_state(&new) || new.is_older_than(&known))
-    })
-}
-
-/// Makes a store's next state what a list says, and returns the events that follow from it.
-async fn prepare_list(
-    store: &mut Transaction<dyn Object>,
-    list: &Replacement<dyn Object>,
-    initial: bool,
-    outdated: &Outdated,
-) -> Vec<Event<dyn Object>> {
-    let (mut events, mut pieces) = (Vec::new(), Pieces::default());
-    if list.is_conclusive() {
-        let mut listed = HashSet::with_capacity_and_hasher(list.objects.len(), RandomState::default());
-        for key in list.keys() {
-            listed.insert(key);
-            pieces.next().await;
-        }
-        let mut gone = Vec::new();
-        for object in store.objects() {
-            let key = object.id().key;
-            if in_scope(&list.mark.scope, key) && !listed.contains(&key) {
-                gone.push(object.clone());
-            }
-            pieces.next().await;
-        }
-        for object in gone {
-            store.remove(object.id().key);
-            events.push(Event::Deleted(Deleted::Unknown(object)));
-            pieces.next().await;
-        }
-    }
-    for object in &list.objects {
-        let reuse = !outdated.contains(object.id().key);
-        let known = store.get(object.id().key);
-        // Equal uid and version: the `Arc` that the store holds stays, its index values stay, and no event follows.
-        if is_news(object, known.as_ref(), reuse) {
-            store.put(object.clone());
-            events.push(match known {
-                Some(old) => Event::Updated { old, new: object.clone() },
-                None => Event::Added { object: object.clone(), initial },
-            });
-        }
-        pieces.next().await;
-    }
-    crate::seam::give_way().await;
-    events
-}
-
-/// Gives way between pieces of long work.
-#[derive(Default)]
-struct Pieces(usize);
-
-impl Pieces {
-    async fn next(&mut self) {
-        self.0 += 1;
-        if self.0.is_multiple_of(PIECE) {
-            tokio::task::yield_now().await;
-        }
-    }
 }

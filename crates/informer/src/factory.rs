@@ -22,12 +22,12 @@ pub use self::builder::FactoryBuilder;
 pub use self::client::{client, client_from};
 pub use self::request::InformerRequest;
 use crate::informer::{
-    AnyInformer, Ended, Held, InformerBuilder, SharedInformer, StartError, StillRunning, WaitError, Waiting,
+    AnyInformer, Ended, Held, InformerBuilder, SharedInformer, StartError, StillRunning, Wait, WaitError,
 };
 use crate::lock::Mutex;
 use crate::object::ResourceType;
 use crate::reflector::Recovery;
-use crate::representation::{Decode, Kind};
+use crate::representation::{Decode, StaticResource};
 use crate::settings::{InformerOptions, Selection, SelectionError};
 use crate::source::kube::KubeSource;
 
@@ -54,10 +54,10 @@ use crate::source::kube::KubeSource;
 /// ```
 #[derive(Clone)]
 pub struct SharedInformerFactory {
-    shared: Arc<Shared>,
+    shared: Arc<FactoryShared>,
 }
 
-struct Shared {
+struct FactoryShared {
     client: Client,
     name: Option<String>,
     selection: Selection,
@@ -67,19 +67,19 @@ struct Shared {
     first_lists: Arc<Semaphore>,
     /// All informers of a factory share a client, and so its outages.
     recovery: Recovery,
-    state: Mutex<State>,
+    state: Mutex<FactoryState>,
 }
 
 #[derive(Default)]
-struct State {
+struct FactoryState {
     started: bool,
-    informers: HashMap<InformerKey, Known>,
+    informers: HashMap<InformerKey, KnownInformer>,
     /// Those that ended though nobody stopped them, until they are asked for again: what is missing must not look well. They hold
     /// no objects.
     ended: HashMap<InformerKey, AnyInformer>,
 }
 
-struct Known {
+struct KnownInformer {
     options: InformerOptions,
     name: Option<String>,
     informer: Held,
@@ -138,7 +138,7 @@ impl SharedInformerFactory {
     ///
     /// [`FactoryError::ConflictingOptions`] if it was asked for with other options before; [`FactoryError::Start`] if the
     /// factory has been started and there is no runtime to start this one on.
-    pub fn informer<T: Kind>(&self) -> Result<SharedInformer<T>, FactoryError> {
+    pub fn informer<T: StaticResource>(&self) -> Result<SharedInformer<T>, FactoryError> {
         self.informer_with(InformerRequest::new())
     }
 
@@ -147,7 +147,10 @@ impl SharedInformerFactory {
     /// # Errors
     ///
     /// As [`SharedInformerFactory::informer`].
-    pub fn informer_with<T: Kind>(&self, request: InformerRequest<T>) -> Result<SharedInformer<T>, FactoryError> {
+    pub fn informer_with<T: StaticResource>(
+        &self,
+        request: InformerRequest<T>,
+    ) -> Result<SharedInformer<T>, FactoryError> {
         self.get(T::resource_type(), request, false)
     }
 
@@ -183,7 +186,7 @@ impl SharedInformerFactory {
         request: InformerRequest<PartialObjectMeta<K>>,
     ) -> Result<SharedInformer<PartialObjectMeta<K>>, FactoryError>
     where
-        K: Kind + Resource<DynamicType = ()>,
+        K: StaticResource + Resource<DynamicType = ()>,
         PartialObjectMeta<K>: Decode,
     {
         self.get(K::resource_type(), request, true)
@@ -207,7 +210,8 @@ impl SharedInformerFactory {
         let transform_name = transform.as_ref().map(|(name, _)| name.clone());
         let representation = TypeId::of::<T>();
         let key = InformerKey { resource, representation, metadata_only, selection, transform: transform_name };
-        let known = |state: &State| match state.informers.get(&key).filter(|known| !known.informer.is_stopped()) {
+        let known = |state: &FactoryState| match state.informers.get(&key).filter(|known| !known.informer.is_stopped())
+        {
             None => Ok(None),
             // The key names the representation: the informer's objects are of this type.
             Some(known) if known.options == options && (name.is_none() || known.name == name) => {
@@ -260,7 +264,7 @@ impl SharedInformerFactory {
         });
         state.ended.remove(&key);
         let (started, held) = (state.started, informer.held().clone());
-        state.informers.insert(key.clone(), Known { options, name, informer: held });
+        state.informers.insert(key.clone(), KnownInformer { options, name, informer: held });
         drop(state);
         if started && let Err(error) = informer.start() {
             // Dropped with the lock released.
@@ -279,7 +283,7 @@ impl SharedInformerFactory {
         }
     }
 
-    /// Starts every informer there is, and from now on each that is asked for. A second start does nothing.
+    /// Starts all informers of the factory, and from now on each new one. A second start does nothing.
     ///
     /// # Errors
     ///
@@ -303,9 +307,9 @@ impl SharedInformerFactory {
         Ok(())
     }
 
-    /// Waits until every informer there is now has synced: for ever, unless it is given a limit with [`Waiting::within`],
-    /// which names what is missing, and why. It fails at once if one has ended by itself and was not asked for again.
-    pub fn synced(&self) -> Waiting<'static, ()> {
+    /// Waits until all current informers have synced. [`Wait::within`] sets a limit, and its error names the informers that are missing, and
+    /// why. The wait fails at once if an informer stopped because of a panic and was not requested again.
+    pub fn synced(&self) -> Wait<'static, ()> {
         let state = self.shared.state.lock();
         let waits: Vec<_> = state.informers.values().map(|known| known.informer.synced()).collect();
         let ended = state.ended.values().map(|informer| informer.name().to_owned()).min();
@@ -318,7 +322,7 @@ impl SharedInformerFactory {
             try_join_all(waits.into_iter().map(IntoFuture::into_future)).await.map(|_| ())
         };
         let factory = self.clone();
-        Waiting::new(wait, move || {
+        Wait::new(wait, move || {
             let state = factory.shared.state.lock();
             let missing = state.informers.values().filter(|known| !known.informer.is_synced());
             let missing = missing.map(|known| AnyInformer::new(&known.informer));
@@ -329,9 +333,9 @@ impl SharedInformerFactory {
         })
     }
 
-    /// Every informer there is now, without its type: by name, and those of one name as they were made.
+    /// Returns all informers of the factory without their types, sorted by name and then by the order in which they were made.
     ///
-    /// One that ended though nobody stopped it, as it panicked or its runtime went, is among them until it is asked for again.
+    /// An informer that stopped because a task panicked or its runtime was dropped is listed until it is requested again.
     pub fn informers(&self) -> Vec<AnyInformer> {
         let state = self.shared.state.lock();
         let running = state.informers.values().map(|known| AnyInformer::new(&known.informer));
@@ -341,32 +345,32 @@ impl SharedInformerFactory {
         all
     }
 
-    /// Says, whenever it is asked, which informers there are; none once the factory is gone. It keeps nothing running, unlike a
-    /// clone of the factory, and so suits what only looks on.
+    /// Returns a function that returns the informers of this factory, as [`informers`](Self::informers) does. It returns none after the last
+    /// handle of the factory is dropped. Unlike a clone of the factory, the function keeps no informer running.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use kube_informer::SharedInformerFactory;
     /// # doc_server::with(async |server| {
     /// let factory = SharedInformerFactory::new(server.client());
-    /// let roster = factory.roster();
+    /// let informers = factory.weak_informers();
     /// let maps = factory.informer::<ConfigMap>()?;
-    /// assert_eq!(roster()[0].name(), "configmaps");
+    /// assert_eq!(informers()[0].name(), "configmaps");
     /// drop((factory, maps));
-    /// assert!(roster().is_empty());
+    /// assert!(informers().is_empty());
     /// # Ok(()) });
     /// ```
-    pub fn roster(&self) -> impl Fn() -> Vec<AnyInformer> + Clone + Send + Sync + 'static {
+    pub fn weak_informers(&self) -> impl Fn() -> Vec<AnyInformer> + Clone + Send + Sync + 'static {
         let shared = Arc::downgrade(&self.shared);
         move || shared.upgrade().map_or_else(Vec::new, |shared| Self { shared }.informers())
     }
 
-    /// Stops every informer, and waits until nothing of them runs any more.
+    /// Stops all informers, and waits until all their tasks have ended.
     pub async fn stop(&self) {
         let _ = self.stop_all(None).await;
     }
 
-    /// The same, but waits no longer than this for handlers whose call does not return.
+    /// Stops all informers, and waits at most for this duration for handlers whose call does not return.
     ///
     /// # Errors
     ///

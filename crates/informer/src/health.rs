@@ -1,4 +1,4 @@
-//! What an informer is doing, how well, and since when.
+//! The health of an informer.
 
 mod board;
 mod error;
@@ -22,7 +22,7 @@ use crate::object::{ObjectKey, Scope};
 use crate::processor::HandlerHealth;
 use crate::reflector::{ListReason, Phase, ReflectorError};
 
-/// How an informer does. Three questions have three answers: whether it is live, ready, and fresh.
+/// The health of an informer: whether it is live, ready and fresh, and why not.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -41,34 +41,34 @@ use crate::reflector::{ListReason, Phase, ReflectorError};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Health {
-    /// One for each namespace of a set, or one for all.
+    /// One entry for each selected namespace, or one for all.
     pub parts: Vec<PartHealth>,
     /// True once the first list is in the cache. It stays true.
     pub synced: bool,
-    /// Objects that came but could not be read, and why. What the cache holds of them is older, or nothing at all. They stay
-    /// here until they are read, deleted, or missing from a list.
+    /// Objects whose latest state could not be decoded, and why. The cache holds an older state, or none. An entry stays until the object
+    /// is decoded, deleted, or missing from a list.
     pub undecodable: BTreeMap<ObjectKey, Undecodable>,
-    /// True once nothing of it runs any more.
+    /// True once the informer has stopped.
     pub stopped: bool,
-    /// What happened so far.
+    /// Counters.
     pub counts: Counts,
     /// How many objects the cache holds.
     pub objects: usize,
-    /// How many changes came and wait to be applied.
+    /// How many changes wait to be applied.
     pub queued: usize,
-    /// Its handlers, and what waits for each.
+    /// The handlers, and how many events wait for each.
     pub handlers: Vec<HandlerHealth>,
-    /// What the representation has to say; see [`Decode::figures`](crate::representation::Decode::figures).
+    /// The figures of the representation; see [`Decode::figures`](crate::representation::Decode::figures).
     pub figures: Vec<(&'static str, f64)>,
 }
 
-/// Why an object could not be read. Displays the error.
+/// Why an object could not be decoded. Displays the error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Undecodable {
-    /// What is wrong with it.
+    /// The error.
     pub error: String,
-    /// The uids of its owners; `None` if they could not be read either.
+    /// The uids of its owners; `None` if they could not be decoded either.
     pub owners: Option<Vec<String>>,
 }
 
@@ -78,60 +78,61 @@ impl fmt::Display for Undecodable {
     }
 }
 
-/// What happened so far.
+/// Counters of an informer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// How often everything was asked for, by reason.
+    /// The number of lists, by reason.
     pub lists: BTreeMap<ListReason, u64>,
-    /// How many watches were opened.
+    /// The number of watches.
     pub watches: u64,
-    /// How many events and pieces of lists came.
+    /// The number of received events and pieces of lists.
     pub events: u64,
-    /// How much went wrong, objects that could not be read apart.
+    /// The number of errors, without objects that could not be decoded.
     pub failures: u64,
-    /// How many objects could not be read.
+    /// How often an object could not be decoded.
     pub undecodable: u64,
-    /// How many bytes came.
+    /// The number of received bytes.
     pub wire_bytes: u64,
 }
 
-/// How the part of a collection does that one reflector follows.
+/// The health of one reflector, which follows one namespace or all.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PartHealth {
-    /// Which part.
+    /// The namespace, or `None` for all.
     pub scope: Scope,
-    /// What its reflector is doing.
+    /// The phase of the reflector.
     pub phase: Phase,
-    /// When the server was last heard of; `None` if never.
+    /// When the API server last sent something; `None` if never.
     pub last_contact: Option<Instant>,
-    /// What went wrong last, until it works again.
+    /// The last error, until the reflector watches again.
     pub last_error: Option<ReflectorError>,
-    /// How often something went wrong.
+    /// The number of errors.
     pub failures: u64,
-    /// True if the last list held something of which not even the key could be read, so that deletions may be missing.
+    /// True if the key of an object in the last list could not be decoded, so that deletions may be missing.
     pub inconclusive: bool,
 }
 
 impl Health {
-    /// How long ago the server was heard of, by the part that has waited longest; `None` if that is not known of each.
+    /// Returns how long ago the API server last sent something, for the reflector that has waited longest; `None` if one has never received
+    /// anything.
     pub fn age(&self) -> Option<Duration> {
         let ages = self.parts.iter().map(|part| part.last_contact.map(|contact| contact.elapsed()));
         ages.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
-    /// True as long as it runs.
+    /// Returns true while the informer runs.
     pub fn is_live(&self) -> bool {
         !self.stopped && self.parts.iter().all(|part| part.phase != Phase::New)
     }
 
-    /// True once the cache held everything for the first time.
+    /// Returns true once the first list is in the cache.
     pub fn is_ready(&self) -> bool {
         self.synced
     }
 
-    /// True if every part has heard from the server within this time. Not known is not fresh.
+    /// Returns true if each reflector has received something from the API server within this time.
     pub fn is_fresh(&self, within: Duration) -> bool {
         self.is_live() && self.age().is_some_and(|age| age <= within)
     }
@@ -161,7 +162,7 @@ impl Health {
         })
     }
 
-    /// True if it holds everything and follows every part.
+    /// Returns true if the first list is in the cache and every reflector watches.
     pub fn is_watching(&self) -> bool {
         self.synced && !self.stopped && self.parts.iter().all(|part| part.phase == Phase::Watching)
     }

@@ -1,4 +1,4 @@
-//! One informer: a cache that keeps itself in step with the server, and tells everybody who asked.
+//! One informer: a cache of one resource, and the handlers of its changes.
 
 mod any;
 mod builder;
@@ -7,7 +7,7 @@ mod lookup;
 mod registration;
 mod tasks;
 mod verify;
-mod waiting;
+mod wait;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -31,8 +31,8 @@ pub use self::registration::Registration;
 use self::tasks::{CoreSink, apply_all, keep_time, supervised};
 pub use self::verify::Difference;
 use self::verify::Questions;
-pub use self::waiting::Waiting;
-use crate::apply::{Applier, Changes, ChangesSink, Outdated, Progress, Waiters, Writing};
+pub use self::wait::Wait;
+use crate::apply::{Applier, Changes, ChangesSink, Outdated, StoreProgress, Waiters, Writing};
 use crate::health::{Health, HealthBoard, HealthChanges, InformerError};
 use crate::lister::Lister;
 use crate::lock::Mutex;
@@ -43,18 +43,19 @@ use crate::settings::Selection;
 use crate::source::ListWatch;
 use crate::store::Store;
 
-/// A cache of one collection that keeps itself in step with the server, and tells any number of handlers of every change.
+/// A cache of one resource that follows the API server, and calls any number of handlers with every change.
 ///
-/// Cloning gives another handle. The informer runs as long as one of them, a [`HandlerGuard`](crate::processor::HandlerGuard)
-/// or the factory it came from does. What handlers may rely on is in [`processor`](crate::processor).
+/// A clone is another handle. The informer runs as long as one handle, one [`HandlerGuard`](crate::HandlerGuard) or the factory that made
+/// it exists. [`EventHandler`](crate::EventHandler) lists the guarantees for handlers.
 ///
 /// client-go's `SharedIndexInformer`. What differs: handlers and indexes can be added at any time, each handler has its own
-/// bounded mailbox, and the informer says how it does.
+/// bounded mailbox, and the informer has a health.
 ///
 /// ```
 /// use std::time::Duration;
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use kube_informer::{SharedInformer, source::kube::KubeSource};
+/// use kube_informer::SharedInformer;
+/// use kube_informer::parts::KubeSource;
 /// # doc_server::with(async |server| {
 /// let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).name("settings").build();
 /// maps.on_event(|event| println!("{event:?}"));
@@ -69,17 +70,17 @@ pub struct SharedInformer<T> {
     objects: PhantomData<fn() -> T>,
 }
 
-/// Keeps an informer running, whatever the type of its objects.
-pub(crate) struct Held(Arc<Shared>);
+/// Keeps an informer running.
+pub(crate) struct Held(Arc<InformerShared>);
 
-/// An informer without the type of its objects: nearly everything it does, compiled once.
-pub(crate) struct Shared {
+/// An informer without the type of its objects. Nearly all of its code is here, and compiled once.
+pub(crate) struct InformerShared {
     core: Arc<Core>,
     cancel: CancellationToken,
     lifecycle: Mutex<Lifecycle>,
     /// The tasks of an informer that is being stopped.
     ending: tokio::sync::Mutex<JoinSet<()>>,
-    /// Cancelled when handlers whose calls do not return are given up.
+    /// Cancelled when the informer stops waiting for handlers whose calls do not return.
     given_up: CancellationToken,
     /// How many [`Held`] there are. Without one, an informer that has not started never will.
     handles: AtomicUsize,
@@ -88,23 +89,23 @@ pub(crate) struct Shared {
 /// The state that the tasks of an informer share. It does not keep them running.
 struct Core {
     name: String,
-    /// How many informers this program had made before.
+    /// How many informers this process made before.
     number: u64,
     resource: Option<ResourceType>,
-    /// What the sources select, as far as is known.
+    /// The selection of the sources, if it is known.
     selection: Selection,
     store: Store<dyn Object>,
     sink: ChangesSink<dyn Object>,
     outdated: Outdated,
     writing: Arc<Writing>,
     health: HealthBoard,
-    progress: watch::Receiver<Progress>,
+    progress: watch::Receiver<StoreProgress>,
     waiters: Waiters,
-    /// How often a relist was asked for: one for each reflector, so that they are woken in their order.
+    /// The number of relist requests. Each reflector has a channel of its own, so that they wake in their order.
     relists: Vec<watch::Sender<u64>>,
-    /// When everything was last asked for because the cache did not catch up by itself.
-    caught_up: Mutex<Option<Instant>>,
-    /// The sources that can be asked; none once stopped.
+    /// When [`SharedInformer::wait_for_latest`] last caused a relist.
+    listed_for_latest: Mutex<Option<Instant>>,
+    /// The sources that can be queried; none once the informer has stopped.
     questions: Mutex<Vec<Questions>>,
     resync_period: Option<Duration>,
     figures: Figures,
@@ -116,12 +117,12 @@ struct Core {
 type Figures = Box<dyn Fn() -> Vec<(&'static str, f64)> + Send + Sync>;
 type OnStop = Box<dyn FnOnce(Ended) + Send>;
 
-/// How an informer came to its end.
+/// Why an informer stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// It was stopped.
+    /// The program stopped it.
     Asked,
-    /// A part of it panicked, or its runtime went.
+    /// A task of it panicked, or its runtime was dropped.
     ByItself,
 }
 
@@ -130,7 +131,7 @@ enum Lifecycle {
         reflectors: Vec<Reflector<dyn Object, CoreSink>>,
         applier: Box<Applier>,
         changes: Changes<dyn Object>,
-        handlers: Vec<Waiter>,
+        handlers: Vec<PendingHandler>,
     },
     Running {
         tasks: JoinSet<()>,
@@ -140,7 +141,7 @@ enum Lifecycle {
 }
 
 /// A handler that waits for the start.
-type Waiter = (Arc<Listener>, BoxFuture<'static, ()>);
+type PendingHandler = (Arc<Listener>, BoxFuture<'static, ()>);
 
 impl<T: Object> SharedInformer<T> {
     /// Configures an informer over a source.
@@ -148,55 +149,55 @@ impl<T: Object> SharedInformer<T> {
         InformerBuilder::new([(None, source)])
     }
 
-    /// A handle to an informer whose objects are of this type.
+    /// Makes a handle with the type of the objects.
     pub(crate) fn of(shared: Held) -> Self {
         Self { shared, objects: PhantomData }
     }
 
-    /// The name that logs, messages and metrics use.
+    /// Returns the name in logs, messages and metrics.
     pub fn name(&self) -> &str {
         &self.shared.core.name
     }
 
-    /// Starts it on the runtime that this is called on. A second start does nothing.
+    /// Starts the informer on the current runtime. A second start does nothing.
     ///
     /// # Errors
     ///
-    /// [`StartError::NoRuntime`] outside of a runtime, [`StartError::Stopped`] if it has been stopped.
+    /// [`StartError::NoRuntime`] outside of a runtime, [`StartError::Stopped`] if it was stopped.
     pub fn start(&self) -> Result<(), StartError> {
         self.shared.start()
     }
 
-    /// Ends it, and waits until nothing of it runs any more: for as long as the last call of a handler takes.
+    /// Stops the informer, and waits until all its tasks have ended: as long as the last call of a handler takes.
     ///
-    /// From inside a handler it ends the informer and does not wait.
+    /// Inside a handler it stops the informer and does not wait.
     pub async fn stop(&self) {
         self.shared.stop().await;
     }
 
-    /// The same, but waits no longer than this for handlers whose call does not return. They are then given up.
+    /// Stops the informer, and waits at most for this duration for handlers whose call does not return.
     ///
     /// # Errors
     ///
-    /// [`StillRunning`] names those handlers. The informer has stopped all the same, and says so.
+    /// [`StillRunning`] names the handlers that still run. The informer has stopped nevertheless.
     pub async fn stop_within(&self, limit: Duration) -> Result<(), StillRunning> {
         self.shared.stop_within(limit).await
     }
 
-    /// The cache.
+    /// Returns the cache.
     pub fn store(&self) -> Store<T> {
         self.shared.core.store.cast()
     }
 
-    /// The cache by namespace and labels.
+    /// Returns a lister, which reads the cache by namespace and labels.
     pub fn lister(&self) -> Lister<T> {
         Lister::new(self.store())
     }
 
-    /// Waits until the first list is in the cache: for ever, unless it is given a limit with [`Waiting::within`].
+    /// Waits until the first list is in the cache. [`Wait::within`] sets a limit.
     ///
-    /// A server that refuses to answer keeps it waiting; set a limit, or an [error hook](SharedInformer::on_error).
-    pub fn synced(&self) -> Waiting<'static, ()> {
+    /// While the API server does not answer, the wait goes on: set a limit, or an [error hook](SharedInformer::on_error).
+    pub fn synced(&self) -> Wait<'static, ()> {
         self.shared.synced()
     }
 
@@ -205,7 +206,7 @@ impl<T: Object> SharedInformer<T> {
     /// On a quiet collection that can take until the server's next bookmark, about a minute. It fails with
     /// [`WaitError::VersionsRestarted`] if the server was restored to an older state and the version is from before that,
     /// and with [`WaitError::NotComparable`] if versions are not numbers, so that none is known to be older.
-    pub fn wait_for_version(&self, version: &ResourceVersion) -> Waiting<'static, ()> {
+    pub fn wait_for_version(&self, version: &ResourceVersion) -> Wait<'static, ()> {
         self.shared.wait_for_version(version.clone())
     }
 
@@ -216,7 +217,7 @@ impl<T: Object> SharedInformer<T> {
         &self,
         key: impl Into<KeyRef<'k>>,
         mut predicate: impl FnMut(Option<&T>) -> bool + Send + 'w,
-    ) -> Waiting<'w, Option<Arc<T>>> {
+    ) -> Wait<'w, Option<Arc<T>>> {
         let (shared, seen, key) = (self.shared.0.clone(), self.shared.0.clone(), ObjectKey::from(key.into()));
         let wanted = key.clone();
         let wait = async move {
@@ -229,34 +230,34 @@ impl<T: Object> SharedInformer<T> {
                 shared.unless_stopped(waiter.woken()).await?;
             }
         };
-        Waiting::new(wait, move || seen.sight_of(&key))
+        Wait::new(wait, move || seen.sight_of(&key))
     }
 
-    /// Asks the server for everything again, in its most recent state, and waits until the answer is applied. Objects that are
-    /// unchanged are not announced. Asked for before the start, the first list is the answer.
+    /// Lists again, in the most recent state of the API server, and waits until the list is applied. Handlers receive no event for an
+    /// unchanged object. Before the start, this waits for the first list.
     ///
-    /// The server is asked whether or not the result is awaited.
-    pub fn relist(&self) -> Waiting<'static, ()> {
+    /// The informer lists again even if the result is not awaited.
+    pub fn relist(&self) -> Wait<'static, ()> {
         self.shared.relist()
     }
 
-    /// Waits until the cache reflects everything that the server has at this moment, as a read from the server would: before
-    /// a program acts for the first time, or after a write whose answer was lost.
+    /// Waits until the cache is as new as the API server is at this moment, like a read from the API server. Use it before a program acts for
+    /// the first time, or after a write whose response was lost.
     ///
-    /// The server is asked how far it is. If the cache does not get there at once, as on a collection where nothing changes,
-    /// everything is asked for again, though not for this reason more than twice a minute. The same is done if the last list
-    /// could not be read as a whole. What cannot be read then either is missing, and [`Health`] says so.
-    pub fn caught_up(&self) -> Waiting<'static, ()> {
-        self.shared.caught_up()
+    /// The informer asks the API server for its current version. If the cache does not reach that version within a second, and a short watch
+    /// does not show that nothing changed, the informer lists again, for this reason at most twice a minute. It also lists again if the key of
+    /// an object in the last list could not be decoded. If the key still cannot be decoded, that object is missing, and [`Health`] says so.
+    pub fn wait_for_latest(&self) -> Wait<'static, ()> {
+        self.shared.wait_for_latest()
     }
 
     /// Compares the cache with the server, by keys, uids and versions, and returns the differences.
     ///
-    /// A healthy informer has no differences: changes that happen meanwhile are told apart by asking twice.
+    /// A healthy informer has no differences. The comparison is made twice, so changes that happen meanwhile are not reported.
     ///
     /// # Errors
     ///
-    /// [`VerifyError`] if the server could not be asked.
+    /// [`VerifyError`] if the API server did not answer.
     pub async fn verify(&self) -> Result<Vec<Difference>, VerifyError> {
         verify::verify(&self.shared).await
     }
@@ -270,22 +271,22 @@ impl<T: Object> SharedInformer<T> {
         self.shared.core.selection.excludes(object)
     }
 
-    /// What the informer is doing, and how well.
+    /// Returns the health.
     pub fn health(&self) -> Health {
         self.shared.core.health()
     }
 
-    /// The same, as it changes; figures that change all the time are as of the last other change.
+    /// Returns the health as it changes. Counters that change with each event are as of the last other change.
     pub fn health_changes(&self) -> HealthChanges {
         self.shared.core.health.changes()
     }
 
-    /// Calls a function with everything that goes wrong. The last one set is called; without one, problems are logged as warnings.
+    /// Sets the function that is called with every error, in place of the one set before. Without one, errors are logged as warnings.
     pub fn on_error(&self, hook: impl Fn(&InformerError) + Send + Sync + 'static) {
         self.shared.core.health.set_error_hook(Arc::new(hook));
     }
 
-    /// The same informer without its type.
+    /// Returns this informer without its type.
     pub fn any(&self) -> AnyInformer {
         AnyInformer::new(&self.shared)
     }
@@ -296,14 +297,14 @@ impl<T: Object> SharedInformer<T> {
     }
 }
 
-impl Shared {
+impl InformerShared {
     pub(crate) fn start(&self) -> Result<(), StartError> {
         let Self { core, cancel, lifecycle, .. } = self;
         // Before the lock: a metrics recorder is code of the user's.
         core.health.take_metrics(core.resource.as_ref());
         let mut lifecycle = lifecycle.lock();
         match &*lifecycle {
-            Lifecycle::Running { .. } if cancel.is_cancelled() => return Err(StartError::Stopped(core.name.clone())),
+            _ if self.is_stopped() => return Err(StartError::Stopped(core.name.clone())),
             Lifecycle::Running { .. } => return Ok(()),
             Lifecycle::Stopped => return Err(StartError::Stopped(core.name.clone())),
             Lifecycle::New { .. } => {}
@@ -355,7 +356,7 @@ impl Shared {
         Err(StillRunning { name: self.core.name.clone(), handlers })
     }
 
-    /// True once it has been stopped, or its runtime has gone.
+    /// Returns true once the informer was stopped, or its runtime is gone: the only place that decides this.
     pub(crate) fn is_stopped(&self) -> bool {
         self.cancel.is_cancelled()
     }
@@ -371,120 +372,10 @@ impl Shared {
         &self.core.name
     }
 
-    pub(crate) fn synced(self: &Arc<Self>) -> Waiting<'static, ()> {
-        let (shared, seen) = (self.clone(), self.clone());
-        let wait = async move { shared.reach(|progress| progress.synced.then_some(())).await };
-        Waiting::new(wait, move || seen.sight())
-    }
-
-    fn wait_for_version(self: &Arc<Self>, version: ResourceVersion) -> Waiting<'static, ()> {
-        let (shared, seen) = (self.clone(), self.clone());
-        let wait = async move { shared.reach_version(&version).await };
-        Waiting::new(wait, move || match seen.core.store.version() {
-            Some(version) => format!("{} is at version {version}, {}", seen.core.name, seen.core.health()),
-            None => seen.sight(),
-        })
-    }
-
-    fn relist(self: &Arc<Self>) -> Waiting<'static, ()> {
-        let mut request = 0;
-        for requests in &self.core.relists {
-            requests.send_modify(|requests| {
-                *requests += 1;
-                request = request.max(*requests);
-            });
-        }
-        let (shared, seen) = (self.clone(), self.clone());
-        let wait = async move { shared.reach(|progress| (progress.relists >= request).then_some(())).await };
-        Waiting::new(wait, move || seen.sight())
-    }
-
-    fn caught_up(self: &Arc<Self>) -> Waiting<'static, ()> {
-        let (shared, seen) = (self.clone(), self.clone());
-        let wait = async move {
-            shared.reach(|progress| progress.synced.then_some(())).await?;
-            if verify::is_up_to_date(&shared).await { Ok(()) } else { shared.relist().await }
-        };
-        Waiting::new(wait, move || seen.sight())
-    }
-
-    /// What a wait that took too long saw last.
-    fn sight(&self) -> String {
-        format!("{} is {}", self.core.name, self.core.health())
-    }
-
-    /// The same of one object.
-    fn sight_of(&self, key: &ObjectKey) -> String {
-        match self.core.store.get(key) {
-            Some(object) => format!("{key} is there at version {}, and {}", object.id().version, self.sight()),
-            None => format!("{key} is not there, and {}", self.sight()),
-        }
-    }
-
     /// Calls a function once it has stopped, however that happens.
     #[cfg(feature = "kube")]
     pub(crate) fn on_stop(&self, call: impl FnOnce(Ended) + Send + 'static) {
         *self.core.on_stop.lock() = Some(Box::new(call));
-    }
-
-    async fn reach_version(&self, version: &ResourceVersion) -> Result<(), WaitError> {
-        let epoch = self.core.progress.borrow().epoch;
-        let reached = |progress: &Progress| {
-            if progress.epoch != epoch {
-                return Some(Err(WaitError::VersionsRestarted));
-            }
-            let now = progress.version.as_ref()?;
-            match now.compare(version) {
-                Some(order) => order.is_ge().then_some(Ok(())),
-                None => Some(Err(WaitError::NotComparable { version: version.clone(), now: now.clone() })),
-            }
-        };
-        let Some(waiter) = self.core.waiters.for_version(version) else { return self.reach(reached).await? };
-        loop {
-            let outcome = reached(&self.core.progress.borrow());
-            if let Some(outcome) = outcome {
-                return outcome;
-            }
-            if epoch == 0 {
-                self.unless_stopped(waiter.woken()).await?;
-            } else if let Ok(woken) = tokio::time::timeout(verify::DOUBT, self.unless_stopped(waiter.woken())).await {
-                woken?;
-            } else if verify::newest_version(self).await.is_some_and(|newest| newest.is_older_than(version)) {
-                // A version from before a restore is never reached, though the server may come to count as far again one day.
-                return Err(WaitError::VersionsRestarted);
-            }
-        }
-    }
-
-    /// Waits for a future, but no longer than until the informer stops.
-    async fn unless_stopped(&self, wait: impl Future<Output = ()>) -> Result<(), WaitError> {
-        tokio::select! {
-            biased;
-            () = wait => Ok(()),
-            () = self.cancel.cancelled() => Err(WaitError::Stopped(self.core.name.clone())),
-        }
-    }
-
-    /// Waits until `look` finds what it looks for.
-    async fn reach<R>(&self, mut look: impl FnMut(&Progress) -> Option<R>) -> Result<R, WaitError> {
-        let mut progress = self.core.progress.clone();
-        let found = async {
-            loop {
-                let now = progress.borrow_and_update().clone();
-                if let Some(found) = look(&now) {
-                    return Some(found);
-                }
-                if progress.changed().await.is_err() {
-                    return None;
-                }
-            }
-        };
-        let found = tokio::select! {
-            biased;
-            found = found => found,
-            () = self.cancel.cancelled() => None,
-        };
-        found.ok_or_else(|| WaitError::Stopped(self.core.name.clone()))
     }
 }
 
@@ -519,23 +410,23 @@ impl Core {
     }
 }
 
-impl Drop for Shared {
+impl Drop for InformerShared {
     fn drop(&mut self) {
         self.cancel.cancel();
     }
 }
 
 impl Held {
-    fn new(shared: Shared) -> Self {
+    fn new(shared: InformerShared) -> Self {
         shared.handles.fetch_add(1, Ordering::Relaxed);
         Self(Arc::new(shared))
     }
 }
 
 impl std::ops::Deref for Held {
-    type Target = Arc<Shared>;
+    type Target = Arc<InformerShared>;
 
-    fn deref(&self) -> &Arc<Shared> {
+    fn deref(&self) -> &Arc<InformerShared> {
         &self.0
     }
 }

@@ -1,6 +1,5 @@
-//! Shared informers for Kubernetes: a program names the resources it cares about; the library keeps an exact, indexed,
-//! local copy of each by list and watch, tells any number of handlers of every change in order, and answers reads from
-//! memory.
+//! Shared informers for Kubernetes. A program names the resources that it needs. An informer keeps an exact, indexed copy of each
+//! resource in memory by list and watch, calls any number of handlers with every change in order, and answers reads from memory.
 //!
 //! ```
 //! use std::time::Duration;
@@ -24,7 +23,7 @@
 //!     Event::Resynced(_) => {}
 //! });
 //! factory.start()?;
-//! factory.synced().within(Duration::from_secs(30)).await?; // Or says what is missing, and why.
+//! factory.synced().within(Duration::from_secs(30)).await?; // An error says what is missing, and why.
 //!
 //! assert_eq!(by_node.get("worker-7").len(), 1);
 //! let shop: Selector = "app=shop".parse()?;
@@ -33,69 +32,71 @@
 //! # Ok(()) });
 //! ```
 //!
-//! The modules, in the order in which data passes through them:
-//!
-//! | module | what it does |
+//! | to do | use |
 //! |---|---|
-//! | [`object`] | says what a cache asks of an object |
-//! | [`representation`] | makes objects from what a server sends, and decides what is kept of them |
-//! | [`settings`] | holds what to ask for, and how to keep it |
-//! | [`source`] | gets lists and watch events from a server |
-//! | [`reflector`] | keeps asking, whatever goes wrong |
-//! | [`queue`] | keeps changes in order |
-//! | [`store`] | holds the objects and their indexes |
-//! | [`apply`] | makes the changes to the store |
-//! | [`processor`] | tells the handlers; what they may rely on stands there |
-//! | [`informer`], [`factory`], [`lister`] | what programs use |
-//! | [`health`] | says how it is going |
+//! | make informers, and share them | [`SharedInformerFactory`], [`client()`], [`InformerRequest`], [`Selection`], [`InformerOptions`] |
+//! | receive changes | [`SharedInformer::on_event`], [`EventHandler`] (with the guarantees), [`AsyncEventHandler`], [`EventStream`], [`Event`] |
+//! | read objects | [`Store`], [`Snapshot`], [`Lister`], [`Index`], [`Selector`], [`Lookup`] |
+//! | wait | [`SharedInformer::synced`], [`wait_for`](SharedInformer::wait_for), [`wait_for_latest`](SharedInformer::wait_for_latest), [`Wait`] |
+//! | choose what is kept of each object | a type: `Pod`, [`View`], [`Compact`], [`Metadata`], [`Identity`]; your own with [`Object`] and [`Decode`] |
+//! | know how the informer does | [`Health`], [`InformerError`], [`AnyInformer`] |
+//! | build something else from the parts | [`parts`]: the reflector, the queues, the writer of a store, sources |
 
-pub mod object;
-pub mod representation;
-pub mod settings;
-pub mod source;
-pub mod reflector;
-pub mod queue;
-pub mod store;
-pub mod apply;
-pub mod processor;
-pub mod informer;
+mod object;
+mod representation;
+mod settings;
+mod source;
+mod reflector;
+mod queue;
+mod store;
+mod apply;
+mod processor;
+mod informer;
 #[cfg(feature = "kube")]
-pub mod factory;
-pub mod lister;
-pub mod health;
+mod factory;
+mod lister;
+mod health;
+pub mod parts;
 #[doc(hidden)]
-pub mod seam;
-#[cfg(feature = "__measured_locks")]
-#[doc(hidden)]
-pub mod lock;
-#[cfg(not(feature = "__measured_locks"))]
+pub mod internal;
+mod yield_point;
 mod lock;
 mod time;
 #[cfg(test)]
 mod testing;
 
 #[cfg(feature = "kube")]
-pub use factory::{InformerRequest, SharedInformerFactory, client, client_from};
-pub use health::{Health, InformerError};
-pub use informer::{AnyInformer, SharedInformer};
-pub use lister::Lister;
-pub use object::{Object, ObjectKey, ResourceVersion, Selector};
-pub use processor::{
-    AsyncEventHandler, Delivery, Event, EventHandler, EventStream, Filtered, HandlerHandle, Handlers, Removal,
+pub use factory::{FactoryBuilder, FactoryError, InformerRequest, SharedInformerFactory, client, client_from};
+pub use health::{
+    AnyProbe, AnyQueue, Counts, Health, HealthChanges, InformerError, PartHealth, Problem, QueueHealth, Undecodable,
 };
-pub use queue::{Deleted, Delta, DeltaFifo, QueueOrder};
-pub use reflector::{Phase, Reflector};
+pub use informer::{
+    AnyEvent, AnyInformer, Difference, EventKind, InformerBuilder, Lookup, Registration, SharedInformer, StartError,
+    StillRunning, VerifyError, Wait, WaitError,
+};
+pub use lister::{Lister, NamespaceLister};
+pub use object::{
+    Id, KeyError, KeyRef, Object, ObjectKey, Owner, ResourceType, ResourceVersion, Scope, Selector, SelectorError,
+};
+pub use processor::{
+    AsyncEventHandler, Deleted, Delivery, Event, EventHandler, EventHandlerFuncs, EventStream, FilteringEventHandler,
+    HandlerGuard, HandlerHandle, HandlerHealth, RemoveError, RemoveMode,
+};
+pub use queue::QueueOrder;
+pub use reflector::{IncompleteReason, ListReason, Phase, ReflectorError};
 #[cfg(feature = "compact")]
 pub use representation::Compact;
-pub use representation::View;
-pub use settings::{InformerOptions, Selection};
-pub use source::ListWatch;
-pub use store::{Index, Snapshot, Store};
-/// What ends a reflector, or a loop over changes that is run by hand.
+pub use representation::{
+    Decode, DecodeError, Identity, ManagedFields, Metadata, Projection, Raw, StaticResource, View,
+};
+pub use settings::{BackoffOptions, InformerOptions, Selection, SelectionError};
+pub use source::{BadObject, SourceError, Status};
+pub use store::{Index, IndexError, IndexValues, Snapshot, Store};
+/// Ends a reflector, or a loop over changes.
 pub use tokio_util::sync::CancellationToken;
 
-/// What a panic said, if it said something.
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+/// Returns the message of a panic.
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let message = panic.downcast_ref::<&str>().map(|message| (*message).to_owned());
+    message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }

@@ -21,7 +21,7 @@ pub(crate) const NAMESPACE_INDEX: &str = "namespace";
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use kube_informer::{Lister, Selector, Store, representation::Identity};
+/// # use kube_informer::{Identity, Lister, Selector, Store};
 /// # let (store, mut writer) = Store::new(0);
 /// # writer.put(Arc::new(Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "1".to_owned() }));
 /// let lister = Lister::new(store);
@@ -50,7 +50,7 @@ pub struct Lister<T> {
 /// assert!(web.get("b").is_some());
 /// assert_eq!(web.list(&"app=shop".parse()?).len(), 1);
 /// assert_eq!(web.list(&Selector::everything()).len(), 2);
-/// # Ok::<(), kube_informer::object::SelectorError>(())
+/// # Ok::<(), kube_informer::SelectorError>(())
 /// ```
 pub struct NamespaceLister<'n, T> {
     store: Store<T>,

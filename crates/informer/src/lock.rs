@@ -23,10 +23,11 @@ mod measured {
     use rustix::time::{ClockId, clock_gettime};
 
     /// The figures of all locks that guard one type, by the name of the type.
-    static ALL: parking_lot::Mutex<BTreeMap<&'static str, &'static Counts>> = parking_lot::Mutex::new(BTreeMap::new());
+    static ALL: parking_lot::Mutex<BTreeMap<&'static str, &'static LockCounts>> =
+        parking_lot::Mutex::new(BTreeMap::new());
 
     #[derive(Default)]
-    struct Counts {
+    struct LockCounts {
         taken: AtomicU64,
         /// In nanoseconds.
         longest: AtomicU64,
@@ -45,7 +46,7 @@ mod measured {
 
     /// Returns the figures of all locks since the last call, and begins anew.
     pub fn take() -> Vec<LockFigures> {
-        let figures = |(guards, counts): (&&'static str, &&'static Counts)| LockFigures {
+        let figures = |(guards, counts): (&&'static str, &&'static LockCounts)| LockFigures {
             guards,
             taken: counts.taken.swap(0, Ordering::Relaxed),
             longest: Duration::from_nanos(counts.longest.swap(0, Ordering::Relaxed)),
@@ -59,28 +60,28 @@ mod measured {
         u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
     }
 
-    fn counts<T>() -> &'static Counts {
+    fn counts<T>() -> &'static LockCounts {
         ALL.lock().entry(std::any::type_name::<T>()).or_insert_with(|| Box::leak(Box::default()))
     }
 
     pub(crate) struct Mutex<T> {
         lock: parking_lot::Mutex<T>,
-        counts: &'static Counts,
+        counts: &'static LockCounts,
     }
 
     pub(crate) struct RwLock<T> {
         lock: parking_lot::RwLock<T>,
-        counts: &'static Counts,
+        counts: &'static LockCounts,
     }
 
     /// Any guard, with the thread's processor time when it was taken.
-    pub(crate) struct Held<G> {
+    pub(crate) struct MeasuredGuard<G> {
         guard: Option<G>,
         since: u64,
-        counts: &'static Counts,
+        counts: &'static LockCounts,
     }
 
-    pub(crate) type MutexGuard<'l, T> = Held<parking_lot::lock_api::MutexGuard<'l, RawMutex, T>>;
+    pub(crate) type MutexGuard<'l, T> = MeasuredGuard<parking_lot::lock_api::MutexGuard<'l, RawMutex, T>>;
 
     impl<T> Mutex<T> {
         pub(crate) fn new(value: T) -> Self {
@@ -88,12 +89,12 @@ mod measured {
         }
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-            Held::new(self.lock.lock(), self.counts)
+            MeasuredGuard::new(self.lock.lock(), self.counts)
         }
 
         #[allow(dead_code, reason = "only tests call it")]
         pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-            Some(Held::new(self.lock.try_lock()?, self.counts))
+            Some(MeasuredGuard::new(self.lock.try_lock()?, self.counts))
         }
     }
 
@@ -102,22 +103,22 @@ mod measured {
             Self { lock: parking_lot::RwLock::new(value), counts: counts::<T>() }
         }
 
-        pub(crate) fn read(&self) -> Held<parking_lot::RwLockReadGuard<'_, T>> {
-            Held::new(self.lock.read(), self.counts)
+        pub(crate) fn read(&self) -> MeasuredGuard<parking_lot::RwLockReadGuard<'_, T>> {
+            MeasuredGuard::new(self.lock.read(), self.counts)
         }
 
-        pub(crate) fn write(&self) -> Held<parking_lot::RwLockWriteGuard<'_, T>> {
-            Held::new(self.lock.write(), self.counts)
+        pub(crate) fn write(&self) -> MeasuredGuard<parking_lot::RwLockWriteGuard<'_, T>> {
+            MeasuredGuard::new(self.lock.write(), self.counts)
         }
     }
 
-    impl<G> Held<G> {
-        fn new(guard: G, counts: &'static Counts) -> Self {
+    impl<G> MeasuredGuard<G> {
+        fn new(guard: G, counts: &'static LockCounts) -> Self {
             Self { guard: Some(guard), since: processor_time(), counts }
         }
     }
 
-    impl<G> Drop for Held<G> {
+    impl<G> Drop for MeasuredGuard<G> {
         fn drop(&mut self) {
             self.guard = None;
             let held = processor_time().saturating_sub(self.since);
@@ -126,7 +127,7 @@ mod measured {
         }
     }
 
-    impl<G: Deref> Deref for Held<G> {
+    impl<G: Deref> Deref for MeasuredGuard<G> {
         type Target = G::Target;
 
         #[allow(clippy::unwrap_used, reason = "it is taken out only when it is dropped")]
@@ -135,7 +136,7 @@ mod measured {
         }
     }
 
-    impl<G: DerefMut> DerefMut for Held<G> {
+    impl<G: DerefMut> DerefMut for MeasuredGuard<G> {
         #[allow(clippy::unwrap_used, reason = "it is taken out only when it is dropped")]
         fn deref_mut(&mut self) -> &mut G::Target {
             self.guard.as_mut().unwrap()

@@ -14,7 +14,7 @@ pub use self::scope::Scope;
 pub(crate) use self::scope::in_scope;
 pub use self::selector::{Selector, SelectorError};
 pub use self::version::ResourceVersion;
-pub(crate) use self::version::compare as compare_versions;
+pub(crate) use self::version::is_older;
 
 use std::any::Any;
 
@@ -25,7 +25,7 @@ use std::any::Any;
 /// Kubernetes objects. Only [`Object::id`] must be written:
 ///
 /// ```
-/// use kube_informer::object::{Id, KeyRef, Object};
+/// use kube_informer::{Id, KeyRef, Object};
 ///
 /// struct Room { name: String, changes: String }
 ///
@@ -111,17 +111,17 @@ pub struct Id<'a> {
 }
 
 impl Id<'_> {
-    /// True if both are the same state of the same object, as far as can be told: an unknown version equals nothing.
+    /// Returns true if both are the same state of the same object. An unknown version equals no other.
     pub fn same_state(&self, other: &Id<'_>) -> bool {
         !self.version.is_empty() && self == other
     }
 
-    /// True if this is a state from before the other, as far as can be told.
+    /// Returns true if this is an older state than the other, and false if their versions do not compare.
     pub(crate) fn is_older_than(&self, other: &Id<'_>) -> bool {
-        compare_versions(self.version, other.version).is_some_and(std::cmp::Ordering::is_lt)
+        is_older(self.version, other.version)
     }
 
-    /// The version, if it is known.
+    /// Returns the version, or `None` if it is unknown.
     pub(crate) fn known_version(&self) -> Option<ResourceVersion> {
         Some(self.version).filter(|version| !version.is_empty()).map(ResourceVersion::from)
     }

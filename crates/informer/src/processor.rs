@@ -1,48 +1,4 @@
-//! Tells handlers what changed: each in order, each at its own pace.
-//!
-//! # What a handler may rely on
-//!
-//! **Order.** A handler is told of the changes of one object in the order in which they happened: an addition first, then
-//! updates, of which each begins where the last one ended, then a deletion; then perhaps an addition again. Between objects
-//! the order is that of the server's stream. Two handlers have nothing to do with each other: one may be far ahead.
-//!
-//! **The store is first.** Whatever a handler is told has been in the store before. A handler that reads the store may find
-//! it further on than what it is told of.
-//!
-//! **Replay.** A handler may come at any time. It is told of everything that is there as additions with `initial` set, and
-//! then of every change: nothing twice, nothing missing, and nobody waits for it. Once all that was there is told,
-//! [`HandlerHandle::synced`] says so.
-//!
-//! **Deletions.** Every deletion of an object that a handler was told of is told, also of one that nobody saw happen: a
-//! relist finds it missing, and the handler gets the last state known ([`Deleted::Unknown`]). An object that was deleted and
-//! made again while nobody watched is an update whose uids differ.
-//!
-//! **What is not told.** What changes nothing: an event of a state that is known already, the deletion of something unknown.
-//! An object that cannot be read is an error (see [`Health`](crate::Health)), and no event.
-//!
-//! **One call at a time.** Calls to one handler never overlap. Plain closures and [`EventHandler`]s run on the runtime and
-//! must be brief; those that wait are async; those that block have a thread of their own
-//! ([`Registration::on_event_blocking`](crate::informer::Registration::on_event_blocking)).
-//!
-//! **Fast handlers.** A handler that keeps up receives every event, however fast events come: before the next batch of changes the
-//! informer waits until its handlers have taken out their events. It waits 5 ms at most for one that is still busy, and not at all for one
-//! that awaits or blocks.
-//!
-//! **Slow handlers.** What waits for a handler is bounded. Beyond its bound ([`Delivery`]) its mailbox *folds*: of each object
-//! only the difference between what it was told last and what is there now is kept. An addition and an update are one
-//! addition; an addition and a deletion are nothing; updates become one that begins where the handler is; a deletion followed
-//! by an addition stay two. So a folded history is shorter, and never wrong. [`HandlerHandle::folds`] counts how often that
-//! happened. Other handlers, and the cache, are not held up.
-//!
-//! **Resync.** A handler that asked for it is shown the whole cache from time to time, as [`Event::Resynced`], in line with
-//! the changes. It never hides a change, and asks the server nothing.
-//!
-//! **Panics.** A panic in a handler is caught, reported and counted, and the event counts as delivered.
-//!
-//! **Removal.** Dropping a [`HandlerHandle`] changes nothing. [`HandlerHandle::remove`] takes the handler away and waits until
-//! its last call has returned; after it nothing is told. From inside the handler itself that is an error, not a deadlock.
-//!
-//! **The end.** When the informer stops, what waits is dropped, and `stop` waits for the calls that run.
+//! Calls handlers with changes. Each handler receives them in order and at its own pace. [`EventHandler`] lists the guarantees.
 
 mod event;
 mod filtered;
@@ -59,10 +15,10 @@ use tokio::time::Instant;
 use tracing::warn;
 
 pub use self::event::Event;
-pub use self::filtered::Filtered;
-pub use self::handle::{HandlerGuard, HandlerHandle, HandlerHealth, Removal, RemoveError};
+pub use self::filtered::FilteringEventHandler;
+pub use self::handle::{HandlerGuard, HandlerHandle, HandlerHealth, RemoveError, RemoveMode};
 pub(crate) use self::handler::AnyHandler;
-pub use self::handler::{AsyncEventHandler, EventHandler, Handlers};
+pub use self::handler::{AsyncEventHandler, EventHandler, EventHandlerFuncs};
 pub(crate) use self::listener::Listener;
 pub use self::mailbox::Delivery;
 pub(crate) use self::mailbox::{EventBatch, drop_in_pieces};

@@ -1,11 +1,11 @@
 //! Orders changes on their way from the reflector to the store.
 //!
-//! A queue is a plain value: it knows no sockets, clocks or tasks. Waiting for it lives in [`apply`](crate::apply).
+//! A queue is a plain value: it knows no sockets, clocks or tasks. [`Changes`](crate::parts::Changes) waits for it.
 //!
-//! | type | what it is |
+//! | type | purpose |
 //! |---|---|
-//! | [`Delta`] | what goes in: one thing a reflector learnt |
-//! | [`Work`] | what comes out: changes to be made as one |
+//! | [`Delta`] | goes in: one thing that a reflector learnt |
+//! | [`Work`] | comes out: changes to make as one |
 //! | [`KeyDelta`] | one step in the history of one object, in [`DeltaFifo`] |
 //! | [`Piece`] | a piece of a list, for a queue that takes lists apart |
 
@@ -26,15 +26,15 @@ use crate::object::{Cached, KeyRef, Object, ObjectKey, ResourceVersion, Scope};
 use crate::source::BadObject;
 use crate::store::Store;
 
-/// Where changes wait until they are applied.
+/// Holds changes until they are applied: client-go's `Queue`.
 ///
-/// What was taken out and is not yet processed still counts as waiting: whatever is pushed meanwhile is judged by it.
-pub trait Queue<T: ?Sized>: Send + 'static {
-    /// Puts a change in, which took so many bytes on the wire. `known` is what has been applied so far.
+/// A batch that was popped and is not yet processed still counts as queued: the queue compares new changes with it.
+pub trait DeltaQueue<T: ?Sized>: Send + 'static {
+    /// Puts in a change that took `bytes` bytes on the wire. `known` has the objects that are applied already.
     fn push(&mut self, delta: Delta<T>, bytes: u64, known: &Store<T>);
 
-    /// True if the queue takes lists and resyncs apart, object by object. They are then put in by [`Queue::push_piece`], so that no call
-    /// takes long.
+    /// Returns true if the queue splits lists and resyncs into their objects. They are then put in by [`DeltaQueue::push_piece`], so that no
+    /// call takes long.
     fn takes_pieces(&self) -> bool {
         false
     }
@@ -51,75 +51,75 @@ pub trait Queue<T: ?Sized>: Send + 'static {
         let _ = (piece, bytes, known);
     }
 
-    /// Takes the next changes out, to be made as one.
+    /// Pops the next changes, to make as one.
     fn pop(&mut self) -> Option<Batch<T>>;
 
-    /// Says that everything taken out so far is processed.
+    /// Marks everything that was popped so far as processed.
     fn processed(&mut self);
 
-    /// Puts back what could not be processed, unless something newer about the same object waits.
+    /// Puts back a batch that could not be processed. A change is dropped if a newer change of the same object waits.
     fn put_back(&mut self, batch: Batch<T>);
 
-    /// How many places in the line are taken.
+    /// Returns how many entries wait.
     fn len(&self) -> usize;
 
-    /// True if nothing waits.
+    /// Returns true if no entry waits.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many bytes all that waits took on the wire.
+    /// Returns how many bytes on the wire the waiting changes took.
     fn bytes(&self) -> u64;
 
-    /// How many places were ever taken, and how many of them are processed. Once the second number has reached what the
-    /// first is now, everything pushed up to now is processed.
+    /// Returns how many entries were ever queued, and how many of them are processed. Once the second number reaches the current first
+    /// number, everything that is pushed now is processed.
     fn progress(&self) -> (u64, u64);
 
-    /// True once the first population is processed.
+    /// Returns true once the first list is processed.
     fn has_synced(&self) -> bool;
 }
 
-/// What comes out of a queue at a time.
+/// Work that is popped from a queue at once.
 pub struct Batch<T: ?Sized> {
-    /// What is to be done.
+    /// The changes.
     pub work: Work<T>,
-    /// How many bytes it took on the wire.
+    /// How many bytes on the wire the changes took.
     pub bytes: u64,
-    /// True if nothing older still waits: once this is done, everything up to the newest version in it is.
+    /// True if no older change waits: once this batch is applied, the store has every change up to the newest version in the batch.
     pub settled: bool,
 }
 
-/// Changes to be made as one.
+/// Changes to make as one.
 pub enum Work<T: ?Sized> {
-    /// Changes of different objects in the order in which they were pushed, or one that is about many objects or none.
+    /// Changes of different objects in the order in which they were pushed, or one change of many objects or of none.
     Deltas(Vec<Delta<T>>),
     /// The changes of one object.
     Object(ObjectKey, Deltas<T>),
-    /// An object is gone. Where it was known, its removal has a place of its own in the line; this says how far the server is.
+    /// An object is gone. If it was known, its removal is another entry, and this one only has the version.
     Gone {
-        /// Which one.
+        /// The key of the object.
         key: ObjectKey,
-        /// The version of its deletion, if it could be read.
+        /// The version of its deletion, if it could be decoded.
         version: Option<ResourceVersion>,
     },
-    /// A list that came object by object is complete.
+    /// All objects of a list that was split are popped.
     Listed(ListMark),
-    /// A resync that came object by object is complete.
+    /// All objects of a resync that was split are popped.
     Resynced,
 }
 
-/// Which queue an informer uses.
+/// Selects the queue of an informer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum QueueOrder {
-    /// Every change in the order of the stream, a relist as one: [`OrderedQueue`].
+    /// Keeps all changes in the order of the stream, and a relist is one change: [`OrderedQueue`](crate::parts::OrderedQueue).
     #[default]
     Ordered,
-    /// All changes of one object together: [`DeltaFifo`].
+    /// Keeps the changes of one object together: [`DeltaFifo`](crate::parts::DeltaFifo).
     PerObject,
 }
 
 impl QueueOrder {
-    pub(crate) fn queue<T: Cached + ?Sized>(self) -> Box<dyn Queue<T>> {
+    pub(crate) fn queue<T: Cached + ?Sized>(self) -> Box<dyn DeltaQueue<T>> {
         match self {
             Self::Ordered => Box::new(OrderedQueue::new()),
             Self::PerObject => Box::new(DeltaFifo::new().emit_replaced(true)),
@@ -127,68 +127,68 @@ impl QueueOrder {
     }
 }
 
-/// One thing that a reflector learnt, bound for the store.
+/// One thing that a reflector learnt, on its way to the store.
 pub enum Delta<T: ?Sized> {
     /// An object appeared.
     Added(Arc<T>),
     /// An object changed.
     Updated(Arc<T>),
-    /// An object is gone, and this is the last the server sent of it.
+    /// An object was deleted. This is its last state, as the API server sent it.
     Deleted(Arc<T>),
-    /// An object is gone, and nothing but its key could be read.
+    /// An object was deleted, and only its key could be decoded.
     Vanished {
-        /// Which object.
+        /// The key of the object.
         key: ObjectKey,
-        /// The version of its deletion, if that could be read.
+        /// The version of its deletion, if it could be decoded.
         version: Option<ResourceVersion>,
     },
-    /// An object came that could not be read: what is known of it stays.
+    /// A state of an object could not be decoded. The last known state stays.
     Undecodable(BadObject),
-    /// The server was asked for everything again, and this is all there is.
+    /// The result of a list: all objects of a scope.
     Replaced(Replacement<T>),
-    /// Nothing up to this version is missing.
+    /// Every change up to this version was pushed.
     Bookmark {
-        /// Whose version: of one namespace of a set, or of the whole collection.
+        /// One namespace of a set, or the whole resource.
         scope: Scope,
         /// The version reached.
         version: ResourceVersion,
     },
-    /// Handlers that are due are to be shown the whole cache.
+    /// Sends the whole cache to the handlers whose resync is due.
     Resync,
-    /// The server was restored to an older state: versions start afresh, and nothing known can be relied on.
+    /// The API server was restored to an older state. Versions start again, and nothing in the cache can be relied on.
     Restarted {
-        /// Whose versions.
+        /// One namespace of a set, or the whole resource.
         scope: Scope,
     },
 }
 
 /// All objects of a scope, as of one version.
 pub struct Replacement<T: ?Sized> {
-    /// What was listed, and when.
+    /// The scope and the version of the list.
     pub mark: ListMark,
     /// The objects, in the server's order.
     pub objects: Vec<Arc<T>>,
-    /// Objects that are there but could not be read: known ones stay as they are.
+    /// Objects in the list that could not be decoded. Their last known states stay.
     pub undecodable: Vec<BadObject>,
 }
 
-/// Which list it was.
+/// Describes a list without its objects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ListMark {
-    /// What was listed. Known objects outside of it are untouched.
+    /// The listed scope. Cached objects outside of it stay.
     pub scope: Scope,
     /// The version of the list.
     pub version: Option<ResourceVersion>,
-    /// The last request for a relist that had been made when it began; 0 if none.
+    /// The number of the last relist request before the list began, or 0.
     pub request: u64,
-    /// The keys of what is there but could not be read. Set by the queue that takes the list apart.
+    /// The keys of listed objects that could not be decoded. Set by a queue that splits the list.
     pub unread: Vec<ObjectKey>,
-    /// True if not every key in it could be read, so that deletions may be missing. Likewise.
+    /// True if the key of an object could not be decoded, so that deletions may be missing. Set by a queue that splits the list.
     pub inconclusive: bool,
 }
 
 impl<T: Object + ?Sized> Replacement<T> {
-    /// True if whatever is not in the list can be taken for deleted: every key in it could be read.
+    /// Returns true if every key in the list could be decoded, so that an object that is missing from it was deleted.
     pub fn is_conclusive(&self) -> bool {
         self.undecodable.iter().all(|bad| bad.key.is_some())
     }
@@ -203,7 +203,7 @@ impl<T: Object + ?Sized> Replacement<T> {
         self.undecodable.iter().filter_map(|bad| bad.key.as_ref()).map(KeyRef::from)
     }
 
-    /// What remains to be said once the objects are taken out.
+    /// Returns the mark of a list that is split: with the keys of undecodable objects.
     pub(crate) fn full_mark(&self) -> ListMark {
         let unread = self.undecodable.iter().filter_map(|bad| bad.key.clone()).collect();
         ListMark { unread, inconclusive: !self.is_conclusive(), ..self.mark.clone() }
@@ -211,7 +211,7 @@ impl<T: Object + ?Sized> Replacement<T> {
 }
 
 impl<T: Object + ?Sized> Delta<T> {
-    /// The one object this is about; `None` if it is about many or none.
+    /// Returns the key of the object that changed, or `None` for a delta of many objects or of none.
     pub fn key(&self) -> Option<KeyRef<'_>> {
         match self {
             Self::Added(object) | Self::Updated(object) | Self::Deleted(object) => Some(object.id().key),
@@ -260,7 +260,7 @@ impl<T: ?Sized> Clone for Batch<T> {
     }
 }
 
-// What is in an object is nobody's business in a log.
+// No content of an object may appear in a log.
 
 impl<T: Object + ?Sized> fmt::Debug for Delta<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

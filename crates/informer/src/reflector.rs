@@ -1,7 +1,7 @@
-//! Keeps one collection in step with the server: asks for everything, then follows the changes, for ever.
+//! Lists and watches one resource until it is cancelled.
 //!
-//! A *round* gets the initial state, by a watch that starts with it or by a paged list, and then watches
-//! until something ends it. What goes wrong decides what comes next:
+//! A *round* gets the initial state, by a watch that begins with it or by a paged list, and then watches until an error ends it. The error
+//! decides what comes next:
 //!
 //! | what happens | then |
 //! |---|---|
@@ -21,10 +21,11 @@ mod initial;
 mod open_watch;
 mod page;
 mod phase;
-mod place;
+mod position;
 mod progress;
 mod recovery;
 mod sink;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,10 +42,11 @@ use self::initial::Streaming;
 use self::open_watch::{OpenWatch, Rhythm};
 pub(crate) use self::page::{answered, read_page};
 pub use self::phase::{ListReason, Phase};
-use self::place::Place;
+use self::position::Position;
 pub(crate) use self::recovery::Recovery;
-use self::recovery::{Change, Class, Outwaiting, Request};
+use self::recovery::{Outwaiting, RequestKind};
 pub use self::sink::Sink;
+use self::waiting::Waited;
 use crate::object::{Object, ResourceVersion, Scope};
 use crate::queue::{Delta, ListMark, Replacement};
 use crate::settings::InformerOptions;
@@ -71,9 +73,9 @@ pub(crate) const PROGRESS_DEADLINE: Duration = Duration::from_secs(30);
 /// that goes wrong.
 ///
 /// ```
-/// use kube_informer::queue::Delta;
-/// use kube_informer::reflector::{Reflector, Sink};
-/// use kube_informer::source::kube::KubeSource;
+/// use kube_informer::parts::Delta;
+/// use kube_informer::parts::{Reflector, Sink};
+/// use kube_informer::parts::KubeSource;
 /// use kube_informer::{CancellationToken, InformerOptions};
 /// use k8s_openapi::api::core::v1::ConfigMap;
 ///
@@ -102,7 +104,7 @@ pub struct Reflector<T: ?Sized, S> {
     watch_timeout: Duration,
     progress_deadline: Duration,
     relist_period: Option<Duration>,
-    place: Place,
+    place: Position,
     /// True once a list at any version came in pages: the server does not answer from memory.
     paginated: bool,
     reason: ListReason,
@@ -141,7 +143,7 @@ pub(crate) struct Wiring {
 }
 
 /// What comes after a watch.
-enum Next {
+enum AfterWatch {
     Watch,
     WaitThenWatch(ReflectorError),
     /// A new round, after a moment if it says so.
@@ -169,7 +171,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             watch_timeout: options.watch_timeout.unwrap_or(SHORTEST_WATCH).max(SHORTEST_WATCH),
             progress_deadline: options.progress_deadline.unwrap_or(PROGRESS_DEADLINE),
             relist_period: options.relist_period.filter(|period| !period.is_zero()),
-            place: Place::Start,
+            place: Position::Start,
             paginated: false,
             reason: ListReason::First,
             request: 0,
@@ -245,15 +247,15 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             };
             watched = true;
             match next {
-                Next::Watch => {}
-                Next::WaitThenWatch(error) => {
+                AfterWatch::Watch => {}
+                AfterWatch::WaitThenWatch(error) => {
                     self.report(&error);
                     if self.wait(&error).await == Waited::RelistRequested {
                         self.reason = ListReason::Requested;
                         return Ok(());
                     }
                 }
-                Next::Relist(moment) => {
+                AfterWatch::Relist(moment) => {
                     if !moment.is_zero() {
                         let (until, why) = (after(Instant::now(), moment), "everything is asked for again".to_owned());
                         self.sink.phase(Phase::BackingOff { until, why });
@@ -261,7 +263,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                     self.pause(moment).await;
                     return Ok(());
                 }
-                Next::WaitThenRelist(error) => {
+                AfterWatch::WaitThenRelist(error) => {
                     self.report(&error);
                     return Err(error);
                 }
@@ -275,22 +277,22 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     }
 
     /// Opens a watch where the last one ended, and follows it.
-    async fn watch(&mut self) -> Next {
-        if let Place::Doubtful(last) = self.place.clone() {
+    async fn watch(&mut self) -> AfterWatch {
+        if let Position::Doubtful(last) = self.place.clone() {
             if self.question_refused {
-                self.place = Place::At(last);
+                self.place = Position::At(last);
                 return self.open_and_follow().await;
             }
             match answered(self.progress_deadline, self.source.newest_version()).await {
                 Ok(now) if self.place.is_contradicted_by(now.as_ref()) => {
                     self.restart().await;
-                    return Next::Relist(Duration::ZERO);
+                    return AfterWatch::Relist(Duration::ZERO);
                 }
-                Ok(_) => self.place = Place::At(last),
+                Ok(_) => self.place = Position::At(last),
                 // A user who may watch need not be allowed to ask this. The watch itself is answered or refused.
                 Err(error) if error.is_refusal() => {
                     self.question_refused = true;
-                    self.place = Place::At(last);
+                    self.place = Position::At(last);
                 }
                 Err(error) => return self.not_answered(error),
             }
@@ -298,11 +300,11 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         self.open_and_follow().await
     }
 
-    async fn open_and_follow(&mut self) -> Next {
+    async fn open_and_follow(&mut self) -> AfterWatch {
         match self.open(false).await {
             Ok(events) => {
                 self.question_refused = false;
-                self.succeeded(Request::Watch);
+                self.succeeded(RequestKind::Watch);
                 self.follow(events).await
             }
             Err(error) => self.not_answered(error),
@@ -310,7 +312,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     }
 
     /// A watch, or the question that comes before it, was not answered.
-    fn not_answered(&mut self, error: SourceError) -> Next {
+    fn not_answered(&mut self, error: SourceError) -> AfterWatch {
         if error.is_version_unavailable() {
             return self.expired(error);
         }
@@ -322,10 +324,10 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         let error = ReflectorError::Watch(error);
         if !same_again {
             self.watch_failures = 0;
-            return Next::WaitThenRelist(error);
+            return AfterWatch::WaitThenRelist(error);
         }
         self.place.doubt();
-        Next::WaitThenWatch(error)
+        AfterWatch::WaitThenWatch(error)
     }
 
     /// Counts a failure. Returns true as long as a watch is to be tried again, and false when it is time for a list.
@@ -335,7 +337,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     }
 
     /// Passes on what a watch sends, until it ends.
-    async fn follow(&mut self, mut watch: OpenWatch<T>) -> Next {
+    async fn follow(&mut self, mut watch: OpenWatch<T>) -> AfterWatch {
         self.sink.phase(Phase::Watching);
         let mut relist = std::pin::pin!(self.relist_wanted());
         let ended = loop {
@@ -344,7 +346,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                 biased;
                 () = &mut relist => {
                     self.reason = ListReason::Requested;
-                    return Next::Relist(Duration::ZERO);
+                    return AfterWatch::Relist(Duration::ZERO);
                 }
                 event = timeout_at(dead_at.min(pace_due), watch.next()) => event,
             };
@@ -363,7 +365,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                     self.sink.contact(bytes);
                     watch.hear(&event, &mut self.rhythm, now);
                     if self.outage.is_some() && watch.began.elapsed() >= VERY_SHORT {
-                        self.succeeded(Request::Follow);
+                        self.succeeded(RequestKind::Follow);
                     }
                     self.pass_on(event, bytes, watch.unordered).await;
                 }
@@ -378,7 +380,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     }
 
     /// What to do after a watch that ended so.
-    fn after(&mut self, watch: OpenWatch<T>, ended: Result<(), ReflectorError>) -> Next {
+    fn after(&mut self, watch: OpenWatch<T>, ended: Result<(), ReflectorError>) -> AfterWatch {
         let OpenWatch { events, heard, began, after_initial_state, .. } = watch;
         drop(events);
         let lasted = began.elapsed();
@@ -392,50 +394,50 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             self.backoff.healthy(lasted);
         }
         match ended {
-            Ok(()) if worked => Next::Watch,
+            Ok(()) if worked => AfterWatch::Watch,
             // Something came, but a server that ends every watch at once must not be asked without end.
             Ok(()) if heard > 0 || after_initial_state && lasted < VERY_SHORT => {
-                Next::WaitThenWatch(ReflectorError::VeryShortWatch { lasted })
+                AfterWatch::WaitThenWatch(ReflectorError::VeryShortWatch { lasted })
             }
             Ok(()) if lasted >= VERY_SHORT => {
                 self.place.doubt();
-                Next::Watch
+                AfterWatch::Watch
             }
             // The version may be at fault, or the server: a list tells, but costs far more than a watch.
             Ok(()) => {
                 let error = ReflectorError::VeryShortWatch { lasted };
                 match self.fails_again() {
-                    true => Next::WaitThenWatch(error),
-                    false => Next::WaitThenRelist(error),
+                    true => AfterWatch::WaitThenWatch(error),
+                    false => AfterWatch::WaitThenRelist(error),
                 }
             }
             Err(ReflectorError::Stream(error)) if error.is_version_unavailable() => self.expired(error),
             Err(ReflectorError::Stream(error)) if error.is_overload() => {
-                Next::WaitThenWatch(ReflectorError::Stream(error))
+                AfterWatch::WaitThenWatch(ReflectorError::Stream(error))
             }
             Err(error) if error.is_lost_connection() => {
                 self.place.doubt();
                 // One that worked for a while has earned a new connection at once, and so has who waited long enough.
                 if !worked && !matches!(error, ReflectorError::Silent { .. }) {
-                    return Next::WaitThenWatch(error);
+                    return AfterWatch::WaitThenWatch(error);
                 }
                 self.report(&error);
-                Next::Watch
+                AfterWatch::Watch
             }
-            Err(error) => Next::WaitThenRelist(error),
+            Err(error) => AfterWatch::WaitThenRelist(error),
         }
     }
 
     /// The first time a version expires after a watch that worked, everything is asked for again after a moment.
-    fn expired(&mut self, error: SourceError) -> Next {
+    fn expired(&mut self, error: SourceError) -> AfterWatch {
         let error = ReflectorError::Expired(error);
         self.reason = ListReason::Expired;
         self.place.give_up();
         if std::mem::take(&mut self.worked) {
             self.report(&error);
-            Next::Relist(self.backoff.moment())
+            AfterWatch::Relist(self.backoff.moment())
         } else {
-            Next::WaitThenRelist(error)
+            AfterWatch::WaitThenRelist(error)
         }
     }
 
@@ -493,7 +495,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             }
         };
         match version.filter(|version| !unordered && self.place.can_reach(version)) {
-            Some(version) => self.place = Place::At(version),
+            Some(version) => self.place = Position::At(version),
             None if matches!(delta, Delta::Bookmark { .. }) => return,
             None => debug!("event without a usable version"),
         }
@@ -505,7 +507,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         let scope = self.wiring.scope.clone();
         warn!(scope = scope.as_deref(), "server was restored to an older state; asking for everything again");
         self.reason = ListReason::Restored;
-        self.place = Place::Restored;
+        self.place = Position::Restored;
         self.restart_unsaid = true;
         self.say_restart().await;
     }
@@ -523,7 +525,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     async fn open(&mut self, initial_events: bool) -> Result<OpenWatch<T>, SourceError> {
         let agreed = self.backoff.spread(self.watch_timeout);
         let version = match (&self.place, initial_events) {
-            (Place::Unavailable(_), true) => None,
+            (Position::Unavailable(_), true) => None,
             (place, _) => place.version().cloned(),
         };
         let unordered = version.is_none() && !initial_events;
@@ -535,7 +537,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         Ok(OpenWatch::new(events, opened, agreed, unordered, self.progress_deadline))
     }
 
-    /// Tells of a failure; of a resource that is not there only once.
+    /// Reports an error to the sink. A missing resource is reported once.
     fn report(&mut self, error: &ReflectorError) {
         let missing = error.is_missing_resource();
         let parked = std::mem::replace(&mut self.parked, missing);
@@ -544,83 +546,16 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         }
     }
 
-    /// A request succeeded: if it is the one that had failed, the outage is over for all reflectors of this client.
-    fn succeeded(&mut self, request: Request) {
-        if let Some(outage) = self.outage.take_if(|outage| outage.is_ended_by(request)) {
-            outage.over();
-        }
-    }
-
-    /// Waits before the next attempt: until a prober of the same client has succeeded, if this failure is of a class that is probed
-    /// for, and no longer than a delay that grows.
-    async fn wait(&mut self, error: &ReflectorError) -> Waited {
-        let Some(class) = Class::of(error) else {
-            let delay = self.backoff.next(error.retry_after());
-            return self.wait_for(delay, error).await;
-        };
-        if self.outage.as_ref().is_none_or(|outage| outage.class() != class) {
-            self.outage = Some(self.wiring.recovery.join(class));
-        }
-        let began = Instant::now();
-        let mut longest = None;
-        while let Some(mut outage) = self.outage.take() {
-            if outage.probes() {
-                let delay = self.backoff.probe(class, outage.lasts(), error.retry_after());
-                self.outage = Some(outage);
-                return self.wait_for(delay.saturating_sub(began.elapsed()), error).await;
-            }
-            let longest = *longest.get_or_insert_with(|| self.backoff.next(error.retry_after()));
-            let change = tokio::select! {
-                biased;
-                change = outage.changed() => change,
-                waited = self.wait_for(longest.saturating_sub(began.elapsed()), error) => {
-                    self.outage = Some(outage);
-                    return waited;
-                }
-            };
-            match change {
-                Change::Vacant => self.outage = Some(outage),
-                Change::Over => {
-                    // All learn of it at the same time.
-                    let delay = self.backoff.second().max(error.retry_after().unwrap_or_default());
-                    return self.wait_for(delay, error).await;
-                }
-            }
-        }
-        Waited::Enough
-    }
-
-    async fn wait_for(&mut self, delay: Duration, error: &ReflectorError) -> Waited {
-        let (until, why) = (after(Instant::now(), delay), error.to_string());
-        debug!(scope = self.wiring.scope.as_deref(), ?delay, %error, "waiting before the next attempt");
-        self.sink.phase(if self.parked { Phase::Parked { until, why } } else { Phase::BackingOff { until, why } });
-        self.pause(delay).await
-    }
-
-    /// Lets time pass, but no longer than until somebody asks for a relist.
-    async fn pause(&self, delay: Duration) -> Waited {
-        if delay.is_zero() {
-            // A source that fails at once must not keep other tasks from running.
-            tokio::task::yield_now().await;
-            return Waited::Enough;
-        }
-        tokio::select! {
-            biased;
-            () = self.relist_requested() => Waited::RelistRequested,
-            () = tokio::time::sleep(delay) => Waited::Enough,
-        }
-    }
-
     /// Hands over a complete state.
     async fn replace(&mut self, replacement: Replacement<T>, bytes: u64) {
         self.place = match replacement.mark.version.clone() {
-            Some(version) => Place::At(version),
-            None => Place::Start,
+            Some(version) => Position::At(version),
+            None => Position::Start,
         };
         self.listed_at = Instant::now();
         self.parked = false;
         self.watch_failures = 0;
-        self.succeeded(Request::List);
+        self.succeeded(RequestKind::List);
         self.inconclusive = if replacement.is_conclusive() { 0 } else { self.inconclusive + 1 };
         // A source that does not count sends at least what its objects take.
         let sizes = || replacement.objects.iter().map(|object| size_of_val(&**object) as u64).sum();
@@ -631,13 +566,6 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     fn mark(&self, version: Option<ResourceVersion>) -> ListMark {
         ListMark { scope: self.wiring.scope.clone(), version, request: self.request, ..ListMark::default() }
     }
-}
-
-/// Why a wait ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waited {
-    Enough,
-    RelistRequested,
 }
 
 impl<T: ?Sized, S: std::fmt::Debug> std::fmt::Debug for Reflector<T, S> {

@@ -1,7 +1,7 @@
-//! How objects are made from what a server sends, and what is kept of them.
+//! Representations: how objects are decoded, and what is kept of them.
 //!
 //! The type parameter of an informer chooses: `Pod` keeps the whole object, [`View`] keeps metadata and a few fields of the
-//! caller's choice, [`Compact`] keeps compressed bytes, [`Identity`] keeps nothing but which object it is. All of them pass through one seam, [`Decode`].
+//! caller's choice, [`Compact`] keeps compressed bytes, [`Identity`] keeps nothing but which object it is. All of them implement [`Decode`].
 
 #[cfg(feature = "compact")]
 mod compact;
@@ -15,7 +15,7 @@ mod scan;
 mod view;
 
 #[cfg(feature = "compact")]
-pub use self::compact::{Compact, CompactDecoder};
+pub use self::compact::Compact;
 pub use self::error::DecodeError;
 #[cfg(feature = "kube")]
 pub(crate) use self::error::without_values;
@@ -32,7 +32,7 @@ pub(crate) use self::scan::{Passing, is_blank};
 pub use self::view::{Projection, View};
 use crate::object::{Object, ResourceType};
 
-/// A buffer that was needed once for something huge is given back.
+/// A buffer that grew above this size is freed.
 #[cfg(feature = "kube")]
 pub(crate) const KEPT_BUFFER: usize = 1024 * 1024;
 
@@ -41,8 +41,8 @@ pub(crate) const KEPT_BUFFER: usize = 1024 * 1024;
 /// With the `kube` feature every `kube` resource type is one. For a few fields of a kind, [`View`] needs less.
 ///
 /// ```
-/// use kube_informer::object::{Id, KeyRef, Object, ResourceType};
-/// use kube_informer::representation::{Decode, DecodeError, Raw};
+/// use kube_informer::{Id, KeyRef, Object, ResourceType};
+/// use kube_informer::{Decode, DecodeError, Raw};
 ///
 /// /// An object as the server wrote it, whatever its kind.
 /// struct Wire(serde_json::Value);
@@ -65,41 +65,43 @@ pub(crate) const KEPT_BUFFER: usize = 1024 * 1024;
 /// # Ok::<(), DecodeError>(())
 /// ```
 pub trait Decode: Object + Sized {
-    /// How many bytes of memory one byte on the wire becomes, about: what waits for a slow handler is bounded by it. 1 unless measured.
+    /// About how many bytes of memory one byte on the wire takes. The bound of a mailbox in bytes uses it. The default is 1.
     const MEMORY_PER_WIRE_BYTE: f64 = 1.0;
 
-    /// What one informer needs to decode all its objects, and keeps as long as it lives: nothing for most types.
+    /// The state that one informer keeps to decode its objects: `()` for most types.
     type Decoder: Send + Sync + 'static;
 
     /// Makes the decoder of one informer, shared by all its sources.
     fn decoder(resource: &ResourceType) -> Self::Decoder;
 
-    /// Makes one object.
+    /// Decodes one object.
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] when the bytes are not such an object. The cache then keeps the last good copy and says so.
+    /// [`DecodeError`] if the bytes are not such an object. The cache then keeps the last known state, and [`Health`](crate::Health) names the object.
     fn decode(decoder: &Self::Decoder, raw: &Raw<'_>) -> Result<Self, DecodeError>;
 
-    /// What the decoder has to say in [`Health::figures`](crate::Health), by name.
+    /// Returns figures of the decoder by name, for [`Health::figures`](crate::Health).
     fn figures(decoder: &Self::Decoder) -> Vec<(&'static str, f64)> {
         let _ = decoder;
         Vec::new()
     }
 }
 
-/// A type that can be decoded, and whose collection is known at compile time, so that its type alone names it.
+/// A type whose resource is known at compile time, such as `Pod`, so that the type alone chooses what to list and watch.
+///
+/// kube-rs says the same with `Resource<DynamicType = ()>`.
 #[diagnostic::on_unimplemented(
     message = "the API path of `{Self}` is not known at compile time",
     note = "for objects of a kind known at run time only, name the collection: `factory.dynamic(..)`",
     note = "for a few fields of a kind, wrap your struct: `View<{Self}>`, with `impl Projection for {Self}`"
 )]
-pub trait Kind: Decode {
-    /// The collection that holds objects of this kind.
+pub trait StaticResource: Decode {
+    /// Returns the resource that this type stands for.
     fn resource_type() -> ResourceType;
 }
 
-/// Decodes, and checks what everything behind relies on: that the object has a name.
+/// Decodes an object, and checks that it has a name.
 #[cfg(feature = "kube")]
 pub(crate) fn decode<T: Decode>(decoder: &T::Decoder, raw: &Raw<'_>) -> Result<T, DecodeError> {
     let object = T::decode(decoder, raw)?;

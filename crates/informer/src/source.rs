@@ -1,11 +1,11 @@
-//! Where objects come from: the items of a list, and the events of a watch, of one collection.
+//! Sources: the items of a list, and the events of a watch, of one resource.
 
 mod closures;
 mod error;
 #[cfg(feature = "kube")]
 mod items;
 #[cfg(feature = "kube")]
-pub mod kube;
+pub(crate) mod kube;
 #[cfg(feature = "kube")]
 mod lines;
 
@@ -18,19 +18,19 @@ use std::time::Duration;
 pub use self::closures::ListWatchFns;
 pub use self::error::{SourceError, Status};
 
-pub use self::stream::{BadObject, Decoded, ListEnd, ListPart, ListStream, Meter, WatchEvent, WatchStream};
+pub use self::stream::{BadObject, ByteMeter, Decoded, ListEnd, ListPart, ListStream, WatchEvent, WatchStream};
 use crate::object::{Object, ResourceType, ResourceVersion};
 use crate::representation::Identity;
 
-/// Where objects come from: an API server, or a script in a test.
+/// Lists and watches one resource: client-go's `ListerWatcher`.
 ///
-/// Over a Kubernetes API server it is [`KubeSource`](kube::KubeSource); two closures make one too ([`ListWatchFns`]).
-///
-/// Written by hand, it is a list and the changes since:
+/// [`KubeSource`](crate::parts::KubeSource) is the source over an API server, and [`ListWatchFns`] makes one from two closures. A source of
+/// your own:
 ///
 /// ```
 /// use futures_util::{StreamExt as _, stream};
-/// use kube_informer::{SharedInformer, representation::Identity, source::*};
+/// use kube_informer::{Identity, SharedInformer, SourceError};
+/// use kube_informer::parts::{Decoded, ListEnd, ListOptions, ListPart, ListStream, ListWatch, ListWatchFns, WatchEvent, WatchOptions, WatchStream};
 /// # fn thing(name: &str, version: &str) -> Identity {
 /// #     Identity { key: name.parse().unwrap(), uid: String::new(), version: version.to_owned() } }
 ///
@@ -59,15 +59,15 @@ use crate::representation::Identity;
 /// # Ok(()) });
 /// ```
 pub trait ListWatch<T: Object>: Send + Sync + 'static {
-    /// Starts to list one page of the collection.
+    /// Starts to list one page.
     fn list(&self, options: ListOptions) -> impl Future<Output = Result<ListStream<T>, SourceError>> + Send;
 
     /// Opens a watch.
     fn watch(&self, options: WatchOptions) -> impl Future<Output = Result<WatchStream<T>, SourceError>> + Send;
 
-    /// Starts to list one page of the collection, of which only keys and versions are of interest.
+    /// Starts to list the keys and versions of one page.
     ///
-    /// A source that can ask its server for less does so.
+    /// A source that can request less than whole objects does so.
     fn list_identities(
         &self,
         options: ListOptions,
@@ -75,44 +75,44 @@ pub trait ListWatch<T: Object>: Send + Sync + 'static {
         async { Ok(self.list(options).await?.map_objects(|object| Identity::of(&object))) }
     }
 
-    /// Which version the server is at now.
+    /// Returns the current version of the server.
     ///
-    /// A source that can ask its server for less than a list of one object does so.
+    /// A source that can request less than one whole object does so.
     fn newest_version(&self) -> impl Future<Output = Result<Option<ResourceVersion>, SourceError>> + Send {
         async { self.list(ListOptions { limit: 1, ..ListOptions::default() }).await?.version().await }
     }
 
-    /// Which collection of an API server this is, if it is one.
+    /// Returns the resource, if the source is an API server.
     fn resource_type(&self) -> Option<ResourceType> {
         None
     }
 
-    /// False if this source cannot answer a watch with the initial state first; lists are then used instead.
+    /// Returns false if a watch of this source cannot begin with the initial state. The reflector then lists.
     fn supports_streaming_lists(&self) -> bool {
         true
     }
 }
 
-/// Which part of a collection to list, and how fresh it must be.
+/// Selects the page of a list, and how new the list must be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListOptions {
-    /// The version asked for: `None` for the most recent, `"0"` for whatever the server has at hand.
+    /// The requested version: `None` for the most recent, `"0"` for any that the server has in memory.
     pub version: Option<ResourceVersion>,
-    /// True if any state not older than `version` will do, even together with a limit.
+    /// True if any state is enough that is not older than `version`, also with a limit.
     pub not_older_than: bool,
     /// At most this many items; 0 for all.
     pub limit: usize,
-    /// Where the page before this one ended.
+    /// The token that the page before returned.
     pub continue_token: Option<String>,
 }
 
-/// From where to watch, and for how long.
+/// Selects where a watch begins, and how long it lasts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchOptions {
     /// Changes after this version; with `initial_events`, a state not older than it.
     pub version: Option<ResourceVersion>,
-    /// True to get the present state first, as added objects and a bookmark that ends them.
+    /// True to receive the current state first, as added objects and a bookmark that ends them.
     pub initial_events: bool,
-    /// When the server is to end the watch.
+    /// After how long the server ends the watch.
     pub timeout: Duration,
 }

@@ -1,13 +1,13 @@
-//! The cache itself: objects by key, and the indexes over them, readable at any time from anywhere.
+//! The cache: objects by key, and indexes over them. Any thread can read it at any time.
 //!
 //! | to read | use |
 //! |---|---|
 //! | one object by key | [`Store::get`]: one short lock |
-//! | many objects, or several reads that must fit together | [`Store::snapshot`]: everything of one instant, at any size in constant time |
+//! | many objects, or several consistent reads | [`Store::snapshot`]: all objects of one instant, in constant time |
 //! | the objects that share a value | [`Index::get`], made by `add_index` |
 //! | by namespace or by labels | [`Lister`](crate::Lister) |
 //!
-//! Nothing here waits, and nothing knows of sockets, clocks or tasks. Index functions run outside the lock that readers take.
+//! This module does not wait, and uses no sockets, clocks or tasks. Index functions run outside the lock of the readers.
 
 mod chunks;
 mod index;
@@ -24,18 +24,18 @@ pub use self::index::{Index, IndexError, IndexValues};
 pub(crate) use self::index::{IndexFailure, IndexFunction, Values as IndexValuesOf, index_function};
 pub(crate) use self::slots::Slot;
 pub use self::snapshot::Snapshot;
-use self::state::State;
-pub(crate) use self::writer::{Change, Functions as IndexFunctions, function_identity};
+use self::state::StoreState;
+pub(crate) use self::writer::{Functions as IndexFunctions, StoreChange, function_identity};
 pub use self::writer::{StoreWriter, Transaction};
 use crate::lock::RwLock;
 use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 
-/// The objects of one informer, as last seen. Cloning gives another handle to the same cache.
+/// The cache of one informer. A clone is another handle of the same cache.
 ///
 /// ```
 /// use kube_informer::Store;
 /// # use std::sync::Arc;
-/// # use kube_informer::representation::Identity;
+/// # use kube_informer::Identity;
 /// # let thing = |key: &str, version: &str| Arc::new(Identity { key: key.parse().unwrap(), uid: "".into(), version: version.into() });
 ///
 /// let (store, mut writer) = Store::new(0);
@@ -44,81 +44,81 @@ use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 /// let object = store.get("web/a").unwrap();
 /// let snapshot = store.snapshot();
 /// writer.put(thing("web/a", "2"));
-/// assert_eq!(object.version, "1", "what was read does not change");
+/// assert_eq!(object.version, "1", "an `Arc` that was read does not change");
 /// assert_eq!(snapshot.get("web/a").unwrap().version, "1");
 /// assert_eq!(store.get("web/a").unwrap().version, "2");
 /// ```
 pub struct Store<T: ?Sized> {
-    shared: Arc<RwLock<State>>,
+    shared: Arc<RwLock<StoreState>>,
     objects: PhantomData<fn() -> Box<T>>,
 }
 
 impl<T: Cached + ?Sized> Store<T> {
-    /// An empty store and its writer. The seed decides how keys are hashed, and nothing that can be seen.
+    /// Makes an empty store and its writer. The seed only affects how keys are hashed.
     pub fn new(seed: u64) -> (Self, StoreWriter<T>) {
-        let store = Self { shared: Arc::new(RwLock::new(State::new(seed))), objects: PhantomData };
+        let store = Self { shared: Arc::new(RwLock::new(StoreState::new(seed))), objects: PhantomData };
         (store.clone(), StoreWriter::new(store))
     }
 
-    /// The object as the cache last saw it, or `None` if the cache does not hold it.
+    /// Returns the cached object, or `None` if the cache does not hold it.
     ///
-    /// The answer may lag behind the server. It never changes under you: an update replaces the `Arc`, not its contents.
+    /// The result may lag behind the API server. It never changes under you: an update replaces the `Arc`, not its contents.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
         let object = self.shared.read().get(key.into()).cloned();
         object.map(T::typed)
     }
 
-    /// True if the cache holds the object.
+    /// Returns true if the cache holds the object.
     pub fn contains<'k>(&self, key: impl Into<KeyRef<'k>>) -> bool {
         self.shared.read().get(key.into()).is_some()
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.shared.read().len()
     }
 
-    /// True if there is no object.
+    /// Returns true if the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Everything of this instant, in constant time at any size.
+    /// Returns all objects and indexes of this instant, in constant time at any size.
     pub fn snapshot(&self) -> Snapshot<T> {
         Snapshot::new(self.shared.read().clone())
     }
 
-    /// Every object of this instant, in no particular order.
+    /// Iterates over all objects of this instant, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = Arc<T>> + use<T> {
         self.snapshot().into_iter()
     }
 
-    /// The version up to which the store reflects every change; `None` before the first list.
+    /// Returns the version up to which the store has every change, or `None` before the first list.
     pub fn version(&self) -> Option<ResourceVersion> {
         self.shared.read().version.clone()
     }
 
-    /// The index of that name, or `None` if nobody added it.
+    /// Returns the index with this name, or `None` if it was not added.
     pub fn index(&self, name: &str) -> Option<Index<T>> {
         let at = self.shared.read().indexes.iter().position(|index| index.is_named(name))?;
         Some(Index::new(self.clone(), at))
     }
 
-    /// The names of all indexes, in the order in which they were added.
+    /// Returns the names of all indexes, in the order in which they were added.
     pub fn index_names(&self) -> Vec<Arc<str>> {
         self.shared.read().indexes.iter().map(|index| index.name().clone()).collect()
     }
 
-    fn read<R>(&self, look: impl FnOnce(&State) -> R) -> R {
+    fn read<R>(&self, look: impl FnOnce(&StoreState) -> R) -> R {
         look(&self.shared.read())
     }
 
-    /// Finds an object, and where it is: a hint for [`Change::Put`].
+    /// Returns an object and its slot: a hint for [`StoreChange::Put`].
     pub(crate) fn find(&self, key: KeyRef<'_>) -> Option<(Slot, Arc<dyn Object>)> {
         self.shared.read().find(key).map(|(slot, object)| (slot, object.clone()))
     }
 
-    /// The same cache, read as another type: that of its objects, or `dyn Object`.
+    /// Returns the same cache with another type: the type of its objects, or `dyn Object`.
     pub(crate) fn cast<U: Cached + ?Sized>(&self) -> Store<U> {
         Store { shared: self.shared.clone(), objects: PhantomData }
     }

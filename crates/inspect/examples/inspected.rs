@@ -18,7 +18,7 @@ use std::time::Duration;
 use clap::Parser;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Secret};
-use kube_controller::{Controller, Next, Request};
+use kube_controller::{Action, Controller, Request};
 use kube_embedded_apiserver::{ApiServer, Fault, Workload};
 use kube_informer::{CancellationToken, SharedInformerFactory};
 use kube_informer_inspect::Inspection;
@@ -77,7 +77,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     factory.start()?;
 
     // A program needs only these lines.
-    let mut inspection = Inspection::of(factory.roster()).queue(queue).title("inspected").metrics(render(&factory));
+    let mut inspection =
+        Inspection::of(factory.weak_informers()).queue(queue).title("inspected").metrics(render(&factory));
     if let Some(token) = arguments.token {
         inspection = inspection.token(token);
     }
@@ -112,19 +113,19 @@ fn cluster(arguments: &Arguments) -> Result<(ApiServer, JoinSet<()>), Box<dyn Er
     Ok((server, tasks))
 }
 
-async fn reconcile(request: Request<Pod>, _: Arc<()>) -> Result<Next, Infallible> {
+async fn reconcile(request: Request<Pod>, _: Arc<()>) -> Result<Action, Infallible> {
     // Stands for a request to another service.
     tokio::time::sleep(Duration::from_millis(20)).await;
     let placed = request.object().is_none_or(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some()));
-    Ok(if placed { Next::Done } else { Next::After(Duration::from_secs(2)) })
+    Ok(if placed { Action::await_change() } else { Action::requeue(Duration::from_secs(2)) })
 }
 
 /// Renders text like a recorder of metrics.
 fn render(factory: &SharedInformerFactory) -> impl Fn() -> String + Send + Sync + 'static {
-    let roster = factory.roster();
+    let informers = factory.weak_informers();
     move || {
         let line = |name: &str, objects: usize| format!("informer_objects{{informer=\"{name}\"}} {objects}\n");
-        roster().iter().map(|informer| line(informer.name(), informer.health().objects)).collect()
+        informers().iter().map(|informer| line(informer.name(), informer.health().objects)).collect()
     }
 }
 

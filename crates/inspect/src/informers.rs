@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::http::Uri;
-use kube_informer::health::{AnyQueue, PartHealth};
-use kube_informer::{AnyInformer, reflector};
+use kube_informer::{AnyInformer, AnyQueue, PartHealth};
 use tokio::time::Instant;
 
 use crate::answer::{Json, Refusal};
@@ -128,20 +127,20 @@ fn part_of(part: &PartHealth, stopped: bool) -> Part {
     }
 }
 
-fn phase_of(phase: &reflector::Phase) -> Phase {
+fn phase_of(phase: &kube_informer::Phase) -> Phase {
     let left_ms = |until: &Instant| millis(until.saturating_duration_since(Instant::now()));
     match phase {
-        reflector::Phase::New => Phase::New,
-        reflector::Phase::Listing { received, remaining } => {
+        kube_informer::Phase::New => Phase::New,
+        kube_informer::Phase::Listing { received, remaining } => {
             Phase::Listing { received: *received, remaining: *remaining }
         }
-        reflector::Phase::Streaming { received } => Phase::Streaming { received: *received },
-        reflector::Phase::Watching => Phase::Watching,
-        reflector::Phase::BackingOff { until, why } => {
+        kube_informer::Phase::Streaming { received } => Phase::Streaming { received: *received },
+        kube_informer::Phase::Watching => Phase::Watching,
+        kube_informer::Phase::BackingOff { until, why } => {
             Phase::BackingOff { left_ms: left_ms(until), why: why.to_string() }
         }
-        reflector::Phase::Parked { until, why } => Phase::Parked { left_ms: left_ms(until), why: why.to_string() },
-        reflector::Phase::Stopped => Phase::Stopped,
+        kube_informer::Phase::Parked { until, why } => Phase::Parked { left_ms: left_ms(until), why: why.to_string() },
+        kube_informer::Phase::Stopped => Phase::Stopped,
         _ => Phase::Unknown,
     }
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use kube_informer::AnyInformer;
-use kube_informer::health::{AnyProbe, AnyQueue};
+use kube_informer::{AnyInformer, AnyProbe, AnyQueue};
 use tokio::net::ToSocketAddrs;
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +26,7 @@ pub struct Inspection {
 impl Inspection {
     /// Creates an inspection of the informers that a function returns. The function is called for each request.
     ///
-    /// `factory.roster()` returns such a function. A function that holds a clone of the factory, such as
+    /// `factory.weak_informers()` returns such a function. A function that holds a clone of the factory, such as
     /// `move || factory.informers()`, keeps the factory's informers running as long as the router or the server lives.
     pub fn of(informers: impl Fn() -> Vec<AnyInformer> + Send + Sync + 'static) -> Self {
         let settings = Settings {

@@ -13,11 +13,11 @@
 //! factory.start()?;
 //!
 //! // A server on a free loopback port:
-//! let serving = Inspection::of(factory.roster()).title("shop").serve("127.0.0.1:0").await?;
+//! let serving = Inspection::of(factory.weak_informers()).title("shop").serve("127.0.0.1:0").await?;
 //! println!("open {}", serving.url());
 //!
 //! // Or a part of the program's own routes:
-//! let inspection = Inspection::of(factory.roster()).token("open sesame");
+//! let inspection = Inspection::of(factory.weak_informers()).token("open sesame");
 //! let app: axum::Router = axum::Router::new().nest("/inspect", inspection.router());
 //! # drop(app);
 //! serving.stop().await;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode, Uri};
-use kube_informer::Health;
-use kube_informer::health::{self, AnyProbe};
+use kube_informer::{AnyProbe, Health};
 
 use crate::answer::{Json, Refusal, plain};
 use crate::model::{Probe, Problem};
@@ -48,14 +47,14 @@ pub(crate) async fn metrics(State(shown): State<Arc<InspectionState>>, uri: Uri)
 fn probe(
     shown: &InspectionState,
     of_informer: impl Fn(&Health) -> Option<String>,
-    of_probe: impl Fn(&dyn AnyProbe) -> Vec<health::Problem>,
+    of_probe: impl Fn(&dyn AnyProbe) -> Vec<kube_informer::Problem>,
 ) -> Json<Probe> {
     let informers = shown.informers();
     let mut problems: Vec<Problem> = Vec::new();
     for (id, informer) in &informers {
         problems.extend(of_informer(&informer.health()).map(|why| Problem { part: id.clone(), why }));
     }
-    for health::Problem { part, why, .. } in shown.settings.probes.iter().flat_map(|probe| of_probe(&**probe)) {
+    for kube_informer::Problem { part, why, .. } in shown.settings.probes.iter().flat_map(|probe| of_probe(&**probe)) {
         if problems.iter().all(|known| known.part != part) {
             problems.push(Problem { part, why });
         }

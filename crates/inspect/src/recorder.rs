@@ -8,8 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream, SelectAll};
-use kube_informer::AnyInformer;
-use kube_informer::informer::{AnyEvent, EventKind};
+use kube_informer::{AnyEvent, AnyInformer, EventKind};
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio::task::JoinSet;

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_informer::AnyInformer;
-use kube_informer::health::{AnyProbe, AnyQueue};
+use kube_informer::{AnyInformer, AnyProbe, AnyQueue};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 

@@ -9,10 +9,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Client;
 use kube_core::ApiResource;
 use kube_core::gvk::GroupVersionKind;
-use kube_informer::representation::Projection;
 use kube_informer::{
     Compact, Delivery, Event, HandlerHandle, Health, InformerError, InformerOptions, InformerRequest, Object,
-    QueueOrder, Removal, SharedInformer, SharedInformerFactory, View,
+    Projection, QueueOrder, RemoveMode, SharedInformer, SharedInformerFactory, View,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -307,7 +306,7 @@ impl<T: Object> Follower for Watched<T> {
         Box::pin(async {
             self.changes_before = self.changes();
             for (witness, handle) in self.handlers.drain(..) {
-                handle.remove(Removal::Drain).await.unwrap();
+                handle.remove(RemoveMode::Drain).await.unwrap();
                 witness.lock().unwrap().end();
             }
             self.add_handlers();

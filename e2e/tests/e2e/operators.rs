@@ -10,7 +10,7 @@ use kube::runtime::controller::{Action, Controller};
 use kube::runtime::watcher;
 use kube_client::api::{Api, Patch, PatchParams};
 use kube_client::{Client, Config, Resource as _};
-use kube_controller::{Next, Request};
+use kube_controller::Request;
 use kube_embedded_apiserver::ApiServer;
 use kube_informer::{CancellationToken, SharedInformerFactory};
 use kube_informer_e2e::{Assets, Cluster};
@@ -49,11 +49,14 @@ async fn kube_rs(client: Client) {
 }
 
 async fn ours(client: Client) {
-    async fn reconciled(request: Request<ConfigMap>, client: Arc<Client>) -> Result<Next, kube_client::Error> {
+    async fn reconciled(
+        request: Request<ConfigMap>,
+        client: Arc<Client>,
+    ) -> Result<kube_controller::Action, kube_client::Error> {
         if let Some(map) = request.object() {
             reconcile(&client, &map).await?;
         }
-        Ok(Next::Done)
+        Ok(kube_controller::Action::await_change())
     }
     let factory = SharedInformerFactory::new(client.clone());
     let maps = factory.informer::<ConfigMap>().unwrap();

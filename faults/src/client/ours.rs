@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::DynamicObject;
-use kube_informer::object::Object;
-use kube_informer::representation::Decode;
-use kube_informer::{Event, InformerRequest, ObjectKey, Selection, SharedInformer, SharedInformerFactory};
+use kube_informer::{
+    Decode, Event, InformerRequest, Object, ObjectKey, Selection, SharedInformer, SharedInformerFactory,
+};
 use parking_lot::Mutex;
 
 use super::{Options, config, report, widgets};

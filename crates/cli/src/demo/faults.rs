@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube_embedded_apiserver::{Action, ApiServer, Fault, Verb};
-use kube_informer::Health;
-use kube_informer::health::HealthChanges;
+use kube_informer::{Health, HealthChanges};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::mpsc;

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
-use kube_informer::health::{AnyQueue, HealthChanges};
-use kube_informer::settings::{BackoffOptions, InformerOptions};
-use kube_informer::{Index, InformerRequest, Object, Selection, SharedInformer, SharedInformerFactory};
+use kube_informer::{
+    AnyQueue, BackoffOptions, HealthChanges, Index, InformerOptions, InformerRequest, Object, Selection,
+    SharedInformer, SharedInformerFactory,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::event_log::EventLog;

@@ -7,10 +7,8 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube_client::api::PostParams;
 use kube_client::{Api, Client, Resource as _};
-use kube_controller::{Controller, Next, Request, RunError};
-use kube_informer::health::AnyQueue;
-use kube_informer::object::KeyRef;
-use kube_informer::{Index, ObjectKey, SharedInformer};
+use kube_controller::{Action, Controller, Request, RunError};
+use kube_informer::{AnyQueue, Index, KeyRef, ObjectKey, SharedInformer};
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
@@ -54,9 +52,9 @@ impl ReadyCounts {
     }
 }
 
-async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Next, kube_client::Error> {
+async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Action, kube_client::Error> {
     // The deployment is deleted; the garbage collector deletes its config map.
-    let Some(deployment) = request.object() else { return Ok(Next::Done) };
+    let Some(deployment) = request.object() else { return Ok(Action::await_change()) };
     let ready = context.by_app.get(request.key().as_str()).iter().filter(|pod| is_ready(pod)).count();
     let wanted = deployment.spec.replicas.unwrap_or_default();
     let data = BTreeMap::from([("ready".to_owned(), ready.to_string()), ("wanted".to_owned(), wanted.to_string())]);
@@ -82,7 +80,7 @@ async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Resul
             request.write(&context.maps, maps.create(&PostParams::default(), &map)).await?;
         }
     }
-    Ok(Next::Done)
+    Ok(Action::await_change())
 }
 
 /// Returns the key of the deployment that a pod belongs to.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kube_informer::object::ResourceType;
+use kube_informer::ResourceType;
 use serde_json::{Map, Value};
 
 use super::Paint;

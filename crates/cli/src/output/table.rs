@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use http::Request;
 use kube_client::Client;
 use kube_embedded_apiserver::TablePrinter;
-use kube_informer::object::ResourceType;
+use kube_informer::ResourceType;
 use serde_json::Value;
 
 use crate::object::Wire;

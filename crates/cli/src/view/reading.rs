@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kube_informer::health::QueueHealth;
-use kube_informer::reflector::Phase;
-use kube_informer::{AnyInformer, Health};
+use kube_informer::{AnyInformer, Health, Phase, QueueHealth};
 
 /// The state of an informer at one time, in this process or in another.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -113,7 +111,7 @@ impl Reading {
     }
 }
 
-fn handler(health: &kube_informer::processor::HandlerHealth) -> Handler {
+fn handler(health: &kube_informer::HandlerHealth) -> Handler {
     Handler { name: health.name.clone(), backlog: health.backlog as u64, lag: health.lag, folds: health.folds }
 }
 

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, 
 use kube_client::api::{DeleteParams, PostParams};
 use kube_client::{Api, Client, Resource as _};
 use kube_controller::finalizer::FinalizerError;
-use kube_controller::{EventRecorder, EventType, Finalizer, Next, Request, WriteError};
+use kube_controller::{Action, EventRecorder, EventType, Finalizer, Request, WriteError};
 use kube_informer::SharedInformer;
 
 use crate::connect;
@@ -40,18 +40,18 @@ pub enum Error {
 }
 
 /// Makes the deployment of a `Foo` match its spec.
-pub async fn reconcile(request: Request<Foo>, context: Arc<Context>) -> Result<Next, Error> {
-    let Some(foo) = request.object() else { return Ok(Next::Done) }; // The Foo is deleted, and was cleaned up before.
+pub async fn reconcile(request: Request<Foo>, context: Arc<Context>) -> Result<Action, Error> {
+    let Some(foo) = request.object() else { return Ok(Action::await_change()) }; // The Foo is deleted, and was cleaned up before.
     let namespace = request.key().namespace().unwrap_or_default();
     let finalizer = Finalizer::new(Api::<Foo>::namespaced(context.client.clone(), namespace), FINALIZER)?;
     if foo.metadata.deletion_timestamp.is_none() && foo.spec.deployment_name.is_empty() {
-        return Ok(Next::failed("spec.deploymentName is empty")); // Only another spec can fix this.
+        return Ok(Action::terminal_error("spec.deploymentName is empty")); // Only another spec can fix this.
     }
     let apply = async |foo: Arc<Foo>| {
         let deployment = ensure_deployment(&request, &context, &foo).await?;
         write_status(&request, &context, &foo, &deployment).await?;
         tell(&context, &foo, EventType::Normal, "Synced", "has the deployment it wants");
-        Ok(Next::Done)
+        Ok(Action::await_change())
     };
     let clean_up = async |foo: Arc<Foo>| clean_up(&request, &context, &foo).await;
     finalizer.run(&request, &context.foos, apply, clean_up).await
@@ -101,7 +101,7 @@ async fn write_status(
 }
 
 /// Deletes the deployment.
-async fn clean_up(request: &Request<Foo>, context: &Context, foo: &Foo) -> Result<Next, Error> {
+async fn clean_up(request: &Request<Foo>, context: &Context, foo: &Foo) -> Result<Action, Error> {
     let namespace = request.key().namespace().unwrap_or_default();
     let deployment = context.deployments.store().get((namespace, &*foo.spec.deployment_name));
     if let Some(deployment) = deployment.filter(|deployment| is_controlled_by(deployment, foo)) {
@@ -114,7 +114,7 @@ async fn clean_up(request: &Request<Foo>, context: &Context, foo: &Foo) -> Resul
         }
         say!("deleted deployment {namespace}/{}", foo.spec.deployment_name);
     }
-    Ok(Next::Done)
+    Ok(Action::await_change())
 }
 
 /// Records an event about a `Foo` for users. Does not wait for the server.

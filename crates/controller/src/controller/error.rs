@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use kube_informer::ObjectKey;
-use kube_informer::informer::{StartError, WaitError};
+use kube_informer::{ObjectKey, StartError, WaitError};
 
-use crate::term::TermOver;
+use crate::term::LeadershipLost;
 
 /// Why a controller did not start, or ended by itself.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +76,7 @@ pub enum RunError {
 pub enum WriteError<E = kube_client::Error> {
     /// Leadership was lost. Nothing was sent.
     #[error(transparent)]
-    TermOver(#[from] TermOver),
+    LeadershipLost(#[from] LeadershipLost),
     /// The write was carried out, but the informer's cache will never show the object: the informer selects other
     /// objects.
     ///

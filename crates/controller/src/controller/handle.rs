@@ -3,11 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kube_informer::health::{AnyQueue, QueueHealth};
-use kube_informer::object::KeyRef;
-use kube_informer::{Object, ObjectKey, SharedInformer};
+use kube_informer::{AnyQueue, KeyRef, Object, ObjectKey, QueueHealth, SharedInformer};
 
-use super::status::{Board, ControllerStatus};
+use super::status::{ControllerStatus, StatusBoard};
 use crate::queue::Priority;
 
 /// Enqueues keys in a [`Controller`](crate::Controller), and returns its status, while it runs. A webhook, a test or a
@@ -15,7 +13,7 @@ use crate::queue::Priority;
 pub struct ControllerHandle<T: Object> {
     pub(super) name: Arc<str>,
     pub(super) primary: SharedInformer<T>,
-    pub(super) board: Arc<Board>,
+    pub(super) board: Arc<StatusBoard>,
 }
 
 impl<T: Object> ControllerHandle<T> {

@@ -1,7 +1,6 @@
 //! Finds the owners of an object.
 
-use kube_informer::object::{KeyRef, Owner, ResourceType};
-use kube_informer::{Object, ObjectKey};
+use kube_informer::{KeyRef, Object, ObjectKey, Owner, ResourceType};
 
 /// Selects the owners of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +28,7 @@ fn is_of_kind(owner: &Owner<'_>, kind: &ResourceType) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use kube_informer::object::Id;
+    use kube_informer::Id;
 
     use super::*;
 

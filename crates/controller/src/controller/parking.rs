@@ -10,7 +10,7 @@ use kube_informer::ObjectKey;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
-use super::writes::Seen;
+use super::writes::WriteSeen;
 use crate::queue::{Item, Priority, WorkQueue};
 
 /// Keys that must not be reconciled yet. Each key is there once, because a parked key is not reconciled.
@@ -28,7 +28,7 @@ struct Parked {
     settled: bool,
 }
 
-type Arrival = (ObjectKey, BoxFuture<'static, Seen>);
+type Arrival = (ObjectKey, BoxFuture<'static, WriteSeen>);
 
 /// How a cache failed to show a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Parking {
 
     /// Parks a key until this future ends. When the key is released, its failures are forgotten if it is settled and
     /// the caches show its writes.
-    pub(super) fn park(&self, item: &Item<ObjectKey>, settled: bool, until: BoxFuture<'static, Seen>) {
+    pub(super) fn park(&self, item: &Item<ObjectKey>, settled: bool, until: BoxFuture<'static, WriteSeen>) {
         let key = ObjectKey::clone(item);
         self.keys.lock().insert(key.clone(), Parked { priority: item.priority(), wanted: None, settled });
         // Sending fails only if the keeper has ended. Then the run ends, too.
@@ -99,10 +99,10 @@ impl Keeper {
                 Some((key, seen)) = waiting.next() => {
                     match seen {
                         Err(_) => not_seen(&key, NotSeen::InTime),
-                        Ok(Seen::Missing) => not_seen(&key, NotSeen::AtAll),
-                        Ok(Seen::AsWritten | Seen::Otherwise) => {}
+                        Ok(WriteSeen::Missing) => not_seen(&key, NotSeen::AtAll),
+                        Ok(WriteSeen::AsWritten | WriteSeen::Otherwise) => {}
                     }
-                    let as_written = seen == Ok(Seen::AsWritten);
+                    let as_written = seen == Ok(WriteSeen::AsWritten);
                     let Some(Parked { priority, wanted, settled }) = parking.leave(&key) else { continue };
                     if as_written && settled {
                         queue.forget(&key);

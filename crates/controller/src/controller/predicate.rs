@@ -1,4 +1,4 @@
-//! Predicates, which select events, for [`Watched::when`](crate::Watched::when) and
+//! Predicates, which select events, for [`WatchSource::when`](crate::WatchSource::when) and
 //! [`Controller::when`](crate::Controller::when).
 //!
 //! The predicates that compare two states ignore only updates. They are true for every object that is added or deleted,
@@ -7,12 +7,12 @@
 //! or that cleans up when the deletion begins.
 //!
 //! ```
-//! use kube_controller::{Controller, Watched, predicate};
+//! use kube_controller::{Controller, WatchSource, predicate};
 //! # use k8s_openapi::api::apps::v1::Deployment;
 //! # use kube_informer::SharedInformer;
 //! # fn example(deployments: &SharedInformer<Deployment>) {
 //! let spec_or_team = predicate::or(predicate::generation_changed, predicate::labels_changed(&["team"]));
-//! let controller = Controller::new(Watched::from(deployments).when(spec_or_team));
+//! let controller = Controller::new(WatchSource::from(deployments).when(spec_or_team));
 //! # }
 //! ```
 

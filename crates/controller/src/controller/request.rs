@@ -16,15 +16,15 @@ use crate::term::Term;
 /// the cache shows the write. No worker waits meanwhile.
 ///
 /// ```
-/// use kube_controller::{Next, Request};
+/// use kube_controller::{Action, Request};
 /// use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
 /// use kube_client::{Api, Client, api::PostParams};
 /// # use std::sync::Arc;
 /// # use kube_informer::SharedInformer;
 /// # struct Context { client: Client, maps: SharedInformer<ConfigMap> }
 ///
-/// async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Next, kube_client::Error> {
-///     let Some(deployment) = request.object() else { return Ok(Next::Done) }; // The deployment is deleted.
+/// async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Action, kube_client::Error> {
+///     let Some(deployment) = request.object() else { return Ok(Action::await_change()) }; // The deployment is deleted.
 ///     if context.maps.store().get(request.key()).is_none() {
 ///         let mut map = ConfigMap::default();
 ///         map.metadata.name = deployment.metadata.name.clone();
@@ -32,7 +32,7 @@ use crate::term::Term;
 ///         let api = Api::namespaced(context.client.clone(), namespace);
 ///         request.write(&context.maps, api.create(&PostParams::default(), &map)).await?;
 ///     }
-///     Ok(Next::Done)
+///     Ok(Action::await_change())
 /// }
 /// ```
 pub struct Request<T: Object> {
@@ -88,7 +88,7 @@ impl<T: Object> Request<T> {
     ///
     /// # Errors
     ///
-    /// [`WriteError::Failed`] with the error of the request, and [`WriteError::TermOver`] if the term is over: then
+    /// [`WriteError::Failed`] with the error of the request, and [`WriteError::LeadershipLost`] if the term is over: then
     /// nothing is sent. The other variants report an object that the cache of this informer never shows; then the
     /// reconcile fails for good.
     pub async fn write<C: Object, W: Object>(
@@ -126,7 +126,7 @@ impl<T: Object> Request<T> {
         write: impl Future<Output = Result<R, kube_client::Error>>,
     ) -> Result<R, WriteError> {
         self.term.check()?;
-        let unanswered = Unanswered { writes: &self.writes, informer };
+        let unanswered = UnansweredWrite { writes: &self.writes, informer };
         let outcome = write.await;
         // The server has carried out the write, or has refused it and nothing was written.
         let certain = match &outcome {
@@ -146,7 +146,7 @@ impl<T: Object> Request<T> {
     ///
     /// # Errors
     ///
-    /// [`WriteError::TermOver`] if the term is over: the future is not polled. [`WriteError::Failed`] with the error of
+    /// [`WriteError::LeadershipLost`] if the term is over: the future is not polled. [`WriteError::Failed`] with the error of
     /// the future.
     pub async fn attempt<C: Object, R, E>(
         &self,
@@ -154,7 +154,7 @@ impl<T: Object> Request<T> {
         attempt: impl Future<Output = Result<R, E>>,
     ) -> Result<R, WriteError<E>> {
         self.term.check()?;
-        let unanswered = Unanswered { writes: &self.writes, informer };
+        let unanswered = UnansweredWrite { writes: &self.writes, informer };
         let outcome = attempt.await;
         if outcome.is_ok() {
             std::mem::forget(unanswered);
@@ -177,10 +177,10 @@ impl<T: Object> Request<T> {
         }
     }
 
-    /// Makes the key wait until the cache has caught up with the API server. Use it if it is not known whether a write
-    /// was carried out.
-    pub fn unsure<C: Object>(&self, informer: &SharedInformer<C>) {
-        self.writes.add(PendingWrite::unsure(informer));
+    /// Makes the key wait until the cache is as new as the API server is now. Use it if a write may or may not have been carried out, such as
+    /// after a timeout.
+    pub fn outcome_unknown<C: Object>(&self, informer: &SharedInformer<C>) {
+        self.writes.add(PendingWrite::outcome_unknown(informer));
     }
 
     fn note_write<C: Object, W: Object>(&self, informer: &SharedInformer<C>, written: &W) -> Result<(), WriteError> {
@@ -216,14 +216,14 @@ impl<T: Object> Request<T> {
 }
 
 /// A write that has not been answered.
-struct Unanswered<'w, C: Object> {
+struct UnansweredWrite<'w, C: Object> {
     writes: &'w Writes,
     informer: &'w SharedInformer<C>,
 }
 
-impl<C: Object> Drop for Unanswered<'_, C> {
+impl<C: Object> Drop for UnansweredWrite<'_, C> {
     fn drop(&mut self) {
-        self.writes.add(PendingWrite::unsure(self.informer));
+        self.writes.add(PendingWrite::outcome_unknown(self.informer));
     }
 }
 

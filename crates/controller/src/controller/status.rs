@@ -66,8 +66,8 @@ pub struct ReconcileError {
 }
 
 /// The state that a controller shares with its handles and its workers.
-pub(super) struct Board {
-    state: Mutex<State>,
+pub(super) struct StatusBoard {
+    state: Mutex<StatusState>,
     /// Each worker has one permit. A run that was dropped cannot wait for its workers, so the next run waits for them.
     places: Arc<Semaphore>,
 }
@@ -75,7 +75,7 @@ pub(super) struct Board {
 /// The number of permits: more than any controller has workers.
 pub(super) const PLACES: u32 = 1 << 20;
 
-struct State {
+struct StatusState {
     phase: ControllerPhase,
     run: Option<(WorkQueue<ObjectKey>, Arc<Parking>)>,
     /// The keys that workers have.
@@ -88,19 +88,19 @@ struct State {
 }
 
 /// A key that a worker reconciles, until this is dropped.
-pub(super) struct Attempt<'b> {
-    board: &'b Board,
+pub(super) struct ReconcileAttempt<'b> {
+    board: &'b StatusBoard,
     key: ObjectKey,
 }
 
 /// A run. Dropping it ends the run.
-pub(super) struct Running<'b> {
-    board: &'b Board,
+pub(super) struct RunGuard<'b> {
+    board: &'b StatusBoard,
 }
 
-impl Board {
+impl StatusBoard {
     pub(super) fn new() -> Self {
-        let state = State {
+        let state = StatusState {
             phase: ControllerPhase::Idle,
             run: None,
             active: BTreeSet::new(),
@@ -114,13 +114,13 @@ impl Board {
     }
 
     /// Begins a run. Returns an error if the controller runs already.
-    pub(super) fn begin(&self, name: &str) -> Result<Running<'_>, RunError> {
+    pub(super) fn begin(&self, name: &str) -> Result<RunGuard<'_>, RunError> {
         let mut state = self.state.lock();
         if state.phase != ControllerPhase::Idle {
             return Err(RunError::AlreadyRunning(name.to_owned()));
         }
         state.phase = ControllerPhase::Starting;
-        Ok(Running { board: self })
+        Ok(RunGuard { board: self })
     }
 
     /// Waits until no worker of an earlier run is left.
@@ -138,11 +138,11 @@ impl Board {
         self.state.lock().run.as_ref().map(|(queue, _)| queue.clone())
     }
 
-    pub(super) fn attempt_begins(&self, key: &ObjectKey) -> Attempt<'_> {
+    pub(super) fn attempt_begins(&self, key: &ObjectKey) -> ReconcileAttempt<'_> {
         let mut state = self.state.lock();
         state.active.insert(key.clone());
         state.reconciles += 1;
-        Attempt { board: self, key: key.clone() }
+        ReconcileAttempt { board: self, key: key.clone() }
     }
 
     /// Returns the keys that workers have.
@@ -193,7 +193,7 @@ impl Board {
     }
 }
 
-impl Running<'_> {
+impl RunGuard<'_> {
     pub(super) fn works(&self, queue: &WorkQueue<ObjectKey>, parking: &Arc<Parking>) {
         let mut state = self.board.state.lock();
         state.phase = ControllerPhase::Running;
@@ -205,13 +205,13 @@ impl Running<'_> {
     }
 }
 
-impl Drop for Attempt<'_> {
+impl Drop for ReconcileAttempt<'_> {
     fn drop(&mut self) {
         self.board.state.lock().active.remove(&self.key);
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.board.state.lock();
         state.phase = ControllerPhase::Idle;

@@ -8,18 +8,17 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use futures_util::future::{BoxFuture, Either, FutureExt as _};
-use kube_informer::informer::Lookup;
-use kube_informer::{Object, ObjectKey, SharedInformer};
+use kube_informer::{Lookup, Object, ObjectKey, SharedInformer};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, info_span, warn};
 
-use super::next::{BoxError, Failure, Next, catch, describe, panic_message};
+use super::action::{Action, BoxError, ReconcileFailure, Requeue, catch, describe, panic_message};
 use super::parking::{NotSeen, Parking};
 use super::request::Request;
-use super::status::Board;
-use super::writes::{Seen, Writes};
-use crate::metrics::{Outcome, ReconcileMetrics};
+use super::status::StatusBoard;
+use super::writes::{WriteSeen, Writes};
+use crate::metrics::{ReconcileMetrics, ReconcileOutcome};
 use crate::queue::{Item, WorkQueue};
 use crate::term::Term;
 
@@ -28,20 +27,20 @@ use crate::term::Term;
 const UNDECODABLE: Duration = Duration::from_secs(30);
 
 /// The reconcile function, without its types.
-pub(super) type Reconcile<T> = Box<dyn Fn(Request<T>) -> BoxFuture<'static, Result<Next, BoxError>> + Send + Sync>;
+pub(super) type Reconcile<T> = Box<dyn Fn(Request<T>) -> BoxFuture<'static, Result<Action, BoxError>> + Send + Sync>;
 
 /// Finds the undecodable objects in one cache that may belong to an object.
-pub(super) type Undecodable<T> = Arc<dyn Fn(&T) -> Vec<ObjectKey> + Send + Sync>;
+pub(super) type UndecodableChildren<T> = Arc<dyn Fn(&T) -> Vec<ObjectKey> + Send + Sync>;
 
 /// The parts that the workers of one run share.
 pub(super) struct Workers<T: Object> {
     pub(super) name: Arc<str>,
     pub(super) primary: SharedInformer<T>,
     /// One for each kind that the controller owns.
-    pub(super) undecodable_children: Vec<Undecodable<T>>,
+    pub(super) undecodable_children: Vec<UndecodableChildren<T>>,
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) parking: Arc<Parking>,
-    pub(super) board: Arc<Board>,
+    pub(super) board: Arc<StatusBoard>,
     pub(super) metrics: ReconcileMetrics,
     pub(super) term: Term,
     pub(super) timeout: Option<Duration>,
@@ -90,21 +89,21 @@ impl<T: Object> Workers<T> {
         };
         drop(active);
         if let Some(why) = writes.refused() {
-            outcome = Err(Failure::Final(why));
+            outcome = Err(ReconcileFailure::Final(why));
         }
         self.count_failures(&item, &outcome, object.is_some());
         // A failed key is tried again in any case.
-        let settled = matches!(outcome, Ok(_) | Err(Failure::Final(_)));
+        let settled = matches!(outcome, Ok(_) | Err(ReconcileFailure::Final(_)));
         // The key is parked before it is done, because it may have been added again already.
         let seen = match writes.take() {
             Either::Left(seen) => {
-                if seen == Seen::Missing {
+                if seen == WriteSeen::Missing {
                     self.not_seen(&item, NotSeen::AtAll);
                 }
-                if settled && seen != Seen::AsWritten {
+                if settled && seen != WriteSeen::AsWritten {
                     self.queue.add_rate_limited_with(item.clone(), item.priority());
                 }
-                seen == Seen::AsWritten
+                seen == WriteSeen::AsWritten
             }
             Either::Right(unseen) => {
                 let uid = object.as_ref().map(|object| object.id().uid.to_owned());
@@ -120,13 +119,13 @@ impl<T: Object> Workers<T> {
 
     /// Returns the object of a key, or an error if the object, or one that it owns, cannot be decoded. Then reconcile
     /// must not be called, because an object that exists would look as if it did not exist.
-    fn decoded(&self, key: &ObjectKey) -> Result<Option<Arc<T>>, Failure> {
+    fn decoded(&self, key: &ObjectKey) -> Result<Option<Arc<T>>, ReconcileFailure> {
         let object = match self.primary.lookup(key) {
             Lookup::Present(object) => object,
             Lookup::Absent => return Ok(None),
             Lookup::Undecodable { why, .. } => {
                 let text = format!("{key} exists but cannot be decoded, so reconcile was not called: {why}");
-                return Err(Failure::Undecodable(text));
+                return Err(ReconcileFailure::Undecodable(text));
             }
         };
         let children = self.undecodable_children.iter().flat_map(|children| children(&object));
@@ -134,24 +133,26 @@ impl<T: Object> Workers<T> {
         if children.is_empty() {
             return Ok(Some(object));
         }
-        Err(Failure::Undecodable(format!(
+        Err(ReconcileFailure::Undecodable(format!(
             "objects that may belong to {key} cannot be decoded, so reconcile was not called: {} (see `Controller::ignore_undecodable`)",
             children.join(", ")
         )))
     }
 
-    async fn call(&self, request: Request<T>) -> Result<Next, Failure> {
+    async fn call(&self, request: Request<T>) -> Result<Action, ReconcileFailure> {
         let mut attempt = AssertUnwindSafe(async { (self.reconcile)(request).await }).catch_unwind().boxed();
         let outcome = match self.timeout {
-            Some(limit) => tokio::time::timeout(limit, &mut attempt).await.map_err(|_| Failure::TimedOut(limit)),
+            Some(limit) => {
+                tokio::time::timeout(limit, &mut attempt).await.map_err(|_| ReconcileFailure::TimedOut(limit))
+            }
             None => Ok((&mut attempt).await),
         };
         let dropped = catch(|| drop(attempt));
         match outcome? {
-            Ok(Ok(Next::Failed(error))) => Err(Failure::Final(describe(error))),
-            Ok(Ok(next)) => dropped.map(|()| next).map_err(Failure::Panicked),
-            Ok(Err(error)) => Err(Failure::Error(describe(error))),
-            Err(panic) => Err(Failure::Panicked(panic_message(&*panic))),
+            Ok(Ok(Action(Requeue::Failed(error)))) => Err(ReconcileFailure::Final(describe(error))),
+            Ok(Ok(action)) => dropped.map(|()| action).map_err(ReconcileFailure::Panicked),
+            Ok(Err(error)) => Err(ReconcileFailure::Error(describe(error))),
+            Err(panic) => Err(ReconcileFailure::Panicked(panic_message(&*panic))),
         }
     }
 
@@ -161,15 +162,15 @@ impl<T: Object> Workers<T> {
         &self,
         key: &ObjectKey,
         uid: Option<String>,
-        unseen: BoxFuture<'static, Seen>,
-    ) -> BoxFuture<'static, Seen> {
+        unseen: BoxFuture<'static, WriteSeen>,
+    ) -> BoxFuture<'static, WriteSeen> {
         let Some(uid) = uid else { return unseen };
         let another = self.primary.wait_for(key, move |object| object.is_some_and(|object| object.id().uid != uid));
         async move {
             tokio::select! {
                 biased;
                 seen = unseen => seen,
-                _ = another.into_future() => Seen::AsWritten,
+                _ = another.into_future() => WriteSeen::AsWritten,
             }
         }
         .boxed()
@@ -179,12 +180,12 @@ impl<T: Object> Workers<T> {
         self.failures.lock().get(key).copied().unwrap_or_default()
     }
 
-    fn count_failures(&self, key: &ObjectKey, outcome: &Result<Next, Failure>, exists: bool) {
+    fn count_failures(&self, key: &ObjectKey, outcome: &Result<Action, ReconcileFailure>, exists: bool) {
         let mut failures = self.failures.lock();
         match outcome {
             Ok(_) => drop(failures.remove(key)),
             // The key is not tried again and its object does not exist, so no later event would remove the count.
-            Err(Failure::Final(_)) if !exists => drop(failures.remove(key)),
+            Err(ReconcileFailure::Final(_)) if !exists => drop(failures.remove(key)),
             Err(_) => {
                 let count = failures.entry(key.clone()).or_default();
                 *count = count.saturating_add(1);
@@ -210,19 +211,19 @@ impl<T: Object> Workers<T> {
 
     /// Decides when the key is reconciled again. Its failures are forgotten if the caches show its writes. The failures
     /// of a parked key are forgotten when it is released.
-    fn settle(&self, item: Item<ObjectKey>, outcome: Result<Next, Failure>, seen: bool) {
+    fn settle(&self, item: Item<ObjectKey>, outcome: Result<Action, ReconcileFailure>, seen: bool) {
         let (controller, key) = (&*self.name, item.clone());
-        if seen && matches!(outcome, Ok(_) | Err(Failure::Final(_))) {
+        if seen && matches!(outcome, Ok(_) | Err(ReconcileFailure::Final(_))) {
             item.forget();
         }
         match outcome {
-            Ok(Next::After(delay)) => item.retry_after(delay),
+            Ok(Action(Requeue::After(delay))) => item.retry_after(delay),
             Ok(_) => debug!(controller, %key, "reconciled"),
-            Err(error @ Failure::Final(_)) => warn!(controller, %key, %error, "reconcile failed for good"),
+            Err(error @ ReconcileFailure::Final(_)) => warn!(controller, %key, %error, "reconcile failed for good"),
             Err(error) => {
                 let attempt = self.failures_of(&key);
                 match error {
-                    Failure::Undecodable(_) => item.retry_within(UNDECODABLE),
+                    ReconcileFailure::Undecodable(_) => item.retry_within(UNDECODABLE),
                     _ => item.retry(),
                 }
                 warn!(controller, %key, attempt, %error, "reconcile failed; trying again");
@@ -231,13 +232,13 @@ impl<T: Object> Workers<T> {
     }
 }
 
-fn outcome_of(outcome: &Result<Next, Failure>) -> Outcome {
+fn outcome_of(outcome: &Result<Action, ReconcileFailure>) -> ReconcileOutcome {
     match outcome {
-        Ok(Next::After(_)) => Outcome::RequeueAfter,
-        Ok(_) => Outcome::Success,
-        Err(Failure::Error(_) | Failure::Undecodable(_)) => Outcome::Error,
-        Err(Failure::Final(_)) => Outcome::TerminalError,
-        Err(Failure::Panicked(_)) => Outcome::Panic,
-        Err(Failure::TimedOut(_)) => Outcome::Timeout,
+        Ok(Action(Requeue::After(_))) => ReconcileOutcome::RequeueAfter,
+        Ok(_) => ReconcileOutcome::Success,
+        Err(ReconcileFailure::Error(_) | ReconcileFailure::Undecodable(_)) => ReconcileOutcome::Error,
+        Err(ReconcileFailure::Final(_)) => ReconcileOutcome::TerminalError,
+        Err(ReconcileFailure::Panicked(_)) => ReconcileOutcome::Panic,
+        Err(ReconcileFailure::TimedOut(_)) => ReconcileOutcome::Timeout,
     }
 }

@@ -15,12 +15,12 @@ pub(super) struct Writes {
 /// A write that a cache may not show yet.
 pub(super) struct PendingWrite {
     /// Ends when the cache shows the write, or when it can no longer be determined whether it will.
-    seen: BoxFuture<'static, Seen>,
+    seen: BoxFuture<'static, WriteSeen>,
 }
 
 /// How a cache shows a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Seen {
+pub(super) enum WriteSeen {
     /// The cache shows the write. Every later change of the object causes an event.
     AsWritten,
     /// It is not known whether the write was carried out. The key has to be reconciled again.
@@ -44,8 +44,8 @@ impl Writes {
     }
 
     /// Takes all writes, and returns how the caches show them: at once if that is known, or else as a future.
-    pub(super) fn take(&self) -> Either<Seen, BoxFuture<'static, Seen>> {
-        let (mut shown, mut unseen) = (Seen::AsWritten, Vec::new());
+    pub(super) fn take(&self) -> Either<WriteSeen, BoxFuture<'static, WriteSeen>> {
+        let (mut shown, mut unseen) = (WriteSeen::AsWritten, Vec::new());
         for mut write in std::mem::take(&mut *self.pending.lock()) {
             match (&mut write.seen).now_or_never() {
                 Some(seen) => shown = shown.max(seen),
@@ -55,7 +55,7 @@ impl Writes {
         if unseen.is_empty() {
             return Either::Left(shown);
         }
-        Either::Right(join_all(unseen).map(move |seen| seen.into_iter().fold(shown, Seen::max)).boxed())
+        Either::Right(join_all(unseen).map(move |seen| seen.into_iter().fold(shown, WriteSeen::max)).boxed())
     }
 }
 
@@ -68,24 +68,24 @@ impl PendingWrite {
         let (key, version, informer) = (ObjectKey::from(id.key), ResourceVersion::from(id.version), informer.clone());
         let seen = async move {
             if !version.is_number() {
-                return Seen::AsWritten;
+                return WriteSeen::AsWritten;
             }
             let there = |object: Option<&C>| {
                 object.is_some_and(|object| ResourceVersion::from(object.id().version).is_at_least(&version))
             };
             tokio::select! {
                 biased;
-                there = informer.wait_for(&key, there).into_future() => if there.is_ok() { return Seen::AsWritten },
+                there = informer.wait_for(&key, there).into_future() => if there.is_ok() { return WriteSeen::AsWritten },
                 _ = informer.wait_for_version(&version).into_future() => {}
             }
             let shown = || there(informer.store().get(&key).as_deref());
             if shown() {
-                return Seen::AsWritten;
+                return WriteSeen::AsWritten;
             }
             // The store has passed the version, and does not show the write. A server that was restored from a backup
             // has lower versions, so ask the server for its current version.
-            let _ = informer.caught_up().await;
-            if shown() { Seen::AsWritten } else { Seen::Missing }
+            let _ = informer.wait_for_latest().await;
+            if shown() { WriteSeen::AsWritten } else { WriteSeen::Missing }
         };
         Self { seen: seen.boxed() }
     }
@@ -99,7 +99,7 @@ impl PendingWrite {
             let gone =
                 |object: Option<&C>| object.is_none_or(|object| object.id().uid != uid || object.is_being_deleted());
             let _ = informer.wait_for(&key, gone).await;
-            Seen::AsWritten
+            WriteSeen::AsWritten
         };
         Self { seen: seen.boxed() }
     }
@@ -114,15 +114,15 @@ impl PendingWrite {
                 object.is_none_or(|object| ResourceVersion::from(object.id().version).is_at_least(&version))
             };
             let _ = informer.wait_for(&key, shown).await;
-            Seen::AsWritten
+            WriteSeen::AsWritten
         };
         Self { seen: seen.boxed() }
     }
 
     /// Makes a pending write with an unknown outcome. It ends when the store has caught up with the state that the API
     /// server has when the future is first polled.
-    pub(super) fn unsure<C: Object>(informer: &SharedInformer<C>) -> Self {
-        let caught_up = informer.caught_up().into_future();
-        Self { seen: caught_up.map(|_| Seen::Otherwise).boxed() }
+    pub(super) fn outcome_unknown<C: Object>(informer: &SharedInformer<C>) -> Self {
+        let latest = informer.wait_for_latest().into_future();
+        Self { seen: latest.map(|_| WriteSeen::Otherwise).boxed() }
     }
 }

@@ -16,12 +16,12 @@ use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use super::Shared;
+use super::ElectorShared;
 use super::connections::{Connection, Connections};
 use super::lock::{Lock, Sight};
-use super::request::{Answer, Outcome, Pending, pending_read, pending_write, read};
+use super::request::{LeaseOutcome, LeaseResponse, PendingRequest, pending_read, pending_write, read};
 use crate::term::{Moment, Term};
-use crate::time::after;
+use kube_informer::internal::after;
 
 /// How long the elector tries to release the lease. A program has 30 s to end, and its work needs most of that.
 const RELEASE_WITHIN: Duration = Duration::from_secs(5);
@@ -36,7 +36,7 @@ pub(super) struct Begun {
 }
 
 pub(super) struct Campaign {
-    shared: Arc<Shared>,
+    shared: Arc<ElectorShared>,
     cancel: CancellationToken,
     lock: Lock,
     connections: Connections,
@@ -49,7 +49,7 @@ pub(super) struct Campaign {
 }
 
 /// The state of a renewal after an answer.
-enum Progress {
+enum CampaignProgress {
     /// The write that began at this moment was carried out.
     Renewed(Moment),
     /// The write failed. A read over the same connection will show the current lease.
@@ -72,7 +72,7 @@ enum Answered {
 
 impl Campaign {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<ElectorShared>,
         connections: Connections,
         cancel: CancellationToken,
         terms: mpsc::Sender<Begun>,
@@ -197,7 +197,7 @@ impl Campaign {
     async fn renew(&mut self, term: &Term, until: &watch::Sender<Moment>, renewed: Moment) {
         let settings = self.shared.settings.clone();
         // Bounded by time: attempts begin `attempt_period` apart, and all of them end at the deadline of the term.
-        let mut pending: FuturesUnordered<Pending> = FuturesUnordered::new();
+        let mut pending: FuturesUnordered<PendingRequest> = FuturesUnordered::new();
         let mut next = after(renewed.instant, settings.retry_period);
         // When the last attempt began, when the oldest write in flight began, and how many attempts were not answered.
         let (mut last, mut oldest, mut unanswered) = (renewed.instant, renewed.instant, 0);
@@ -233,63 +233,63 @@ impl Campaign {
             };
             unanswered = if answer.is_ok() { 0 } else { unanswered };
             match self.learn(answer) {
-                Progress::Renewed(began) => {
+                CampaignProgress::Renewed(began) => {
                     pending.clear();
                     until.send_replace(began.after(settings.renew_deadline));
                     next = after(began.instant, settings.retry_period);
                 }
-                Progress::Unsure { connection, at_once } => {
+                CampaignProgress::Unsure { connection, at_once } => {
                     pending.push(pending_read(connection, self.shared.lease.clone(), at_once));
                 }
-                Progress::Outdated { at_once: false } => {
+                CampaignProgress::Outdated { at_once: false } => {
                     oldest = Instant::now();
                     let connection = self.connections.current();
                     pending.push(self.renewal(connection, true));
                 }
-                Progress::Outdated { at_once: true } | Progress::Nothing if pending.is_empty() => {
+                CampaignProgress::Outdated { at_once: true } | CampaignProgress::Nothing if pending.is_empty() => {
                     next = after(last, settings.retry_period);
                 }
-                Progress::Outdated { at_once: true } | Progress::Nothing => {}
-                Progress::Lost => return,
+                CampaignProgress::Outdated { at_once: true } | CampaignProgress::Nothing => {}
+                CampaignProgress::Lost => return,
             }
         }
     }
 
-    fn renewal(&mut self, connection: Connection, at_once: bool) -> Pending {
+    fn renewal(&mut self, connection: Connection, at_once: bool) -> PendingRequest {
         let began = self.shared.settings.clock.now();
         pending_write(connection, self.shared.lease.clone(), (self.lock.write(began), began), at_once)
     }
 
-    fn learn(&mut self, answer: Answer) -> Progress {
-        let Answer { connection, at_once, outcome } = answer;
+    fn learn(&mut self, answer: LeaseResponse) -> CampaignProgress {
+        let LeaseResponse { connection, at_once, outcome } = answer;
         let lease = &self.shared.lease;
         match outcome {
-            Outcome::Write(began, Ok(written)) => {
+            LeaseOutcome::Write(began, Ok(written)) => {
                 self.connections.answered(&connection);
                 self.lock.written(written);
-                Progress::Renewed(began)
+                CampaignProgress::Renewed(began)
             }
-            Outcome::Write(_, Err(error)) => {
+            LeaseOutcome::Write(_, Err(error)) => {
                 debug!(%lease, %error, "cannot renew the lease; reading it");
-                Progress::Unsure { connection, at_once }
+                CampaignProgress::Unsure { connection, at_once }
             }
-            Outcome::Read(Ok(Some(read))) => {
+            LeaseOutcome::Read(Ok(Some(read))) => {
                 self.connections.answered(&connection);
                 match self.lock.see(read) {
-                    Sight::Confirmed(began) => Progress::Renewed(began),
-                    Sight::Unchanged => Progress::Nothing,
-                    Sight::NewVersion => Progress::Outdated { at_once },
-                    Sight::Foreign => Progress::Lost,
+                    Sight::Confirmed(began) => CampaignProgress::Renewed(began),
+                    Sight::Unchanged => CampaignProgress::Nothing,
+                    Sight::NewVersion => CampaignProgress::Outdated { at_once },
+                    Sight::Foreign => CampaignProgress::Lost,
                 }
             }
             // The candidate that creates the lease first holds it.
-            Outcome::Read(Ok(None)) => {
+            LeaseOutcome::Read(Ok(None)) => {
                 self.lock.is_gone();
-                Progress::Outdated { at_once }
+                CampaignProgress::Outdated { at_once }
             }
-            Outcome::Read(Err(error)) => {
+            LeaseOutcome::Read(Err(error)) => {
                 debug!(%lease, %error, "cannot read the lease; trying again");
-                Progress::Nothing
+                CampaignProgress::Nothing
             }
         }
     }

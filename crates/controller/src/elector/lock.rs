@@ -6,10 +6,10 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube_informer::ObjectKey;
 use tokio::time::Instant;
 
-use super::record::{self, Record, RecordClock};
+use super::record::{self, LeaderElectionRecord, RecordClock};
 use super::request::{Release, Write};
 use crate::term::Moment;
-use crate::time::after;
+use kube_informer::internal::after;
 
 /// How many writes without a known outcome are remembered. A term makes fewer: one each time an attempt stays
 /// unanswered.
@@ -24,16 +24,16 @@ pub(super) struct Lock {
     identity: String,
     duration: Duration,
     clock: RecordClock,
-    seen: Option<Seen>,
+    seen: Option<SeenLease>,
     /// The last read found no lease.
     gone: bool,
     /// Our last record that the server has confirmed.
-    confirmed: Option<Record>,
+    confirmed: Option<LeaderElectionRecord>,
     /// Our writes since then, oldest first: each may have been carried out, or may be carried out later.
-    unconfirmed: Vec<(Record, Moment)>,
+    unconfirmed: Vec<(LeaderElectionRecord, Moment)>,
 }
 
-struct Seen {
+struct SeenLease {
     lease: Lease,
     /// When the lease was seen to have changed, by our own clock.
     since: Instant,
@@ -88,20 +88,20 @@ impl Lock {
         if self.unconfirmed.len() >= MOST_UNCONFIRMED {
             self.unconfirmed.remove(0);
         }
-        self.unconfirmed.push((Record::of(write.lease()), began));
+        self.unconfirmed.push((LeaderElectionRecord::of(write.lease()), began));
         write
     }
 
     /// Notes the answer to a write of ours: it was carried out.
     pub(super) fn written(&mut self, lease: Lease) {
-        self.confirmed = Some(Record::of(&lease));
+        self.confirmed = Some(LeaderElectionRecord::of(&lease));
         self.unconfirmed.clear();
         self.note(lease);
     }
 
     /// Notes a lease that was read.
     pub(super) fn see(&mut self, lease: Lease) -> Sight {
-        let record = Record::of(&lease);
+        let record = LeaderElectionRecord::of(&lease);
         let version = |lease: &Lease| lease.metadata.resource_version.clone();
         let unchanged = self.seen.as_ref().is_some_and(|seen| version(&seen.lease) == version(&lease));
         self.note(lease);
@@ -149,7 +149,7 @@ impl Lock {
     /// Returns the lease, if its last known record is ours.
     fn known_ours(&self) -> Option<&Lease> {
         let lease = &self.seen.as_ref().filter(|_| !self.gone)?.lease;
-        (self.confirmed == Some(Record::of(lease))).then_some(lease)
+        (self.confirmed == Some(LeaderElectionRecord::of(lease))).then_some(lease)
     }
 
     fn note(&mut self, lease: Lease) {
@@ -157,7 +157,7 @@ impl Lock {
         match &mut self.seen {
             // Another client may have changed something else.
             Some(seen) if seen.lease.spec == lease.spec => seen.lease = lease,
-            seen => *seen = Some(Seen { lease, since: Instant::now() }),
+            seen => *seen = Some(SeenLease { lease, since: Instant::now() }),
         }
     }
 }

@@ -10,13 +10,13 @@ use tokio::time::Instant;
 
 /// The part of a lease that identifies one write of one holder: no two writes have the same times.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Record {
+pub(super) struct LeaderElectionRecord {
     holder: Option<String>,
     acquired: Option<MicroTime>,
     renewed: Option<MicroTime>,
 }
 
-impl Record {
+impl LeaderElectionRecord {
     pub(super) fn of(lease: &Lease) -> Self {
         let spec = lease.spec.clone().unwrap_or_default();
         Self { holder: spec.holder_identity, acquired: spec.acquire_time, renewed: spec.renew_time }

@@ -9,7 +9,7 @@ use kube_client::{Api, Client, Error};
 use kube_informer::ObjectKey;
 
 use super::connections::Connection;
-use super::record::{self, Record};
+use super::record::{self, LeaderElectionRecord};
 use crate::term::Moment;
 
 /// A write that takes or renews the lease.
@@ -38,7 +38,7 @@ pub(super) struct Release {
     /// The lease as last seen, if it was ours.
     pub(super) known: Option<Lease>,
     /// All records that may be ours. A record of another copy with the same identity is not among them.
-    pub(super) own: Vec<Record>,
+    pub(super) own: Vec<LeaderElectionRecord>,
     pub(super) now: MicroTime,
 }
 
@@ -56,7 +56,7 @@ impl Release {
             }
         }
         let Some(lease) = api.get_opt(key.name()).await? else { return Ok(None) };
-        if !self.own.contains(&Record::of(&lease)) {
+        if !self.own.contains(&LeaderElectionRecord::of(&lease)) {
             return Ok(Some(lease));
         }
         api.replace(key.name(), &PostParams::default(), &released(&lease)).await.map(Some)
@@ -69,48 +69,48 @@ pub(super) async fn read(client: Client, key: ObjectKey) -> Result<Option<Lease>
 }
 
 /// The answer to a request of a renewal.
-pub(super) struct Answer {
+pub(super) struct LeaseResponse {
     pub(super) connection: Connection,
     /// The request was sent at once after another one, without the pause between attempts.
     pub(super) at_once: bool,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: LeaseOutcome,
 }
 
-impl Answer {
+impl LeaseResponse {
     pub(super) fn is_ok(&self) -> bool {
         match &self.outcome {
-            Outcome::Write(_, outcome) => outcome.is_ok(),
-            Outcome::Read(outcome) => outcome.is_ok(),
+            LeaseOutcome::Write(_, outcome) => outcome.is_ok(),
+            LeaseOutcome::Read(outcome) => outcome.is_ok(),
         }
     }
 }
 
-pub(super) enum Outcome {
+pub(super) enum LeaseOutcome {
     /// The write that began at this moment.
     Write(Moment, Result<Lease, Error>),
     Read(Result<Option<Lease>, Error>),
 }
 
 /// Requests of one renewal, in a form in which they can run at the same time.
-pub(super) type Pending = BoxFuture<'static, Answer>;
+pub(super) type PendingRequest = BoxFuture<'static, LeaseResponse>;
 
 pub(super) fn pending_write(
     connection: Connection,
     key: ObjectKey,
     (write, began): (Write, Moment),
     at_once: bool,
-) -> Pending {
+) -> PendingRequest {
     async move {
-        let outcome = Outcome::Write(began, write.send(connection.client.clone(), key).await);
-        Answer { connection, at_once, outcome }
+        let outcome = LeaseOutcome::Write(began, write.send(connection.client.clone(), key).await);
+        LeaseResponse { connection, at_once, outcome }
     }
     .boxed()
 }
 
-pub(super) fn pending_read(connection: Connection, key: ObjectKey, at_once: bool) -> Pending {
+pub(super) fn pending_read(connection: Connection, key: ObjectKey, at_once: bool) -> PendingRequest {
     async move {
-        let outcome = Outcome::Read(read(connection.client.clone(), key).await);
-        Answer { connection, at_once, outcome }
+        let outcome = LeaseOutcome::Read(read(connection.client.clone(), key).await);
+        LeaseResponse { connection, at_once, outcome }
     }
     .boxed()
 }

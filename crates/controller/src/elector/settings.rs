@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use kube_informer::ObjectKey;
-use kube_informer::object::KeyError;
+use kube_informer::{KeyError, ObjectKey};
 
 use crate::term::SuspendClock;
 

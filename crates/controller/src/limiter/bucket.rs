@@ -34,11 +34,11 @@ use super::RateLimiter;
 pub struct TokenBucket {
     qps: f64,
     burst: f64,
-    state: Mutex<State>,
+    state: Mutex<BucketState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct BucketState {
     /// The number of tokens. It is negative if future tokens are reserved.
     tokens: f64,
     counted: Instant,
@@ -48,7 +48,7 @@ impl TokenBucket {
     /// Makes a full bucket. With a rate of zero it gets no tokens after the first `burst` ones.
     pub fn new(qps: f64, burst: u32) -> Self {
         let burst = f64::from(burst);
-        Self { qps: qps.max(0.0), burst, state: Mutex::new(State { tokens: burst, counted: Instant::now() }) }
+        Self { qps: qps.max(0.0), burst, state: Mutex::new(BucketState { tokens: burst, counted: Instant::now() }) }
     }
 
     /// Takes a token if there is one. Returns false if there is none.
@@ -87,7 +87,7 @@ impl TokenBucket {
         Duration::try_from_secs_f64(-state.tokens / self.qps).unwrap_or(Duration::MAX)
     }
 
-    fn refill(&self, state: &mut State) {
+    fn refill(&self, state: &mut BucketState) {
         let now = Instant::now();
         let passed = now.saturating_duration_since(state.counted).as_secs_f64();
         state.counted = now;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
 
-use super::shared::InHand;
+use super::shared::ItemGuard;
 use super::{DelayingQueue, Key, Priority, WorkQueue};
 
 /// An item that a worker has taken from a queue. No other worker gets it until this value is dropped. Dropping it marks
@@ -40,12 +40,12 @@ use super::{DelayingQueue, Key, Priority, WorkQueue};
 /// # }
 /// ```
 pub struct Item<T: Key, Q = WorkQueue<T>> {
-    in_hand: InHand<T>,
+    in_hand: ItemGuard<T>,
     queue: Q,
 }
 
 impl<T: Key, Q> Item<T, Q> {
-    pub(super) fn new(in_hand: InHand<T>, queue: Q) -> Self {
+    pub(super) fn new(in_hand: ItemGuard<T>, queue: Q) -> Self {
         Self { in_hand, queue }
     }
 

@@ -13,7 +13,7 @@ const OLDEST_EVERY: u64 = 10;
 /// Items, sorted by priority and then by age.
 pub(super) struct Order<T> {
     /// The lanes, highest priority first. At most one of them is empty.
-    lanes: BTreeMap<Reverse<Priority>, Lane<T>>,
+    lanes: BTreeMap<Reverse<Priority>, PriorityLane<T>>,
     len: usize,
     /// The number of the next item. An older item has a lower number.
     next: u64,
@@ -22,18 +22,18 @@ pub(super) struct Order<T> {
 }
 
 /// The items of one priority, by number.
-struct Lane<T> {
+struct PriorityLane<T> {
     /// The items that were added with this priority. An item that moved to a higher priority leaves a gap. The first
     /// entry is never a gap.
-    came: VecDeque<(u64, Option<Waiting<T>>)>,
+    came: VecDeque<(u64, Option<WaitingItem<T>>)>,
     /// The number of gaps.
     gaps: usize,
     /// The items that were added with a lower priority. There are few of them.
-    raised: BTreeMap<u64, Waiting<T>>,
+    raised: BTreeMap<u64, WaitingItem<T>>,
 }
 
 /// An item that can be taken.
-pub(super) struct Waiting<T> {
+pub(super) struct WaitingItem<T> {
     pub(super) item: T,
     /// When the item was added.
     pub(super) since: Instant,
@@ -41,7 +41,7 @@ pub(super) struct Waiting<T> {
 
 /// An item that was taken.
 pub(super) struct Popped<T> {
-    pub(super) waiting: Waiting<T>,
+    pub(super) waiting: WaitingItem<T>,
     pub(super) priority: Priority,
     /// The number of items taken so far, including this one.
     pub(super) ticket: u64,
@@ -57,7 +57,7 @@ impl<T> Order<T> {
     }
 
     /// Adds an item behind all others of its priority, and returns its number.
-    pub(super) fn push(&mut self, waiting: Waiting<T>, priority: Priority) -> u64 {
+    pub(super) fn push(&mut self, waiting: WaitingItem<T>, priority: Priority) -> u64 {
         let number = self.next;
         self.next += 1;
         self.len += 1;
@@ -87,26 +87,27 @@ impl<T> Order<T> {
 
     /// Returns the priority of the oldest item of all.
     fn oldest(&self) -> Option<Priority> {
-        let first = |(priority, lane): (&Reverse<Priority>, &Lane<T>)| lane.first().map(|number| (number, priority.0));
+        let first =
+            |(priority, lane): (&Reverse<Priority>, &PriorityLane<T>)| lane.first().map(|number| (number, priority.0));
         self.lanes.iter().filter_map(first).min().map(|(_, priority)| priority)
     }
 
     /// Removes the lane of a priority if it is empty, unless it is the last lane. A queue that becomes empty again and
     /// again then does not allocate each time.
     fn tidy(&mut self, priority: Priority) {
-        if self.lanes.len() > 1 && self.lanes.get(&Reverse(priority)).is_some_and(Lane::is_empty) {
+        if self.lanes.len() > 1 && self.lanes.get(&Reverse(priority)).is_some_and(PriorityLane::is_empty) {
             self.lanes.remove(&Reverse(priority));
         }
     }
 }
 
-impl<T> Default for Lane<T> {
+impl<T> Default for PriorityLane<T> {
     fn default() -> Self {
         Self { came: VecDeque::new(), gaps: 0, raised: BTreeMap::new() }
     }
 }
 
-impl<T> Lane<T> {
+impl<T> PriorityLane<T> {
     fn is_empty(&self) -> bool {
         self.came.is_empty() && self.raised.is_empty()
     }
@@ -117,7 +118,7 @@ impl<T> Lane<T> {
         came.map(|(number, _)| *number).into_iter().chain(raised.map(|(number, _)| *number)).min()
     }
 
-    fn pop(&mut self) -> Option<Waiting<T>> {
+    fn pop(&mut self) -> Option<WaitingItem<T>> {
         let first = self.first()?;
         if self.raised.first_key_value().is_some_and(|(number, _)| *number == first) {
             return self.raised.pop_first().map(|(_, waiting)| waiting);
@@ -128,7 +129,7 @@ impl<T> Lane<T> {
     }
 
     /// Removes an item that need not be the first.
-    fn take(&mut self, number: u64) -> Option<Waiting<T>> {
+    fn take(&mut self, number: u64) -> Option<WaitingItem<T>> {
         if let Some(raised) = self.raised.remove(&number) {
             return Some(raised);
         }
@@ -164,8 +165,8 @@ mod tests {
     fn priorities_that_are_not_used_any_more_are_not_kept() {
         let mut order = Order::new();
         for number in 0..1000 {
-            order.push(Waiting { item: number, since: Instant::now() }, Priority(number));
-            order.push(Waiting { item: -1, since: Instant::now() }, Priority(number - 2));
+            order.push(WaitingItem { item: number, since: Instant::now() }, Priority(number));
+            order.push(WaitingItem { item: -1, since: Instant::now() }, Priority(number - 2));
             order.move_to(Priority(number), Priority(number - 2), order.next - 1);
             assert_eq!(order.pop().map(|popped| popped.waiting.item), Some(number));
             assert_eq!(order.pop().map(|popped| popped.waiting.item), Some(-1));
@@ -177,7 +178,7 @@ mod tests {
     fn items_that_leave_a_lane_leave_nothing_behind() {
         let mut order = Order::new();
         let numbers: Vec<u64> =
-            (0..10_000).map(|item| order.push(Waiting { item, since: Instant::now() }, Priority::LOW)).collect();
+            (0..10_000).map(|item| order.push(WaitingItem { item, since: Instant::now() }, Priority::LOW)).collect();
         for number in numbers.iter().skip(1).step_by(2) {
             order.move_to(Priority::NORMAL, Priority::LOW, *number);
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::shared::Shared;
+use super::shared::SharedQueue;
 use super::{Item, Key, Priority, QueueStatus};
 
 /// A queue in which an item waits once, and only one worker at a time has it. A clone is another handle of the same
@@ -36,18 +36,18 @@ use super::{Item, Key, Priority, QueueStatus};
 /// # }
 /// ```
 pub struct Queue<T: Key> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<SharedQueue<T>>,
 }
 
 impl<T: Key> Queue<T> {
     /// Makes an empty queue without metrics.
     pub fn new() -> Self {
-        Self { shared: Shared::new(None) }
+        Self { shared: SharedQueue::new(None) }
     }
 
     /// Makes an empty queue that reports [metrics](crate::metrics) under this name.
     pub fn named(name: impl Into<String>) -> Self {
-        Self { shared: Shared::new(Some(name.into())) }
+        Self { shared: SharedQueue::new(Some(name.into())) }
     }
 
     /// Returns the name of the queue, if it has one.
@@ -112,7 +112,7 @@ impl<T: Key> Queue<T> {
         self.shared.status()
     }
 
-    pub(super) fn shared(&self) -> &Arc<Shared<T>> {
+    pub(super) fn shared(&self) -> &Arc<SharedQueue<T>> {
         &self.shared
     }
 }

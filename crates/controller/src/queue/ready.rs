@@ -7,14 +7,14 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use tokio::time::Instant;
 
-use super::order::{Order, Waiting};
+use super::order::{Order, WaitingItem};
 use super::running::Running;
 use super::{Key, Priority};
 
 /// Items that wait to be taken, and items that workers have.
 pub(super) struct Ready<T> {
     /// The place of each item. `order` holds exactly the items that wait.
-    places: HashMap<T, Place, RandomState>,
+    places: HashMap<T, ItemState, RandomState>,
     order: Order<T>,
     running: Running,
     /// For items that were added again while a worker has them: when they were added, by ticket.
@@ -22,12 +22,12 @@ pub(super) struct Ready<T> {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum ItemState {
     Waiting {
         priority: Priority,
         number: u64,
     },
-    /// A worker has the item. If it was added again meanwhile, `wanted` has the time.
+    /// A worker has the item. `again` is true if it was added again meanwhile.
     Processing {
         ticket: u64,
         again: bool,
@@ -90,24 +90,24 @@ impl<T: Key> Ready<T> {
         let mut entry = match self.places.entry(item) {
             Entry::Occupied(entry) => entry,
             Entry::Vacant(entry) => {
-                let number = self.order.push(Waiting { item: entry.key().clone(), since }, priority);
-                entry.insert(Place::Waiting { priority, number });
+                let number = self.order.push(WaitingItem { item: entry.key().clone(), since }, priority);
+                entry.insert(ItemState::Waiting { priority, number });
                 return Added::Waits;
             }
         };
         match entry.get_mut() {
-            Place::Waiting { priority: known, number } => {
+            ItemState::Waiting { priority: known, number } => {
                 if priority > *known {
                     self.order.move_to(priority, *known, *number);
                     *known = priority;
                 }
                 Added::Known
             }
-            Place::Processing { again: true, priority: known, .. } => {
+            ItemState::Processing { again: true, priority: known, .. } => {
                 *known = priority.max(*known);
                 Added::Known
             }
-            Place::Processing { ticket, again, priority: known } => {
+            ItemState::Processing { ticket, again, priority: known } => {
                 (*again, *known) = (true, priority);
                 self.wanted.insert(*ticket, since);
                 Added::Again
@@ -117,9 +117,9 @@ impl<T: Key> Ready<T> {
 
     pub(super) fn take(&mut self, now: Instant) -> Option<Taken<T>> {
         let popped = self.order.pop()?;
-        let Waiting { item, since } = popped.waiting;
+        let WaitingItem { item, since } = popped.waiting;
         if let Some(place) = self.places.get_mut(&item) {
-            *place = Place::Processing { ticket: popped.ticket, again: false, priority: popped.priority };
+            *place = ItemState::Processing { ticket: popped.ticket, again: false, priority: popped.priority };
         }
         self.running.begin(popped.ticket, now);
         let waited = now.saturating_duration_since(since);
@@ -130,10 +130,10 @@ impl<T: Key> Ready<T> {
         let worked = self.running.end(ticket, now);
         let Entry::Occupied(mut entry) = self.places.entry(item.clone()) else { return Done { worked, waits: false } };
         let waits = match *entry.get() {
-            Place::Processing { again: true, priority, .. } => {
+            ItemState::Processing { again: true, priority, .. } => {
                 let since = self.wanted.remove(&ticket).unwrap_or(now);
-                let number = self.order.push(Waiting { item: item.clone(), since }, priority);
-                entry.insert(Place::Waiting { priority, number });
+                let number = self.order.push(WaitingItem { item: item.clone(), since }, priority);
+                entry.insert(ItemState::Waiting { priority, number });
                 true
             }
             _ => {

@@ -11,13 +11,13 @@ use super::delayed::{Delayed, Due};
 use super::ready::{Added, Ready};
 use super::{Key, Priority, QueuePhase, QueueStatus};
 use crate::metrics::QueueMetrics;
-use crate::time::after;
+use kube_informer::internal::after;
 
-pub(super) struct Shared<T> {
+pub(super) struct SharedQueue<T> {
     name: Option<String>,
     metrics: Option<QueueMetrics>,
     began: Instant,
-    state: Mutex<State<T>>,
+    state: Mutex<QueueState<T>>,
     /// Wakes one waiter in `next`: an item can be taken, or a waiter must become the timekeeper. Wakes all waiters when
     /// the queue is closed, or when the last item of a closed queue was taken.
     arrived: Notify,
@@ -27,7 +27,7 @@ pub(super) struct Shared<T> {
     drained: Notify,
 }
 
-struct State<T> {
+struct QueueState<T> {
     ready: Ready<T>,
     delayed: Delayed<T>,
     /// True once the queue is shut down: it accepts no items, and delayed items do not become due.
@@ -37,9 +37,9 @@ struct State<T> {
     timed: bool,
 }
 
-impl<T: Key> Shared<T> {
+impl<T: Key> SharedQueue<T> {
     pub(super) fn new(name: Option<String>) -> Arc<Self> {
-        let state = State { ready: Ready::new(), delayed: Delayed::new(), closed: false, timed: false };
+        let state = QueueState { ready: Ready::new(), delayed: Delayed::new(), closed: false, timed: false };
         Arc::new(Self {
             metrics: name.as_deref().map(QueueMetrics::new),
             name,
@@ -86,7 +86,7 @@ impl<T: Key> Shared<T> {
     }
 
     /// Waits for the next item and takes it. Returns `None` once the queue is shut down and has no more items.
-    pub(super) async fn next(self: &Arc<Self>) -> Option<InHand<T>> {
+    pub(super) async fn next(self: &Arc<Self>) -> Option<ItemGuard<T>> {
         // A queue that is never empty must not keep other tasks from running.
         tokio::task::coop::consume_budget().await;
         if let Some(in_hand) = self.take(&mut self.look()) {
@@ -181,7 +181,7 @@ impl<T: Key> Shared<T> {
     }
 
     /// Locks the state, and adds all delayed items that are due. So every caller sees a queue that is up to date.
-    fn look(&self) -> MutexGuard<'_, State<T>> {
+    fn look(&self) -> MutexGuard<'_, QueueState<T>> {
         let mut state = self.state.lock();
         if !state.closed && !state.delayed.is_empty() {
             let now = Instant::now();
@@ -192,7 +192,7 @@ impl<T: Key> Shared<T> {
         state
     }
 
-    fn put(&self, state: &mut State<T>, item: T, priority: Priority, since: Instant) {
+    fn put(&self, state: &mut QueueState<T>, item: T, priority: Priority, since: Instant) {
         let added = state.ready.add(item, priority, since);
         if added == Added::Waits {
             self.arrived.notify_one();
@@ -202,7 +202,7 @@ impl<T: Key> Shared<T> {
         }
     }
 
-    fn put_after(&self, state: &mut State<T>, item: T, delay: Duration, priority: Priority) {
+    fn put_after(&self, state: &mut QueueState<T>, item: T, delay: Duration, priority: Priority) {
         if let Some(metrics) = &self.metrics {
             metrics.retried();
         }
@@ -218,7 +218,7 @@ impl<T: Key> Shared<T> {
         }
     }
 
-    fn take(self: &Arc<Self>, state: &mut State<T>) -> Option<InHand<T>> {
+    fn take(self: &Arc<Self>, state: &mut QueueState<T>) -> Option<ItemGuard<T>> {
         let now = Instant::now();
         let taken = state.ready.take(now)?;
         if let Some(metrics) = &self.metrics {
@@ -229,7 +229,7 @@ impl<T: Key> Shared<T> {
             // That was the last item, and other workers may still wait for one.
             self.arrived.notify_waiters();
         }
-        Some(InHand { shared: self.clone(), item: taken.item, priority: taken.priority, ticket: taken.ticket })
+        Some(ItemGuard { shared: self.clone(), item: taken.item, priority: taken.priority, ticket: taken.ticket })
     }
 
     fn done(&self, item: &T, ticket: u64) {
@@ -251,7 +251,7 @@ impl<T: Key> Shared<T> {
         }
     }
 
-    fn tell_running(&self, state: &State<T>, now: Instant) {
+    fn tell_running(&self, state: &QueueState<T>, now: Instant) {
         if let Some(metrics) = &self.metrics {
             metrics.running(state.ready.running().unfinished(now), state.ready.running().longest(now));
         }
@@ -259,21 +259,21 @@ impl<T: Key> Shared<T> {
 }
 
 /// An item that a worker has. Dropping it marks the item as done.
-pub(super) struct InHand<T: Key> {
-    shared: Arc<Shared<T>>,
+pub(super) struct ItemGuard<T: Key> {
+    shared: Arc<SharedQueue<T>>,
     pub(super) item: T,
     pub(super) priority: Priority,
     ticket: u64,
 }
 
-impl<T: Key> InHand<T> {
+impl<T: Key> ItemGuard<T> {
     /// Marks the item as done, and adds it again after a delay.
     pub(super) fn retry_after(self, delay: Duration) {
         self.shared.retry(self.item.clone(), delay, self.priority);
     }
 }
 
-impl<T: Key> Drop for InHand<T> {
+impl<T: Key> Drop for ItemGuard<T> {
     fn drop(&mut self) {
         self.shared.done(&self.item, self.ticket);
     }
@@ -281,7 +281,7 @@ impl<T: Key> Drop for InHand<T> {
 
 /// The waiter that sleeps until the next item is due. When it is dropped, it wakes another waiter to take its place.
 struct Timekeeper<'s, T: Key> {
-    shared: &'s Shared<T>,
+    shared: &'s SharedQueue<T>,
 }
 
 impl<T: Key> Timekeeper<'_, T> {

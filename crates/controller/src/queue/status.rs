@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kube_informer::health::{AnyQueue, QueueHealth};
+use kube_informer::{AnyQueue, QueueHealth};
 
 use super::{Key, Queue};
 

@@ -43,7 +43,7 @@ pub(super) struct About {
 
 /// The next step for an event.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Step {
+pub(super) enum SeriesStep {
     Create,
     Count { name: String, count: i32 },
     Held(u64),
@@ -52,7 +52,7 @@ pub(super) enum Step {
 /// All events that are remembered, with their counts.
 #[derive(Default)]
 pub(super) struct Series {
-    told: HashMap<String, Told, RandomState>,
+    told: HashMap<String, SeriesState, RandomState>,
     allowances: HashMap<String, Allowance, RandomState>,
     /// The ids of events that are due, in order. Each id is there at most once.
     due: VecDeque<String>,
@@ -62,7 +62,7 @@ pub(super) struct Series {
     pub(super) dropped: u64,
 }
 
-struct Told {
+struct SeriesState {
     about: About,
     /// The name of the event in the API server, once it is written.
     name: Option<String>,
@@ -71,12 +71,12 @@ struct Told {
     /// How often the event was recorded.
     count: u64,
     last: Instant,
-    stage: Stage,
+    stage: SeriesStage,
 }
 
 /// The stage of the next write of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum SeriesStage {
     Idle,
     /// The write waits for a task.
     Due,
@@ -109,13 +109,13 @@ impl About {
 impl Series {
     /// Counts an event, and begins to write it if that is allowed now. The caller must call [`ended`](Self::ended) when
     /// the write has ended.
-    pub(super) fn begin(&mut self, about: &About) -> Step {
+    pub(super) fn begin(&mut self, about: &About) -> SeriesStep {
         let told = self.count(about);
         let (stage, owed) = (told.stage, told.owed());
-        if stage != Stage::Idle || !self.allows(about) {
-            return Step::Held(owed);
+        if stage != SeriesStage::Idle || !self.allows(about) {
+            return SeriesStep::Held(owed);
         }
-        self.in_flight(&about.id()).map_or(Step::Held(owed), |(_, step)| step)
+        self.in_flight(&about.id()).map_or(SeriesStep::Held(owed), |(_, step)| step)
     }
 
     /// Counts an event, and makes it due if that is allowed now.
@@ -138,9 +138,9 @@ impl Series {
 
     /// Begins to write the next event that is due. If no event is due, the task ends and is not counted any more. The
     /// next event that becomes due starts another task.
-    pub(super) fn begin_due_or_end(&mut self) -> Option<(About, Step)> {
+    pub(super) fn begin_due_or_end(&mut self) -> Option<(About, SeriesStep)> {
         while let Some(id) = self.due.pop_front() {
-            if self.told.get(&id).is_some_and(|told| told.stage == Stage::Due) {
+            if self.told.get(&id).is_some_and(|told| told.stage == SeriesStage::Due) {
                 return self.in_flight(&id);
             }
         }
@@ -149,7 +149,7 @@ impl Series {
     }
 
     /// Begins to write all events that are counted and not written, the oldest first. It ignores the limit per object.
-    pub(super) fn begin_owed(&mut self) -> Vec<(About, Step)> {
+    pub(super) fn begin_owed(&mut self) -> Vec<(About, SeriesStep)> {
         let mut owed: Vec<_> = self.told.iter().filter(|(_, told)| told.is_owed()).collect();
         owed.sort_by_key(|(_, told)| told.last);
         let ids: Vec<String> = owed.into_iter().map(|(id, _)| id.clone()).collect();
@@ -161,29 +161,29 @@ impl Series {
     /// Notes that a write has ended, with success or not.
     pub(super) fn ended(&mut self, about: &About) {
         if let Some(told) = self.told.get_mut(&about.id()) {
-            told.stage = Stage::Idle;
+            told.stage = SeriesStage::Idle;
         }
     }
 
     /// Makes an event due if more of it were counted than written, and it is allowed now.
     pub(super) fn make_due(&mut self, about: &About) {
         let id = about.id();
-        let idle = self.told.get(&id).is_some_and(|told| told.stage == Stage::Idle && told.owed() > 0);
+        let idle = self.told.get(&id).is_some_and(|told| told.stage == SeriesStage::Idle && told.owed() > 0);
         if !idle || !self.allows(about) {
             return;
         }
         if let Some(told) = self.told.get_mut(&id) {
-            told.stage = Stage::Due;
+            told.stage = SeriesStage::Due;
             self.due.push_back(id);
         }
     }
 
-    fn count(&mut self, about: &About) -> &mut Told {
+    fn count(&mut self, about: &About) -> &mut SeriesState {
         let now = Instant::now();
         self.make_room(now);
-        let told = self.told.entry(about.id()).or_insert_with(|| Told::new(about, now));
-        if now.duration_since(told.last) > SERIES && told.owed() == 0 && told.stage == Stage::Idle {
-            *told = Told::new(about, now);
+        let told = self.told.entry(about.id()).or_insert_with(|| SeriesState::new(about, now));
+        if now.duration_since(told.last) > SERIES && told.owed() == 0 && told.stage == SeriesStage::Idle {
+            *told = SeriesState::new(about, now);
         }
         told.count += 1;
         told.last = now;
@@ -195,25 +195,25 @@ impl Series {
         self.allowances.entry(about.object_id()).or_insert(Allowance { left: BURST, since: now }).take(now)
     }
 
-    fn in_flight(&mut self, id: &str) -> Option<(About, Step)> {
+    fn in_flight(&mut self, id: &str) -> Option<(About, SeriesStep)> {
         let told = self.told.get_mut(id)?;
-        told.stage = Stage::InFlight;
+        told.stage = SeriesStage::InFlight;
         Some((told.about.clone(), told.step()))
     }
 
     pub(super) fn unwritten(&self) -> u64 {
-        self.told.values().map(Told::owed).sum()
+        self.told.values().map(SeriesState::owed).sum()
     }
 
-    pub(super) fn written(&mut self, about: &About, step: &Step, name: String) -> Published {
+    pub(super) fn written(&mut self, about: &About, step: &SeriesStep, name: String) -> Published {
         let Some(told) = self.told.get_mut(&about.id()) else { return Published::Created };
         match step {
-            Step::Count { count, .. } => {
+            SeriesStep::Count { count, .. } => {
                 told.written = told.written.max(u64::try_from(*count).unwrap_or(0));
                 Published::Counted(*count)
             }
             // A new event stands for a count of one. Further events that were counted are written as a series later.
-            Step::Create | Step::Held(_) => {
+            SeriesStep::Create | SeriesStep::Held(_) => {
                 told.name = Some(name);
                 told.written = told.written.max(1);
                 Published::Created
@@ -223,8 +223,8 @@ impl Series {
 
     /// Notes that a write failed: its events stay owed. If the event was deleted on the API server (`gone`), the next
     /// write creates a new one.
-    pub(super) fn not_written(&mut self, about: &About, step: &Step, gone: bool) {
-        if let (Some(told), Step::Count { .. }, true) = (self.told.get_mut(&about.id()), step, gone) {
+    pub(super) fn not_written(&mut self, about: &About, step: &SeriesStep, gone: bool) {
+        if let (Some(told), SeriesStep::Count { .. }, true) = (self.told.get_mut(&about.id()), step, gone) {
             told.name = None;
             told.count = told.owed();
             told.written = 0;
@@ -242,7 +242,7 @@ impl Series {
         if self.told.len() < MOST {
             return;
         }
-        let mut ages: Vec<_> = self.told.values().map(Told::age).collect();
+        let mut ages: Vec<_> = self.told.values().map(SeriesState::age).collect();
         ages.sort_unstable();
         let Some(&latest) = ages.get(ages.len() / 4) else { return };
         for (_, told) in self.told.extract_if(|_, told| told.age() <= latest) {
@@ -252,7 +252,7 @@ impl Series {
     }
 }
 
-impl Told {
+impl SeriesState {
     /// Returns how many events the API server does not know of.
     fn owed(&self) -> u64 {
         self.count.saturating_sub(self.written)
@@ -260,7 +260,7 @@ impl Told {
 
     /// Returns true if the event is owed to the API server and no write of it is in flight.
     fn is_owed(&self) -> bool {
-        self.owed() > 0 && self.stage != Stage::InFlight
+        self.owed() > 0 && self.stage != SeriesStage::InFlight
     }
 
     /// Returns the sort key for dropping: events that are fully written come before owed ones, and older before newer.
@@ -269,13 +269,15 @@ impl Told {
     }
 
     fn new(about: &About, now: Instant) -> Self {
-        Self { about: about.clone(), name: None, written: 0, count: 0, last: now, stage: Stage::Idle }
+        Self { about: about.clone(), name: None, written: 0, count: 0, last: now, stage: SeriesStage::Idle }
     }
 
-    fn step(&self) -> Step {
+    fn step(&self) -> SeriesStep {
         match &self.name {
-            None => Step::Create,
-            Some(name) => Step::Count { name: name.clone(), count: i32::try_from(self.count).unwrap_or(i32::MAX) },
+            None => SeriesStep::Create,
+            Some(name) => {
+                SeriesStep::Count { name: name.clone(), count: i32::try_from(self.count).unwrap_or(i32::MAX) }
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::time::after;
+use kube_informer::internal::after;
 
 /// Reads the time since the machine was started, including the time for which it was suspended.
 ///

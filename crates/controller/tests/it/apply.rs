@@ -7,7 +7,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{Api, Resource as _};
 use kube_controller::apply::ApplyError;
-use kube_controller::{Controller, Next, Request};
+use kube_controller::{Action, Controller, Request};
 use kube_embedded_apiserver::{ApiServer, Status};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn run(cluster: &Cluster, network: &Network, change: impl Fn(&mut ConfigMap) + C
     Run::of(controller, move |request: Request<Deployment>, notes: Arc<Notes>| {
         let (client, children, change) = (client.clone(), children.clone(), change.clone());
         async move {
-            let Some(owner) = request.object() else { return Ok(Next::Done) };
+            let Some(owner) = request.object() else { return Ok(Action::await_change()) };
             let mut map = ConfigMap::default();
             map.metadata.name = owner.metadata.name.clone();
             map.metadata.owner_references = Some(owner.controller_owner_ref(&()).into_iter().collect());
@@ -35,7 +35,7 @@ fn run(cluster: &Cluster, network: &Network, change: impl Fn(&mut ConfigMap) + C
                 Err(ApplyError::Refused { name, reason, .. }) => format!("{name}: {reason}"),
                 Err(error) => error.to_string(),
             });
-            applied.map(|_| Next::Done)
+            applied.map(|_| Action::await_change())
         }
     })
 }

@@ -6,10 +6,9 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Client;
-use kube_controller::{Controller, Next, Request, RunError, Term};
+use kube_controller::{Action, Controller, Request, RunError, Term};
 use kube_embedded_apiserver::ApiServer;
-use kube_informer::factory::InformerRequest;
-use kube_informer::{CancellationToken, InformerOptions, SharedInformer, SharedInformerFactory};
+use kube_informer::{CancellationToken, InformerOptions, InformerRequest, SharedInformer, SharedInformerFactory};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -85,10 +84,10 @@ impl Notes {
 }
 
 /// Notes the name of the object, and whether it exists.
-pub(crate) async fn note(request: Request<Deployment>, notes: Arc<Notes>) -> Result<Next, String> {
+pub(crate) async fn note(request: Request<Deployment>, notes: Arc<Notes>) -> Result<Action, String> {
     let gone = if request.object().is_some() { "" } else { " is gone" };
     notes.note(format!("{}{gone}", request.key().name()));
-    Ok(Next::Done)
+    Ok(Action::await_change())
 }
 
 /// A controller that runs, and its notes.
@@ -109,7 +108,7 @@ impl Run {
         reconcile: impl Fn(Request<Deployment>, Arc<Notes>) -> R + Send + Sync + 'static,
     ) -> Self
     where
-        R: Future<Output = Result<Next, E>> + Send + 'static,
+        R: Future<Output = Result<Action, E>> + Send + 'static,
         E: Into<kube_controller::controller::BoxError> + 'static,
     {
         let (notes, cancel) = (Arc::new(Notes::default()), CancellationToken::new());

@@ -8,7 +8,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube_controller::controller::ControllerPhase;
 use kube_controller::limiter::ItemExponential;
-use kube_controller::{Controller, Next, Request, RunError, Watched, predicate};
+use kube_controller::{Action, Controller, Request, RunError, WatchSource, predicate};
 use kube_informer::{CancellationToken, ObjectKey};
 use serde_json::json;
 use tokio::time::Instant;
@@ -67,7 +67,7 @@ async fn a_mapping_returns_any_number_of_keys_and_an_informer_that_is_only_read_
         let name = pod.metadata.name.clone().unwrap_or_default();
         name.split('-').map(|name| format!("web/{name}").parse::<ObjectKey>().unwrap()).collect::<Vec<_>>()
     };
-    let run = Run::noting(Controller::new(&cluster.owners).watches(&pods, users).reads(&nodes).workers(1));
+    let run = Run::noting(Controller::new(&cluster.owners).watches(&pods, users).waits_for(&nodes).workers(1));
     let containers = json!({"containers": [{"name": "main", "image": "i"}]});
     let pod = json!({"metadata": {"name": "x-y"}, "spec": containers});
     assert_eq!(run.noted().await, Vec::<String>::new());
@@ -84,8 +84,8 @@ async fn predicates_ignore_updates_that_do_not_matter() {
     let cluster = Cluster::new();
     let spec = json!({"metadata": {"name": "a"}, "spec": {"replicas": 1}});
     cluster.server.create("deployments.apps", Some("web"), spec).unwrap();
-    let generation = Watched::from(&cluster.owners).when(predicate::generation_changed);
-    let labels = Watched::from(&cluster.owners).when(predicate::labels_changed(&["l"]));
+    let generation = WatchSource::from(&cluster.owners).when(predicate::generation_changed);
+    let labels = WatchSource::from(&cluster.owners).when(predicate::labels_changed(&["l"]));
     let (generation, labels) =
         (Run::noting(Controller::new(generation)), Run::noting(Controller::new(labels).name("labels")));
     assert_eq!(
@@ -115,8 +115,8 @@ async fn a_failed_key_is_retried_with_backoff_and_next_after_reconciles_it_later
         notes.note(format!("{} after {}s", request.failures(), began.elapsed().as_secs()));
         match request.failures() {
             0 | 1 => Err("not yet"),
-            2 => Ok(Next::After(Duration::from_secs(60))),
-            _ => Ok(Next::Done),
+            2 => Ok(Action::requeue(Duration::from_secs(60))),
+            _ => Ok(Action::await_change()),
         }
     };
     let limiter = ItemExponential::new(Duration::from_secs(1), Duration::from_secs(60));
@@ -137,14 +137,14 @@ async fn a_final_failure_is_not_retried_and_the_status_shows_it() {
     let handle = controller.handle();
     let reconcile = |_: Request<Deployment>, notes: Arc<Notes>| async move {
         notes.note("called");
-        Ok::<_, String>(Next::failed("no such flavour"))
+        Ok::<_, String>(Action::terminal_error("no such flavour"))
     };
     let run = Run::of(controller, reconcile);
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert_eq!(run.notes.take(), ["called"]);
     let status = handle.status();
     assert_eq!((status.failures, status.last_error.unwrap().error), (1, "no such flavour".to_owned()));
-    let health = kube_informer::health::AnyQueue::health(&handle);
+    let health = kube_informer::AnyQueue::health(&handle);
     assert_eq!((health.worked, health.failures, health.waiting), (1, 1, 0));
     assert_eq!(health.last_error.as_deref(), Some("web/a: no such flavour"));
     run.end().await;
@@ -166,7 +166,7 @@ async fn a_panic_and_a_timeout_are_one_failed_attempt_each() {
             match request.failures() {
                 1 => std::future::pending().await,
                 2 => panic!("after an await"),
-                _ => Ok::<_, String>(Next::Done),
+                _ => Ok::<_, String>(Action::await_change()),
             }
         }
     };
@@ -200,7 +200,7 @@ async fn one_worker_at_a_time_has_a_key_and_each_worker_has_one_key() {
             tokio::time::sleep(ms(50)).await;
             now.fetch_sub(1, Ordering::Relaxed);
             busy.lock().remove(&key);
-            Ok::<_, String>(Next::Done)
+            Ok::<_, String>(Action::await_change())
         }
     };
     let controller = Controller::new(&cluster.owners).workers(3);
@@ -222,7 +222,7 @@ async fn a_new_change_comes_before_objects_that_existed_at_the_start() {
     let reconcile = |request: Request<Deployment>, notes: Arc<Notes>| async move {
         notes.note(request.key().name());
         tokio::time::sleep(Duration::from_secs(1)).await;
-        Ok::<_, String>(Next::Done)
+        Ok::<_, String>(Action::await_change())
     };
     let run = Run::of(Controller::new(&cluster.owners).workers(1), reconcile);
     tokio::time::sleep(ms(4500)).await;
@@ -279,7 +279,7 @@ async fn at_the_end_waiting_keys_are_finished_and_no_new_keys_are_accepted() {
     let reconcile = |request: Request<Deployment>, notes: Arc<Notes>| async move {
         tokio::time::sleep(Duration::from_secs(1)).await;
         notes.note(request.key().name());
-        Ok::<_, String>(Next::After(Duration::from_secs(1)))
+        Ok::<_, String>(Action::requeue(Duration::from_secs(1)))
     };
     let run = Run::of(Controller::new(&cluster.owners).workers(2), reconcile);
     tokio::time::sleep(ms(500)).await;
@@ -296,7 +296,7 @@ async fn at_the_end_waiting_keys_are_finished_and_no_new_keys_are_accepted() {
 async fn a_reconcile_that_does_not_finish_in_time_is_dropped() {
     let cluster = Cluster::new();
     cluster.owner("a");
-    let reconcile = |_: Request<Deployment>, _: Arc<Notes>| std::future::pending::<Result<Next, String>>();
+    let reconcile = |_: Request<Deployment>, _: Arc<Notes>| std::future::pending::<Result<Action, String>>();
     let run = Run::of(Controller::new(&cluster.owners).drain_within(Duration::from_secs(7)), reconcile);
     quiet().await;
     let began = Instant::now();
@@ -313,8 +313,8 @@ async fn a_stopped_informer_ends_the_run_and_an_informer_without_a_kind_cannot_o
     let error = run.task.await.unwrap().unwrap_err();
     assert!(matches!(error, RunError::CacheLost { .. }), "{error:?}");
 
-    let fns = kube_informer::source::ListWatchFns::new(
-        |_| async { Ok(kube_informer::source::ListStream::complete(Vec::<Deployment>::new(), Default::default())) },
+    let fns = kube_informer::parts::ListWatchFns::new(
+        |_| async { Ok(kube_informer::parts::ListStream::complete(Vec::<Deployment>::new(), Default::default())) },
         |_| std::future::pending(),
     );
     let nameless = kube_informer::SharedInformer::builder(fns).build();
@@ -337,7 +337,7 @@ async fn a_limiter_that_panics_ends_the_run_with_an_error() {
     }
     let cluster = Cluster::new();
     cluster.owner("a");
-    let reconcile = |_: Request<Deployment>, _: Arc<Notes>| async { Err::<Next, _>("again") };
+    let reconcile = |_: Request<Deployment>, _: Arc<Notes>| async { Err::<Action, _>("again") };
     let run = Run::of(Controller::new(&cluster.owners).limiter(Panics), reconcile);
     let error = run.task.await.unwrap().unwrap_err();
     assert!(matches!(&error, RunError::WorkerPanicked { message, .. } if message == "the limiter panics"), "{error}");
@@ -349,7 +349,7 @@ async fn a_new_change_does_not_wait_for_reconciles_that_never_yield() {
     (0..2000).for_each(|number| drop(cluster.owner(&format!("o{number:04}"))));
     let reconcile = |request: Request<Deployment>, notes: Arc<Notes>| {
         notes.note(request.key().name());
-        std::future::ready(Ok::<_, String>(Next::Done))
+        std::future::ready(Ok::<_, String>(Action::await_change()))
     };
     let controller = Controller::new(&cluster.owners).workers(1);
     let handle = controller.handle();
@@ -380,7 +380,7 @@ async fn a_run_that_was_dropped_leaves_no_worker_beside_the_next() {
             peak.fetch_max(busy.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             std::thread::sleep(Duration::from_secs(2)); // It blocks its thread.
             busy.fetch_sub(1, Ordering::SeqCst);
-            Ok::<_, String>(Next::Done)
+            Ok::<_, String>(Action::await_change())
         }
     });
     for round in 0..2 {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube_controller::elector::ElectionError;
-use kube_controller::{ElectionSettings, LeaderElector, Term, TermOver};
+use kube_controller::{ElectionSettings, LeaderElector, LeadershipLost, Term};
 use kube_embedded_apiserver::ApiServer;
 use kube_informer::CancellationToken;
 use parking_lot::Mutex;
@@ -52,7 +52,7 @@ async fn a_standby_leads_soon_after_the_leader_releases_the_lease_le_4_le_5() {
         (lease(&server)["holderIdentity"].as_str(), lease(&server)["leaseDurationSeconds"].as_i64()),
         (Some("a"), Some(15))
     );
-    assert_eq!(*a.elector.leader().borrow(), Some("a".to_owned()));
+    assert_eq!(a.elector.leader(), Some("a".to_owned()));
     assert_eq!(*b.heard.lock(), ["a"], "each new leader once");
     // The leader is cancelled: it finishes its work, leads until then, and releases the lease.
     a.cancel.cancel();
@@ -141,7 +141,7 @@ async fn a_frozen_leader_sees_by_the_clock_that_its_term_is_over_le_6() {
     assert_eq!(term.check(), Ok(()));
     sleep(secs(2)).await;
     assert!(!term.is_valid() && !a.leads(), "although no task has cancelled the term");
-    assert_eq!(term.check(), Err(TermOver));
+    assert_eq!(term.check(), Err(LeadershipLost));
     a.elector.check(secs(5)).unwrap();
     sleep(secs(20)).await;
     assert!(matches!(a.elector.check(secs(5)), Err(ElectionError::Stuck { .. })));

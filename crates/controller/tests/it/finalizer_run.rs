@@ -9,8 +9,8 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube_client::Api;
 use kube_controller::controller::BoxError;
 use kube_controller::finalizer::FinalizerError;
-use kube_controller::{Controller, Finalizer, Next, Request, Watched, predicate};
-use kube_embedded_apiserver::{Action, Fault, Status, Verb};
+use kube_controller::{Action, Controller, Finalizer, Request, WatchSource, predicate};
+use kube_embedded_apiserver::{Action as FaultAction, Fault, Status, Verb};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -18,13 +18,13 @@ use crate::cluster::{Cluster, Notes, Run, quiet};
 
 const NAME: &str = "example.com/cleanup";
 
-type Reconciled = BoxFuture<'static, Result<Next, BoxError>>;
+type Reconciled = BoxFuture<'static, Result<Action, BoxError>>;
 
 /// Notes calls of `apply` and `cleanup`, with the finalizers that the server has then. `cleanup` returns the result of
 /// `next`.
 fn noting(
     cluster: &Cluster,
-    next: impl Fn() -> Result<Next, BoxError> + Clone + Send + Sync + 'static,
+    next: impl Fn() -> Result<Action, BoxError> + Clone + Send + Sync + 'static,
 ) -> impl Fn(Request<Deployment>, Arc<Notes>) -> Reconciled + Send + Sync + 'static {
     let (server, owners) = (cluster.server.clone(), cluster.owners.clone());
     move |request, notes| {
@@ -39,7 +39,7 @@ fn noting(
             };
             let apply = async |object: Arc<Deployment>| {
                 note("apply", &object);
-                Ok(Next::Done)
+                Ok(Action::await_change())
             };
             let cleanup = async |object: Arc<Deployment>| {
                 note("cleanup", &object);
@@ -69,12 +69,12 @@ fn stored(cluster: &Cluster) -> Option<Value> {
 async fn the_finalizer_is_stored_before_apply_and_removed_after_cleanup() {
     for only_generations in [false, true] {
         let cluster = Cluster::new();
-        let mut owners = Watched::from(&cluster.owners);
+        let mut owners = WatchSource::from(&cluster.owners);
         if only_generations {
             // A finalizer does not change the generation.
             owners = owners.when(predicate::generation_changed);
         }
-        let run = Run::of(Controller::new(owners).workers(1), noting(&cluster, || Ok(Next::Done)));
+        let run = Run::of(Controller::new(owners).workers(1), noting(&cluster, || Ok(Action::await_change())));
         quiet().await;
         owner(&cluster);
         let noted = run.noted().await;
@@ -93,7 +93,7 @@ async fn a_key_waits_until_the_cache_shows_that_the_finalizer_was_removed() {
     let cluster = Cluster::new();
     let controller = Controller::new(&cluster.owners).workers(1);
     let handle = controller.handle();
-    let run = Run::of(controller, noting(&cluster, || Ok(Next::Done)));
+    let run = Run::of(controller, noting(&cluster, || Ok(Action::await_change())));
     quiet().await;
     owner(&cluster);
     quiet().await;
@@ -103,7 +103,7 @@ async fn a_key_waits_until_the_cache_shows_that_the_finalizer_was_removed() {
     quiet().await;
     run.notes.take();
     // The first event of the next watch arrives at once, the second one after 20 s.
-    let late = Fault::new(Action::DelayEvent { nth: 2, delay: Duration::from_secs(20) }).verb(Verb::Watch);
+    let late = Fault::new(FaultAction::DelayEvent { nth: 2, delay: Duration::from_secs(20) }).verb(Verb::Watch);
     cluster.server.faults().add(late.resource("deployments.apps"));
     cluster.server.disconnect_watches();
     sleep(Duration::from_secs(3)).await;
@@ -124,9 +124,9 @@ async fn a_key_waits_until_the_cache_shows_that_the_finalizer_was_removed() {
 
 #[tokio::test(start_paused = true)]
 async fn the_finalizer_stays_until_cleanup_is_done() {
-    let results: [fn() -> Result<Next, BoxError>; 3] = [
-        || Ok(Next::After(Duration::from_secs(5))),
-        || Ok(Next::failed("the bucket is not empty")),
+    let results: [fn() -> Result<Action, BoxError>; 3] = [
+        || Ok(Action::requeue(Duration::from_secs(5))),
+        || Ok(Action::terminal_error("the bucket is not empty")),
         || Err("no connection".into()),
     ];
     for result in results {
@@ -151,7 +151,7 @@ async fn nothing_is_applied_if_the_finalizer_is_refused() {
     };
     let server = kube_embedded_apiserver::ApiServer::builder().seed(1).admission(refuse).build();
     let cluster = Cluster::with(server.client(), server);
-    let run = Run::of(Controller::new(&cluster.owners).workers(1), noting(&cluster, || Ok(Next::Done)));
+    let run = Run::of(Controller::new(&cluster.owners).workers(1), noting(&cluster, || Ok(Action::await_change())));
     quiet().await;
     owner(&cluster);
     sleep(Duration::from_secs(1)).await;
@@ -167,7 +167,7 @@ async fn an_object_that_is_being_deleted_without_the_finalizer_is_left_alone() {
     let metadata = json!({"name": "a", "finalizers": ["example.com/other"]});
     cluster.server.create("deployments.apps", Some("web"), json!({"metadata": metadata})).unwrap();
     cluster.server.delete("deployments.apps", Some("web"), "a").unwrap();
-    let run = Run::of(Controller::new(&cluster.owners).workers(1), noting(&cluster, || Ok(Next::Done)));
+    let run = Run::of(Controller::new(&cluster.owners).workers(1), noting(&cluster, || Ok(Action::await_change())));
     assert_eq!(run.noted().await, Vec::<String>::new());
     run.end().await;
 }
@@ -182,8 +182,10 @@ fn an_error_type_of_the_program_is_made_from_the_error_of_the_finalizer() {
         }
     }
     // This test only has to compile.
-    let _ =
-        async |finalizer: Finalizer<Deployment>, request: Request<Deployment>, cluster: Cluster| -> Result<Next, Own> {
-            finalizer.run(&request, &cluster.owners, async |_| Err(Own), async |_| Ok(Next::Done)).await
-        };
+    let _ = async |finalizer: Finalizer<Deployment>,
+                   request: Request<Deployment>,
+                   cluster: Cluster|
+           -> Result<Action, Own> {
+        finalizer.run(&request, &cluster.owners, async |_| Err(Own), async |_| Ok(Action::await_change())).await
+    };
 }

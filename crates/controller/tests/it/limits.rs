@@ -7,16 +7,15 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_controller::manager::ManagerError;
-use kube_controller::{Controller, ElectionSettings, LeaderElector, Manager, Next, Request, RunError};
+use kube_controller::{Action, Controller, ElectionSettings, LeaderElector, Manager, Request, RunError};
 use kube_embedded_apiserver::{Fault, Verb};
-use kube_informer::health::AnyProbe as _;
-use kube_informer::{CancellationToken, ObjectKey};
+use kube_informer::{AnyProbe as _, CancellationToken, ObjectKey};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::{Cluster, Notes, Run, note, quiet};
 
-type Outcome = std::future::Ready<Result<Next, String>>;
+type Outcome = std::future::Ready<Result<Action, String>>;
 
 fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -58,7 +57,7 @@ fn blocking() -> (mpsc::Sender<()>, impl Fn(Request<Deployment>, Arc<Notes>) -> 
     let reconcile = move |_: Request<Deployment>, notes: Arc<Notes>| {
         notes.note("begun");
         let _ = blocked.lock().recv();
-        std::future::ready(Ok(Next::Done))
+        std::future::ready(Ok(Action::await_change()))
     };
     (unblock, reconcile)
 }
@@ -166,7 +165,7 @@ async fn a_program_ends_within_the_grace_period_of_kubernetes_whatever_hangs() {
     let network = crate::network::Network::default();
     let client = network.client(&cluster.server);
     let elector = LeaderElector::new(client, "default/lead", "me", ElectionSettings::default()).unwrap();
-    let reconcile = |_: Request<Deployment>, _: Arc<()>| std::future::pending::<Result<Next, String>>();
+    let reconcile = |_: Request<Deployment>, _: Arc<()>| std::future::pending::<Result<Action, String>>();
     let manager = Manager::new(cluster.factory.clone()).elect(elector);
     let manager = manager.control(Controller::new(&cluster.owners), reconcile, Arc::new(()));
     let cancel = CancellationToken::new();
@@ -194,7 +193,7 @@ async fn when_one_controller_fails_the_others_finish_their_reconciles() {
         notes.note("begun");
         sleep(secs(10)).await;
         notes.note("finished");
-        Ok::<_, String>(Next::Done)
+        Ok::<_, String>(Action::await_change())
     };
     let manager = Manager::new(cluster.factory.clone())
         .control(Controller::new(&cluster.owners), note, Arc::new(Notes::default()))

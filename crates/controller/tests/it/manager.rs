@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube_controller::manager::ManagerError;
 use kube_controller::term::SuspendClock;
-use kube_controller::{Controller, ElectionSettings, LeaderElector, Manager, Next, Request};
+use kube_controller::{Action, Controller, ElectionSettings, LeaderElector, Manager, Request};
 use kube_informer::CancellationToken;
 use tokio::time::sleep;
 
@@ -67,7 +67,7 @@ async fn at_the_end_queues_drain_then_the_lease_is_released_then_informers_stop(
             let lease = server.get("leases.coordination.k8s.io", Some("default"), "lead").unwrap();
             let holder = lease["spec"]["holderIdentity"].as_str().unwrap().to_owned();
             notes.note(format!("{} led by {holder}, cache {}", request.key().name(), !owners.health().stopped));
-            Ok::<_, String>(Next::Done)
+            Ok::<_, String>(Action::await_change())
         }
     };
     let elector = LeaderElector::new(cluster.client(), "default/lead", "me", settings()).unwrap();
@@ -99,7 +99,7 @@ async fn when_leadership_is_lost_work_is_dropped_at_once_and_the_caches_stay_cur
     let reconcile = |_: Request<Deployment>, notes: Arc<Notes>| async move {
         notes.note("begun");
         let _dropped = Dropped(notes);
-        std::future::pending::<Result<Next, String>>().await
+        std::future::pending::<Result<Action, String>>().await
     };
     let client = network.client(&cluster.server);
     let elector = LeaderElector::new(client, "default/lead", "me", settings()).unwrap();
@@ -151,7 +151,7 @@ async fn a_controller_that_ends_by_itself_ends_the_program() {
             async move {
                 std::future::pending::<()>().await;
                 drop(last);
-                Ok::<_, String>(Next::Done)
+                Ok::<_, String>(Action::await_change())
             }
         };
         manager = manager.control(Controller::new(&cluster.children), stuck, Arc::new(()));

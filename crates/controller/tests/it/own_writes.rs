@@ -7,8 +7,8 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::api::PostParams;
 use kube_client::{Api, Client, Resource as _};
-use kube_controller::{Controller, Next, Request};
-use kube_embedded_apiserver::{Action, Fault, Verb};
+use kube_controller::{Action, Controller, Request};
+use kube_embedded_apiserver::{Action as FaultAction, Fault, Verb};
 use kube_informer::SharedInformer;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -20,13 +20,13 @@ use crate::cluster::{Cluster, Notes, Run, quiet};
 pub(crate) fn creating(
     client: Client,
     children: SharedInformer<ConfigMap>,
-) -> impl Fn(Request<Deployment>, Arc<Notes>) -> futures_util::future::BoxFuture<'static, Result<Next, kube_client::Error>>
+) -> impl Fn(Request<Deployment>, Arc<Notes>) -> futures_util::future::BoxFuture<'static, Result<Action, kube_client::Error>>
 {
     move |request, notes| {
         let (client, children) = (client.clone(), children.clone());
         Box::pin(async move {
             notes.note("called");
-            let Some(owner) = request.object() else { return Ok(Next::Done) };
+            let Some(owner) = request.object() else { return Ok(Action::await_change()) };
             let uid = owner.metadata.uid.as_deref().unwrap_or_default();
             let has = |child: &ConfigMap| {
                 child.metadata.owner_references.iter().flatten().any(|reference| reference.uid == uid)
@@ -39,7 +39,7 @@ pub(crate) fn creating(
                 request.write(&children, api.create(&PostParams::default(), &child)).await?;
                 notes.note("created");
             }
-            Ok(Next::Done)
+            Ok(Action::await_change())
         })
     }
 }
@@ -47,7 +47,7 @@ pub(crate) fn creating(
 /// Delays the watches of children by this time from now on.
 async fn delay_watches(cluster: &Cluster, delay: Duration) {
     quiet().await;
-    let late = Fault::new(Action::DelayEvent { nth: 1, delay }).verb(Verb::Watch).resource("configmaps");
+    let late = Fault::new(FaultAction::DelayEvent { nth: 1, delay }).verb(Verb::Watch).resource("configmaps");
     cluster.server.faults().add(late);
     cluster.server.disconnect_watches();
     // An informer whose watch ends before the first event waits before it watches again.
@@ -183,7 +183,7 @@ async fn a_key_waits_until_the_cache_shows_that_an_object_was_deleted() {
                 api.delete("child", &Default::default()).await?;
                 request.deleted(&children, &*child);
             }
-            Ok::<_, kube_client::Error>(Next::After(Duration::from_secs(1)))
+            Ok::<_, kube_client::Error>(Action::requeue(Duration::from_secs(1)))
         }
     };
     cluster.factory.start().unwrap();
@@ -314,7 +314,7 @@ async fn a_key_waits_for_a_write_after_which_the_informer_does_not_select_the_ob
                 request.write(&some, api.patch("child", &Default::default(), &patch)).await?;
                 notes.note("released");
             }
-            Ok::<_, kube_client::Error>(Next::Done)
+            Ok::<_, kube_client::Error>(Action::await_change())
         }
     };
     let handle = controller.handle();
@@ -329,7 +329,7 @@ async fn a_key_waits_for_a_write_after_which_the_informer_does_not_select_the_ob
 async fn a_write_to_the_informer_of_another_kind_fails_at_once() {
     let cluster = Cluster::new();
     let secrets: SharedInformer<k8s_openapi::api::core::v1::Secret> = cluster.factory.informer().unwrap();
-    let controller = Controller::new(&cluster.owners).owns(&cluster.children).reads(&secrets);
+    let controller = Controller::new(&cluster.owners).owns(&cluster.children).waits_for(&secrets);
     let handle = controller.handle();
     let (client, wrong) = (cluster.client(), secrets.clone());
     let reconcile = move |request: Request<Deployment>, notes: Arc<Notes>| {
@@ -342,7 +342,7 @@ async fn a_write_to_the_informer_of_another_kind_fails_at_once() {
             notes.note(delete.unwrap_err().to_string());
             // The reconcile fails even if it ignores this error.
             let _ = request.write(&wrong, api.create(&PostParams::default(), &map)).await;
-            Ok::<_, String>(Next::Done)
+            Ok::<_, String>(Action::await_change())
         }
     };
     let run = Run::of(controller, reconcile);
@@ -361,7 +361,7 @@ async fn an_object_that_a_cache_never_shows_is_written_with_growing_delays_and_c
     // evaluate.
     let (shown, handle) =
         (cluster.factory.informer::<k8s_openapi::api::core::v1::Secret>().unwrap(), controller.handle());
-    let controller = controller.reads(&shown);
+    let controller = controller.waits_for(&shown);
     let client = cluster.client();
     let reconcile = move |request: Request<Deployment>, notes: Arc<Notes>| {
         let (client, shown) = (client.clone(), shown.clone());
@@ -371,10 +371,10 @@ async fn an_object_that_a_cache_never_shows_is_written_with_growing_delays_and_c
             map.metadata.generate_name = Some("m-".to_owned());
             // Reports the write by name and version only, so that its kind is not compared.
             let written = api.create(&PostParams::default(), &map).await?;
-            let identity = kube_informer::representation::Identity::of(&written);
+            let identity = kube_informer::Identity::of(&written);
             request.wrote(&shown, &identity);
             notes.note("created");
-            Ok::<_, kube_client::Error>(Next::Done)
+            Ok::<_, kube_client::Error>(Action::await_change())
         }
     };
     let run = Run::of(controller, reconcile);
@@ -400,7 +400,7 @@ async fn a_final_failure_after_a_write_with_an_unknown_outcome_is_retried_with_t
     let create = creating(cluster.client(), cluster.children.clone());
     let reconcile = move |request: Request<Deployment>, notes: Arc<Notes>| {
         let created = create(request, notes);
-        async move { Ok::<_, String>(created.await.unwrap_or_else(Next::failed)) }
+        async move { Ok::<_, String>(created.await.unwrap_or_else(Action::terminal_error)) }
     };
     let run = Run::of(controller, reconcile);
     cluster.owner("a");
@@ -426,7 +426,7 @@ async fn failures_are_counted_with_a_limiter_that_does_not_count() {
     cluster.owner("a");
     let reconcile = |request: Request<Deployment>, notes: Arc<Notes>| async move {
         notes.note(request.failures().to_string());
-        if request.failures() < 3 { Err("not yet") } else { Ok(Next::After(Duration::from_secs(60))) }
+        if request.failures() < 3 { Err("not yet") } else { Ok(Action::requeue(Duration::from_secs(60))) }
     };
     let run = Run::of(Controller::new(&cluster.owners).limiter(Fixed), reconcile);
     tokio::time::sleep(Duration::from_secs(65)).await;

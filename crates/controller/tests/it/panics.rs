@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_controller::{Controller, Next, Request, Watched};
+use kube_controller::{Action, Controller, Request, WatchSource};
 use kube_informer::ObjectKey;
 use tokio::time::sleep;
 
@@ -55,7 +55,7 @@ async fn a_predicate_that_panics_counts_as_true() {
     cluster.owner("a");
     let panics = Arc::new(AtomicBool::new(false));
     let (own, all) = (panics.clone(), panics.clone());
-    let watched = Watched::from(&cluster.owners).when(move |_| {
+    let watched = WatchSource::from(&cluster.owners).when(move |_| {
         assert!(!own.load(Ordering::Relaxed), "the predicate");
         true
     });
@@ -108,12 +108,12 @@ async fn an_error_that_cannot_be_displayed_and_a_future_that_panics_when_dropped
         async move {
             match request.failures() {
                 0 => Err(Nasty),
-                1 => Ok(Next::failed(Nasty)),
+                1 => Ok(Action::terminal_error(Nasty)),
                 2 => {
                     let _last = PanicsOnDrop;
                     std::future::pending().await
                 }
-                _ => Ok(Next::Done),
+                _ => Ok(Action::await_change()),
             }
         }
     };

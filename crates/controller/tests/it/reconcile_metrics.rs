@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube_controller::limiter::ItemExponential;
-use kube_controller::{Controller, Next, Request};
+use kube_controller::{Action, Controller, Request};
 use metrics::{
     Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
 };
@@ -94,8 +94,8 @@ async fn each_reconcile_is_counted_by_its_result() {
             0 => Err("an error"),
             1 => panic!("a panic"),
             2 => std::future::pending().await,
-            3 => Ok(Next::After(Duration::from_secs(3600))),
-            _ => Ok(Next::Done),
+            3 => Ok(Action::requeue(Duration::from_secs(3600))),
+            _ => Ok(Action::await_change()),
         }
     };
     let limiter = ItemExponential::new(Duration::from_secs(1), Duration::from_secs(10));

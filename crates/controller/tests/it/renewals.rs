@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube_controller::term::SuspendClock;
-use kube_controller::{LeaderElector, TermOver};
+use kube_controller::{LeaderElector, LeadershipLost};
 use kube_embedded_apiserver::ApiServer;
 use kube_informer::CancellationToken;
 use parking_lot::Mutex;
@@ -61,7 +61,7 @@ async fn after_a_suspend_longer_than_the_deadline_the_term_is_over() {
     assert!(term.is_valid(), "a renewal counts from when it began, by both clocks");
     *suspended.lock() += secs(10);
     assert!(!term.is_valid() && !a.leads());
-    assert_eq!(term.check(), Err(TermOver));
+    assert_eq!(term.check(), Err(LeadershipLost));
     // A renewal that succeeds afterwards does not make the term valid again.
     for _ in 0..100 {
         sleep(Duration::from_millis(100)).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Api;
-use kube_controller::{Controller, Finalizer, Next, Request, Watched, predicate};
+use kube_controller::{Action, Controller, Finalizer, Request, WatchSource, predicate};
 use kube_informer::{Event, ObjectKey};
 use serde_json::json;
 use tokio::time::sleep;
@@ -57,7 +57,7 @@ async fn predicates_are_combined() {
         .unwrap();
     let either = predicate::or(predicate::generation_changed, predicate::labels_changed(&["l"]));
     let not_theirs = predicate::not(predicate::has_label("team", "theirs"));
-    let run = Run::noting(Controller::new(Watched::from(&cluster.owners).when(either).when(not_theirs)));
+    let run = Run::noting(Controller::new(WatchSource::from(&cluster.owners).when(either).when(not_theirs)));
     assert_eq!(run.noted().await, ["a"]);
     let patch =
         |change: serde_json::Value| drop(cluster.server.patch("deployments.apps", Some("web"), "a", change).unwrap());
@@ -105,7 +105,7 @@ fn predicates() -> Vec<(&'static str, Predicate)> {
     ]
 }
 
-type Outcome = futures_util::future::BoxFuture<'static, Result<Next, kube_controller::controller::BoxError>>;
+type Outcome = futures_util::future::BoxFuture<'static, Result<Action, kube_controller::controller::BoxError>>;
 
 /// Adds a finalizer and returns. Creates a child at the next call. Deletes the child when the object is being deleted.
 fn with_finalizer(cluster: &Cluster) -> impl Fn(Request<Deployment>, Arc<Notes>) -> Outcome + use<> {
@@ -113,7 +113,7 @@ fn with_finalizer(cluster: &Cluster) -> impl Fn(Request<Deployment>, Arc<Notes>)
     move |request, notes| {
         let (client, owners, children) = (client.clone(), owners.clone(), children.clone());
         Box::pin(async move {
-            let Some(owner) = request.object() else { return Ok(Next::Done) };
+            let Some(owner) = request.object() else { return Ok(Action::await_change()) };
             let finalizer = Finalizer::new(Api::<Deployment>::namespaced(client.clone(), "web"), "example.com/clean")?;
             let maps: Api<ConfigMap> = Api::namespaced(client, "web");
             if owner.metadata.deletion_timestamp.is_some() {
@@ -126,12 +126,12 @@ fn with_finalizer(cluster: &Cluster) -> impl Fn(Request<Deployment>, Arc<Notes>)
                 if let Some(written) = request.attempt(&owners, finalizer.remove(&owner)).await? {
                     request.wrote(&owners, &written);
                 }
-                return Ok(Next::Done);
+                return Ok(Action::await_change());
             }
             if let Some(written) = request.attempt(&owners, finalizer.add(&owner)).await? {
                 request.wrote(&owners, &written);
                 notes.note("finalizer");
-                return Ok(Next::Done);
+                return Ok(Action::await_change());
             }
             if children.store().get(request.key()).is_none() {
                 let mut child = ConfigMap::default();
@@ -139,7 +139,7 @@ fn with_finalizer(cluster: &Cluster) -> impl Fn(Request<Deployment>, Arc<Notes>)
                 request.write(&children, maps.create(&Default::default(), &child)).await?;
                 notes.note("child");
             }
-            Ok(Next::Done)
+            Ok(Action::await_change())
         })
     }
 }
@@ -150,7 +150,7 @@ async fn every_predicate_works_with_the_recipe_of_the_finalizer() {
     for debounce in [Duration::ZERO, Duration::from_secs(1)] {
         for (name, predicate) in predicates() {
             let cluster = Cluster::new();
-            let watched = Watched::from(&cluster.owners).when(move |event| predicate(event));
+            let watched = WatchSource::from(&cluster.owners).when(move |event| predicate(event));
             let controller = Controller::new(watched).owns(&cluster.children).debounce(debounce);
             let handle = controller.handle();
             let run = Run::of(controller, with_finalizer(&cluster));

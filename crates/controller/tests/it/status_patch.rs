@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 use kube_client::{Api, Client};
 use kube_controller::status_patch::StatusError;
-use kube_controller::{Controller, Next, Request};
+use kube_controller::{Action, Controller, Request};
 use kube_embedded_apiserver::{ApiServer, Status};
 use kube_informer::SharedInformer;
 use serde_json::json;
@@ -19,8 +19,8 @@ async fn report(
     client: Client,
     owners: SharedInformer<Deployment>,
     notes: Arc<Notes>,
-) -> Result<Next, StatusError> {
-    let Some(deployment) = request.object() else { return Ok(Next::Done) };
+) -> Result<Action, StatusError> {
+    let Some(deployment) = request.object() else { return Ok(Action::await_change()) };
     let api = Api::namespaced(client, "web");
     let status = DeploymentStatus {
         observed_generation: deployment.metadata.generation,
@@ -33,7 +33,7 @@ async fn report(
         Ok(None) => "the same".to_owned(),
         Err(error) => error.to_string(),
     });
-    written.map(|_| Next::Done)
+    written.map(|_| Action::await_change())
 }
 
 fn run(cluster: &Cluster, client: &Client) -> Run {
@@ -106,7 +106,7 @@ async fn a_refused_status_is_an_error_with_the_message_of_the_server() {
             let error = written.await.unwrap_err();
             let StatusError::Refused { name, reason, .. } = &error else { panic!("{error:?}") };
             notes.note(format!("{name}: {reason}"));
-            Ok::<_, StatusError>(Next::Done)
+            Ok::<_, StatusError>(Action::await_change())
         }
     });
     assert_eq!(run.noted().await, [format!("a: {message}")]);

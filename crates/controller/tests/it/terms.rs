@@ -9,7 +9,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Api;
 use kube_client::api::PostParams;
 use kube_controller::term::SuspendClock;
-use kube_controller::{Controller, ElectionSettings, LeaderElector, Manager, Next, Request, TermOver, WriteError};
+use kube_controller::{
+    Action, Controller, ElectionSettings, LeaderElector, LeadershipLost, Manager, Request, WriteError,
+};
 use kube_informer::CancellationToken;
 use tokio::time::sleep;
 
@@ -45,12 +47,12 @@ async fn a_reconcile_in_progress_does_not_write_after_its_term() {
                 Ok::<(), String>(())
             };
             let attempt = request.attempt(&children, attempted).await;
-            let over = matches!(write, Err(WriteError::TermOver(TermOver)))
-                && matches!(delete, Err(WriteError::TermOver(TermOver)))
-                && matches!(attempt, Err(WriteError::TermOver(TermOver)));
+            let over = matches!(write, Err(WriteError::LeadershipLost(LeadershipLost)))
+                && matches!(delete, Err(WriteError::LeadershipLost(LeadershipLost)))
+                && matches!(attempt, Err(WriteError::LeadershipLost(LeadershipLost)));
             notes.note(format!("over: {over}, {}", kube_client::Error::from(write.unwrap_err())));
             ends.cancel();
-            Ok::<_, String>(Next::Done)
+            Ok::<_, String>(Action::await_change())
         }
     };
     let controller = Controller::new(&cluster.owners).owns(&cluster.children).workers(1);
@@ -72,7 +74,7 @@ async fn a_long_reconcile_learns_that_the_controller_was_asked_to_end() {
             () = request.term().ending() => notes.note(format!("ending: {}", request.is_ending())),
             () = sleep(secs(3600)) => notes.note("not asked"),
         }
-        Ok::<_, String>(Next::Done)
+        Ok::<_, String>(Action::await_change())
     };
     let run = Run::of(Controller::new(&cluster.owners), reconcile);
     sleep(secs(10)).await;
@@ -87,7 +89,7 @@ async fn each_reconcile_has_a_number_of_its_own() {
     (0..5).for_each(|number| drop(cluster.owner(&format!("o{number}"))));
     let reconcile = |request: Request<Deployment>, notes: Arc<Notes>| async move {
         notes.note(request.id().to_string());
-        Ok::<_, String>(Next::Done)
+        Ok::<_, String>(Action::await_change())
     };
     let run = Run::of(Controller::new(&cluster.owners), reconcile);
     let ids: std::collections::BTreeSet<String> = run.noted().await.into_iter().collect();

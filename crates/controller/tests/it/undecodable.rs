@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use kube_controller::{Controller, ControllerHandle, Next, Request};
+use kube_controller::{Action, Controller, ControllerHandle, Request};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Notes, Run, quiet};
@@ -142,7 +142,7 @@ async fn the_children_of_an_undecodable_object_are_not_deleted() {
                     kube_client::Api::namespaced(client, "web");
                 api.delete(request.key().name(), &Default::default()).await?;
             }
-            Ok::<_, kube_client::Error>(Next::Done)
+            Ok::<_, kube_client::Error>(Action::await_change())
         }
     };
     break_object(&cluster, "deployments.apps", "a");

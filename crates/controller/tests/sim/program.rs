@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::api::{DeleteParams, PostParams, Preconditions};
 use kube_client::{Api, Client, Resource as _};
 use kube_controller::limiter::ItemExponential;
-use kube_controller::{Controller, LeaderElector, Manager, Next, Request, RunError, Term};
+use kube_controller::{Action, Controller, LeaderElector, Manager, Request, RunError, Term};
 use kube_informer::{CancellationToken, Index, InformerOptions, SharedInformer, SharedInformerFactory};
 
 /// The settings of a program.
@@ -135,7 +135,7 @@ impl Program {
     }
 }
 
-async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Next, kube_client::Error> {
+async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Result<Action, kube_client::Error> {
     let Some(owner) = request.object() else { return delete_children(&request, &context).await };
     let uid = owner.metadata.uid.as_deref().unwrap_or_default();
     let replicas = owner.spec.replicas.unwrap_or_default().to_string();
@@ -156,11 +156,11 @@ async fn reconcile(request: Request<Deployment>, context: Arc<Context>) -> Resul
         }
         Some(_) => {}
     }
-    Ok(Next::Done)
+    Ok(Action::await_change())
 }
 
 /// Deletes the children of an owner that was deleted.
-async fn delete_children(request: &Request<Deployment>, context: &Context) -> Result<Next, kube_client::Error> {
+async fn delete_children(request: &Request<Deployment>, context: &Context) -> Result<Action, kube_client::Error> {
     let api: Api<ConfigMap> = Api::namespaced(context.client.clone(), request.key().namespace().unwrap_or_default());
     for child in context.by_owner_name.get(request.key().name()) {
         let preconditions = Preconditions { uid: child.metadata.uid.clone(), resource_version: None };
@@ -171,5 +171,5 @@ async fn delete_children(request: &Request<Deployment>, context: &Context) -> Re
             outcome => drop(outcome?),
         }
     }
-    Ok(Next::Done)
+    Ok(Action::await_change())
 }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::Pieces;
+use super::list::Pieces;
 use crate::lock::Mutex;
 use crate::object::{Cached, Object, ObjectKey};
-use crate::queue::{Batch, Comparison, Delta, ListPieces, PIECE, Pending, Piece, Queue, Replacement};
+use crate::queue::{Batch, Comparison, Delta, DeltaQueue, ListPieces, PIECE, Pending, Piece, Replacement};
 use crate::reflector::Sink;
 use crate::store::{Snapshot, Store};
 
@@ -26,9 +26,10 @@ pub(crate) const BYTES: u64 = 8 * 1024 * 1024;
 /// An informer uses one by itself; by hand it is a reflector, a queue and a function:
 ///
 /// ```
-/// use kube_informer::apply::{Changes, OnError};
-/// use kube_informer::queue::{Batch, DeltaFifo, KeyDelta, Work};
-/// use kube_informer::{CancellationToken, InformerOptions, Reflector, Store, source::kube::KubeSource};
+/// use kube_informer::parts::{Changes, OnError};
+/// use kube_informer::parts::{Batch, DeltaFifo, KeyDelta, Work};
+/// use kube_informer::{CancellationToken, InformerOptions, Store};
+/// use kube_informer::parts::{KubeSource, Reflector};
 /// # use k8s_openapi::api::core::v1::ConfigMap;
 /// # doc_server::with(async |server| {
 /// let (store, mut writer) = Store::<ConfigMap>::new(0);
@@ -52,16 +53,16 @@ pub(crate) const BYTES: u64 = 8 * 1024 * 1024;
 /// # Ok(()) });
 /// ```
 pub struct Changes<T: ?Sized> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<ChangesShared<T>>,
 }
 
 /// Puts changes into a queue. Cloning gives another handle.
 pub struct ChangesSink<T: ?Sized> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<ChangesShared<T>>,
 }
 
-struct Shared<T: ?Sized> {
-    state: Mutex<State<T>>,
+struct ChangesShared<T: ?Sized> {
+    state: Mutex<ChangesState<T>>,
     /// The objects that are known already.
     known: Store<T>,
     /// How many bytes on the wire the waiting changes may have taken.
@@ -73,8 +74,8 @@ struct Shared<T: ?Sized> {
     processed: Notify,
 }
 
-struct State<T: ?Sized> {
-    queue: Box<dyn Queue<T>>,
+struct ChangesState<T: ?Sized> {
+    queue: Box<dyn DeltaQueue<T>>,
     /// True while one sink puts in the pieces of a list or a resync. All other pushes wait.
     in_pieces: bool,
     /// True once the consumer is gone.
@@ -82,12 +83,12 @@ struct State<T: ?Sized> {
 }
 
 /// Lets one sink put in pieces, until it is dropped.
-struct Turn<'s, T: ?Sized>(&'s Shared<T>);
+struct Turn<'s, T: ?Sized>(&'s ChangesShared<T>);
 
 /// A batch that was taken out and is not yet processed: whatever is pushed meanwhile is judged by it. Dropping says that it
 /// is processed.
-pub struct InHand<'c, T: ?Sized + 'static> {
-    shared: &'c Shared<T>,
+pub struct BatchGuard<'c, T: ?Sized + 'static> {
+    shared: &'c ChangesShared<T>,
     batch: Option<Batch<T>>,
 }
 
@@ -103,15 +104,22 @@ pub enum OnError {
 type Report = Box<dyn Fn(&(dyn Error + Send + Sync)) + Send + Sync>;
 
 impl<T: Cached + ?Sized> Changes<T> {
-    /// An empty queue, and where to put changes in. `known` is what is known already, for queues that ask.
-    pub fn new(queue: impl Queue<T>, known: Store<T>) -> (ChangesSink<T>, Self) {
+    /// Returns the sink that puts changes into a queue, for a reflector, and the end that takes them out. A clone of the sink is another
+    /// handle. `known` has the objects that are applied already: queues compare lists with them.
+    pub fn new(queue: impl DeltaQueue<T>, known: Store<T>) -> (impl Sink<T> + Clone + std::fmt::Debug, Self) {
+        Self::with_sink(queue, known)
+    }
+
+    /// Returns what [`Changes::new`] returns, with the type of the sink.
+    #[doc(hidden)]
+    pub fn with_sink(queue: impl DeltaQueue<T>, known: Store<T>) -> (ChangesSink<T>, Self) {
         Self::boxed(Box::new(queue), known, BYTES)
     }
 
-    pub(crate) fn boxed(queue: Box<dyn Queue<T>>, known: Store<T>, bytes: u64) -> (ChangesSink<T>, Self) {
+    pub(crate) fn boxed(queue: Box<dyn DeltaQueue<T>>, known: Store<T>, bytes: u64) -> (ChangesSink<T>, Self) {
         let takes_pieces = queue.takes_pieces();
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State { queue, in_pieces: false, closed: false }),
+        let shared = Arc::new(ChangesShared {
+            state: Mutex::new(ChangesState { queue, in_pieces: false, closed: false }),
             known,
             bytes,
             takes_pieces,
@@ -122,12 +130,48 @@ impl<T: Cached + ?Sized> Changes<T> {
         (ChangesSink { shared: shared.clone() }, Self { shared })
     }
 
-    /// Takes the next batch out, once there is one.
+    /// Waits for the next batch, and calls a function with it. Until the function returns, the batch counts as queued: a queue compares
+    /// new changes with it. client-go's `Pop`.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is taken out unless it is returned.
-    pub async fn next(&mut self) -> InHand<'_, T> {
+    /// A batch is popped only if the function is called.
+    pub async fn pop<R>(&mut self, process: impl FnOnce(Batch<T>) -> R) -> R {
+        loop {
+            let mut guard = self.next().await;
+            if let Some(batch) = guard.take() {
+                return process(batch);
+            }
+        }
+    }
+
+    /// Returns how many changes wait.
+    pub fn len(&self) -> usize {
+        self.shared.state.lock().queue.len()
+    }
+
+    /// Returns true if no change waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns how many bytes on the wire the waiting changes took.
+    pub fn bytes(&self) -> u64 {
+        self.shared.state.lock().queue.bytes()
+    }
+
+    /// Returns true once the first list is processed.
+    pub fn has_synced(&self) -> bool {
+        self.shared.state.lock().queue.has_synced()
+    }
+
+    /// Waits for the next batch, and pops it.
+    ///
+    /// # Cancel safety
+    ///
+    /// A batch is popped only if it is returned.
+    #[doc(hidden)]
+    pub async fn next(&mut self) -> BatchGuard<'_, T> {
         loop {
             let (batch, has_room) = {
                 let mut state = self.shared.state.lock();
@@ -137,7 +181,7 @@ impl<T: Cached + ?Sized> Changes<T> {
                 if has_room {
                     self.shared.room.notify_waiters();
                 }
-                return InHand { shared: &self.shared, batch: Some(batch) };
+                return BatchGuard { shared: &self.shared, batch: Some(batch) };
             }
             self.shared.arrived.notified().await;
         }
@@ -189,7 +233,7 @@ impl<T: Cached + ?Sized> ChangesSink<T> {
 
     /// Waits until everything pushed so far is processed, or the consumer is gone.
     pub async fn settled(&self) {
-        let Shared { state, processed, .. } = &*self.shared;
+        let ChangesShared { state, processed, .. } = &*self.shared;
         let all = state.lock().queue.progress().0;
         loop {
             let mut processed = std::pin::pin!(processed.notified());
@@ -225,14 +269,14 @@ impl<T: Cached + ?Sized> ChangesSink<T> {
     }
 }
 
-impl<T: Cached + ?Sized> Shared<T> {
-    fn has_room(&self, queue: &dyn Queue<T>) -> bool {
+impl<T: Cached + ?Sized> ChangesShared<T> {
+    fn has_room(&self, queue: &dyn DeltaQueue<T>) -> bool {
         queue.len() < BOUND && (queue.bytes() < self.bytes || queue.is_empty())
     }
 
     /// Changes the queue once there is room in it. Returns `None` if the consumer is gone.
-    async fn put<R>(&self, turn: Option<&Turn<'_, T>>, put: impl FnOnce(&mut State<T>) -> R) -> Option<R> {
-        let may_put = |state: &State<T>| self.has_room(&*state.queue) && (turn.is_some() || !state.in_pieces);
+    async fn put<R>(&self, turn: Option<&Turn<'_, T>>, put: impl FnOnce(&mut ChangesState<T>) -> R) -> Option<R> {
+        let may_put = |state: &ChangesState<T>| self.has_room(&*state.queue) && (turn.is_some() || !state.in_pieces);
         loop {
             {
                 let mut state = self.state.lock();
@@ -337,7 +381,7 @@ impl<T: Cached + ?Sized> Sink<T> for ChangesSink<T> {
     }
 }
 
-impl<T: ?Sized + 'static> InHand<'_, T> {
+impl<T: ?Sized + 'static> BatchGuard<'_, T> {
     /// The batch, unless it was taken out.
     pub fn batch(&self) -> Option<&Batch<T>> {
         self.batch.as_ref()
@@ -349,7 +393,7 @@ impl<T: ?Sized + 'static> InHand<'_, T> {
     }
 }
 
-impl<T: ?Sized + 'static> Drop for InHand<'_, T> {
+impl<T: ?Sized + 'static> Drop for BatchGuard<'_, T> {
     fn drop(&mut self) {
         self.shared.state.lock().queue.processed();
         self.shared.processed.notify_waiters();
@@ -382,9 +426,9 @@ impl<T: Cached + ?Sized> std::fmt::Debug for ChangesSink<T> {
     }
 }
 
-impl<T: Object + ?Sized> std::fmt::Debug for InHand<'_, T> {
+impl<T: Object + ?Sized> std::fmt::Debug for BatchGuard<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("InHand").field(&self.batch).finish()
+        f.debug_tuple("BatchGuard").field(&self.batch).finish()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::object::{KeyRef, ObjectKey, ResourceVersion, Scope};
 
 /// What is known of the part of a collection that one reflector follows.
 #[derive(Debug, Default)]
-pub(super) struct Part {
+pub(super) struct ScopeProgress {
     pub(super) scope: Scope,
     /// The store reflects every change up to this version.
     pub(super) version: Option<ResourceVersion>,
@@ -24,10 +24,10 @@ pub(super) struct Part {
 /// What is known from before the server was restored to an older state: its versions mean nothing, and none of it is reused.
 /// Cloning gives another handle to the same.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Outdated(Arc<Shared>);
+pub(crate) struct Outdated(Arc<OutdatedKeys>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct OutdatedKeys {
     /// Read with each change, and therefore without the lock.
     any: AtomicBool,
     /// Only the applier changes it. A long change is prepared on a copy, and the lock is held to swap the copy in.
@@ -75,7 +75,7 @@ impl Outdated {
 }
 
 /// The part that objects of a namespace belong to.
-pub(super) fn part_of<'p>(parts: &'p mut [Part], namespace: Option<&str>) -> Option<&'p mut Part> {
+pub(super) fn part_of<'p>(parts: &'p mut [ScopeProgress], namespace: Option<&str>) -> Option<&'p mut ScopeProgress> {
     parts.iter_mut().find(|part| part.scope.is_none() || part.scope.as_deref() == namespace)
 }
 
@@ -88,7 +88,7 @@ pub(super) fn advance(version: &mut Option<ResourceVersion>, to: Option<Resource
 }
 
 /// The store reflects everything up to the lowest version of its parts.
-pub(super) fn lowest_version(parts: &[Part]) -> Option<ResourceVersion> {
+pub(super) fn lowest_version(parts: &[ScopeProgress]) -> Option<ResourceVersion> {
     let mut versions = parts.iter().map(|part| part.version.as_ref());
     let first = versions.next()??;
     let lowest = versions.try_fold(first, |lowest, version| {

@@ -14,17 +14,17 @@ use crate::processor::Event;
 
 /// The tasks that wait for an object or a version of one informer. Cloning gives another handle to the same.
 #[derive(Clone, Default)]
-pub(crate) struct Waiters(Arc<Shared>);
+pub(crate) struct Waiters(Arc<WaitersShared>);
 
 #[derive(Default)]
-struct Shared {
+struct WaitersShared {
     /// How many tasks wait. Read with each batch, and therefore without the lock.
     waiting: AtomicUsize,
-    state: Mutex<State>,
+    state: Mutex<WaitersState>,
 }
 
 #[derive(Default)]
-struct State {
+struct WaitersState {
     /// The number of the next waiter.
     next: u64,
     by_key: HashMap<ObjectKey, Vec<(u64, Arc<Notify>)>, RandomState>,
@@ -41,13 +41,13 @@ fn rank(version: &ResourceVersion) -> Option<Rank> {
 
 /// One task that waits. Dropping it ends the wait.
 pub(crate) struct Waiter {
-    shared: Arc<Shared>,
-    place: Place,
+    shared: Arc<WaitersShared>,
+    place: WaitsFor,
     number: u64,
     notify: Arc<Notify>,
 }
 
-enum Place {
+enum WaitsFor {
     Key(ObjectKey),
     Version(Rank),
 }
@@ -55,24 +55,24 @@ enum Place {
 impl Waiters {
     /// Registers a task that is woken when an object changes. Look at the object after this call: a change since then is not missed.
     pub(crate) fn for_key(&self, key: ObjectKey) -> Waiter {
-        self.register(Place::Key(key))
+        self.register(WaitsFor::Key(key))
     }
 
     /// Registers a task that is woken when a version is reached, or when versions start afresh. `None` if versions of this kind do
     /// not compare.
     pub(crate) fn for_version(&self, version: &ResourceVersion) -> Option<Waiter> {
-        rank(version).map(|rank| self.register(Place::Version(rank)))
+        rank(version).map(|rank| self.register(WaitsFor::Version(rank)))
     }
 
-    fn register(&self, place: Place) -> Waiter {
+    fn register(&self, place: WaitsFor) -> Waiter {
         let notify = Arc::new(Notify::new());
         let mut state = self.0.state.lock();
         self.0.waiting.fetch_add(1, Ordering::SeqCst);
         let number = state.next;
         state.next += 1;
         match &place {
-            Place::Key(key) => state.by_key.entry(key.clone()).or_default().push((number, notify.clone())),
-            Place::Version(rank) => _ = state.by_version.insert((rank.clone(), number), notify.clone()),
+            WaitsFor::Key(key) => state.by_key.entry(key.clone()).or_default().push((number, notify.clone())),
+            WaitsFor::Version(rank) => _ = state.by_version.insert((rank.clone(), number), notify.clone()),
         }
         drop(state);
         Waiter { shared: self.0.clone(), place, number, notify }
@@ -122,7 +122,7 @@ impl Drop for Waiter {
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         match &self.place {
-            Place::Key(key) => {
+            WaitsFor::Key(key) => {
                 if let Some(waiting) = state.by_key.get_mut(key) {
                     waiting.retain(|(number, _)| *number != self.number);
                     if waiting.is_empty() {
@@ -130,7 +130,7 @@ impl Drop for Waiter {
                     }
                 }
             }
-            Place::Version(rank) => _ = state.by_version.remove(&(rank.clone(), self.number)),
+            WaitsFor::Version(rank) => _ = state.by_version.remove(&(rank.clone(), self.number)),
         }
         self.shared.waiting.fetch_sub(1, Ordering::SeqCst);
     }

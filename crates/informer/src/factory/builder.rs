@@ -1,4 +1,4 @@
-//! What can be said of all informers of a factory, and of those of one type.
+//! Configures factories.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use kube_client::Client;
 use tokio::sync::Semaphore;
 
-use super::{InformerRequest, Shared, SharedInformerFactory};
+use super::{FactoryShared, InformerRequest, SharedInformerFactory};
 use crate::lock::Mutex;
 use crate::object::Object;
 use crate::reflector::Recovery;
 use crate::settings::{InformerOptions, Selection};
 
-/// So many first lists run at once, unless said otherwise.
+/// How many first lists run at once by default.
 const FIRST_LISTS: usize = 10;
 
 /// Configures a [`SharedInformerFactory`]; see [`SharedInformerFactory::builder`].
@@ -39,48 +39,48 @@ impl FactoryBuilder {
         }
     }
 
-    /// A name that stands before the names of its informers.
+    /// Sets a prefix of the names of its informers.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Which objects its informers ask for, unless they are asked for others.
+    /// Sets the selection of all informers that do not set their own.
     #[must_use]
     pub fn select(mut self, selection: Selection) -> Self {
         self.selection = selection;
         self
     }
 
-    /// How its informers ask and keep, unless they are asked to do otherwise.
+    /// Sets the options of all informers that do not set their own.
     #[must_use]
     pub fn options(mut self, options: InformerOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// The same for informers of one type; it comes before what is said for all.
+    /// Sets selection, options and transform for informers of one type. They precede those for all informers.
     #[must_use]
     pub fn defaults_for<T: Object>(mut self, defaults: InformerRequest<T>) -> Self {
         self.by_type.insert(TypeId::of::<T>(), Box::new(defaults));
         self
     }
 
-    /// How many first lists may run at once: a start must not be a burden to the server.
+    /// Sets how many first lists may run at once, so that a start does not overload the API server. The default is 10.
     #[must_use]
     pub fn first_lists(mut self, first_lists: usize) -> Self {
         self.first_lists = first_lists.max(1);
         self
     }
 
-    /// The factory.
+    /// Makes the factory.
     pub fn build(self) -> SharedInformerFactory {
         let Self { client, name, selection, options, by_type, first_lists } = self;
         let first_lists = Arc::new(Semaphore::new(first_lists.min(Semaphore::MAX_PERMITS)));
         let recovery = Recovery::default();
         let shared =
-            Shared { client, name, selection, options, by_type, first_lists, recovery, state: Mutex::default() };
+            FactoryShared { client, name, selection, options, by_type, first_lists, recovery, state: Mutex::default() };
         SharedInformerFactory { shared: Arc::new(shared) }
     }
 }

@@ -1,4 +1,4 @@
-//! What one informer is asked for with.
+//! The request of one informer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::object::Object;
 use crate::settings::{InformerOptions, Selection};
 use crate::source::feed::Transform;
 
-/// What one informer is asked for with, beside its kind. What is not said falls to the factory's defaults.
+/// The selection, options and transform of one informer. A part that is not set comes from the factory.
 ///
 /// ```
 /// use std::time::Duration;
@@ -34,30 +34,30 @@ pub struct InformerRequest<T> {
 }
 
 impl<T: Object> InformerRequest<T> {
-    /// As if nothing had been said.
+    /// Makes a request that sets nothing.
     pub fn new() -> Self {
         Self { selection: Selection::new(), options: InformerOptions::new(), transform: None, name: None }
     }
 
-    /// Which objects, and how much of them.
+    /// Sets which objects the informer requests.
     #[must_use]
     pub fn select(mut self, selection: Selection) -> Self {
         self.selection = selection;
         self
     }
 
-    /// How they are asked for, and how they are kept.
+    /// Sets how the informer lists and watches, and how it keeps objects.
     #[must_use]
     pub fn options(mut self, options: InformerOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Changes every object on its way in, once. Functions cannot be compared, so that requests with the same *name* share
-    /// an informer, and get the function that came first.
+    /// Sets a function that changes every object once, after it is decoded. Functions cannot be compared, so requests with the same *name*
+    /// share an informer, which uses the function of the first request.
     ///
-    /// It must leave name, namespace, uid and version alone. What it fails on is treated like an object that could not be
-    /// decoded: the last good copy stays, and the error is reported.
+    /// The function must not change name, namespace, uid and version. If it fails, the object counts as one that could not be decoded: its
+    /// last known state stays, and the error is reported.
     #[must_use]
     pub fn transform<F, E>(mut self, name: impl Into<String>, transform: F) -> Self
     where
@@ -69,14 +69,14 @@ impl<T: Object> InformerRequest<T> {
         self
     }
 
-    /// The name that logs, messages and metrics use; that of the resource unless given.
+    /// Sets the name in logs, messages and metrics. The default is that of the resource.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// This, and another where nothing was said.
+    /// Returns this request, with the parts of `other` that this one does not set.
     pub(super) fn or(self, other: &Self) -> Self {
         Self {
             selection: self.selection.or(&other.selection),

@@ -28,10 +28,10 @@ const REASONS: usize = 64;
 /// Where all parts of an informer say how they do. Cloning gives another handle.
 #[derive(Clone)]
 pub(crate) struct HealthBoard {
-    shared: Arc<Shared>,
+    shared: Arc<BoardShared>,
 }
 
-struct Shared {
+struct BoardShared {
     name: String,
     /// True if the objects are Secrets: no text of the user's code is shown.
     secret: bool,
@@ -82,7 +82,7 @@ impl HealthBoard {
             handlers: Vec::new(),
             figures: Vec::new(),
         };
-        let shared = Shared {
+        let shared = BoardShared {
             name,
             secret,
             sender: watch::Sender::new(health),
@@ -141,7 +141,7 @@ impl HealthBoard {
             Some(hook) => {
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(|| hook(error))) {
                     // Whoever reports has more to do than to report.
-                    error!(%error, panic = crate::panic_text(&*panic), "error hook panicked");
+                    error!(%error, panic = crate::panic_message(&*panic), "error hook panicked");
                 }
             }
             None => self.warn(error),
@@ -286,7 +286,7 @@ impl HealthBoard {
     }
 }
 
-impl Shared {
+impl BoardShared {
     /// Adds what changes with each event.
     fn with_contacts(&self, mut health: Health) -> Health {
         for (part, contact) in health.parts.iter_mut().zip(&self.contacts) {

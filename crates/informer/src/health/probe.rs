@@ -6,7 +6,7 @@ use std::fmt;
 /// your own. `kube-informer-inspect` serves them as `/livez` and `/readyz`.
 ///
 /// ```
-/// use kube_informer::health::{AnyProbe, Problem};
+/// use kube_informer::{AnyProbe, Problem};
 ///
 /// struct Database { connected: bool }
 ///

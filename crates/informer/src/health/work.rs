@@ -5,7 +5,7 @@ use std::time::Duration;
 /// A queue of work that says how it does: what shows informers can show these beside them, and need not know who works.
 ///
 /// ```
-/// use kube_informer::health::{AnyQueue, QueueHealth};
+/// use kube_informer::{AnyQueue, QueueHealth};
 ///
 /// struct Letters(Vec<String>);
 ///

@@ -1,4 +1,4 @@
-//! An informer without its type: for those who list, inspect and probe informers of every kind.
+//! Informers without their type, to list, inspect and probe informers of all kinds.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -7,16 +7,16 @@ use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use serde_json::Value;
 
-use super::{Core, Shared};
+use super::{Core, InformerShared};
 use crate::health::Health;
 use crate::object::{KeyRef, Object, ObjectKey, ResourceType, ResourceVersion};
 use crate::processor::{Delivery, Event};
 use crate::reflector::Phase;
 use crate::representation::LAST_APPLIED;
 
-/// What can be said of an informer without its type. It does not keep the informer running; cloning gives another handle.
+/// An informer without its type. It does not keep the informer running. A clone is another handle.
 ///
-/// Of Secrets no data is shown; nor of objects of which neither the informer nor they themselves say what they are.
+/// It shows no data of Secrets, and no data of objects whose kind is unknown.
 ///
 /// ```
 /// # use k8s_openapi::api::core::v1::Secret;
@@ -39,38 +39,38 @@ pub struct AnyInformer {
     name: Arc<str>,
     number: u64,
     resource: Option<Arc<ResourceType>>,
-    shared: Weak<Shared>,
-    /// Its health when this handle was made: what is known of it once it is gone.
+    shared: Weak<InformerShared>,
+    /// The health when this handle was made, for the time after the informer is dropped.
     last: Arc<Health>,
     secret: Secret,
 }
 
-/// What happened to one object, without its type.
+/// A change of one object, without its type.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct AnyEvent {
-    /// What happened.
+    /// The kind of change.
     pub kind: EventKind,
-    /// To which object.
+    /// The key of the object.
     pub key: ObjectKey,
-    /// The version it has now, or had last.
+    /// The current version, or the last one.
     pub version: String,
     /// The object, if it can be written as JSON.
     pub object: Option<Value>,
-    /// What it was before, if it changed.
+    /// The old state of an update.
     pub old: Option<Value>,
 }
 
-/// What happened to an object.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// It appeared.
+    /// The object was added.
     Added,
-    /// It changed.
+    /// The object was updated.
     Updated,
-    /// It was shown again.
+    /// The object was sent by a resync.
     Resynced,
-    /// It is gone.
+    /// The object was deleted.
     Deleted,
 }
 
@@ -79,7 +79,7 @@ pub enum EventKind {
 enum Secret {
     Yes,
     No,
-    /// Who made it by hand did not say what it follows.
+    /// The informer was built by hand, without a resource.
     Unknown,
 }
 
@@ -94,7 +94,7 @@ fn any_event(event: &Event<dyn Object>, secret: Secret) -> AnyEvent {
     AnyEvent { kind, key: event.key(), version, object: shown(&**event.object(), secret), old }
 }
 
-/// An object as JSON, without what is nobody's business.
+/// Returns an object as JSON, without the data of Secrets.
 fn shown(object: &dyn Object, secret: Secret) -> Option<Value> {
     let mut value = object.to_json()?;
     let may_be_secret = match value["kind"].as_str() {
@@ -116,7 +116,7 @@ fn shown(object: &dyn Object, secret: Secret) -> Option<Value> {
 }
 
 impl AnyInformer {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: &Arc<InformerShared>) -> Self {
         let core = &shared.core;
         let secret = match core.resource.as_ref().map(ResourceType::is_secret) {
             Some(true) => Secret::Yes,
@@ -137,22 +137,22 @@ impl AnyInformer {
         self.shared.upgrade().map(|shared| shared.core.clone())
     }
 
-    /// The name that logs, messages and metrics use.
+    /// Returns the name in logs, messages and metrics.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Which of the informers of this program it is, counted as they were made. Several may have one name; none have one number.
+    /// Returns the number of the informer in this process. Several informers may have the same name, and each has its own number.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Which collection it follows, if that is known.
+    /// Returns the resource, if it is known.
     pub fn resource(&self) -> Option<&ResourceType> {
         self.resource.as_deref()
     }
 
-    /// What it is doing, and how well; once it is gone, that it has stopped.
+    /// Returns the health. After the informer is dropped, it is stopped.
     pub fn health(&self) -> Health {
         match self.core() {
             Some(core) => core.health(),
@@ -164,22 +164,22 @@ impl AnyInformer {
         }
     }
 
-    /// False once it has stopped, or nobody holds it any more.
+    /// Returns false once the informer has stopped or was dropped.
     pub fn is_running(&self) -> bool {
         self.shared.upgrade().is_some_and(|shared| !shared.is_stopped())
     }
 
-    /// The version up to which the cache reflects every change; `None` before the first list, and once it is gone.
+    /// Returns the version up to which the cache has every change; `None` before the first list, and after the informer was dropped.
     pub fn version(&self) -> Option<ResourceVersion> {
         self.core()?.store.version()
     }
 
-    /// True if the cache holds an object of this key.
+    /// Returns true if the cache holds an object with this key.
     pub fn contains<'k>(&self, key: impl Into<KeyRef<'k>>) -> bool {
         self.core().is_some_and(|core| core.store.contains(key))
     }
 
-    /// The keys of everything in the cache, sorted.
+    /// Returns the keys of all cached objects, sorted.
     pub fn keys(&self) -> Vec<ObjectKey> {
         let Some(core) = self.core() else { return Vec::new() };
         let mut keys: Vec<ObjectKey> = core.store.snapshot().iter().map(|object| object.id().key.into()).collect();
@@ -187,18 +187,18 @@ impl AnyInformer {
         keys
     }
 
-    /// The names of its indexes.
+    /// Returns the names of the indexes.
     pub fn index_names(&self) -> Vec<Arc<str>> {
         self.core().map_or_else(Vec::new, |core| core.store.index_names())
     }
 
-    /// Every value that some object has in an index, sorted; none if there is no such index.
+    /// Returns all values of an index, sorted; none if no index has this name.
     pub fn index_values(&self, index: &str) -> Vec<String> {
         let index = self.core().and_then(|core| core.store.index(index));
         index.map_or_else(Vec::new, |index| index.values())
     }
 
-    /// The keys of the objects that have a value in an index, sorted; none if there is no such index.
+    /// Returns the keys of the objects with a value in an index, sorted; none if no index has this name.
     pub fn keys_by_index(&self, index: &str, value: &str) -> Vec<ObjectKey> {
         let Some(core) = self.core() else { return Vec::new() };
         let snapshot = core.store.snapshot();
@@ -207,19 +207,19 @@ impl AnyInformer {
         keys
     }
 
-    /// One object as JSON, if the cache holds it and it can be written so.
+    /// Returns one object as JSON, if the cache holds it and its representation can be written as JSON.
     pub fn object<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Value> {
         shown(&*self.core()?.store.get(key)?, self.secret)
     }
 
-    /// Everything there is, and then what happens, until the informer ends.
+    /// Returns a stream of all cached objects and then all changes, until the informer stops.
     pub fn events(&self) -> BoxStream<'static, AnyEvent> {
         let Some(core) = self.core() else { return stream::empty().boxed() };
         let (events, secret) = (core.events("tail".to_owned(), Delivery::default(), None), self.secret);
         events.map(move |event| any_event(&event, secret)).boxed()
     }
 
-    /// What happens from now on, until the informer ends: the first list, or what is there already, is left out.
+    /// Returns a stream of all changes from now on, until the informer stops. It leaves out the first list and the cached objects.
     pub fn changes(&self) -> BoxStream<'static, AnyEvent> {
         let Some(core) = self.core() else { return stream::empty().boxed() };
         let (events, secret) = (core.events("changes".to_owned(), Delivery::default(), None), self.secret);
@@ -231,7 +231,7 @@ impl AnyInformer {
         events.filter_map(change).boxed()
     }
 
-    /// Ends it, for everybody who holds it.
+    /// Stops the informer for all its users.
     pub async fn stop(&self) {
         if let Some(shared) = self.shared.upgrade() {
             shared.stop().await;

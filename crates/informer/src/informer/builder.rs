@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::tasks::CoreSink;
 use super::verify::Questions;
-use super::{Core, Figures, Held, Lifecycle, Shared, SharedInformer};
-use crate::apply::{Applier, Changes, Outdated, Progress, Waiters, Writing};
+use super::{Core, Figures, Held, InformerShared, Lifecycle, SharedInformer};
+use crate::apply::{Applier, Changes, Outdated, StoreProgress, Waiters, Writing};
 use crate::health::HealthBoard;
 use crate::lister::NAMESPACE_INDEX;
 use crate::lock::Mutex;
@@ -154,7 +154,7 @@ fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, t
     let name = name.or_else(|| resource.as_ref().map(ToString::to_string)).unwrap_or(type_name);
     let seed = options.seed.unwrap_or_else(rand::random);
     let resync_period = options.resync_period.filter(|period| !period.is_zero());
-    let progress = watch::Sender::new(Progress::default());
+    let progress = watch::Sender::new(StoreProgress::default());
     let scopes: Vec<Scope> = sources.iter().map(|(scope, _)| scope.clone()).collect();
     let secret = resource.as_ref().is_some_and(ResourceType::is_secret);
     let health = HealthBoard::new(name.clone(), secret, scopes.clone());
@@ -187,7 +187,7 @@ fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, t
         waiters: waiters.clone(),
         questions: Mutex::new(questions.collect()),
         relists,
-        caught_up: Mutex::new(None),
+        listed_for_latest: Mutex::new(None),
         resync_period,
         figures,
         on_stop: Mutex::new(None),
@@ -205,7 +205,7 @@ fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, t
     let lifecycle = Mutex::new(Lifecycle::New { reflectors, applier, changes, handlers: Vec::new() });
     let (cancel, ending) = (CancellationToken::new(), tokio::sync::Mutex::default());
     let (given_up, handles) = (CancellationToken::new(), AtomicUsize::new(0));
-    Held::new(Shared { core, cancel, lifecycle, ending, given_up, handles })
+    Held::new(InformerShared { core, cancel, lifecycle, ending, given_up, handles })
 }
 
 /// The last part of a type's name: enough to tell informers apart.

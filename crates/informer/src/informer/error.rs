@@ -1,4 +1,4 @@
-//! Why an informer did not do what it was asked.
+//! Errors of informers.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ pub enum StartError {
     /// Tasks need a runtime.
     #[error("no tokio runtime is running here; call this from async code")]
     NoRuntime,
-    /// It cannot be started again.
+    /// The informer was stopped, and cannot be started again.
     #[error("informer {0} has been stopped; ask the factory for a new one")]
     Stopped(String),
 }
 
-/// Why waiting was in vain.
+/// Why a wait failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
-    /// The informer ended before.
+    /// The informer stopped before.
     #[error("informer {0} has been stopped")]
     Stopped(String),
     /// The limit was reached.
@@ -29,13 +29,13 @@ pub enum WaitError {
     TimedOut {
         /// The limit.
         within: Duration,
-        /// How far it had come.
+        /// How far the informer got.
         saw: String,
     },
     /// The server was restored to an older state.
     #[error("the server was restored to an older state; versions from before it cannot be waited for")]
     VersionsRestarted,
-    /// Versions that are not numbers are only equal to themselves.
+    /// Versions that are not numbers cannot be compared.
     #[error("nobody can tell whether version {now} comes before or after {version}; wait for the object itself")]
     NotComparable {
         /// The version that was waited for.

@@ -44,7 +44,7 @@ impl<T: Object> SharedInformer<T> {
     /// Returns what the cache knows of a key: the object, that it is absent, or that it cannot be decoded.
     ///
     /// ```
-    /// use kube_informer::informer::Lookup;
+    /// use kube_informer::Lookup;
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use kube_informer::SharedInformerFactory;
     /// # doc_server::with(async |server| {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tracing::Instrument as _;
 
-use super::{Core, Lifecycle, Shared, SharedInformer};
+use super::{Core, InformerShared, Lifecycle, SharedInformer};
 use crate::health::InformerError;
 use crate::object::Object;
 use crate::processor::{
@@ -17,15 +17,16 @@ use crate::processor::{
 };
 use crate::store::{Index, IndexError, IndexFunction, IndexValues, function_identity, index_function};
 
-/// How often an index is filled while others write, before they have to wait.
+/// How often an index is filled while changes are committed, before commits have to wait.
 const ATTEMPTS: usize = 3;
 
-/// How a handler is registered; see [`SharedInformer::register`].
+/// Configures a handler, and registers it; see [`SharedInformer::register`].
 ///
 /// ```
 /// use kube_informer::Delivery;
 /// # use k8s_openapi::api::core::v1::ConfigMap;
-/// # use kube_informer::{Event, SharedInformer, source::kube::KubeSource};
+/// # use kube_informer::{Event, SharedInformer};
+/// # use kube_informer::parts::KubeSource;
 /// # doc_server::with(async |server| {
 /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
 /// let mut count = 0;
@@ -46,7 +47,7 @@ pub struct Registration<'i, T: Object> {
 }
 
 impl<T: Object> SharedInformer<T> {
-    /// Registers a handler in whatever form, under whatever conditions.
+    /// Returns a builder that registers a handler of any form.
     #[track_caller]
     pub fn register(&self) -> Registration<'_, T> {
         let place = Location::caller();
@@ -63,16 +64,16 @@ impl<T: Object> SharedInformer<T> {
         self.register().on_event(handler)
     }
 
-    /// Every event, as a stream.
+    /// Returns all events as a stream.
     #[track_caller]
     pub fn events(&self) -> EventStream<T> {
         self.register().events()
     }
 
-    /// Adds a named index: finds objects by the values that a function gives, one text or any number of them.
+    /// Adds a named index, which finds objects by the values that a function returns: one string, or any number of strings.
     ///
-    /// It may be added at any time. The same name with the same function gives the same index, if the function captures nothing: two
-    /// closures that capture something cannot be compared.
+    /// An index can be added at any time. The same name with the same function returns the same index, if the function captures nothing:
+    /// closures with captures cannot be compared.
     ///
     /// # Errors
     ///
@@ -87,7 +88,7 @@ impl<T: Object> SharedInformer<T> {
         self.index(name)
     }
 
-    /// The same with a function that hands over each value by itself, borrowed: nothing is allocated.
+    /// Adds an index by a function that passes each value on as a borrowed string, so that nothing is allocated.
     ///
     /// # Errors
     ///
@@ -106,19 +107,19 @@ impl<T: Object> SharedInformer<T> {
 }
 
 impl<T: Object> Registration<'_, T> {
-    /// The name that logs, messages and metrics use; the place in the program that registers it unless given.
+    /// Sets the name in logs, messages and metrics. The default is the line of code that registers the handler.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// What happens when changes come faster than the handler takes them.
+    /// Sets what happens if changes arrive faster than the handler takes them.
     pub fn delivery(mut self, delivery: Delivery) -> Self {
         self.delivery = delivery;
         self
     }
 
-    /// How often it is shown the cache again; that of the informer unless given, zero for never.
+    /// Sets how often the handler receives a resync. The default is the period of the informer; zero means never.
     pub fn resync_period(mut self, period: Duration) -> Self {
         self.resync_period = Some(period);
         self
@@ -132,9 +133,9 @@ impl<T: Object> Registration<'_, T> {
         self.add(AnyHandler::sync(handler))
     }
 
-    /// Calls a closure with every event, and waits for what it gives before the next.
+    /// Calls a closure with every event, and awaits its future before the next event.
     ///
-    /// What the future needs of the closure's state it takes along: `move |event| { let to = to.clone(); async move { … } }`.
+    /// The future owns the state that it needs: `move |event| { let to = to.clone(); async move { … } }`.
     /// An async closure that changes what it has captured does not compile, since its futures would outlive its calls:
     ///
     /// ```compile_fail
@@ -164,16 +165,16 @@ impl<T: Object> Registration<'_, T> {
         self.add(AnyHandler::sync(move |event| handler.on_event(event)))
     }
 
-    /// Calls a handler with every event, and waits for it before the next.
+    /// Calls a handler with every event, and awaits its future before the next event.
     pub fn async_handler<H: AsyncEventHandler<T>>(self, handler: H) -> HandlerHandle {
         self.add(AnyHandler::async_calls(handler))
     }
 
-    /// Every event, as a stream.
+    /// Returns all events as a stream.
     pub fn events(self) -> EventStream<T> {
         let Self { informer, name, delivery, resync_period } = self;
         let events = informer.shared.core.events(name, delivery, resync_period);
-        let shared: Arc<Shared> = informer.shared.0.clone();
+        let shared: Arc<InformerShared> = informer.shared.0.clone();
         EventStream::new(events, shared)
     }
 
@@ -183,7 +184,7 @@ impl<T: Object> Registration<'_, T> {
     }
 }
 
-impl Shared {
+impl InformerShared {
     fn add_handler(
         self: &Arc<Self>,
         name: String,
@@ -191,12 +192,12 @@ impl Shared {
         resync_period: Option<Duration>,
         handler: AnyHandler,
     ) -> HandlerHandle {
-        let Self { core, cancel, lifecycle, given_up, .. } = &**self;
+        let Self { core, lifecycle, given_up, .. } = &**self;
         let mut lifecycle = lifecycle.lock();
         let (listener, warning) = core.listen(name, delivery, resync_period);
         let delivery = listener.clone().run(handler, core.health.clone(), given_up.clone());
         match &mut *lifecycle {
-            _ if cancel.is_cancelled() => listener.never_runs(),
+            _ if self.is_stopped() => listener.never_runs(),
             Lifecycle::New { handlers, .. } => {
                 handlers.push((listener.clone(), Box::pin(delivery)));
             }

@@ -29,10 +29,10 @@ pub(super) fn supervised(
     cancel: CancellationToken,
 ) -> impl Future<Output = ()> + Send {
     // Made before the first poll: a task may be dropped without ever having run.
-    let ends = EndsOnDrop { core, cancel };
+    let ends = InformerEndGuard { core, cancel };
     async move {
         if let Err(panic) = AssertUnwindSafe(work).catch_unwind().await {
-            let message = crate::panic_text(&*panic);
+            let message = crate::panic_message(&*panic);
             ends.core.health.report(&InformerError::Panicked { part, message });
         }
         drop(ends);
@@ -40,12 +40,12 @@ pub(super) fn supervised(
 }
 
 /// Ends the informer when a part of it ends, however that happens.
-struct EndsOnDrop {
+struct InformerEndGuard {
     core: Arc<Core>,
     cancel: CancellationToken,
 }
 
-impl Drop for EndsOnDrop {
+impl Drop for InformerEndGuard {
     fn drop(&mut self) {
         self.core.end(&self.cancel, Ended::ByItself);
     }
@@ -62,7 +62,7 @@ pub(super) async fn apply_all(
         loop {
             let mut in_hand = changes.next().await;
             let start = Instant::now();
-            crate::seam::give_way().await;
+            crate::yield_point::maybe_yield().await;
             let Some(batch) = in_hand.take() else { continue };
             let applied = applier.apply(batch).await;
             drop(in_hand);
@@ -85,7 +85,7 @@ pub(super) async fn keep_time(core: Arc<Core>, resync_check: Option<Duration>, c
         loop {
             tokio::time::sleep_until(due).await;
             due = after(due, check);
-            crate::seam::give_way().await;
+            crate::yield_point::maybe_yield().await;
             // Under one lock: a mailbox holds just the changes that the snapshot reflects.
             let state = core.writing.lock();
             state.processor.resync(&core.store.snapshot());
@@ -119,7 +119,7 @@ pub(super) struct CoreSink {
 impl Sink<dyn Object> for CoreSink {
     async fn push(&mut self, delta: Delta<dyn Object>, bytes: u64) {
         self.core.sink.push(delta, bytes).await;
-        crate::seam::give_way().await;
+        crate::yield_point::maybe_yield().await;
     }
 
     async fn settled(&mut self) {

@@ -1,6 +1,5 @@
 //! Compares a cache with its server, and asks a server how far it is.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +7,9 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use tokio::time::Instant;
 
-use super::Shared;
+use super::InformerShared;
 use super::error::VerifyError;
-use crate::object::{Id, Object, ObjectKey, ResourceVersion, Scope, compare_versions, in_scope};
+use crate::object::{Id, Object, ObjectKey, ResourceVersion, Scope, in_scope, is_older};
 use crate::reflector::{MOST_PAGES, answered, read_page};
 use crate::representation::Identity;
 use crate::source::feed::Feed;
@@ -132,7 +131,7 @@ impl Questions {
 }
 
 /// What is not the same in the cache and on the server, twice in a row.
-pub(super) async fn verify(informer: &Shared) -> Result<Vec<Difference>, VerifyError> {
+pub(super) async fn verify(informer: &InformerShared) -> Result<Vec<Difference>, VerifyError> {
     let first = differences(informer).await?;
     if first.is_empty() {
         return Ok(first);
@@ -143,14 +142,14 @@ pub(super) async fn verify(informer: &Shared) -> Result<Vec<Difference>, VerifyE
 }
 
 /// Which version the server is at; `None` if nobody can tell.
-pub(super) async fn newest_version(informer: &Shared) -> Option<ResourceVersion> {
+pub(super) async fn newest_version(informer: &InformerShared) -> Option<ResourceVersion> {
     let questions = informer.core.questions.lock().first().cloned()?;
     questions.newest_version().await.ok().flatten()
 }
 
 /// True once the cache has got to where the server is now; false if everything has to be asked for, since it does not get
 /// there, or nobody can tell.
-pub(super) async fn is_up_to_date(informer: &Shared) -> bool {
+pub(super) async fn is_up_to_date(informer: &InformerShared) -> bool {
     let all = informer.core.questions.lock().clone();
     // A list that could not be read as a whole may be all that a version stands for.
     if informer.core.health().parts.iter().any(|part| part.inconclusive) && may_list(informer) {
@@ -175,14 +174,14 @@ pub(super) async fn is_up_to_date(informer: &Shared) -> bool {
 
 /// True once the cache has got to a version; false if it does not soon, and everything has not been asked for lately: a server
 /// that fails on writes must not be asked for everything with each of them.
-async fn gets_to(informer: &Shared, version: &ResourceVersion) -> bool {
+async fn gets_to(informer: &InformerShared, version: &ResourceVersion) -> bool {
     match within(SOON, informer.reach_version(version)).await {
         Some(Ok(())) => return true,
         None => {}
         Some(Err(_)) => return false,
     }
     while !may_list(informer) {
-        let Some(listed) = *informer.core.caught_up.lock() else { continue };
+        let Some(listed) = *informer.core.listed_for_latest.lock() else { continue };
         match within(after(listed, SELDOM) - Instant::now(), informer.reach_version(version)).await {
             Some(Ok(())) => return true,
             None => {}
@@ -193,8 +192,8 @@ async fn gets_to(informer: &Shared, version: &ResourceVersion) -> bool {
 }
 
 /// True if everything has not been asked for lately. Then it is about to be.
-fn may_list(informer: &Shared) -> bool {
-    let mut listed = informer.core.caught_up.lock();
+fn may_list(informer: &InformerShared) -> bool {
+    let mut listed = informer.core.listed_for_latest.lock();
     let now = Instant::now();
     let may = listed.is_none_or(|listed| after(listed, SELDOM) <= now);
     if may {
@@ -208,7 +207,7 @@ async fn within<R>(limit: Duration, wait: impl Future<Output = R>) -> Option<R> 
     tokio::time::timeout(limit, wait).await.ok()
 }
 
-async fn differences(informer: &Shared) -> Result<Vec<Difference>, VerifyError> {
+async fn differences(informer: &InformerShared) -> Result<Vec<Difference>, VerifyError> {
     let mut differences = Vec::new();
     let all = informer.core.questions.lock().clone();
     if informer.is_stopped() {
@@ -237,7 +236,7 @@ impl Inventory {
         // What is newer than the list was made since, unless it was there before the list.
         let since = |id: &Id<'_>| {
             let list = self.version.as_ref().map(ResourceVersion::as_str);
-            let newer = list.and_then(|list| compare_versions(id.version, list)) == Some(Ordering::Greater);
+            let newer = list.is_some_and(|list| is_older(list, id.version));
             newer && !before.get(id.key).is_some_and(|before| before.id() == *id)
         };
         let listed = self.objects.values().filter_map(|object| {

@@ -18,7 +18,7 @@ use super::Object;
 /// assert_eq!((key.namespace(), key.name()), (Some("web"), "frontend"));
 /// assert_eq!(key.to_string(), "web/frontend");
 /// assert!("a/b/c".parse::<ObjectKey>().is_err());
-/// # Ok::<(), kube_informer::object::KeyError>(())
+/// # Ok::<(), kube_informer::KeyError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey(Arc<str>);
@@ -28,7 +28,7 @@ pub struct ObjectKey(Arc<str>);
 /// Made from `(namespace, name)`, from `"namespace/name"`, from a bare name in cluster scope, or from a key.
 ///
 /// ```
-/// use kube_informer::{ObjectKey, object::KeyRef};
+/// use kube_informer::{KeyRef, ObjectKey};
 ///
 /// let key = KeyRef::from("web/a");
 /// assert_eq!(key, KeyRef::from(("web", "a")));

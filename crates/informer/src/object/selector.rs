@@ -14,7 +14,7 @@ use super::Object;
 /// let selector: Selector = "app=web, tier in (front, back), !canary".parse()?;
 /// assert_eq!(selector.to_string(), "app=web,tier in (back,front),!canary");
 /// assert!("app in web".parse::<Selector>().is_err());
-/// # Ok::<(), kube_informer::object::SelectorError>(())
+/// # Ok::<(), kube_informer::SelectorError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selector {

@@ -37,13 +37,18 @@ impl ResourceVersion {
 
     /// True if both compare and this one is older.
     pub fn is_older_than(&self, other: &Self) -> bool {
-        self.compare(other) == Some(Ordering::Less)
+        is_older(&self.0, &other.0)
     }
 
     /// True if both compare (or are equal) and this one is not older.
     pub fn is_at_least(&self, other: &Self) -> bool {
         matches!(self.compare(other), Some(Ordering::Equal | Ordering::Greater))
     }
+}
+
+/// Returns true if both versions compare and the left one is older: the only place that decides this.
+pub(crate) fn is_older(left: &str, right: &str) -> bool {
+    compare(left, right) == Some(Ordering::Less)
 }
 
 /// Compares two versions as strings, without making values of them.

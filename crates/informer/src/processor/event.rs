@@ -11,7 +11,7 @@ use crate::queue::Deleted;
 /// ```
 /// use kube_informer::Event;
 /// # use std::sync::Arc;
-/// # use kube_informer::representation::Identity;
+/// # use kube_informer::Identity;
 /// # let thing = |key: &str, version: &str| Arc::new(Identity { key: key.parse().unwrap(), uid: "".into(), version: version.into() });
 ///
 /// let event = Event::Updated { old: thing("web/a", "1"), new: thing("web/a", "2") };

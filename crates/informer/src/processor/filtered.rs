@@ -1,4 +1,4 @@
-//! A handler that is told of some objects only.
+//! A handler that receives the events of some objects only.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,36 +6,36 @@ use std::sync::Arc;
 use super::{Deleted, Event, EventHandler};
 use crate::object::{Object, ObjectKey};
 
-/// Passes on only what matches: an object that comes to match is added, one that no longer does is deleted.
+/// Passes on the events of objects that match a filter. An object that begins to match is added, and one that stops matching is deleted.
 ///
-/// client-go's `FilteringResourceEventHandler`. What differs: the filter always gets an object; and what stops matching,
-/// though it may live on, is told as [`Deleted::Unknown`] with the last state that matched.
+/// client-go's `FilteringResourceEventHandler`. What differs: the filter always gets an object, and an object that stops
+/// matching, though it may still exist, is delivered as [`Deleted::Unknown`] with the last state that matched.
 ///
 /// ```
-/// use kube_informer::{EventHandler as _, Filtered, Handlers};
+/// use kube_informer::{EventHandler as _, FilteringEventHandler, EventHandlerFuncs};
 /// # use std::sync::Arc;
-/// # use kube_informer::representation::Identity;
+/// # use kube_informer::Identity;
 /// # let thing = |uid: &str, version: &str| Arc::new(Identity { key: "web/a".parse().unwrap(), uid: uid.into(), version: version.into() });
 ///
 /// let (sender, added) = std::sync::mpsc::channel();
-/// let handler = Handlers::new().on_add(move |_, _| sender.send("added").unwrap());
-/// let mut filtered = Filtered::new(|thing: &Identity| thing.uid == "7", handler);
+/// let handler = EventHandlerFuncs::new().on_add(move |_, _| sender.send("added").unwrap());
+/// let mut filtered = FilteringEventHandler::new(|thing: &Identity| thing.uid == "7", handler);
 /// filtered.on_add(thing("6", "1"), true);
 /// assert!(added.try_recv().is_err());
 /// filtered.on_update(thing("6", "1"), thing("7", "2"));
-/// assert_eq!(added.try_recv()?, "added", "when it came to match, and not before");
+/// assert_eq!(added.try_recv()?, "added", "when it began to match");
 /// # Ok::<(), std::sync::mpsc::TryRecvError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Filtered<F, H> {
+pub struct FilteringEventHandler<F, H> {
     filter: F,
     handler: H,
-    /// What the handler was told of: a folded history may leave out how an object came to match, or ceased to.
+    /// The objects that the handler knows. A folded history may leave out the event in which an object began or stopped to match.
     told: HashSet<ObjectKey>,
 }
 
-impl<F, H> Filtered<F, H> {
-    /// A handler that is told only of what the filter accepts. The filter depends on the object only.
+impl<F, H> FilteringEventHandler<F, H> {
+    /// Makes a handler that receives the events of objects for which the filter returns true. The filter must depend on the object only.
     pub fn new<T: Object>(filter: F, handler: H) -> Self
     where
         F: FnMut(&T) -> bool + Send + 'static,
@@ -45,7 +45,7 @@ impl<F, H> Filtered<F, H> {
     }
 }
 
-impl<T, F, H> EventHandler<T> for Filtered<F, H>
+impl<T, F, H> EventHandler<T> for FilteringEventHandler<F, H>
 where
     T: Object,
     F: FnMut(&T) -> bool + Send + 'static,

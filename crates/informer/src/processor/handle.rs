@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use super::listener::{Listener, ListenerPhase, current};
 
-/// What becomes of events that wait when a handler is removed.
+/// Decides what happens to the waiting events of a handler that is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Removal {
-    /// They are still delivered.
+pub enum RemoveMode {
+    /// Delivers them, as client-go's `ShutDownEventHandler`.
     Drain,
-    /// They are thrown away.
+    /// Drops them, as client-go's `RemoveEventHandler`.
     Discard,
 }
 
@@ -28,24 +28,24 @@ pub enum RemoveError {
 /// A registered handler. Dropping it leaves the handler in place; see [`HandlerHandle::remove_on_drop`].
 pub struct HandlerHandle {
     listener: Arc<Listener>,
-    /// Takes the listener off the informer's list.
+    /// Removes the listener from the informer's list.
     unlist: Box<dyn Fn(u64) + Send + Sync>,
     informer: Weak<dyn Any + Send + Sync>,
 }
 
-/// How a handler does.
+/// The health of a handler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HandlerHealth {
-    /// The name it was registered under, with a number where several have the same.
+    /// The name of the handler, with a number if several handlers have the same name.
     pub name: String,
     /// How many events wait to be delivered.
     pub backlog: usize,
-    /// How long the oldest event has waited whose call has not returned yet; zero if none waits.
+    /// How long the oldest undelivered event has waited; zero if none waits.
     pub lag: Duration,
-    /// How often it was so slow that only the latest of each object was kept for it.
+    /// How often the mailbox was folded, because the handler was slow.
     pub folds: u64,
-    /// True once everything that was there at the start has been delivered.
+    /// True once all objects of the initial state are delivered.
     pub synced: bool,
 }
 
@@ -59,23 +59,22 @@ impl HandlerHandle {
         Self { listener, unlist: Box::new(unlist), informer }
     }
 
-    fn close(&self, removal: Removal) {
+    fn close(&self, mode: RemoveMode) {
         (self.unlist)(self.listener.id);
-        self.listener.mailbox.close(removal == Removal::Drain);
+        self.listener.mailbox.close(mode == RemoveMode::Drain);
     }
 
-    /// The name it was registered under.
+    /// Returns the name of the handler.
     pub fn name(&self) -> &str {
         &self.listener.status.name
     }
 
-    /// True once everything that was there at the start has been delivered. It stays true.
+    /// Returns true once all objects of the initial state are delivered. It stays true.
     pub fn is_synced(&self) -> bool {
         self.listener.status.phase.borrow().is_synced()
     }
 
-    /// Waits until everything that was there at the start has been delivered: true then, false if the handler ended
-    /// before.
+    /// Waits until all objects of the initial state are delivered, and returns true; or false if the handler ended before.
     ///
     /// # Cancel safety
     ///
@@ -86,22 +85,22 @@ impl HandlerHandle {
         reached.is_ok_and(|phase| phase.is_synced())
     }
 
-    /// How many events wait to be delivered.
+    /// Returns how many events wait to be delivered.
     pub fn backlog(&self) -> usize {
         self.listener.backlog()
     }
 
-    /// How long the oldest event has waited whose call has not returned yet; zero if none waits.
+    /// How long the oldest undelivered event has waited; zero if none waits.
     pub fn lag(&self) -> Duration {
         self.listener.mailbox.lag()
     }
 
-    /// How often the handler was so slow that only the latest of each object was kept for it.
+    /// Returns how often the mailbox was folded, because the handler was slow.
     pub fn folds(&self) -> u64 {
         self.listener.mailbox.folds()
     }
 
-    /// Takes the handler away, and waits until its last call has returned and the handler itself is dropped.
+    /// Removes the handler, and waits until its last call has returned and the handler itself is dropped.
     ///
     /// Two handlers that remove each other from inside their callbacks wait for each other for ever: remove one of them from another
     /// task, or with [`HandlerHandle::remove_on_drop`], which does not wait.
@@ -112,12 +111,12 @@ impl HandlerHandle {
     ///
     /// # Cancel safety
     ///
-    /// The handler is taken away by the first poll; waiting again is fine.
-    pub async fn remove(&self, removal: Removal) -> Result<(), RemoveError> {
+    /// The first poll removes the handler. Waiting again is fine.
+    pub async fn remove(&self, mode: RemoveMode) -> Result<(), RemoveError> {
         if current() == Some(self.listener.id) {
             return Err(RemoveError::FromItself(self.name().to_owned()));
         }
-        self.close(removal);
+        self.close(mode);
         self.listener.status.moves(ListenerPhase::New, ListenerPhase::Ended { synced: false });
         let mut phase = self.listener.status.phase.subscribe();
         // An error means that all is gone, which is as good as ended.
@@ -125,15 +124,15 @@ impl HandlerHandle {
         Ok(())
     }
 
-    /// A guard that takes the handler away when it is dropped, without waiting for a call that is under way. Until then
-    /// it keeps the informer alive.
+    /// Returns a guard that removes the handler when it is dropped, without waiting for a call in progress. Until then the guard keeps the
+    /// informer running.
     #[must_use = "dropping the guard removes the handler"]
     pub fn remove_on_drop(self) -> HandlerGuard {
         HandlerGuard { _informer: self.informer.upgrade(), handle: self }
     }
 }
 
-/// Takes its handler away when it is dropped. Events that wait are thrown away. It keeps the informer running.
+/// Removes its handler when it is dropped. Waiting events are dropped. The guard keeps the informer running.
 pub struct HandlerGuard {
     handle: HandlerHandle,
     _informer: Option<Arc<dyn Any + Send + Sync>>,
@@ -149,7 +148,7 @@ impl std::ops::Deref for HandlerGuard {
 
 impl Drop for HandlerGuard {
     fn drop(&mut self) {
-        self.handle.close(Removal::Discard);
+        self.handle.close(RemoveMode::Discard);
     }
 }
 

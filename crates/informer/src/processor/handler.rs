@@ -10,16 +10,59 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
 use super::Event;
-use super::listener::EndsOnDrop;
+use super::listener::ListenerEndGuard;
 use crate::object::Object;
 use crate::queue::Deleted;
 
-/// Told of changes by callbacks. Each may be left out.
+/// Receives changes through callbacks. Each callback has a default, so write only those that you need.
 ///
-/// Calls to one handler never overlap, and come in order. They run on the runtime and must be brief; see
-/// [`AsyncEventHandler`] for one that may wait.
+/// client-go's `ResourceEventHandler`. The difference: a resync has a callback of its own.
 ///
-/// client-go's `ResourceEventHandler`. What differs: a resync is told apart from an update.
+/// # Guarantees for handlers
+///
+/// They hold for every handler: closures, traits, async handlers and streams.
+///
+/// **Order.** A handler receives the changes of one object in the order in which they happened: an addition, then updates, of which each
+/// begins with the state that ended the one before, then a deletion, and perhaps an addition again. Changes of different objects come in
+/// the order of the watch. Two handlers are independent: one may be far ahead of the other.
+///
+/// **Store first.** A change is in the store before a handler receives it. A handler that reads the store may find a newer state there.
+///
+/// **Replay.** A handler can be added at any time. It first receives every object in the cache as an addition with `initial` set, and then
+/// every later change. It misses nothing and receives nothing twice, and nothing waits for it.
+/// [`HandlerHandle::synced`](crate::HandlerHandle::synced) waits until all those objects are delivered.
+///
+/// **Deletions.** A handler that received an object also receives its deletion, even if no watch reported it. A relist then finds that the
+/// object is missing, and the handler receives the last known state ([`Deleted::Unknown`]). If an object was deleted and created again
+/// between two watches, the handler receives an update whose uids differ.
+///
+/// **No event.** An event with a state that the cache has already, and the deletion of an unknown object, are not delivered. An object that
+/// cannot be decoded is an error (see [`Health`](crate::Health)), not an event.
+///
+/// **One call at a time.** Calls of one handler never overlap. Closures and [`EventHandler`]s run on the runtime and must be brief. Handlers
+/// that wait are async. Handlers that block run on a thread of their own
+/// ([`Registration::on_event_blocking`](crate::Registration::on_event_blocking)).
+///
+/// **Fast handlers.** A handler that keeps up receives every event, however fast events come: before it applies the next batch of changes,
+/// the informer waits until its handlers have taken their events. It waits at most 5 ms for a handler that is still busy, and does not
+/// wait for one that awaits or blocks.
+///
+/// **Slow handlers.** The events that wait for a handler are bounded. Above the bound ([`Delivery`](crate::Delivery)) its mailbox *folds*: for
+/// each object it keeps only the difference between the state that was delivered last and the current one. An addition and an update become
+/// one addition. An addition and a deletion cancel out. Several updates become one, which begins with the state that was delivered last. A
+/// deletion followed by an addition stays two events. So a folded history is shorter and still correct.
+/// [`HandlerHandle::folds`](crate::HandlerHandle::folds) counts the folds. Other handlers and the cache do not wait.
+///
+/// **Resync.** A handler that asked for resyncs receives every cached object at each period, as [`Event::Resynced`], in line with the changes.
+/// A resync never hides a change and sends no request to the API server.
+///
+/// **Panics.** A panic in a handler is caught, reported and counted, and the event counts as delivered.
+///
+/// **Removal.** Dropping a [`HandlerHandle`](crate::HandlerHandle) does not remove the handler.
+/// [`HandlerHandle::remove`](crate::HandlerHandle::remove) removes it and waits until its last call has returned. Inside the handler's own
+/// callback it returns an error; it does not deadlock.
+///
+/// **Stop.** When the informer stops, waiting events are dropped, and `stop` waits for the calls in progress.
 pub trait EventHandler<T>: Send + 'static {
     /// An object appeared. `initial`: it was there already when the informer, or this handler, started.
     fn on_add(&mut self, object: Arc<T>, initial: bool) {
@@ -79,7 +122,7 @@ pub trait AsyncEventHandler<T: Object>: Send + 'static {
 }
 
 /// An [`EventHandler`] put together from closures, each of them optional.
-pub struct Handlers<T> {
+pub struct EventHandlerFuncs<T> {
     add: Option<BoxedCallback<(Arc<T>, bool)>>,
     update: Option<BoxedCallback<(Arc<T>, Arc<T>)>>,
     delete: Option<BoxedCallback<Deleted<T>>>,
@@ -88,8 +131,8 @@ pub struct Handlers<T> {
 
 type BoxedCallback<A> = Box<dyn FnMut(A) + Send>;
 
-impl<T: Object> Handlers<T> {
-    /// Handlers of nothing yet.
+impl<T: Object> EventHandlerFuncs<T> {
+    /// Makes a handler without callbacks. It ignores every event.
     pub fn new() -> Self {
         Self { add: None, update: None, delete: None, resync: None }
     }
@@ -123,13 +166,13 @@ impl<T: Object> Handlers<T> {
     }
 }
 
-impl<T: Object> Default for Handlers<T> {
+impl<T: Object> Default for EventHandlerFuncs<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: Object> EventHandler<T> for Handlers<T> {
+impl<T: Object> EventHandler<T> for EventHandlerFuncs<T> {
     fn on_add(&mut self, object: Arc<T>, initial: bool) {
         if let Some(add) = &mut self.add {
             add((object, initial));
@@ -224,12 +267,14 @@ where
 
 impl AnyHandler {
     /// Calls it with one event. A panic is caught, and its message returned.
-    pub(super) async fn call(&mut self, event: Event<dyn Object>, ended: &Arc<EndsOnDrop>) -> Result<(), String> {
+    pub(super) async fn call(&mut self, event: Event<dyn Object>, ended: &Arc<ListenerEndGuard>) -> Result<(), String> {
         match self {
             Self::Sync(handler) => call_caught(handler, event),
             Self::Async(handler) => match catch_unwind(AssertUnwindSafe(|| handler.call(event))) {
-                Ok(future) => AssertUnwindSafe(future).catch_unwind().await.map_err(|panic| crate::panic_text(&*panic)),
-                Err(panic) => Err(crate::panic_text(&*panic)),
+                Ok(future) => {
+                    AssertUnwindSafe(future).catch_unwind().await.map_err(|panic| crate::panic_message(&*panic))
+                }
+                Err(panic) => Err(crate::panic_message(&*panic)),
             },
             Self::Blocking(slot) => {
                 let Some(mut handler) = slot.take() else { return Err("handler is gone".to_owned()) };
@@ -249,11 +294,11 @@ impl AnyHandler {
 
 /// Calls a handler that does not wait. A panic is caught, and its message returned.
 pub(super) fn call_caught(handler: &mut BoxedHandler, event: Event<dyn Object>) -> Result<(), String> {
-    catch_unwind(AssertUnwindSafe(|| handler(event))).map_err(|panic| crate::panic_text(&*panic))
+    catch_unwind(AssertUnwindSafe(|| handler(event))).map_err(|panic| crate::panic_message(&*panic))
 }
 
-impl<T> fmt::Debug for Handlers<T> {
+impl<T> fmt::Debug for EventHandlerFuncs<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Handlers")
+        f.write_str("EventHandlerFuncs")
     }
 }

@@ -170,7 +170,7 @@ impl Listener {
     ) -> impl Future<Output = ()> + Send + 'static {
         // Also if this is dropped half way, or before it began: a task that waits for its end must not wait for ever. A call that
         // blocks holds it too, since nothing can end such a call.
-        let ended = Arc::new(EndsOnDrop(self.status.clone()));
+        let ended = Arc::new(ListenerEndGuard(self.status.clone()));
         async move {
             let _closes = ClosesOnDrop(&self.mailbox);
             self.has_task.store(true, Ordering::Relaxed);
@@ -185,7 +185,7 @@ impl Listener {
         handler: &mut AnyHandler,
         health: &HealthBoard,
         given_up: &CancellationToken,
-        ended: &Arc<EndsOnDrop>,
+        ended: &Arc<ListenerEndGuard>,
     ) {
         let latency = health.metrics().map(|metrics| metrics.handler_latency(&self.status.name));
         let latency = latency.as_ref();
@@ -218,7 +218,7 @@ impl Listener {
             self.status.set_in_hand(0);
             deliveries.since_yield = 0;
             tokio::task::coop::consume_budget().await;
-            crate::seam::give_way().await;
+            crate::yield_point::maybe_yield().await;
         }
     }
 }
@@ -229,7 +229,7 @@ struct Deliveries<'l> {
     handler: &'l mut AnyHandler,
     health: &'l HealthBoard,
     given_up: &'l CancellationToken,
-    ended: &'l Arc<EndsOnDrop>,
+    ended: &'l Arc<ListenerEndGuard>,
     latency: Option<&'l Histogram>,
     /// When the next call begins: when the call before it ended. The clock is read once per event.
     now: Instant,
@@ -288,9 +288,9 @@ impl Drop for ClosesOnDrop<'_> {
 }
 
 /// Says that a listener has ended, however that happens.
-pub(super) struct EndsOnDrop(pub(super) Arc<ListenerStatus>);
+pub(super) struct ListenerEndGuard(pub(super) Arc<ListenerStatus>);
 
-impl Drop for EndsOnDrop {
+impl Drop for ListenerEndGuard {
     fn drop(&mut self) {
         self.0.ends();
     }

@@ -63,7 +63,7 @@ pub(crate) type EventBatch = Arc<Vec<Event<dyn Object>>>;
 /// object whose deletion is still owed, and a bounded number of events that have yet to be folded.
 pub(crate) struct Mailbox {
     delivery: Delivery,
-    state: Mutex<State>,
+    state: Mutex<MailboxState>,
     arrived: Notify,
     /// Notified when the applier need not wait for this mailbox any more, if it does.
     attended: Notify,
@@ -84,19 +84,19 @@ pub(crate) enum Parcel {
     Synced,
 }
 
-struct Waiting {
+struct WaitingParcel {
     since: Instant,
     parcel: Parcel,
     bytes: u64,
 }
 
 #[derive(Default)]
-struct State {
-    waiting: VecDeque<Waiting>,
+struct MailboxState {
+    waiting: VecDeque<WaitingParcel>,
     /// The latest state of each object, once too much waits. It comes after `waiting`.
     folded: Option<Folded>,
     /// Parcels that came after `folded` began, and are to be folded into it.
-    unfolded: VecDeque<Waiting>,
+    unfolded: VecDeque<WaitingParcel>,
     /// How many events of the first of `unfolded` are folded already.
     folded_of_first: usize,
     /// How many events are in `waiting` and `unfolded`.
@@ -191,7 +191,7 @@ impl Mailbox {
     pub(crate) fn close(&self, keep: bool) {
         let mut state = self.state.lock();
         state.closed = true;
-        let mut dropped = State::default();
+        let mut dropped = MailboxState::default();
         if !keep {
             self.discarded.store(true, Ordering::Relaxed);
             dropped.waiting = std::mem::take(&mut state.waiting);
@@ -277,10 +277,10 @@ impl Mailbox {
     ///
     /// Returns at once for a handler that was given up by [`Mailbox::leave_out`], until its mailbox has been empty.
     pub(crate) async fn attended(&self) {
-        self.until(State::is_attended).await;
+        self.until(MailboxState::is_attended).await;
     }
 
-    async fn until(&self, condition: impl Fn(&State) -> bool) {
+    async fn until(&self, condition: impl Fn(&MailboxState) -> bool) {
         // Left set if this is dropped: the handler then notifies in vain.
         self.waited_for.store(true, Ordering::SeqCst);
         loop {
@@ -315,7 +315,7 @@ impl Mailbox {
     /// How long the oldest event has waited that is not delivered.
     pub(crate) fn lag(&self) -> Duration {
         let state = self.state.lock();
-        let oldest = |waiting: &VecDeque<Waiting>| waiting.front().map(|waiting| waiting.since);
+        let oldest = |waiting: &VecDeque<WaitingParcel>| waiting.front().map(|waiting| waiting.since);
         let folded = || state.folded.as_ref().and_then(Folded::since);
         let since = state.in_hand.or_else(|| oldest(&state.waiting)).or_else(folded);
         since.or_else(|| oldest(&state.unfolded)).map_or(Duration::ZERO, |since| since.elapsed())
@@ -327,10 +327,10 @@ impl Mailbox {
     }
 }
 
-impl State {
+impl MailboxState {
     /// Appends a parcel behind all others.
     fn wait(&mut self, parcel: Parcel, bytes: u64, since: Instant) {
-        let waiting = Waiting { since, parcel, bytes };
+        let waiting = WaitingParcel { since, parcel, bytes };
         if self.folded.is_some() {
             self.unfolded.push_back(waiting);
         } else {
@@ -349,7 +349,7 @@ impl State {
     }
 
     fn take(&mut self) -> Option<Parcel> {
-        if let Some(Waiting { since, parcel, bytes }) = self.waiting.pop_front() {
+        if let Some(WaitingParcel { since, parcel, bytes }) = self.waiting.pop_front() {
             self.in_hand = Some(since);
             self.bytes -= bytes;
             match &parcel {
@@ -375,7 +375,7 @@ impl State {
 
     /// From now on only the latest state of each object is kept. A snapshot holds one entry per object by nature, and keeps its place.
     fn begin_folding(&mut self) {
-        let is_snapshot = |waiting: &Waiting| matches!(waiting.parcel, Parcel::Replay(_) | Parcel::Resync(_));
+        let is_snapshot = |waiting: &WaitingParcel| matches!(waiting.parcel, Parcel::Replay(_) | Parcel::Resync(_));
         let first = self.waiting.iter().rposition(is_snapshot).map_or(0, |last| last + 1);
         self.unfolded = if first == 0 { std::mem::take(&mut self.waiting) } else { self.waiting.split_off(first) };
         self.bytes = self.waiting.iter().map(|waiting| waiting.bytes).sum();
@@ -386,7 +386,7 @@ impl State {
     fn fold(&mut self, most: usize, dropped: &mut Dropped) -> bool {
         let Some(folded) = &mut self.folded else { return false };
         let mut left = most;
-        while let Some(Waiting { since, parcel, .. }) = self.unfolded.front() {
+        while let Some(WaitingParcel { since, parcel, .. }) = self.unfolded.front() {
             match parcel {
                 Parcel::Events(events) => {
                     let rest = &events[self.folded_of_first..];
@@ -415,7 +415,7 @@ impl State {
 /// Events that are folded into others. Freeing their objects may take long and run the program's code, so no lock is held then.
 #[derive(Default)]
 struct Dropped {
-    parcels: Vec<Waiting>,
+    parcels: Vec<WaitingParcel>,
     events: Vec<Event<dyn Object>>,
 }
 
@@ -424,12 +424,12 @@ impl Dropped {
     fn is_long(&self) -> bool {
         self.parcels
             .iter()
-            .any(|Waiting { parcel, .. }| matches!(parcel, Parcel::Events(events) if events.len() > PIECE))
+            .any(|WaitingParcel { parcel, .. }| matches!(parcel, Parcel::Events(events) if events.len() > PIECE))
     }
 
     async fn drop_in_pieces(self) {
         drop(self.events);
-        for Waiting { parcel, .. } in self.parcels {
+        for WaitingParcel { parcel, .. } in self.parcels {
             if let Parcel::Events(events) = parcel {
                 drop_in_pieces(events).await;
             }

@@ -14,7 +14,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 
 use super::Event;
-use super::listener::{EndsOnDrop, Listener};
+use super::listener::{Listener, ListenerEndGuard};
 use super::mailbox::{EventBatch, Parcel};
 use crate::object::Object;
 use crate::store::Snapshot;
@@ -93,7 +93,7 @@ impl Drop for Unlisted {
 impl Events {
     /// A stream of the events of a listener; `unlist` takes it off the informer's list.
     pub(crate) fn new(listener: Arc<Listener>, unlist: impl Fn(u64) + Send + Sync + 'static) -> Self {
-        let ended = EndsOnDrop(listener.status.clone());
+        let ended = ListenerEndGuard(listener.status.clone());
         let unlisted = Unlisted { id: listener.id, unlist: Box::new(unlist) };
         let parcels = stream::unfold((listener.clone(), ended), |(listener, ended)| async move {
             let parcel = listener.mailbox.next().await?;

@@ -1,32 +1,33 @@
-//! What is left of an object that is gone.
+//! The last known state of a deleted object.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::object::{Object, ObjectKey};
 
-/// The last that is known of an object that is gone. It always has a key.
+/// The last known state of a deleted object. It always has a key.
 pub enum Deleted<T: ?Sized> {
-    /// The state at deletion, as the server sent it.
+    /// The state at the deletion, as the API server sent it.
     Final(Arc<T>),
-    /// The deletion was not seen, only that the object is no longer there: the last state known, which may be older.
+    /// The last state in the cache, which may be older than the deletion: a relist found that the object is missing. client-go's
+    /// `DeletedFinalStateUnknown`.
     Unknown(Arc<T>),
 }
 
 impl<T: Object + ?Sized> Deleted<T> {
-    /// Which object is gone.
+    /// Returns the key of the deleted object.
     pub fn key(&self) -> ObjectKey {
         self.object().id().key.into()
     }
 
-    /// True if the state is the one at deletion; false if it may be older.
+    /// Returns true if the state is that at the deletion, and false if it may be older.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Final(_))
     }
 }
 
 impl<T: ?Sized> Deleted<T> {
-    /// The last state known; see [`Deleted::is_final`].
+    /// Returns the last known state; see [`Deleted::is_final`].
     pub fn object(&self) -> &Arc<T> {
         match self {
             Self::Final(object) | Self::Unknown(object) => object,

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Batch, Comparison, Deleted, Delta, ListMark, ListPieces, Pending, Piece, Queue, Replacement, Work};
+use super::{Batch, Comparison, Deleted, Delta, DeltaQueue, ListMark, ListPieces, Pending, Piece, Replacement, Work};
 use crate::object::{Cached, KeyRef, Object, ObjectKey, Scope, in_scope};
 use crate::source::BadObject;
 use crate::store::{Snapshot, Store};
@@ -32,9 +32,10 @@ pub type Deltas<T> = Vec<KeyDelta<T>>;
 /// differs: what was popped still counts as waiting until it is processed, and what the store knows is passed in.
 ///
 /// ```
-/// use kube_informer::{Deleted, DeltaFifo, Store, queue::KeyDelta};
+/// use kube_informer::{Deleted, Store};
+/// use kube_informer::parts::{DeltaFifo, KeyDelta};
 /// # use std::sync::Arc;
-/// # use kube_informer::representation::Identity;
+/// # use kube_informer::Identity;
 /// # let thing = |key: &str, version: &str| Arc::new(Identity { key: key.parse().unwrap(), uid: "".into(), version: version.into() });
 ///
 /// let (store, _writer) = Store::new(0);
@@ -50,8 +51,8 @@ pub type Deltas<T> = Vec<KeyDelta<T>>;
 /// assert!(matches!(deltas[..], [KeyDelta::Added(_), KeyDelta::Updated(_), KeyDelta::Deleted(_)]));
 /// ```
 pub struct DeltaFifo<T: ?Sized> {
-    order: VecDeque<Place<T>>,
-    waiting: HashMap<ObjectKey, Waiting<T>>,
+    order: VecDeque<QueuePlace<T>>,
+    waiting: HashMap<ObjectKey, QueuedDeltas<T>>,
     /// What becomes of each object that was popped and is not yet processed: its state, or `None` if it is gone.
     in_hand: HashMap<ObjectKey, Option<Arc<T>>>,
     /// The keys of what could not be read, of which a mark waits.
@@ -73,13 +74,13 @@ pub struct DeltaFifo<T: ?Sized> {
     closed: bool,
 }
 
-struct Waiting<T: ?Sized> {
+struct QueuedDeltas<T: ?Sized> {
     deltas: Deltas<T>,
     bytes: u64,
 }
 
 /// One place in the line.
-enum Place<T: ?Sized> {
+enum QueuePlace<T: ?Sized> {
     Key(ObjectKey),
     /// Something about many objects or none, in line with the changes before and behind it.
     Mark(Work<T>),
@@ -240,7 +241,7 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
     pub fn pop(&mut self) -> Option<(ObjectKey, Deltas<T>)> {
         while let Some(place) = self.order.pop_front() {
             self.popped += 1;
-            if let Place::Key(key) = place {
+            if let QueuePlace::Key(key) = place {
                 let deltas = self.take(&key).deltas;
                 return Some((key, deltas));
             }
@@ -248,9 +249,9 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         None
     }
 
-    fn take(&mut self, key: &ObjectKey) -> Waiting<T> {
+    fn take(&mut self, key: &ObjectKey) -> QueuedDeltas<T> {
         self.count_popped();
-        let waiting = self.waiting.remove(key).unwrap_or(Waiting { deltas: Vec::new(), bytes: 0 });
+        let waiting = self.waiting.remove(key).unwrap_or(QueuedDeltas { deltas: Vec::new(), bytes: 0 });
         self.bytes -= waiting.bytes;
         self.in_hand.insert(key.clone(), state_after(&waiting.deltas));
         waiting
@@ -277,8 +278,8 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
                 }
                 None => self.placed += 1,
             }
-            self.order.push_back(Place::Key(key.clone()));
-            self.waiting.insert(key, Waiting { deltas, bytes: 0 });
+            self.order.push_back(QueuePlace::Key(key.clone()));
+            self.waiting.insert(key, QueuedDeltas { deltas, bytes: 0 });
         }
     }
 
@@ -289,7 +290,8 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
 
     /// The keys of all objects with changes that wait, in the order in which they will be popped.
     pub fn keys(&self) -> Vec<KeyRef<'_>> {
-        let keys = self.order.iter().filter_map(|place| if let Place::Key(key) = place { Some(key) } else { None });
+        let keys =
+            self.order.iter().filter_map(|place| if let QueuePlace::Key(key) = place { Some(key) } else { None });
         keys.map(KeyRef::from).collect()
     }
 
@@ -340,8 +342,8 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         match self.waiting.get_mut(&key) {
             None => {
                 self.placed += 1;
-                self.order.push_back(Place::Key(key.clone()));
-                self.waiting.insert(key, Waiting { deltas: vec![delta], bytes });
+                self.order.push_back(QueuePlace::Key(key.clone()));
+                self.waiting.insert(key, QueuedDeltas { deltas: vec![delta], bytes });
             }
             Some(waiting) => {
                 waiting.bytes += bytes;
@@ -362,11 +364,11 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
     fn forget(&mut self, scope: &Scope) {
         for place in std::mem::take(&mut self.order) {
             match place {
-                Place::Key(key) if in_scope(scope, (&key).into()) => {
+                QueuePlace::Key(key) if in_scope(scope, (&key).into()) => {
                     self.bytes -= self.waiting.remove(&key).map_or(0, |waiting| waiting.bytes);
                     self.count_popped();
                 }
-                Place::Mark(Work::Listed(ListMark { scope: of, .. })) if of == *scope => {}
+                QueuePlace::Mark(Work::Listed(ListMark { scope: of, .. })) if of == *scope => {}
                 place => self.order.push_back(place),
             }
         }
@@ -375,7 +377,7 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
     fn mark(&mut self, work: Work<T>) {
         if !self.closed {
             self.placed += 1;
-            self.order.push_back(Place::Mark(work));
+            self.order.push_back(QueuePlace::Mark(work));
         }
     }
 
@@ -385,7 +387,7 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
     }
 }
 
-impl<T: ?Sized> Place<T> {
+impl<T: ?Sized> QueuePlace<T> {
     /// The object that could not be read, if this is about one.
     fn unread(&self) -> Option<&ObjectKey> {
         match self {
@@ -406,7 +408,7 @@ fn state_after<T: ?Sized>(deltas: &[KeyDelta<T>]) -> Option<Arc<T>> {
     }
 }
 
-impl<T: Cached + ?Sized> Queue<T> for DeltaFifo<T> {
+impl<T: Cached + ?Sized> DeltaQueue<T> for DeltaFifo<T> {
     fn push(&mut self, delta: Delta<T>, bytes: u64, known: &Store<T>) {
         match delta {
             Delta::Added(object) => {
@@ -457,8 +459,8 @@ impl<T: Cached + ?Sized> Queue<T> for DeltaFifo<T> {
 
     fn pending(&self) -> Pending<T> {
         let queued = self.order.iter().filter_map(|place| match place {
-            Place::Key(key) => Some((key.clone(), state_after(&self.waiting.get(key)?.deltas))),
-            Place::Mark(_) => None,
+            QueuePlace::Key(key) => Some((key.clone(), state_after(&self.waiting.get(key)?.deltas))),
+            QueuePlace::Mark(_) => None,
         });
         let only_in_hand = self.in_hand.iter().filter(|(key, _)| !self.waiting.contains_key(key));
         // Sorted, so that the order does not depend on chance.
@@ -479,9 +481,9 @@ impl<T: Cached + ?Sized> Queue<T> for DeltaFifo<T> {
         }
         let settled = self.order.is_empty() && self.open_lists.is_empty();
         Some(match place {
-            Place::Mark(work) => Batch { work, bytes: 0, settled },
-            Place::Key(key) => {
-                let Waiting { deltas, bytes } = self.take(&key);
+            QueuePlace::Mark(work) => Batch { work, bytes: 0, settled },
+            QueuePlace::Key(key) => {
+                let QueuedDeltas { deltas, bytes } = self.take(&key);
                 Batch { work: Work::Object(key, deltas), bytes, settled }
             }
         })
@@ -497,7 +499,7 @@ impl<T: Cached + ?Sized> Queue<T> for DeltaFifo<T> {
             // In front, where it was: what came later must still come later.
             mark => {
                 self.popped = self.popped.saturating_sub(1);
-                self.order.push_front(Place::Mark(mark));
+                self.order.push_front(QueuePlace::Mark(mark));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::hash::BuildHasher as _;
 
 use foldhash::fast::FixedState;
 
-use super::{Batch, Delta, Queue, Work};
+use super::{Batch, Delta, DeltaQueue, Work};
 use crate::object::{Cached, Object, ObjectKey};
 use crate::store::Store;
 
@@ -18,10 +18,10 @@ const BATCH: usize = 256;
 /// an empty first list included.
 ///
 /// ```
-/// use kube_informer::Delta;
-/// use kube_informer::queue::{ListMark, OrderedQueue, Replacement};
+/// use kube_informer::parts::Delta;
+/// use kube_informer::parts::{ListMark, OrderedQueue, Replacement};
 /// # use std::sync::Arc;
-/// # use kube_informer::representation::Identity;
+/// # use kube_informer::Identity;
 /// # let thing = |key: &str, version: &str| Arc::new(Identity { key: key.parse().unwrap(), uid: "".into(), version: version.into() });
 ///
 /// let mut queue = OrderedQueue::new();
@@ -136,7 +136,7 @@ impl<T: Object + ?Sized> OrderedQueue<T> {
     }
 }
 
-impl<T: Cached + ?Sized> Queue<T> for OrderedQueue<T> {
+impl<T: Cached + ?Sized> DeltaQueue<T> for OrderedQueue<T> {
     fn push(&mut self, delta: Delta<T>, bytes: u64, _known: &Store<T>) {
         self.push_sized(delta, bytes);
     }

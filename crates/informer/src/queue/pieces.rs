@@ -13,7 +13,7 @@ use crate::source::BadObject;
 /// How many objects a piece holds at most.
 pub(crate) const PIECE: usize = 256;
 
-/// A piece of a list or of a resync; see [`Queue::push_piece`](super::Queue::push_piece).
+/// A piece of a list or of a resync; see [`DeltaQueue::push_piece`](super::DeltaQueue::push_piece).
 pub enum Piece<T: ?Sized> {
     /// A list begins. It comes first.
     ListBegins {

@@ -8,8 +8,8 @@ use crate::source::SourceError;
 ///
 /// ```
 /// use std::time::Duration;
-/// use kube_informer::reflector::ReflectorError;
-/// use kube_informer::source::{SourceError, Status};
+/// use kube_informer::ReflectorError;
+/// use kube_informer::{SourceError, Status};
 ///
 /// let silent = ReflectorError::Silent { after: Duration::from_secs(60) };
 /// assert!(silent.is_lost_connection() && silent.source_error().is_none());

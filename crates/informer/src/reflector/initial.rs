@@ -181,7 +181,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
 
     /// True unless nothing that is known can be relied on.
     fn may_reuse(&self) -> bool {
-        self.place != super::Place::Restored
+        self.place != super::Position::Restored
     }
 
     /// Asks for the initial state by a watch.
@@ -239,13 +239,13 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             if collected.len().is_multiple_of(PROGRESS) {
                 self.sink.phase(Phase::Streaming { received: collected.len() });
             }
-            crate::seam::give_way().await;
+            crate::yield_point::maybe_yield().await;
         };
         if self.is_restored(&collected, Some(&version)).await {
             return Attempt::Otherwise;
         }
         self.rhythm.expect();
-        self.succeeded(super::Request::Watch);
+        self.succeeded(super::RequestKind::Watch);
         watch.initial_state_is_over();
         let (mark, bytes) = (self.mark(Some(version)), collected.bytes);
         self.replace(collected.into_replacement(mark), bytes).await;
@@ -253,7 +253,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     }
 
     fn stream_failed(&mut self, error: SourceError) -> Attempt<T> {
-        if error.is_version_unavailable() && matches!(self.place, super::Place::At(_) | super::Place::Doubtful(_)) {
+        if error.is_version_unavailable() && matches!(self.place, super::Position::At(_) | super::Position::Doubtful(_))
+        {
             self.place.give_up();
             return Attempt::Otherwise;
         }
@@ -372,7 +373,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         .await?;
         self.sink.contact(collected.bytes - before - counted);
         self.sink.phase(Phase::Listing { received: collected.len(), remaining: end.remaining });
-        crate::seam::give_way().await;
+        crate::yield_point::maybe_yield().await;
         Ok(end)
     }
 }

@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use tokio::time::{timeout, timeout_at};
 
 use super::progress::Pace;
-use crate::source::{Decoded, ListEnd, ListPart, ListStream, Meter, SourceError};
+use crate::source::{ByteMeter, Decoded, ListEnd, ListPart, ListStream, SourceError};
 
 /// What a page is asked for may take so long to be answered.
 pub(super) fn answer_deadline(deadline: Duration) -> Duration {
@@ -28,7 +28,7 @@ pub(crate) async fn answered<R>(
 pub(crate) async fn read_page<T: Send + 'static>(
     deadline: Duration,
     list: impl Future<Output = Result<ListStream<T>, SourceError>>,
-    mut each: impl FnMut(Decoded<T>, &Meter),
+    mut each: impl FnMut(Decoded<T>, &ByteMeter),
 ) -> Result<ListEnd, SourceError> {
     let mut list = answered(deadline, list).await?;
     let meter = list.meter().clone();
@@ -50,7 +50,7 @@ pub(crate) async fn read_page<T: Send + 'static>(
 pub(super) async fn next_within<S: Stream + Unpin>(
     stream: &mut S,
     pace: &mut Pace,
-    meter: &Meter,
+    meter: &ByteMeter,
     objects: u64,
 ) -> Result<Option<S::Item>, SourceError> {
     loop {

@@ -1,44 +1,44 @@
-//! What a reflector is doing, and why it asks for everything.
+//! The phase of a reflector, and the reason of a list.
 
 use std::fmt;
 
 use tokio::time::Instant;
 
-/// What a reflector is doing.
+/// The phase of a reflector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Nothing yet.
+    /// The reflector was not started yet.
     New,
-    /// Asks for everything by a list.
+    /// Gets the initial state by a list.
     Listing {
-        /// How many objects came so far.
+        /// How many objects arrived so far.
         received: u64,
-        /// How many are to come, if the server says so.
+        /// How many objects are left, if the API server reports it.
         remaining: Option<u64>,
     },
-    /// Asks for everything by a watch that begins with it.
+    /// Gets the initial state by a watch (a streaming list).
     Streaming {
-        /// How many objects came so far.
+        /// How many objects arrived so far.
         received: u64,
     },
-    /// Follows the changes.
+    /// Watches for changes.
     Watching,
-    /// Waits before it asks again.
+    /// Waits before the next request.
     BackingOff {
-        /// Until when.
+        /// The end of the wait.
         until: Instant,
-        /// What went wrong.
+        /// The error.
         why: String,
     },
-    /// There is no such resource on the server; it is asked once in a while whether there is.
+    /// The API server does not have the resource. The reflector asks again every second, and after a minute every 30 seconds.
     Parked {
-        /// When it is asked next.
+        /// The time of the next request.
         until: Instant,
-        /// What the server said.
+        /// The message of the API server.
         why: String,
     },
-    /// It is over.
+    /// The reflector has stopped.
     Stopped,
 }
 
@@ -60,24 +60,24 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Why everything is asked for.
+/// The reason of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ListReason {
-    /// It is the first time.
+    /// The first list.
     First,
-    /// The server has forgotten the version to go on from.
+    /// The version to watch from has expired.
     Expired,
-    /// Something went wrong.
+    /// An error ended the round before.
     Failed,
-    /// Somebody asked for it, or it was time.
+    /// The program asked for it, or the relist period is over.
     Requested,
-    /// The server was restored to an older state.
+    /// The API server was restored to an older state.
     Restored,
 }
 
 impl ListReason {
-    /// One word, as metrics have it.
+    /// Returns the label in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::First => "first",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::source::{Meter, SourceError};
+use crate::source::{ByteMeter, SourceError};
 use crate::time::after;
 
 /// In one deadline so many bytes must come, or so many objects.
@@ -23,7 +23,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new(deadline: Duration, meter: &Meter) -> Self {
+    pub(super) fn new(deadline: Duration, meter: &ByteMeter) -> Self {
         let (bytes, within) = (meter.received(), meter.is_within());
         Self { deadline, since: Instant::now(), bytes, objects: 0, within }
     }
@@ -34,17 +34,22 @@ impl Pace {
     }
 
     /// While a list or an initial state is coming, something must come all the time.
-    pub(super) fn check(&mut self, meter: &Meter, objects: u64) -> Result<(), SourceError> {
+    pub(super) fn check(&mut self, meter: &ByteMeter, objects: u64) -> Result<(), SourceError> {
         self.check_if(|came| came < OBJECTS, meter, objects)
     }
 
     /// While nothing is owed, a connection that is always in the middle of an object is behind: then only bytes count.
-    pub(super) fn check_within(&mut self, meter: &Meter, objects: u64) -> Result<(), SourceError> {
+    pub(super) fn check_within(&mut self, meter: &ByteMeter, objects: u64) -> Result<(), SourceError> {
         let within = self.within && meter.is_within();
         self.check_if(|_| within, meter, objects)
     }
 
-    fn check_if(&mut self, is_few: impl FnOnce(u64) -> bool, meter: &Meter, objects: u64) -> Result<(), SourceError> {
+    fn check_if(
+        &mut self,
+        is_few: impl FnOnce(u64) -> bool,
+        meter: &ByteMeter,
+        objects: u64,
+    ) -> Result<(), SourceError> {
         if Instant::now() < self.due() {
             return Ok(());
         }

@@ -24,13 +24,13 @@ const SELDOM: Duration = Duration::from_secs(30);
 /// A class of failures: what ends one of them is likely to end all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Class {
-    request: Request,
+    request: RequestKind,
     trouble: Trouble,
 }
 
 /// Which request failed. Only the same request shows that it works again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Request {
+pub(super) enum RequestKind {
     /// A list.
     List,
     /// A watch that was not opened.
@@ -57,13 +57,13 @@ impl Class {
     pub(super) fn of(error: &ReflectorError) -> Option<Self> {
         let (request, trouble) = match error {
             ReflectorError::List(error) if error.is_interruption() => return None,
-            ReflectorError::List(error) => (Request::List, trouble_of(error)?),
-            ReflectorError::Watch(error) => (Request::Watch, trouble_of(error)?),
-            ReflectorError::Stream(error @ SourceError::NotJson { .. }) => (Request::Follow, trouble_of(error)?),
+            ReflectorError::List(error) => (RequestKind::List, trouble_of(error)?),
+            ReflectorError::Watch(error) => (RequestKind::Watch, trouble_of(error)?),
+            ReflectorError::Stream(error @ SourceError::NotJson { .. }) => (RequestKind::Follow, trouble_of(error)?),
             ReflectorError::Stream(error) if error.is_interruption() || error.is_overload() => {
-                (Request::Follow, trouble_of(error)?)
+                (RequestKind::Follow, trouble_of(error)?)
             }
-            ReflectorError::VeryShortWatch { .. } => (Request::Follow, Trouble::Answer),
+            ReflectorError::VeryShortWatch { .. } => (RequestKind::Follow, Trouble::Answer),
             _ => return None,
         };
         Some(Self { request, trouble })
@@ -132,7 +132,7 @@ enum News {
 
 /// Why a wait for a prober ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum OutageChange {
     /// A request of this class has succeeded.
     Over,
     /// The prober is gone: another one is wanted.
@@ -189,16 +189,16 @@ impl Outwaiting {
     /// # Cancel safety
     ///
     /// Waiting again is fine.
-    pub(super) async fn changed(&mut self) -> Change {
+    pub(super) async fn changed(&mut self) -> OutageChange {
         match self.news.changed().await {
-            Ok(()) if *self.news.borrow() == News::Lasts => Change::Vacant,
-            _ => Change::Over,
+            Ok(()) if *self.news.borrow() == News::Lasts => OutageChange::Vacant,
+            _ => OutageChange::Over,
         }
     }
 
     /// True if this request shows that the trouble is over.
-    pub(super) fn is_ended_by(&self, request: Request) -> bool {
-        self.class.request == request || (self.class.request, request) == (Request::Watch, Request::Follow)
+    pub(super) fn is_ended_by(&self, request: RequestKind) -> bool {
+        self.class.request == request || (self.class.request, request) == (RequestKind::Watch, RequestKind::Follow)
     }
 
     /// A request succeeded: the outage is over for all.
@@ -254,7 +254,7 @@ mod tests {
             (recovery.join(refused(503)), recovery.join(refused(500)), recovery.join(refused(403)));
         assert!(first.probes() && !second.probes() && other.probes());
         first.over();
-        assert_eq!(second.changed().await, Change::Over);
+        assert_eq!(second.changed().await, OutageChange::Over);
         assert!(tokio::time::timeout(Duration::from_secs(1), other.changed()).await.is_err());
         drop((second, other));
         assert!(recovery.0.lock().by_class.is_empty());
@@ -267,7 +267,7 @@ mod tests {
             (recovery.join(refused(503)), recovery.join(refused(503)), recovery.join(refused(503)));
         assert!(first.probes());
         drop(first);
-        assert_eq!(second.changed().await, Change::Vacant);
+        assert_eq!(second.changed().await, OutageChange::Vacant);
         assert!(second.probes() && !third.probes());
         // What comes too late ends nothing.
         drop((second, third));

@@ -1,42 +1,42 @@
-//! Where a reflector puts what it learns.
+//! The sink of a reflector.
 
 use std::sync::Arc;
 
 use super::{ListReason, Phase, ReflectorError};
 use crate::queue::Delta;
 
-/// Where a reflector puts what it learns.
+/// Receives what a reflector learns: client-go's `ReflectorStore`.
 pub trait Sink<T: ?Sized>: Send + 'static {
-    /// Takes a change, which took so many bytes on the wire. A sink that is full waits.
+    /// Takes a change that took `bytes` bytes on the wire. Waits while the sink is full.
     fn push(&mut self, delta: Delta<T>, bytes: u64) -> impl Future<Output = ()> + Send;
 
-    /// Waits until everything pushed so far is processed.
+    /// Waits until all deltas pushed so far are processed.
     fn settled(&mut self) -> impl Future<Output = ()> + Send {
         async {}
     }
 
-    /// What is known of an object, once everything pushed is processed.
+    /// Returns the cached state of an object. The reflector calls this after [`settled`](Self::settled).
     fn known(&self, object: &T) -> Option<Arc<T>> {
         let _ = object;
         None
     }
 
-    /// The reflector does something else now.
+    /// Is called when the phase of the reflector changes.
     fn phase(&mut self, phase: Phase) {
         let _ = phase;
     }
 
-    /// Something was heard from the server: so many bytes.
+    /// Is called when `bytes` bytes arrived from the API server.
     fn contact(&mut self, bytes: u64) {
         let _ = bytes;
     }
 
-    /// Everything is asked for.
+    /// Is called before a list.
     fn listing(&mut self, reason: ListReason) {
         let _ = reason;
     }
 
-    /// Something went wrong. The reflector goes on.
+    /// Is called for each error. The reflector goes on.
     fn failed(&mut self, error: &ReflectorError) {
         let _ = error;
     }

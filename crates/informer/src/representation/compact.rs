@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use self::body::{Bodies, Body};
-use self::decoded::Decoded;
+use self::body::{Bodies, CompactBody};
+use self::decoded::RecentlyDecoded;
 use self::interner::Interner;
 use self::pack::Pack;
 use super::metadata::Fields;
-use super::{Decode, DecodeError, Kind, ManagedFields, Raw};
+use super::{Decode, DecodeError, ManagedFields, Raw, StaticResource};
 use crate::object::{Id, Object, Owner, ResourceType};
 
 /// An object as the bytes it came in, compressed against a dictionary of its own kind: metadata ready, the rest decoded when
@@ -43,25 +43,25 @@ use crate::object::{Id, Object, Owner, ResourceType};
 /// ```
 pub struct Compact<K> {
     metadata: Pack,
-    body: Body,
+    body: CompactBody,
     /// Counts the objects of one informer: what tells one state from all others.
     number: u64,
-    shared: Arc<Shared<K>>,
+    shared: Arc<CompactShared<K>>,
 }
 
 /// What one informer of compact objects needs, as long as one of them lives.
 pub struct CompactDecoder<K> {
-    shared: Arc<Shared<K>>,
+    shared: Arc<CompactShared<K>>,
 }
 
-type Reader<K> = Box<dyn Fn(&Raw<'_>) -> Result<K, DecodeError> + Send + Sync>;
+type ReadWhole<K> = Box<dyn Fn(&Raw<'_>) -> Result<K, DecodeError> + Send + Sync>;
 
-struct Shared<K> {
+struct CompactShared<K> {
     /// Makes a whole object of its JSON.
-    read: Reader<K>,
+    read: ReadWhole<K>,
     interner: Interner,
     bodies: Bodies,
-    decoded: Decoded<K>,
+    decoded: RecentlyDecoded<K>,
 }
 
 impl<K: Decode> Compact<K> {
@@ -164,11 +164,11 @@ impl<K: Decode> Decode for Compact<K> {
 
     fn decoder(resource: &ResourceType) -> CompactDecoder<K> {
         let of_whole = K::decoder(resource);
-        let shared = Shared {
+        let shared = CompactShared {
             read: Box::new(move |raw| K::decode(&of_whole, raw)),
             interner: Interner::default(),
             bodies: Bodies::new(!resource.is_secret()),
-            decoded: Decoded::default(),
+            decoded: RecentlyDecoded::default(),
         };
         CompactDecoder { shared: Arc::new(shared) }
     }
@@ -184,7 +184,7 @@ impl<K: Decode> Decode for Compact<K> {
     }
 }
 
-impl<K: Kind> Kind for Compact<K> {
+impl<K: StaticResource> StaticResource for Compact<K> {
     fn resource_type() -> ResourceType {
         K::resource_type()
     }

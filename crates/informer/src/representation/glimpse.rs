@@ -25,7 +25,7 @@ pub(crate) struct GlimpseMetadata {
     pub(crate) namespace: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) resource_version: Option<String>,
-    pub(crate) annotations: BTreeMap<String, Text>,
+    pub(crate) annotations: BTreeMap<String, GlimpseText>,
     /// The uids of its owners; `None` if they were not read.
     pub(crate) owners: Option<Vec<String>>,
     has_owners: bool,
@@ -67,7 +67,7 @@ impl Glimpse {
 
 /// A string, or `None` for a value of any other type.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Text(pub(crate) Option<String>);
+pub(crate) struct GlimpseText(pub(crate) Option<String>);
 
 /// Writes the fields of a JSON object into a glimpse as they come.
 macro_rules! fields_of {
@@ -108,12 +108,12 @@ macro_rules! fields_of {
 }
 
 fields_of!(Event, Glimpse, |glimpse, map| {
-    "type" => glimpse.event = map.next_value::<Text>()?.0,
+    "type" => glimpse.event = map.next_value::<GlimpseText>()?.0,
     "object" => map.next_value_seed(Object(glimpse))?,
 });
 
 fields_of!(Object, Glimpse, |glimpse, map| {
-    "kind" => glimpse.kind = map.next_value::<Text>()?.0,
+    "kind" => glimpse.kind = map.next_value::<GlimpseText>()?.0,
     "metadata" => {
         glimpse.metadata = GlimpseMetadata::default();
         map.next_value_seed(Metadata(&mut glimpse.metadata))?;
@@ -121,14 +121,14 @@ fields_of!(Object, Glimpse, |glimpse, map| {
 });
 
 fields_of!(Metadata, GlimpseMetadata, |metadata, map| {
-    "namespace" => metadata.namespace = map.next_value::<Text>()?.0,
-    "name" => metadata.name = map.next_value::<Text>()?.0,
-    "resourceVersion" => metadata.resource_version = map.next_value::<Text>()?.0,
+    "namespace" => metadata.namespace = map.next_value::<GlimpseText>()?.0,
+    "name" => metadata.name = map.next_value::<GlimpseText>()?.0,
+    "resourceVersion" => metadata.resource_version = map.next_value::<GlimpseText>()?.0,
     "ownerReferences" => {
         metadata.has_owners = true;
         metadata.owners = owner_uids(&map.next_value()?);
     },
-    "annotations" => metadata.annotations = map.next_value::<Option<BTreeMap<String, Text>>>()?.unwrap_or_default(),
+    "annotations" => metadata.annotations = map.next_value::<Option<BTreeMap<String, GlimpseText>>>()?.unwrap_or_default(),
 });
 
 /// Returns the uids that owner references name, or `None` if one of them cannot be read.
@@ -142,49 +142,49 @@ fn owner_uids(references: &serde_json::Value) -> Option<Vec<String>> {
     }
 }
 
-impl<'de> Deserialize<'de> for Text {
+impl<'de> Deserialize<'de> for GlimpseText {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         struct AnyType;
 
         impl<'de> Visitor<'de> for AnyType {
-            type Value = Text;
+            type Value = GlimpseText;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("any value")
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
-                Ok(Text(Some(text.to_owned())))
+            fn visit_str<E>(self, text: &str) -> Result<GlimpseText, E> {
+                Ok(GlimpseText(Some(text.to_owned())))
             }
 
-            fn visit_unit<E>(self) -> Result<Text, E> {
-                Ok(Text(None))
+            fn visit_unit<E>(self) -> Result<GlimpseText, E> {
+                Ok(GlimpseText(None))
             }
 
-            fn visit_bool<E>(self, _: bool) -> Result<Text, E> {
-                Ok(Text(None))
+            fn visit_bool<E>(self, _: bool) -> Result<GlimpseText, E> {
+                Ok(GlimpseText(None))
             }
 
-            fn visit_i64<E>(self, _: i64) -> Result<Text, E> {
-                Ok(Text(None))
+            fn visit_i64<E>(self, _: i64) -> Result<GlimpseText, E> {
+                Ok(GlimpseText(None))
             }
 
-            fn visit_u64<E>(self, _: u64) -> Result<Text, E> {
-                Ok(Text(None))
+            fn visit_u64<E>(self, _: u64) -> Result<GlimpseText, E> {
+                Ok(GlimpseText(None))
             }
 
-            fn visit_f64<E>(self, _: f64) -> Result<Text, E> {
-                Ok(Text(None))
+            fn visit_f64<E>(self, _: f64) -> Result<GlimpseText, E> {
+                Ok(GlimpseText(None))
             }
 
-            fn visit_seq<S: SeqAccess<'de>>(self, mut items: S) -> Result<Text, S::Error> {
+            fn visit_seq<S: SeqAccess<'de>>(self, mut items: S) -> Result<GlimpseText, S::Error> {
                 while items.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Text(None))
+                Ok(GlimpseText(None))
             }
 
-            fn visit_map<M: MapAccess<'de>>(self, mut fields: M) -> Result<Text, M::Error> {
+            fn visit_map<M: MapAccess<'de>>(self, mut fields: M) -> Result<GlimpseText, M::Error> {
                 while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Text(None))
+                Ok(GlimpseText(None))
             }
         }
 

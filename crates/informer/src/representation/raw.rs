@@ -13,13 +13,13 @@ use super::{DecodeError, Metadata};
 /// The JSON of one object as a server sent it, but for managed fields, and of the kind it should be.
 ///
 /// ```
-/// use kube_informer::representation::Raw;
+/// use kube_informer::Raw;
 /// use serde_json::{Value, json};
 ///
 /// let raw = Raw::new(br#"{"metadata": {"name": "a", "managedFields": [{"manager": "kubectl"}]}}"#)?;
 /// assert_eq!(raw.deserialize::<Value>()?, json!({"metadata": {"name": "a"}}));
 /// assert_eq!(raw.metadata()?.name(), "a");
-/// # Ok::<(), kube_informer::representation::DecodeError>(())
+/// # Ok::<(), kube_informer::DecodeError>(())
 /// ```
 #[derive(Clone)]
 pub struct Raw<'a> {

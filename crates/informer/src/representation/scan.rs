@@ -7,7 +7,7 @@ use wide::u8x16;
 /// Only brackets and quotes are looked at. Whether what stands between them is JSON is for who reads it to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passing {
-    Text(Text),
+    Text(InString),
     /// An object or an array.
     Nested(Nested),
     /// A number, or one of the three words. It ends where something else begins.
@@ -15,7 +15,7 @@ pub(crate) enum Passing {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Text {
+pub(crate) enum InString {
     /// Before the quote that begins it.
     Before,
     Inside,
@@ -39,7 +39,7 @@ impl Passing {
     /// A value that begins with this byte.
     pub(crate) fn from(first: u8) -> Self {
         match first {
-            b'"' => Self::Text(Text::Before),
+            b'"' => Self::Text(InString::Before),
             b'{' | b'[' => Self::Nested(Nested::default()),
             _ => Self::Word,
         }
@@ -56,7 +56,7 @@ impl Passing {
     }
 }
 
-impl Text {
+impl InString {
     fn end_in(&mut self, piece: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < piece.len() {

@@ -4,14 +4,14 @@ use std::ops::Deref;
 
 use serde::de::DeserializeOwned;
 
-use super::{Decode, DecodeError, Kind, Metadata, Raw};
+use super::{Decode, DecodeError, Metadata, Raw, StaticResource};
 use crate::object::{Id, Object, Owner, ResourceType};
 
 /// Metadata, and a struct of yours with the fields you care about: a fifteenth of a whole pod's memory.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
-/// use kube_informer::{SharedInformerFactory, View, representation::Projection};
+/// use kube_informer::{Projection, SharedInformerFactory, View};
 ///
 /// #[derive(serde::Deserialize)]
 /// struct PodView { spec: Spec }
@@ -40,7 +40,7 @@ pub struct View<P> {
 /// A struct with some fields of a kind, and which kind that is.
 pub trait Projection: DeserializeOwned + Send + Sync + 'static {
     /// The kind whose objects it is made from.
-    type Of: Kind;
+    type Of: StaticResource;
 }
 
 impl<P> View<P> {
@@ -101,7 +101,7 @@ impl<P: DeserializeOwned + Send + Sync + 'static> Decode for View<P> {
     }
 }
 
-impl<P: Projection> Kind for View<P> {
+impl<P: Projection> StaticResource for View<P> {
     fn resource_type() -> ResourceType {
         P::Of::resource_type()
     }

@@ -1,12 +1,12 @@
-//! How long to wait between attempts.
+//! Delays between attempts.
 
 use std::time::Duration;
 
-/// How delays between attempts grow, and when they start over. Each has up to its own length of chance on top.
+/// Sets how delays between attempts grow, and when they begin again. A random part of up to the same length is added to each.
 ///
 /// ```
 /// use std::time::Duration;
-/// use kube_informer::settings::{BackoffOptions, InformerOptions};
+/// use kube_informer::{BackoffOptions, InformerOptions};
 ///
 /// // Never waits for more than a second, plus up to as much again.
 /// let backoff = BackoffOptions { max: Duration::from_secs(1), ..BackoffOptions::default() };
@@ -14,13 +14,13 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackoffOptions {
-    /// The first delay, before chance.
+    /// The first delay, without the random part.
     pub initial: Duration,
-    /// The longest delay, before chance.
+    /// The longest delay, without the random part.
     pub max: Duration,
-    /// What each delay is multiplied by for the next.
+    /// The factor between one delay and the next.
     pub factor: f64,
-    /// How long watches must have been healthy to earn the shortest delay again.
+    /// How long watches must work until the next delay is the shortest again.
     pub reset_after: Duration,
 }
 

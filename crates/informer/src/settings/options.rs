@@ -1,11 +1,11 @@
-//! How a collection is asked for, and how it is kept.
+//! How an informer lists and watches, and how it keeps objects.
 
 use std::time::Duration;
 
 use super::BackoffOptions;
 use crate::queue::QueueOrder;
 
-/// How a collection is asked for, and how it is kept. Any `Duration`, `MAX` included, is a legal setting.
+/// Sets how an informer lists and watches, and how it keeps objects. Every `Duration` is legal, also `Duration::MAX`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,67 +32,67 @@ pub struct InformerOptions {
 }
 
 impl InformerOptions {
-    /// As if nothing had been said.
+    /// Makes options that leave everything at its default.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether to ask for the initial state by a watch where the source can. On unless said otherwise.
+    /// Sets whether the initial state is requested by a watch, if the source supports that. The default is true.
     #[must_use]
     pub fn streaming(self, streaming: bool) -> Self {
         Self { streaming: Some(streaming), ..self }
     }
 
-    /// How many objects a list asks for at a time.
+    /// Sets how many objects a page of a list has.
     #[must_use]
     pub fn page_size(self, page_size: usize) -> Self {
         Self { page_size: Some(page_size), ..self }
     }
 
-    /// The shortest time a watch is asked to last, five minutes at least; the longest is twice that.
+    /// Sets the shortest timeout of a watch: at least five minutes. The longest is twice as long.
     #[must_use]
     pub fn watch_timeout(self, timeout: Duration) -> Self {
         Self { watch_timeout: Some(timeout), ..self }
     }
 
-    /// How long a list or a stream may bring next to nothing before it is given up: 30 seconds unless said otherwise.
+    /// Sets after how long without progress a list is abandoned. The default is 30 seconds.
     #[must_use]
     pub fn progress_deadline(self, deadline: Duration) -> Self {
         Self { progress_deadline: Some(deadline), ..self }
     }
 
-    /// How long to wait between attempts.
+    /// Sets the delays between attempts.
     #[must_use]
     pub fn backoff(self, backoff: BackoffOptions) -> Self {
         Self { backoff: Some(backoff), ..self }
     }
 
-    /// Which queue changes pass through on their way to the cache.
+    /// Sets the queue between reflector and cache.
     #[must_use]
     pub fn queue_order(self, order: QueueOrder) -> Self {
         Self { queue_order: Some(order), ..self }
     }
 
-    /// How many bytes, as they came over the wire, may wait to be applied before no more are read: 8 MiB unless said
-    /// otherwise. One change of any size is always let through.
+    /// Sets how many bytes on the wire may wait to be applied before the reflector stops reading. The default is 8 MiB. One change of any
+    /// size always fits.
     #[must_use]
     pub fn queue_bytes(self, bytes: u64) -> Self {
         Self { queue_bytes: Some(bytes), ..self }
     }
 
-    /// How often handlers are shown the cache again, unless they ask for another period. Never unless given.
+    /// Sets how often handlers receive a resync, unless they set another period. The default is never.
     #[must_use]
     pub fn resync_period(self, period: Duration) -> Self {
         Self { resync_period: Some(period), ..self }
     }
 
-    /// How often the server is asked for everything again though nothing is wrong. Never unless given.
+    /// Sets how often the reflector lists again without a reason. The default is never.
     #[must_use]
     pub fn relist_period(self, period: Duration) -> Self {
         Self { relist_period: Some(period), ..self }
     }
 
-    /// The largest object that is read: 32 MiB unless said otherwise.
+    /// Sets the size of the largest object that is decoded. The default is 32 MiB.
     #[must_use]
     pub fn object_limit(self, bytes: usize) -> Self {
         Self { object_limit: Some(bytes), ..self }
@@ -107,7 +107,7 @@ impl InformerOptions {
         Self { seed: Some(seed), ..self }
     }
 
-    /// These, and others where nothing was said.
+    /// Returns these options, with those of `other` where these have none.
     #[cfg(feature = "kube")]
     pub(crate) fn or(self, other: &Self) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What to ask a server for.
+//! Which objects an informer requests.
 
 use crate::object::{Object, Selector, SelectorError};
 use crate::representation::ManagedFields;
@@ -17,17 +17,17 @@ const OURS: [&str; 10] = [
     "watch",
 ];
 
-/// Which objects of a collection, and how much of them: what to ask for, and all that is part of an informer's identity.
+/// Selects the objects of a resource: by namespaces, labels and fields. Requests with the same selection share an informer.
 ///
-/// What is not said falls to the factory's own selection, and else means everything.
+/// A part that is not set comes from the factory's selection, and otherwise selects everything.
 ///
 /// ```
 /// use kube_informer::Selection;
 ///
 /// let selection = Selection::new().namespace("web")?.labels("app in (shop, cart)")?.fields("metadata.name!=old")?;
-/// assert!(Selection::new().labels("app in shop").is_err(), "refused here, not by the server");
+/// assert!(Selection::new().labels("app in shop").is_err(), "an error here, not from the API server");
 /// assert!(Selection::new().namespace("Not A Name").is_err());
-/// # Ok::<(), kube_informer::settings::SelectionError>(())
+/// # Ok::<(), kube_informer::SelectionError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Selection {
@@ -39,7 +39,7 @@ pub struct Selection {
     pub(crate) managed_fields: Option<ManagedFields>,
 }
 
-/// Why something cannot be selected.
+/// Why a selection is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionError {
@@ -61,7 +61,7 @@ pub enum SelectionError {
 }
 
 impl Selection {
-    /// As if nothing had been said.
+    /// Makes a selection that sets nothing.
     pub fn new() -> Self {
         Self::default()
     }
@@ -83,7 +83,7 @@ impl Selection {
         Ok(self)
     }
 
-    /// Adds several namespaces; none at all means all of them.
+    /// Adds several namespaces. No namespace means all of them.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl Selection {
         namespaces.into_iter().try_fold(all, |selection, namespace| selection.namespace(namespace))
     }
 
-    /// Only objects that match a label selector.
+    /// Selects objects by a label selector.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl Selection {
         Ok(self)
     }
 
-    /// Only objects that match a field selector.
+    /// Selects objects by a field selector.
     ///
     /// # Errors
     ///
@@ -132,14 +132,14 @@ impl Selection {
         Ok(self)
     }
 
-    /// Whether managed fields are decoded; they are not unless asked for.
+    /// Sets whether managed fields are decoded. The default is no.
     #[must_use]
     pub fn managed_fields(mut self, managed_fields: ManagedFields) -> Self {
         self.managed_fields = Some(managed_fields);
         self
     }
 
-    /// This, and another's where nothing was said.
+    /// Returns this selection, with the parts of `other` that this one does not set.
     #[cfg(feature = "kube")]
     pub(crate) fn or(self, other: &Self) -> Self {
         Self {

@@ -8,7 +8,8 @@ use crate::object::Object;
 /// A [`ListWatch`] made of two async closures.
 ///
 /// ```
-/// use kube_informer::{SharedInformer, representation::Identity, source::*};
+/// use kube_informer::{Identity, SharedInformer, SourceError};
+/// use kube_informer::parts::{Decoded, ListEnd, ListOptions, ListPart, ListStream, ListWatch, ListWatchFns, WatchEvent, WatchOptions, WatchStream};
 ///
 /// let thing = || Identity { key: "web/a".parse().unwrap(), uid: String::new(), version: "7".to_owned() };
 /// let source = ListWatchFns::new(

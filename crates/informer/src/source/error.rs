@@ -11,7 +11,7 @@ use std::time::Duration;
 ///
 /// ```
 /// use std::time::Duration;
-/// use kube_informer::source::{SourceError, Status};
+/// use kube_informer::{SourceError, Status};
 ///
 /// let status = |code| Status { code, retry_after: Some(Duration::from_secs(2)), ..Status::default() };
 /// let gone = SourceError::Status(status(410));

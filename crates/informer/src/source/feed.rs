@@ -28,10 +28,10 @@ where
     U: Object + ?Sized,
     L: ListWatch<T>,
 {
-    Arc::new(Source { source, way: Way { transform, share } })
+    Arc::new(TransformedSource { source, way: Way { transform, share } })
 }
 
-struct Source<T, U: ?Sized, L> {
+struct TransformedSource<T, U: ?Sized, L> {
     source: L,
     way: Way<T, U>,
 }
@@ -62,7 +62,7 @@ impl<T, U: ?Sized> Clone for Way<T, U> {
     }
 }
 
-impl<T: Object, U: Object + ?Sized, L: ListWatch<T>> Feed<U> for Source<T, U, L> {
+impl<T: Object, U: Object + ?Sized, L: ListWatch<T>> Feed<U> for TransformedSource<T, U, L> {
     fn list(&self, options: ListOptions) -> BoxFuture<'_, Result<ListStream<Arc<U>>, SourceError>> {
         Box::pin(async {
             let (list, way) = (self.source.list(options).await?, self.way.clone());
@@ -98,7 +98,7 @@ fn apply<T: Object>(transform: &Transform<T>, item: Decoded<T>) -> Decoded<T> {
     object.each_owner(&mut |owner| owners.push(owner.uid.to_owned()));
     // A panic leaves nothing behind: the object that the function was given is gone with it.
     let outcome = catch_unwind(AssertUnwindSafe(|| transform(object)))
-        .unwrap_or_else(|panic| Err(format!("it panicked: {}", crate::panic_text(&*panic))))
+        .unwrap_or_else(|panic| Err(format!("it panicked: {}", crate::panic_message(&*panic))))
         .and_then(|object| match Identity::of(&object) == before {
             true => Ok(object),
             false => Err("it changed the object's name, namespace, uid or version".to_owned()),

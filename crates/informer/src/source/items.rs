@@ -3,7 +3,7 @@
 use bytes::{Buf as _, Bytes, BytesMut};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::lines::{Piece, beginning, most_passed_over, whole};
+use super::lines::{LinePiece, beginning, most_passed_over, whole};
 use super::{ListEnd, SourceError};
 use crate::object::ResourceVersion;
 use crate::representation::{Passing, is_blank, without_values};
@@ -21,7 +21,7 @@ pub(crate) struct ItemSplitter {
     passed_over: usize,
     /// What has come and is not looked at yet.
     chunk: Bytes,
-    place: Place,
+    place: ItemPlace,
     /// The key whose value is read now, if the place is inside the list object.
     key: String,
     envelope: Envelope,
@@ -43,7 +43,7 @@ impl ExpectedKind {
 
 /// Where in the body the scanner is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ItemPlace {
     /// Before the opening brace.
     Start,
     /// Behind the opening brace.
@@ -61,7 +61,7 @@ enum Place {
     AfterItem,
     /// In a value that is kept until its end.
     Value {
-        of: Of,
+        of: ItemRole,
         passing: Passing,
     },
     /// Behind the closing brace.
@@ -69,7 +69,7 @@ enum Place {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum ItemRole {
     Key,
     Field,
     Item,
@@ -99,7 +99,7 @@ impl ItemSplitter {
             partial: BytesMut::new(),
             passed_over: 0,
             chunk: Bytes::new(),
-            place: Place::Start,
+            place: ItemPlace::Start,
             key: String::new(),
             envelope: Envelope::default(),
         }
@@ -116,22 +116,22 @@ impl ItemSplitter {
     /// # Errors
     ///
     /// [`SourceError::NotAList`] if the body is something else, [`SourceError::TooLarge`] if an item does not end.
-    pub(crate) fn next(&mut self) -> Result<Option<Piece>, SourceError> {
+    pub(crate) fn next(&mut self) -> Result<Option<LinePiece>, SourceError> {
         loop {
-            if let Place::Value { of, passing } = self.place {
+            if let ItemPlace::Value { of, passing } = self.place {
                 let Some(value) = self.rest_of_value(of, passing)? else { return Ok(None) };
                 match of {
-                    Of::Item => {
-                        self.place = Place::AfterItem;
+                    ItemRole::Item => {
+                        self.place = ItemPlace::AfterItem;
                         return Ok(Some(value));
                     }
-                    Of::Key => {
+                    ItemRole::Key => {
                         self.key = serde_json::from_slice(value.bytes()).map_err(|error| not_a_list(&error))?;
-                        self.place = Place::AfterKey;
+                        self.place = ItemPlace::AfterKey;
                     }
-                    Of::Field => {
+                    ItemRole::Field => {
                         self.field(value.bytes())?;
-                        self.place = Place::AfterField;
+                        self.place = ItemPlace::AfterField;
                     }
                 }
                 continue;
@@ -150,7 +150,7 @@ impl ItemSplitter {
     /// [`SourceError::CutOff`] if the body ended early, [`SourceError::Table`], [`SourceError::WrongKind`] or
     /// [`SourceError::NotAList`] if it is something else.
     pub(crate) fn finish(self, expected: &ExpectedKind) -> Result<ListEnd, SourceError> {
-        if self.place != Place::Done {
+        if self.place != ItemPlace::Done {
             return Err(SourceError::CutOff);
         }
         if self.envelope.kind == "Table" {
@@ -173,21 +173,21 @@ impl ItemSplitter {
 
     /// One byte between values.
     fn step(&mut self, byte: u8) -> Result<(), SourceError> {
-        let value = |of| Place::Value { of, passing: Passing::from(byte) };
+        let value = |of| ItemPlace::Value { of, passing: Passing::from(byte) };
         let (place, consumed) = match (self.place, byte) {
-            (Place::Start, b'{') => (Place::FirstKey, true),
-            (Place::FirstKey | Place::Key, b'"') => (value(Of::Key), false),
-            (Place::FirstKey | Place::AfterField, b'}') => (Place::Done, true),
-            (Place::AfterField, b',') => (Place::Key, true),
-            (Place::AfterKey, b':') => (Place::Field, true),
-            (Place::Field, b'[') if self.key == "items" => {
+            (ItemPlace::Start, b'{') => (ItemPlace::FirstKey, true),
+            (ItemPlace::FirstKey | ItemPlace::Key, b'"') => (value(ItemRole::Key), false),
+            (ItemPlace::FirstKey | ItemPlace::AfterField, b'}') => (ItemPlace::Done, true),
+            (ItemPlace::AfterField, b',') => (ItemPlace::Key, true),
+            (ItemPlace::AfterKey, b':') => (ItemPlace::Field, true),
+            (ItemPlace::Field, b'[') if self.key == "items" => {
                 self.has_items()?;
-                (Place::FirstItem, true)
+                (ItemPlace::FirstItem, true)
             }
-            (Place::Field, _) => (value(Of::Field), false),
-            (Place::FirstItem | Place::Item, b'{') => (value(Of::Item), false),
-            (Place::FirstItem | Place::AfterItem, b']') => (Place::AfterField, true),
-            (Place::AfterItem, b',') => (Place::Item, true),
+            (ItemPlace::Field, _) => (value(ItemRole::Field), false),
+            (ItemPlace::FirstItem | ItemPlace::Item, b'{') => (value(ItemRole::Item), false),
+            (ItemPlace::FirstItem | ItemPlace::AfterItem, b']') => (ItemPlace::AfterField, true),
+            (ItemPlace::AfterItem, b',') => (ItemPlace::Item, true),
             _ => return Err(SourceError::NotAList(format!("unexpected {:?}", char::from(byte)))),
         };
         self.place = place;
@@ -198,32 +198,32 @@ impl ItemSplitter {
     }
 
     /// The value that is being passed over, once its end has come.
-    fn rest_of_value(&mut self, of: Of, mut passing: Passing) -> Result<Option<Piece>, SourceError> {
+    fn rest_of_value(&mut self, of: ItemRole, mut passing: Passing) -> Result<Option<LinePiece>, SourceError> {
         let end = passing.end_in(&self.chunk);
         let rest = self.chunk.split_to(end.unwrap_or(self.chunk.len()));
         if self.partial.len() + rest.len() > self.limit || self.passed_over > 0 {
-            if of != Of::Item || self.passed_over.saturating_add(rest.len()) > most_passed_over(self.limit) {
+            if of != ItemRole::Item || self.passed_over.saturating_add(rest.len()) > most_passed_over(self.limit) {
                 return Err(SourceError::TooLarge { limit: self.limit });
             }
             let room = beginning(self.limit).saturating_sub(self.partial.len()).min(rest.len());
             self.partial.extend_from_slice(&rest[..room]);
             self.passed_over += rest.len();
-            self.place = Place::Value { of, passing };
+            self.place = ItemPlace::Value { of, passing };
             return Ok(end.map(|_| {
                 self.passed_over = 0;
-                Piece::TooLarge { beginning: std::mem::take(&mut self.partial).freeze() }
+                LinePiece::TooLarge { beginning: std::mem::take(&mut self.partial).freeze() }
             }));
         }
         if end.is_none() {
             self.partial.extend_from_slice(&rest);
-            self.place = Place::Value { of, passing };
+            self.place = ItemPlace::Value { of, passing };
             return Ok(None);
         }
         if self.partial.is_empty() {
-            return Ok(Some(Piece::Whole(rest)));
+            return Ok(Some(LinePiece::Whole(rest)));
         }
         self.partial.extend_from_slice(&rest);
-        Ok(Some(Piece::Whole(whole(&mut self.partial))))
+        Ok(Some(LinePiece::Whole(whole(&mut self.partial))))
     }
 
     fn field(&mut self, value: &[u8]) -> Result<(), SourceError> {
@@ -270,8 +270,8 @@ mod tests {
             splitter.push(Bytes::copy_from_slice(chunk));
             while let Some(item) = splitter.next()? {
                 items.push(match item {
-                    Piece::Whole(item) => serde_json::from_slice(&item).unwrap_or(Value::Null),
-                    Piece::TooLarge { beginning } => json!({"beginning of": beginning.len()}),
+                    LinePiece::Whole(item) => serde_json::from_slice(&item).unwrap_or(Value::Null),
+                    LinePiece::TooLarge { beginning } => json!({"beginning of": beginning.len()}),
                 });
             }
         }

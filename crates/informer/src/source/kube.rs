@@ -16,17 +16,17 @@ use http::{Request, header};
 use kube_client::Client;
 use kube_client::client::Body;
 
-use self::chunks::Chunks;
-use self::decode::Reader;
+use self::chunks::BodyChunks;
+use self::decode::ObjectReader;
 use self::status::read_status;
 use super::items::{ExpectedKind, ItemSplitter};
-use super::lines::{Lines, Piece};
+use super::lines::{LinePiece, Lines};
 use super::{
-    BadObject, Decoded, ListOptions, ListPart, ListStream, ListWatch, Meter, SourceError, WatchEvent, WatchOptions,
+    BadObject, ByteMeter, Decoded, ListOptions, ListPart, ListStream, ListWatch, SourceError, WatchEvent, WatchOptions,
     WatchStream,
 };
 use crate::object::{ResourceType, ResourceVersion};
-use crate::representation::{Decode, DecodeError, Identity, Kind, ManagedFields, Types};
+use crate::representation::{Decode, DecodeError, Identity, ManagedFields, StaticResource, Types};
 use crate::settings::{InformerOptions, Selection, SelectionError};
 
 /// Objects above this size are refused unless said otherwise: 32 MiB.
@@ -34,12 +34,13 @@ const OBJECT_LIMIT: usize = 32 * 1024 * 1024;
 
 /// Lists and watches one collection of an API server.
 ///
-/// A factory makes them by itself; by hand one is needed for a [`Reflector`](crate::Reflector), or for an informer that is
+/// A factory makes them by itself; by hand one is needed for a [`Reflector`](crate::parts::Reflector), or for an informer that is
 /// not shared:
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use kube_informer::{Selection, SharedInformer, source::kube::KubeSource};
+/// use kube_informer::{Selection, SharedInformer};
+/// use kube_informer::parts::KubeSource;
 /// # doc_server::with(async |server| {
 /// let shop = Selection::new().namespace("web")?.labels("app=shop")?;
 /// let source = KubeSource::<ConfigMap>::new(server.client()).select(shop)?;
@@ -56,7 +57,7 @@ pub struct KubeSource<T: Decode> {
     decoder: Arc<T::Decoder>,
 }
 
-impl<T: Kind> KubeSource<T> {
+impl<T: StaticResource> KubeSource<T> {
     /// All objects of a kind, in all namespaces.
     pub fn new(client: Client) -> Self {
         Self::of(client, T::resource_type())
@@ -124,7 +125,7 @@ impl<T: Decode> KubeSource<T> {
         uri.finish()
     }
 
-    async fn get(&self, query: &[(&str, Cow<'_, str>)], accept: &'static str) -> Result<Chunks, SourceError> {
+    async fn get(&self, query: &[(&str, Cow<'_, str>)], accept: &'static str) -> Result<BodyChunks, SourceError> {
         let request = Request::get(self.uri(query))
             .header(header::ACCEPT, accept)
             // A compressed watch is many compressed pieces in a row, which common decoders take for an error.
@@ -135,21 +136,21 @@ impl<T: Decode> KubeSource<T> {
         if !response.status().is_success() {
             let mut status = read_status(response).await;
             if status.code == 404 && self.resource.is_custom() {
-                status.message += &format!("; is the definition of {} installed?", self.resource);
+                status.message += &format!("; is the CRD or the aggregated API server of {} installed?", self.resource);
             }
             return Err(SourceError::Status(status));
         }
-        Chunks::of(response)
+        BodyChunks::of(response)
     }
 
-    fn reader(&self) -> Reader<T> {
+    fn reader(&self) -> ObjectReader<T> {
         let ResourceType { kind, .. } = &self.resource;
         let (api_version, kind) = match self.metadata_only {
             true => ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadata".to_owned()),
             false => (self.resource.api_version(), kind.clone()),
         };
         let managed_fields = self.selection.managed_fields.unwrap_or(ManagedFields::Skip);
-        Reader {
+        ObjectReader {
             types: Types::new(api_version, kind),
             managed_fields,
             decoder: self.decoder.clone(),
@@ -159,7 +160,7 @@ impl<T: Decode> KubeSource<T> {
 
     fn expected_kind(&self) -> ExpectedKind {
         let list = if self.metadata_only { "PartialObjectMetadata" } else { &self.resource.kind };
-        // Custom resources may call their lists what they like.
+        // The list of a custom resource may have any kind.
         ExpectedKind { list: format!("{list}List"), strict: !self.resource.is_custom() }
     }
 
@@ -196,7 +197,7 @@ impl<T: Decode> ListWatch<T> for KubeSource<T> {
             false => "application/json",
             true => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
         };
-        let (body, meter) = (self.get(&query, accept).await?, Meter::default());
+        let (body, meter) = (self.get(&query, accept).await?, ByteMeter::default());
         let splitter = Some(ItemSplitter::new(self.object_limit));
         let (expected, reader) = (self.expected_kind(), self.reader());
         let limit = self.object_limit;
@@ -254,7 +255,7 @@ impl<T: Decode> ListWatch<T> for KubeSource<T> {
             false => "application/json",
             true => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
         };
-        let (body, meter) = (self.get(&query, accept).await?, Meter::default());
+        let (body, meter) = (self.get(&query, accept).await?, ByteMeter::default());
         let lines = Lines::new(self.object_limit);
         let (reader, limit) = (self.reader(), self.object_limit);
         let state = WatchBody { body: Some(body), lines, reader, limit, meter: meter.clone() };
@@ -271,13 +272,13 @@ impl<T: Decode> ListWatch<T> for KubeSource<T> {
 
 /// The body of a list, cut into items.
 struct ListBody<T: Decode> {
-    body: Chunks,
+    body: BodyChunks,
     /// `None` once it is over.
     splitter: Option<ItemSplitter>,
     expected: ExpectedKind,
-    reader: Reader<T>,
+    reader: ObjectReader<T>,
     limit: usize,
-    meter: Meter,
+    meter: ByteMeter,
 }
 
 impl<T: Decode> ListBody<T> {
@@ -286,8 +287,8 @@ impl<T: Decode> ListBody<T> {
             let Some(splitter) = &mut self.splitter else { return Ok(None) };
             if let Some(item) = splitter.next()? {
                 let item = match item {
-                    Piece::Whole(item) => self.reader.object(&item),
-                    Piece::TooLarge { beginning } => self.reader.too_large(&beginning, self.limit),
+                    LinePiece::Whole(item) => self.reader.object(&item),
+                    LinePiece::TooLarge { beginning } => self.reader.too_large(&beginning, self.limit),
                 };
                 return match item {
                     // A collection holds one kind: this is not the list that was asked for.
@@ -315,11 +316,11 @@ impl<T: Decode> ListBody<T> {
 /// The body of a watch, cut into lines.
 struct WatchBody<T: Decode> {
     /// `None` once it is over.
-    body: Option<Chunks>,
+    body: Option<BodyChunks>,
     lines: Lines,
-    reader: Reader<T>,
+    reader: ObjectReader<T>,
     limit: usize,
-    meter: Meter,
+    meter: ByteMeter,
 }
 
 impl<T: Decode> WatchBody<T> {
@@ -327,8 +328,8 @@ impl<T: Decode> WatchBody<T> {
         let Some(body) = &mut self.body else { return Ok(None) };
         loop {
             match self.lines.next()? {
-                Some(Piece::Whole(line)) => return self.reader.event(&line).map(Some),
-                Some(Piece::TooLarge { beginning }) => {
+                Some(LinePiece::Whole(line)) => return self.reader.event(&line).map(Some),
+                Some(LinePiece::TooLarge { beginning }) => {
                     return self.reader.too_large_event(&beginning, self.limit).map(Some);
                 }
                 None => {}

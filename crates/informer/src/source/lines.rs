@@ -21,7 +21,7 @@ pub(super) fn most_passed_over(limit: usize) -> usize {
 }
 
 /// A line of a watch or an item of a list.
-pub(crate) enum Piece {
+pub(crate) enum LinePiece {
     /// All of it.
     Whole(Bytes),
     /// It is larger than the limit, and this is how it begins. The rest was passed over.
@@ -31,7 +31,7 @@ pub(crate) enum Piece {
     },
 }
 
-impl Piece {
+impl LinePiece {
     /// The bytes that were kept.
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
@@ -71,7 +71,7 @@ impl Lines {
     /// # Errors
     ///
     /// [`SourceError::TooLarge`] for a line that does not end within reason.
-    pub(crate) fn next(&mut self) -> Result<Option<Piece>, SourceError> {
+    pub(crate) fn next(&mut self) -> Result<Option<LinePiece>, SourceError> {
         if self.is_at_line_end() {
             let blank = self.chunk.len() - self.chunk.trim_ascii_start().len();
             self.chunk.advance(blank);
@@ -90,7 +90,7 @@ impl Lines {
             self.passed_over += rest.len();
             return Ok(end.map(|_| {
                 self.passed_over = 0;
-                Piece::TooLarge { beginning: std::mem::take(&mut self.partial).freeze() }
+                LinePiece::TooLarge { beginning: std::mem::take(&mut self.partial).freeze() }
             }));
         }
         if end.is_none() {
@@ -98,10 +98,10 @@ impl Lines {
             return Ok(None);
         }
         if self.partial.is_empty() {
-            return Ok(Some(Piece::Whole(rest)));
+            return Ok(Some(LinePiece::Whole(rest)));
         }
         self.partial.extend_from_slice(&rest);
-        Ok(Some(Piece::Whole(whole(&mut self.partial))))
+        Ok(Some(LinePiece::Whole(whole(&mut self.partial))))
     }
 
     /// True if nothing is left of an unfinished line.

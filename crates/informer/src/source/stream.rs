@@ -1,4 +1,4 @@
-//! Lists and watches under way, and what they are made of.
+//! Streams of lists and watches, and their items.
 
 use std::fmt;
 use std::pin::Pin;
@@ -17,45 +17,45 @@ use crate::representation::DecodeError;
 /// One page of a list: items, and then the page's end.
 pub struct ListStream<T> {
     parts: BoxStream<'static, Result<ListPart<T>, SourceError>>,
-    meter: Meter,
+    meter: ByteMeter,
 }
 
 /// An open watch. Dropping it closes the connection.
 pub struct WatchStream<T> {
     events: BoxStream<'static, Result<WatchEvent<T>, SourceError>>,
-    meter: Meter,
+    meter: ByteMeter,
 }
 
-/// What a list is made of. [`ListPart::End`] comes last, exactly once; a list without it is not complete.
+/// An item of a list stream. [`ListPart::End`] comes last, exactly once; a list without it is not complete.
 #[derive(Debug)]
 pub enum ListPart<T> {
-    /// One object, or one that could not be made.
+    /// One object, or one that could not be decoded.
     Item(Decoded<T>),
     /// The page is complete.
     End(ListEnd),
 }
 
-/// What is known at the end of a page.
+/// The metadata of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListEnd {
     /// The version of the whole list.
     pub version: Option<ResourceVersion>,
-    /// Where the next page starts; `None` on the last one.
+    /// The token of the next page; `None` on the last page.
     pub continue_token: Option<String>,
-    /// How many items follow this page, if the server says so.
+    /// How many items follow this page, if the server reports it.
     pub remaining: Option<u64>,
 }
 
-/// What a watch sends.
+/// An event of a watch.
 #[derive(Debug)]
 pub enum WatchEvent<T> {
-    /// An object appeared, or came to match the selectors.
+    /// An object was created, or began to match the selectors.
     Added(Decoded<T>),
     /// An object changed.
     Modified(Decoded<T>),
-    /// An object is gone, or stopped matching. It carries the last state, with the version of the deletion.
+    /// An object was deleted, or stopped matching the selectors. The event has the last state, with the version of the deletion.
     Deleted(Decoded<T>),
-    /// Nothing up to this version is missing.
+    /// Every event up to this version was sent.
     Bookmark {
         /// The version reached.
         version: ResourceVersion,
@@ -64,33 +64,33 @@ pub enum WatchEvent<T> {
     },
 }
 
-/// An object, or why there is none.
+/// An object, or the reason why it could not be decoded.
 #[derive(Debug)]
 pub enum Decoded<T> {
     /// The object.
     Object(T),
-    /// It came, but could not be read.
+    /// The object could not be decoded.
     Bad(BadObject),
 }
 
-/// An object that came but could not be read. The last good copy of it stays in the cache.
+/// An object that could not be decoded. Its last known state stays in the cache.
 #[derive(Debug, Clone)]
 pub struct BadObject {
-    /// Which one it is, if at least that could be read.
+    /// The key, if it could be decoded.
     pub key: Option<ObjectKey>,
-    /// Its version, if that could be read.
+    /// The version, if it could be decoded.
     pub version: Option<ResourceVersion>,
-    /// The uids of its owners; `None` if they could not be read.
+    /// The uids of the owners; `None` if they could not be decoded.
     pub owners: Option<Vec<String>>,
-    /// What is wrong with it.
+    /// The error.
     pub error: DecodeError,
 }
 
-/// How many bytes came, counted by a source as they come: also within an object of which not all is there yet.
+/// Counts the bytes that a source received, also those of an object that has not arrived as a whole.
 ///
-/// Cloning gives another handle to the same.
+/// A clone is another handle of the same meter.
 #[derive(Debug, Clone, Default)]
-pub struct Meter(Arc<Count>);
+pub struct ByteMeter(Arc<Count>);
 
 #[derive(Debug, Default)]
 struct Count {
@@ -98,18 +98,18 @@ struct Count {
     within: AtomicBool,
 }
 
-impl Meter {
-    /// So many bytes more have come.
+impl ByteMeter {
+    /// Adds bytes that arrived.
     pub fn add(&self, bytes: usize) {
         self.0.received.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Says whether what came ends within an object.
+    /// Sets whether the bytes so far end within an object.
     pub fn set_within(&self, within: bool) {
         self.0.within.store(within, Ordering::Relaxed);
     }
 
-    /// How many bytes came so far.
+    /// Returns how many bytes arrived so far.
     pub fn received(&self) -> u64 {
         self.0.received.load(Ordering::Relaxed)
     }
@@ -121,24 +121,28 @@ impl Meter {
 }
 
 impl<T: Send + 'static> ListStream<T> {
-    /// A list from its parts, whose bytes nobody counts.
+    /// Makes a list from its items.
     pub fn new(parts: impl Stream<Item = Result<ListPart<T>, SourceError>> + Send + 'static) -> Self {
-        Self::metered(parts, Meter::default())
+        Self::metered(parts, ByteMeter::default())
     }
 
-    /// A list from its parts, and what counts their bytes.
-    pub fn metered(parts: impl Stream<Item = Result<ListPart<T>, SourceError>> + Send + 'static, meter: Meter) -> Self {
+    /// Makes a list from its items, with a meter of their bytes.
+    #[doc(hidden)]
+    pub fn metered(
+        parts: impl Stream<Item = Result<ListPart<T>, SourceError>> + Send + 'static,
+        meter: ByteMeter,
+    ) -> Self {
         Self { parts: parts.boxed(), meter }
     }
 
-    /// A whole page.
+    /// Makes a list of one complete page.
     pub fn complete(objects: impl IntoIterator<Item = T>, end: ListEnd) -> Self {
         let objects: Vec<T> = objects.into_iter().collect();
         let parts = objects.into_iter().map(|object| ListPart::Item(Decoded::Object(object)));
         Self::new(futures_util::stream::iter(parts.chain([ListPart::End(end)]).map(Ok)))
     }
 
-    /// The version of the list; its items are of no interest.
+    /// Reads the list to its end, and returns its version.
     pub(crate) async fn version(mut self) -> Result<Option<ResourceVersion>, SourceError> {
         while let Some(part) = self.next().await {
             if let ListPart::End(end) = part? {
@@ -148,7 +152,7 @@ impl<T: Send + 'static> ListStream<T> {
         Err(SourceError::CutOff)
     }
 
-    /// The same list with other objects.
+    /// Changes the objects of the list.
     pub(crate) fn map_objects<U: Send + 'static>(self, change: impl Fn(T) -> U + Send + 'static) -> ListStream<U> {
         self.map_items(move |item| match item {
             Decoded::Object(object) => Decoded::Object(change(object)),
@@ -156,7 +160,7 @@ impl<T: Send + 'static> ListStream<T> {
         })
     }
 
-    /// The same list with other items.
+    /// Changes the items of the list.
     pub(crate) fn map_items<U: Send + 'static>(
         self,
         change: impl Fn(Decoded<T>) -> Decoded<U> + Send + 'static,
@@ -170,27 +174,29 @@ impl<T: Send + 'static> ListStream<T> {
         ListStream::metered(parts, self.meter)
     }
 
-    /// What counts its bytes.
-    pub fn meter(&self) -> &Meter {
+    /// Returns the meter of its bytes.
+    #[doc(hidden)]
+    pub fn meter(&self) -> &ByteMeter {
         &self.meter
     }
 }
 
 impl<T: Send + 'static> WatchStream<T> {
-    /// A watch from its events, whose bytes nobody counts.
+    /// Makes a watch from its events.
     pub fn new(events: impl Stream<Item = Result<WatchEvent<T>, SourceError>> + Send + 'static) -> Self {
-        Self::metered(events, Meter::default())
+        Self::metered(events, ByteMeter::default())
     }
 
-    /// A watch from its events, and what counts their bytes.
+    /// Makes a watch from its events, with a meter of their bytes.
+    #[doc(hidden)]
     pub fn metered(
         events: impl Stream<Item = Result<WatchEvent<T>, SourceError>> + Send + 'static,
-        meter: Meter,
+        meter: ByteMeter,
     ) -> Self {
         Self { events: events.boxed(), meter }
     }
 
-    /// The same watch with other items.
+    /// Changes the objects of the events.
     pub(crate) fn map_items<U: Send + 'static>(
         self,
         change: impl Fn(Decoded<T>) -> Decoded<U> + Send + 'static,
@@ -208,14 +214,15 @@ impl<T: Send + 'static> WatchStream<T> {
         WatchStream::metered(events, self.meter)
     }
 
-    /// What counts its bytes.
-    pub fn meter(&self) -> &Meter {
+    /// Returns the meter of its bytes.
+    #[doc(hidden)]
+    pub fn meter(&self) -> &ByteMeter {
         &self.meter
     }
 }
 
 impl<T> WatchEvent<T> {
-    /// True if something happened to some object, and that is all that could be read.
+    /// Returns true for an event whose key could not be decoded.
     pub(crate) fn is_of_nobody_knows_what(&self) -> bool {
         match self {
             Self::Added(Decoded::Bad(bad)) | Self::Modified(Decoded::Bad(bad)) | Self::Deleted(Decoded::Bad(bad)) => {

@@ -10,7 +10,7 @@ use foldhash::fast::FixedState;
 
 use super::Store;
 use super::slots::{Slot, Slots};
-use super::state::State;
+use super::state::StoreState;
 use super::table::Table;
 use crate::object::{Cached, Object, ObjectKey};
 
@@ -102,7 +102,7 @@ impl<T: Cached + ?Sized> Index<T> {
     /// The objects that have a value, in no particular order.
     pub fn get(&self, value: &str) -> Vec<Arc<T>> {
         // Of a copy, which takes constant time: the writer does not wait while many objects are collected.
-        let state = self.store.read(State::clone);
+        let state = self.store.read(StoreState::clone);
         state.members(&state.indexes[self.at], value).cloned().map(T::typed).collect()
     }
 
@@ -113,7 +113,7 @@ impl<T: Cached + ?Sized> Index<T> {
 
     /// Every value that some object has, sorted.
     pub fn values(&self) -> Vec<String> {
-        let state = self.store.read(State::clone);
+        let state = self.store.read(StoreState::clone);
         let mut values: Vec<String> = state.indexes[self.at].values().map(ToOwned::to_owned).collect();
         values.sort_unstable();
         values
@@ -278,7 +278,7 @@ impl Values {
         if let Err(panic) = outcome {
             self.text.truncate(text);
             self.ends.truncate(first);
-            let (key, message) = (object.id().key.into(), crate::panic_text(&*panic));
+            let (key, message) = (object.id().key.into(), crate::panic_message(&*panic));
             failures.push(IndexFailure { index: name.clone(), key, message });
         }
     }

@@ -1,17 +1,17 @@
-//! Everything of one instant.
+//! The objects and indexes of one instant.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::state::State;
+use super::state::StoreState;
 use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 
-/// All objects and indexes of one instant. It never changes, and holds nobody off however long it is kept.
+/// All objects and indexes of one instant. It never changes, and blocks no writer, however long it is kept.
 ///
 /// ```
 /// use kube_informer::Store;
 /// # use std::sync::Arc;
-/// # use kube_informer::representation::Identity;
+/// # use kube_informer::Identity;
 /// # let thing = |key: &str, version: &str| Arc::new(Identity { key: key.parse().unwrap(), uid: "".into(), version: version.into() });
 ///
 /// let (store, mut writer) = Store::new(0);
@@ -23,12 +23,12 @@ use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 /// }
 /// ```
 pub struct Snapshot<T: ?Sized> {
-    state: State,
+    state: StoreState,
     objects: PhantomData<fn() -> Box<T>>,
 }
 
 impl<T: ?Sized> Snapshot<T> {
-    pub(super) fn new(state: State) -> Self {
+    pub(super) fn new(state: StoreState) -> Self {
         Self { state, objects: PhantomData }
     }
 }
@@ -49,43 +49,43 @@ impl<T: Cached + ?Sized> Snapshot<T> {
         self.state.iter().map(|object| T::typed_ref(&**object))
     }
 
-    /// Iterates over all objects, in no particular order. What it yields outlives the snapshot.
+    /// Iterates over all objects, in no particular order. The yielded objects outlive the snapshot.
     pub fn arcs(&self) -> impl Iterator<Item = Arc<T>> {
         self.state.iter().cloned().map(T::typed)
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.state.len()
     }
 
-    /// True if there is no object.
+    /// Returns true if there is no object.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The version up to which this snapshot reflects every change; `None` before the first list.
+    /// Returns the version up to which this snapshot has every change, or `None` before the first list.
     pub fn version(&self) -> Option<&ResourceVersion> {
         self.state.version.as_ref()
     }
 
-    /// True if somebody added an index of that name.
+    /// Returns true if an index with this name was added.
     pub fn has_index(&self, index: &str) -> bool {
         self.state.indexes.iter().any(|state| state.is_named(index))
     }
 
-    /// The objects that had this value in the named index at that instant; none if there is no such index.
+    /// Iterates over the objects with this value in an index. There are none if no index has this name.
     pub fn by_index(&self, index: &str, value: &str) -> impl Iterator<Item = &T> {
         self.members(index, value).map(|object| T::typed_ref(&**object))
     }
 
-    /// The same, without their type.
+    /// Returns the same objects without their type.
     pub(crate) fn members(&self, index: &str, value: &str) -> impl Iterator<Item = &Arc<dyn Object>> {
         let index = self.state.indexes.iter().find(|state| state.is_named(index));
         index.into_iter().flat_map(move |index| self.state.members(index, value))
     }
 
-    /// Every object, without its type.
+    /// Iterates over all objects without their type.
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<dyn Object>> {
         self.state.iter()
     }

@@ -13,7 +13,7 @@ use super::table::Table;
 use crate::object::{KeyRef, Object, ResourceVersion};
 
 /// One state of a store. Cloning takes constant time.
-pub(super) struct State {
+pub(super) struct StoreState {
     hasher: FixedState,
     entries: Slots<Entry>,
     /// Where each object is, by the hash of its key.
@@ -34,7 +34,7 @@ pub(super) struct Entry {
 /// The values an object is indexed by, each as the number of an index and the number of a value in it.
 type Posted = Arc<[(u32, Slot)]>;
 
-impl State {
+impl StoreState {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             hasher: FixedState::with_seed(seed),
@@ -214,7 +214,7 @@ fn is_key(text: &[u8], key: KeyRef<'_>) -> bool {
     text.strip_prefix(namespace).and_then(|rest| rest.strip_prefix(b"/")) == Some(name)
 }
 
-impl Clone for State {
+impl Clone for StoreState {
     fn clone(&self) -> Self {
         Self {
             hasher: self.hasher.clone(),

@@ -1,4 +1,4 @@
-//! The one who changes a store.
+//! The writer of a store.
 
 use std::any::TypeId;
 use std::marker::PhantomData;
@@ -7,24 +7,24 @@ use std::sync::Arc;
 use super::Store;
 use super::index::{Index, IndexError, IndexFailure, IndexFunction, IndexState, NamedFunction, Values, index_function};
 use super::slots::Slot;
-use super::state::State;
+use super::state::StoreState;
 use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 
-/// The one who may change a store. There is exactly one, and it is not `Clone`.
+/// Changes a store. Each store has exactly one writer, and it is not `Clone`.
 ///
 /// ```
 /// use kube_informer::Store;
 /// # use std::sync::Arc;
-/// # use kube_informer::representation::Identity;
+/// # use kube_informer::Identity;
 /// # let thing = |key: &str, version: &str| Arc::new(Identity { key: key.parse().unwrap(), uid: "".into(), version: version.into() });
 ///
 /// let (store, mut writer) = Store::new(0);
 /// assert!(writer.put(thing("web/a", "1")).is_none());
-/// assert_eq!(writer.put(thing("web/a", "2")).unwrap().version, "1", "what it replaces");
+/// assert_eq!(writer.put(thing("web/a", "2")).unwrap().version, "1", "the replaced object");
 /// writer.transaction(|transaction| {
 ///     transaction.remove("web/a");
 ///     transaction.put(thing("web/b", "3"));
-///     assert!(store.contains("web/a"), "nobody sees it yet");
+///     assert!(store.contains("web/a"), "readers do not see it yet");
 /// });
 /// assert!(store.contains("web/b") && !store.contains("web/a"));
 /// ```
@@ -40,9 +40,9 @@ pub struct StoreWriter<T: ?Sized> {
 /// The functions of all indexes, in the order in which they were added.
 pub(crate) type Functions = Arc<[NamedFunction]>;
 
-/// Changes that readers see all at once, or not at all.
+/// Changes that become visible to readers all at once.
 pub struct Transaction<T: ?Sized> {
-    state: State,
+    state: StoreState,
     functions: Functions,
     scratch: Values,
     failures: Vec<IndexFailure>,
@@ -57,7 +57,7 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
         Self { store, functions, scratch: Values::default(), changes: 0 }
     }
 
-    /// The store this writer writes.
+    /// Returns the store of this writer.
     pub fn store(&self) -> &Store<T> {
         &self.store
     }
@@ -79,13 +79,13 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
         removed.map(T::typed)
     }
 
-    /// Says how far the store now reflects the server; `None` when versions start afresh.
+    /// Sets the version up to which the store has every change; `None` if the versions of the API server start again.
     pub fn set_version(&mut self, version: Option<ResourceVersion>) {
         self.changes += 1;
         self.store.shared.write().version = version;
     }
 
-    /// Makes many changes that readers see all at once. Readers go on meanwhile.
+    /// Makes changes that become visible to readers all at once. Readers do not wait meanwhile.
     pub fn transaction<R>(&mut self, change: impl FnOnce(&mut Transaction<T>) -> R) -> R {
         let mut transaction = self.begin();
         let result = change(&mut transaction);
@@ -120,13 +120,17 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
     }
 
     /// Makes prepared changes and sets the version, under one lock.
-    pub(crate) fn make<'c>(&mut self, changes: impl Iterator<Item = Change<'c>>, version: Option<ResourceVersion>) {
+    pub(crate) fn make<'c>(
+        &mut self,
+        changes: impl Iterator<Item = StoreChange<'c>>,
+        version: Option<ResourceVersion>,
+    ) {
         self.changes += 1;
         let mut state = self.store.shared.write();
         for change in changes {
             match change {
-                Change::Put(object, values, likely) => drop(state.put(object, values, likely)),
-                Change::Remove(key) => drop(state.remove(key)),
+                StoreChange::Put(object, values, likely) => drop(state.put(object, values, likely)),
+                StoreChange::Remove(key) => drop(state.remove(key)),
             }
         }
         state.version = version;
@@ -160,7 +164,7 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
 }
 
 /// A prepared change.
-pub(crate) enum Change<'c> {
+pub(crate) enum StoreChange<'c> {
     /// Adds or replaces an object, with these index values, likely in this slot.
     Put(Arc<dyn Object>, &'c Values, Option<Slot>),
     /// Removes an object.
@@ -168,7 +172,7 @@ pub(crate) enum Change<'c> {
 }
 
 /// What a transaction replaced. Dropping it may free many objects.
-pub(crate) struct Replaced(#[allow(dead_code, reason = "held to be dropped later")] State);
+pub(crate) struct Replaced(#[allow(dead_code, reason = "held to be dropped later")] StoreState);
 
 /// Other changes were made since a transaction began.
 #[derive(Debug)]

@@ -5,10 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube_embedded_apiserver::ApiServer;
-use kube_informer::informer::EventKind;
-use kube_informer::object::Object as _;
-use kube_informer::representation::Projection;
-use kube_informer::{InformerRequest, Selection, SharedInformerFactory, View};
+use kube_informer::{EventKind, InformerRequest, Object as _, Projection, Selection, SharedInformerFactory, View};
 use serde_json::json;
 
 use crate::script::on_the_real_clock;
@@ -137,10 +134,10 @@ async fn an_informer_can_be_inspected_and_stopped_without_its_type() {
         assert_eq!(all.iter().map(|any| any.name()).collect::<Vec<_>>(), ["configmaps", "pods"]);
         let any = &all[1];
         assert_eq!(any.resource().unwrap().plural, "pods");
-        assert_eq!(any.keys(), [kube_informer::object::KeyRef::from("web/a")]);
+        assert_eq!(any.keys(), [kube_informer::KeyRef::from("web/a")]);
         assert_eq!(any.index_names().iter().map(|name| name.to_string()).collect::<Vec<_>>(), ["namespace", "node"]);
         assert_eq!(any.index_values("node"), ["n1"]);
-        assert_eq!(any.keys_by_index("node", "n1"), [kube_informer::object::KeyRef::from("web/a")]);
+        assert_eq!(any.keys_by_index("node", "n1"), [kube_informer::KeyRef::from("web/a")]);
         assert_eq!(any.object("web/a").unwrap()["kind"], "Pod");
         assert!(any.object("web/b").is_none() && any.keys_by_index("color", "red").is_empty());
         let health = any.health();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kube_informer::source::{SourceError, Status};
+use kube_informer::{SourceError, Status};
 
 use crate::script::{
     Act::{Fail, StayOpen},

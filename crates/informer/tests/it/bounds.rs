@@ -105,10 +105,9 @@ async fn a_mailbox_that_keeps_too_many_bytes_of_replaced_objects_is_folded() {
 // The queue between the reflector and the store is bounded in bytes.
 #[tokio::test(start_paused = true)]
 async fn the_queue_is_bounded_in_bytes() {
-    use kube_informer::apply::Changes;
-    use kube_informer::queue::{Delta, OrderedQueue};
+    use kube_informer::parts::{Changes, Delta, OrderedQueue};
     let (store, _writer) = kube_informer::Store::<Thing>::new(0);
-    let (sink, mut changes) = Changes::new(OrderedQueue::new(), store);
+    let (sink, mut changes) = Changes::with_sink(OrderedQueue::new(), store);
     let push = |text: &str, bytes| {
         let (sink, object) = (sink.clone(), Arc::new(thing(text)));
         async move { sink.push(Delta::Added(object), bytes).await }

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_embedded_apiserver::ApiServer;
-use kube_informer::representation::DecodeError;
-use kube_informer::source::{Decoded, WatchEvent};
-use kube_informer::{InformerError, SharedInformer};
+use kube_informer::parts::{Decoded, WatchEvent};
+use kube_informer::{DecodeError, InformerError, SharedInformer};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::json;
@@ -68,7 +67,7 @@ async fn star_33_handlers_receive_every_event_in_the_order_of_the_stream() {
 async fn star_41_the_cache_equals_the_server_after_three_concurrent_writers_and_no_task_is_left() {
     let no_task_left = NoTaskLeft::since_now();
     let server = ApiServer::builder().seed(SEED).build();
-    let source = kube_informer::source::kube::KubeSource::<ConfigMap>::new(server.client());
+    let source = kube_informer::parts::KubeSource::<ConfigMap>::new(server.client());
     let informer = SharedInformer::builder(source).options(options()).build();
     informer.start().unwrap();
     let mut writers = JoinSet::new();

@@ -4,12 +4,10 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use kube_informer::object::Object as _;
-use kube_informer::processor::Event;
-use kube_informer::reflector::ReflectorError;
-use kube_informer::settings::BackoffOptions;
-use kube_informer::source::{Decoded, WatchEvent};
-use kube_informer::{InformerError, Phase, Removal, SharedInformer};
+use kube_informer::parts::{Decoded, WatchEvent};
+use kube_informer::{
+    BackoffOptions, Event, InformerError, Object as _, Phase, ReflectorError, RemoveMode, SharedInformer,
+};
 use parking_lot::Mutex;
 
 use crate::script::{
@@ -167,7 +165,7 @@ async fn b_50_the_queue_is_bounded_however_fast_events_arrive() {
     assert_eq!(informer.told.len(), 20_000);
     assert!(*queued.lock() <= 2000, "{}", queued.lock());
     // The handler's closure holds the informer.
-    handle.remove(Removal::Drain).await.unwrap();
+    handle.remove(RemoveMode::Drain).await.unwrap();
     informer.stop().await;
 }
 
@@ -190,7 +188,7 @@ async fn an_object_that_is_deleted_before_a_slow_handler_reads_it_blocks_nothing
         feed.send(act).unwrap();
     }
     informer.delivered_through("13").await;
-    within("the slow one", slow.remove(Removal::Drain)).await.unwrap();
+    within("the slow one", slow.remove(RemoveMode::Drain)).await.unwrap();
     // Every event carries its object, even if the store no longer has it.
     let expected = [("Added(web/a@11)", false), ("Deleted(web/a@12, final)", false), ("Added(web/b@13)", true)];
     assert_eq!(*seen.lock(), expected.map(|(event, cached)| (event.to_owned(), cached)));

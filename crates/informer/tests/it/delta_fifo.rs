@@ -4,10 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kube_informer::object::{KeyRef, Object as _};
-use kube_informer::queue::{Deleted, Delta, KeyDelta, ListMark, Queue, Replacement};
-use kube_informer::store::StoreWriter;
-use kube_informer::{DeltaFifo, ObjectKey, Store};
+use kube_informer::parts::{Delta, DeltaFifo, DeltaQueue, KeyDelta, ListMark, Replacement, StoreWriter};
+use kube_informer::{Deleted, KeyRef, Object as _, ObjectKey, Store};
 use proptest::prelude::*;
 
 use crate::script::{Thing, bad, describe_batch, thing};
@@ -226,9 +224,9 @@ fn replaced(version: &str, objects: &[&str], undecodable: &[&str]) -> Delta<Thin
 fn an_undecodable_object_does_not_keep_the_queue_from_syncing() {
     let (store, _writer) = store(&[]);
     let mut queue = DeltaFifo::new();
-    Queue::push(&mut queue, replaced("10", &["web/a@1"], &["web/b@2"]), 0, &store);
+    DeltaQueue::push(&mut queue, replaced("10", &["web/a@1"], &["web/b@2"]), 0, &store);
     assert!(!queue.has_synced());
-    while Queue::pop(&mut queue).is_some() {
+    while DeltaQueue::pop(&mut queue).is_some() {
         queue.processed();
     }
     assert!(queue.has_synced());
@@ -248,10 +246,10 @@ fn marks_are_popped_after_all_deltas_that_were_pushed_before_them() {
         replaced("6", &["web/a@3", "web/c@6"], &[]),
         Delta::Resync,
     ] {
-        Queue::push(&mut queue, delta, 0, &store);
+        DeltaQueue::push(&mut queue, delta, 0, &store);
     }
     let mut batches = Vec::new();
-    while let Some(batch) = Queue::pop(&mut queue) {
+    while let Some(batch) = DeltaQueue::pop(&mut queue) {
         batches.push(describe_batch(&batch).join(", "));
     }
     let expected = [
@@ -271,13 +269,13 @@ fn marks_are_popped_after_all_deltas_that_were_pushed_before_them() {
 fn marks_that_could_not_be_processed_are_put_back_too() {
     let (store, _writer) = store(&[]);
     let mut queue = DeltaFifo::new();
-    Queue::push(&mut queue, replaced("6", &[], &[]), 0, &store);
-    Queue::push(&mut queue, Delta::Added(object("web/a@7")), 0, &store);
-    let batch = Queue::pop(&mut queue).unwrap();
+    DeltaQueue::push(&mut queue, replaced("6", &[], &[]), 0, &store);
+    DeltaQueue::push(&mut queue, Delta::Added(object("web/a@7")), 0, &store);
+    let batch = DeltaQueue::pop(&mut queue).unwrap();
     assert_eq!(describe_batch(&batch), ["listed 6"]);
     queue.put_back(batch);
-    assert_eq!(describe_batch(&Queue::pop(&mut queue).unwrap()), ["listed 6"]);
-    assert_eq!(describe_batch(&Queue::pop(&mut queue).unwrap()), ["added web/a@7"]);
+    assert_eq!(describe_batch(&DeltaQueue::pop(&mut queue).unwrap()), ["listed 6"]);
+    assert_eq!(describe_batch(&DeltaQueue::pop(&mut queue).unwrap()), ["added web/a@7"]);
 }
 
 #[derive(Debug, Clone)]

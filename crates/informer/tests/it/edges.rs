@@ -9,16 +9,12 @@ use futures_util::stream::FusedStream as _;
 use futures_util::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_embedded_apiserver::ApiServer;
-use kube_informer::informer::WaitError;
-use kube_informer::processor::RemoveError;
-use kube_informer::settings::BackoffOptions;
-use kube_informer::source::{
-    Decoded, ListEnd, ListOptions, ListStream, ListWatch, ListWatchFns, SourceError, WatchEvent, WatchOptions,
-    WatchStream,
+use kube_informer::parts::{
+    Decoded, ListEnd, ListOptions, ListStream, ListWatch, ListWatchFns, WatchEvent, WatchOptions, WatchStream,
 };
 use kube_informer::{
-    Event, InformerOptions, InformerRequest, QueueOrder, Removal, ResourceVersion, SharedInformer,
-    SharedInformerFactory,
+    BackoffOptions, Event, InformerOptions, InformerRequest, QueueOrder, RemoveError, RemoveMode, ResourceVersion,
+    SharedInformer, SharedInformerFactory, SourceError, WaitError,
 };
 use parking_lot::Mutex;
 use serde_json::json;
@@ -267,7 +263,7 @@ async fn a_handler_that_was_removed_is_dropped() {
             let handle = informer.informer.on_event(move |_| {
                 let _ = &dropped;
             });
-            within("the removal", handle.remove(Removal::Discard)).await.unwrap();
+            within("the removal", handle.remove(RemoveMode::Discard)).await.unwrap();
             assert!(gone.load(Ordering::SeqCst), "started: {started}");
             informer.informer.stop().await;
         }
@@ -291,7 +287,7 @@ async fn removing_a_handler_waits_for_its_blocking_call_also_after_the_informer_
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         drop(informer);
-        let mut removing = std::pin::pin!(handle.remove(Removal::Discard));
+        let mut removing = std::pin::pin!(handle.remove(RemoveMode::Discard));
         let soon = tokio::time::timeout(Duration::from_millis(50), removing.as_mut()).await;
         assert!(soon.is_err(), "the call has not returned");
         release.send(()).unwrap();
@@ -313,7 +309,7 @@ async fn a_handle_whose_removal_failed_inside_its_own_callback_can_be_used_again
         async move {
             let handle = own.lock().take();
             if let Some(handle) = handle {
-                *noted.lock() = Some(handle.remove(Removal::Discard).await);
+                *noted.lock() = Some(handle.remove(RemoveMode::Discard).await);
                 *own.lock() = Some(handle);
             }
         }
@@ -324,7 +320,7 @@ async fn a_handle_whose_removal_failed_inside_its_own_callback_can_be_used_again
     quiet().await;
     assert_eq!(outcome.lock().clone(), Some(Err(RemoveError::FromItself("own".to_owned()))));
     let handle = handle.lock().take().unwrap();
-    within("the removal", handle.remove(Removal::Discard)).await.unwrap();
+    within("the removal", handle.remove(RemoveMode::Discard)).await.unwrap();
     informer.stop().await;
 }
 
@@ -347,8 +343,7 @@ async fn after_a_list_without_a_version_the_store_has_no_version() {
 // If a round is dropped while it reports a restored server, the next round must report it.
 #[tokio::test(start_paused = true)]
 async fn an_interrupted_restart_is_reported_by_the_next_round() {
-    use kube_informer::Delta;
-    use kube_informer::reflector::{Reflector, Sink};
+    use kube_informer::parts::{Delta, Reflector, Sink};
 
     #[derive(Clone, Default)]
     struct Slow(Arc<Mutex<Vec<String>>>, Arc<AtomicUsize>);

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_informer::informer::WaitError;
-use kube_informer::source::{ListEnd, ListOptions, ListStream, ListWatchFns, WatchOptions, WatchStream};
-use kube_informer::{InformerError, Phase, SharedInformer};
+use kube_informer::parts::{ListEnd, ListOptions, ListStream, ListWatchFns, WatchOptions, WatchStream};
+use kube_informer::{InformerError, Phase, SharedInformer, WaitError};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::script::{NoTaskLeft, Thing, quiet, thing};
 
-fn source(panics: bool) -> impl kube_informer::ListWatch<Thing> {
+fn source(panics: bool) -> impl kube_informer::parts::ListWatch<Thing> {
     ListWatchFns::new(
         move |_: ListOptions| async move {
             assert!(!panics, "the source is broken");

@@ -7,14 +7,9 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret, Service};
 use kube_client::core::ApiResource;
 use kube_embedded_apiserver::{Action, ApiServer, Fault, ListFlaw, Verb};
-use kube_informer::factory::FactoryError;
-use kube_informer::informer::{Difference, StartError, WaitError};
-use kube_informer::representation::ManagedFields;
-use kube_informer::settings::SelectionError;
-use kube_informer::source::SourceError;
 use kube_informer::{
-    Event, InformerError, InformerOptions, InformerRequest, ObjectKey, Phase, Selection, SharedInformer,
-    SharedInformerFactory,
+    Difference, Event, FactoryError, InformerError, InformerOptions, InformerRequest, ManagedFields, ObjectKey, Phase,
+    Selection, SelectionError, SharedInformer, SharedInformerFactory, SourceError, StartError, WaitError,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_embedded_apiserver::ApiServer;
-use kube_informer::source::Decoded;
+use kube_informer::parts::Decoded;
 use kube_informer::{Compact, InformerRequest, SharedInformer, SharedInformerFactory};
 use metrics::{
     Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
@@ -124,7 +124,7 @@ async fn events_are_counted_under_client_gos_names_and_gauges_return_to_zero() {
     // The whole test runs on this thread, so a recorder for this thread is enough.
     let _recording = metrics::set_default_local_recorder(&values);
     let no_task_left = NoTaskLeft::since_now();
-    let unreadable = Event(kube_informer::source::WatchEvent::Modified(Decoded::Bad(bad("web/a@25"))));
+    let unreadable = Event(kube_informer::parts::WatchEvent::Modified(Decoded::Bad(bad("web/a@25"))));
     let script = Script::new()
         .list("10", ["web/a@1", "web/b@2"])
         .watch([crate::script::modified("web/a@11"), Fail(gone())])

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kube_informer::{Deleted, Event, EventHandler, Filtered};
+use kube_informer::{Deleted, Event, EventHandler, FilteringEventHandler};
 use parking_lot::Mutex;
 
 use crate::script::{Thing, thing};
@@ -49,7 +49,7 @@ fn other(text: &str) -> Arc<Thing> {
 #[test]
 fn a_filtered_handler_inside_another_handler_receives_the_right_events() {
     let notes = Notes::default();
-    let mut handler = Wrapper(Filtered::new(|thing: &Thing| thing.values == ["red"], notes.clone()));
+    let mut handler = Wrapper(FilteringEventHandler::new(|thing: &Thing| thing.values == ["red"], notes.clone()));
     handler.on_event(Event::Added { object: red("web/a@1"), initial: true });
     handler.on_event(Event::Added { object: other("web/b@2"), initial: false });
     handler.on_event(Event::Updated { old: other("web/b@2"), new: red("web/b@3") });
@@ -70,7 +70,7 @@ fn a_filtered_handler_inside_another_handler_receives_the_right_events() {
 #[test]
 fn an_object_that_stops_matching_is_deleted_without_a_final_state() {
     let notes = Notes::default();
-    let mut handler = Filtered::new(|thing: &Thing| thing.values == ["red"], notes.clone());
+    let mut handler = FilteringEventHandler::new(|thing: &Thing| thing.values == ["red"], notes.clone());
     handler.on_event(Event::Added { object: red("web/a@1"), initial: true });
     handler.on_event(Event::Updated { old: red("web/a@1"), new: other("web/a@2") });
     assert_eq!(*notes.0.lock(), ["Added(web/a@1, initial)", "Deleted(web/a@1, last known)"]);
@@ -80,7 +80,7 @@ fn an_object_that_stops_matching_is_deleted_without_a_final_state() {
 #[test]
 fn a_delete_is_passed_on_if_and_only_if_its_object_was_passed_on_before() {
     let notes = Notes::default();
-    let mut handler = Filtered::new(|thing: &Thing| thing.values == ["red"], notes.clone());
+    let mut handler = FilteringEventHandler::new(|thing: &Thing| thing.values == ["red"], notes.clone());
     handler.on_event(Event::Added { object: other("web/a@1"), initial: true });
     handler.on_event(Event::Deleted(Deleted::Final(red("web/a@3"))));
     assert_eq!(*notes.0.lock(), [""; 0], "its add was not passed on");

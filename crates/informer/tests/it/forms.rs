@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use kube_informer::object::Object as _;
-use kube_informer::processor::{Deleted, Event, HandlerHandle, RemoveError};
 use kube_informer::{
-    AsyncEventHandler, Delivery, EventHandler, Filtered, Handlers, InformerError, Removal, SharedInformer,
+    AsyncEventHandler, Deleted, Delivery, Event, EventHandler, EventHandlerFuncs, FilteringEventHandler, HandlerHandle,
+    InformerError, Object as _, RemoveError, RemoveMode, SharedInformer,
 };
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -42,7 +41,7 @@ async fn each_closure_handles_its_own_kind_of_event_and_each_is_optional() {
         move |text: String| notes.lock().push(format!("{what} {text}"))
     };
     let (add, update, delete, resync) = (note("add"), note("update"), note("delete"), note("resync"));
-    let all = Handlers::<Thing>::new()
+    let all = EventHandlerFuncs::<Thing>::new()
         .on_add(move |thing, initial| add(format!("{} {initial}", version(&thing))))
         .on_update(move |old, new| update(format!("{} to {}", version(&old), version(&new))))
         .on_delete(move |gone| delete(format!("{} {}", gone.key(), gone.is_final())))
@@ -51,8 +50,8 @@ async fn each_closure_handles_its_own_kind_of_event_and_each_is_optional() {
     let update = note("as update");
     let by_update =
         move |old: Arc<Thing>, new: Arc<Thing>| update(format!("{} {}", version(&old), Arc::ptr_eq(&old, &new)));
-    informer.informer.register().handler(Handlers::new().on_update(by_update));
-    informer.informer.register().handler(Handlers::new());
+    informer.informer.register().handler(EventHandlerFuncs::new().on_update(by_update));
+    informer.informer.register().handler(EventHandlerFuncs::new());
     informer.informer.start().unwrap();
     informer.synced().await;
     tokio::time::sleep(Duration::from_secs(11)).await;
@@ -99,7 +98,7 @@ fn filtered_turns_updates_into_adds_and_deletes_when_objects_start_or_stop_match
         let (told, description) = (Arc::new(Mutex::new(String::new())), format!("{event:?}"));
         let notes = [told.clone(), told.clone(), told.clone(), told.clone()];
         let [add, update, delete, resync] = notes;
-        let handlers = Handlers::new()
+        let handlers = EventHandlerFuncs::new()
             .on_add(move |thing: Arc<Thing>, initial| *add.lock() = format!("add {} {initial}", version(&thing)))
             .on_update(move |old, new| *update.lock() = format!("update {} to {}", version(&old), version(&new)))
             .on_delete(move |gone| {
@@ -107,7 +106,7 @@ fn filtered_turns_updates_into_adds_and_deletes_when_objects_start_or_stop_match
                 *delete.lock() = format!("delete {}{tombstone}", version(gone.object()));
             })
             .on_resync(move |thing| *resync.lock() = format!("resync {}", version(&thing)));
-        let mut filtered = Filtered::new(|thing: &Thing| !thing.values.is_empty(), handlers);
+        let mut filtered = FilteringEventHandler::new(|thing: &Thing| !thing.values.is_empty(), handlers);
         // The known state before the event, if the event is about a known object.
         let before = match &event {
             Event::Added { .. } => None,
@@ -172,7 +171,7 @@ async fn a_blocking_handler_may_block_delays_no_other_handler_and_cannot_wait_fo
         let handle = informer.informer.register().name("blocks").on_event_blocking(move |_| {
             let _ = blocked.recv();
             if let Some(handle) = itself.lock().take() {
-                *outcome.lock() = Some(Handle::current().block_on(handle.remove(Removal::Drain)));
+                *outcome.lock() = Some(Handle::current().block_on(handle.remove(RemoveMode::Drain)));
             }
             counted.fetch_add(1, Ordering::SeqCst);
         });

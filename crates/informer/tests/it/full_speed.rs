@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
-use kube_informer::source::{
+use kube_informer::parts::{
     Decoded, ListEnd, ListOptions, ListStream, ListWatchFns, WatchEvent, WatchOptions, WatchStream,
 };
 use kube_informer::{Delivery, Event, InformerOptions, QueueOrder, ResourceVersion, SharedInformer};
@@ -151,7 +151,7 @@ async fn a_handler_may_wait_for_its_own_informer() {
         let waits = std::mem::take(&mut first).then(|| waits.clone());
         async move {
             if let Some(informer) = waits {
-                informer.caught_up().await.unwrap();
+                informer.wait_for_latest().await.unwrap();
                 informer.relist().await.unwrap();
             }
         }

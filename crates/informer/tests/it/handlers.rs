@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kube_informer::informer::StartError;
-use kube_informer::object::Object as _;
-use kube_informer::processor::{Delivery, Event, RemoveError};
-use kube_informer::{EventHandler, InformerError, Removal, SharedInformer};
+use kube_informer::{
+    Delivery, Event, EventHandler, InformerError, Object as _, RemoveError, RemoveMode, SharedInformer, StartError,
+};
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -55,12 +54,12 @@ async fn star_51_each_registration_is_its_own_and_removing_one_leaves_the_others
     let second = informer.informer.on_event(twice.handler());
     assert!(within("both", first.synced()).await && second.synced().await);
     assert_eq!(twice.of("web/a"), ["initial add 1"; 2], "a handler that is registered twice receives each event twice");
-    assert_eq!(within("the first", first.remove(Removal::Drain)).await, Ok(()));
+    assert_eq!(within("the first", first.remove(RemoveMode::Drain)).await, Ok(()));
     feed.send(modified("web/a@11")).unwrap();
     informer.delivered_through("11").await;
     quiet().await;
     assert_eq!(twice.of("web/a"), ["initial add 1", "initial add 1", "update 1 to 11"]);
-    assert_eq!(within("the second", second.remove(Removal::Discard)).await, Ok(()));
+    assert_eq!(within("the second", second.remove(RemoveMode::Discard)).await, Ok(()));
     feed.send(modified("web/a@12")).unwrap();
     informer.delivered_through("12").await;
     quiet().await;
@@ -156,7 +155,7 @@ async fn abuse() {
                     1 => tokio::task::yield_now().await,
                     _ => {}
                 }
-                let removal = if random.random() { Removal::Drain } else { Removal::Discard };
+                let removal = if random.random() { RemoveMode::Drain } else { RemoveMode::Discard };
                 handle.remove(removal).await.expect("it is not its own callback");
             }
         });
@@ -191,7 +190,7 @@ async fn star_53_a_handler_added_after_the_end_is_never_called_and_can_be_remove
     assert!(!within("a handler that was added after the end", after.synced()).await);
     assert_eq!(told.len(), 0);
     for handle in [before, after] {
-        assert_eq!(within("its removal", handle.remove(Removal::Drain)).await, Ok(()));
+        assert_eq!(within("its removal", handle.remove(RemoveMode::Drain)).await, Ok(()));
     }
     assert_eq!(informer.informer.start(), Err(StartError::Stopped("things".into())));
     assert_eq!(informer.keys(), ["web/a", "web/b"], "the cache stays readable");
@@ -283,7 +282,7 @@ async fn star_55_a_handler_that_panics_affects_no_other_handler_and_receives_the
 // N-9. Differs: there is one way to remove, and it waits.
 #[tokio::test(start_paused = true)]
 async fn star_56_removing_waits_for_the_call_under_way_and_no_other_begins() {
-    for (removal, expected) in [(Removal::Discard, 2), (Removal::Drain, 4)] {
+    for (removal, expected) in [(RemoveMode::Discard, 2), (RemoveMode::Drain, 4)] {
         let informer = TestInformer::start(small());
         let (permits, calls) = (Arc::new(Semaphore::new(0)), Arc::<Mutex<Vec<String>>>::default());
         let handle = informer.informer.register().on_event_async(slow(&permits, &calls));
@@ -307,15 +306,15 @@ async fn star_56_a_handler_can_be_removed_before_the_start_and_after_the_end() {
     let informer = TestInformer::new(small(), |options| options);
     let told = Told::default();
     let early = informer.informer.on_event(told.handler());
-    assert_eq!(within("a removal before the start", early.remove(Removal::Drain)).await, Ok(()));
+    assert_eq!(within("a removal before the start", early.remove(RemoveMode::Drain)).await, Ok(()));
     let other = informer.informer.on_event(told.handler());
-    assert_eq!(within("a removal before the start", other.remove(Removal::Discard)).await, Ok(()));
+    assert_eq!(within("a removal before the start", other.remove(RemoveMode::Discard)).await, Ok(()));
     informer.informer.start().unwrap();
     informer.synced().await;
     assert_eq!(told.len(), 0);
     let late = informer.informer.on_event(|_| {});
     informer.informer.stop().await;
-    assert_eq!(within("a removal after the end", late.remove(Removal::Drain)).await, Ok(()));
+    assert_eq!(within("a removal after the end", late.remove(RemoveMode::Drain)).await, Ok(()));
     informer.stop().await;
 }
 
@@ -328,7 +327,7 @@ async fn star_56_a_handler_that_removes_itself_gets_an_error() {
         let (mine, report) = (mine.lock().take(), report.clone());
         async move {
             let Some(handle) = mine else { return };
-            report.send(handle.remove(Removal::Drain).await).unwrap();
+            report.send(handle.remove(RemoveMode::Drain).await).unwrap();
         }
     }));
     let outcome = within("the outcome", outcome.recv()).await.unwrap();
@@ -388,7 +387,7 @@ async fn b_15_a_callback_may_remove_another_handler_while_the_informer_stops() {
             wait.notified().await;
             let other = other.lock().take();
             if let Some(other) = other {
-                other.remove(Removal::Drain).await.unwrap();
+                other.remove(RemoveMode::Drain).await.unwrap();
             }
         }
     });
@@ -451,7 +450,7 @@ async fn dropping_the_last_handle_stops_the_informer() {
     quiet().await;
     assert_eq!(script.log().opened, script.log().closed);
     assert_eq!(store.len(), 2, "the data stays readable");
-    within("the removal", handle.remove(Removal::Drain)).await.unwrap();
+    within("the removal", handle.remove(RemoveMode::Drain)).await.unwrap();
     script.check_over();
     no_task_left.check();
 }
@@ -485,7 +484,7 @@ async fn b_14_a_stuck_handler_costs_one_entry_per_object_beyond_its_bound() {
         assert!(stuck.backlog() <= 3 + 3, "{}", stuck.backlog());
         assert_eq!(stuck.folds(), 1);
         drop(release.0);
-        stuck.remove(Removal::Drain).await.unwrap();
+        stuck.remove(RemoveMode::Drain).await.unwrap();
         let told: Vec<_> = seen.lock().0.iter().map(|(key, version)| format!("{key}@{version}")).collect();
         assert_eq!(told, informer.contents(), "the latest state is never lost");
         assert!(informer.errors().is_empty(), "the order is kept: {:?}", informer.errors());

@@ -10,11 +10,10 @@ use http_body_util::StreamBody;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Client;
 use kube_client::client::Body;
-use kube_informer::reflector::{IncompleteReason, ReflectorError};
-use kube_informer::source::SourceError;
-use kube_informer::source::kube::KubeSource;
+use kube_informer::parts::KubeSource;
 use kube_informer::{
-    InformerError, InformerOptions, Object as _, ObjectKey, Selection, SharedInformer, SharedInformerFactory,
+    IncompleteReason, InformerError, InformerOptions, Object as _, ObjectKey, ReflectorError, Selection,
+    SharedInformer, SharedInformerFactory, SourceError,
 };
 use parking_lot::Mutex;
 

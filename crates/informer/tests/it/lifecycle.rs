@@ -1,7 +1,6 @@
 //! Cancellation ends the reflector at once in every phase, and leaves no request open.
 
-use kube_informer::Phase;
-use kube_informer::reflector::ReflectorError;
+use kube_informer::{Phase, ReflectorError};
 use tokio_util::sync::CancellationToken;
 
 use crate::script::{Act::StayOpen, Script, TestInformer, TestReflector, bookmark, options, pause, quiet};

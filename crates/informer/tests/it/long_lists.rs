@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::stream;
-use kube_informer::SharedInformer;
-use kube_informer::object::{Id, KeyRef, Object};
-use kube_informer::source::{ListEnd, ListOptions, ListStream, ListWatch, SourceError, WatchOptions, WatchStream};
+use kube_informer::parts::{ListEnd, ListOptions, ListStream, ListWatch, WatchOptions, WatchStream};
+use kube_informer::{Id, KeyRef, Object, SharedInformer, SourceError};
 use tokio::task::JoinSet;
 
 use crate::script::{options, within};
@@ -52,7 +51,7 @@ struct Many(Arc<Census>);
 
 impl ListWatch<Counted> for Many {
     async fn list(&self, _: ListOptions) -> Result<ListStream<Counted>, SourceError> {
-        use kube_informer::source::{Decoded, ListPart};
+        use kube_informer::parts::{Decoded, ListPart};
         let census = self.0.clone();
         let items =
             (0..MANY).map(move |number| ListPart::Item(Decoded::Object(Counted::new(number, number + 1, &census))));

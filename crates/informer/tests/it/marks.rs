@@ -1,8 +1,7 @@
 //! The informer marks an undecodable object as long as its cached state is missing or old (decisions 5 and 17).
 
-use kube_informer::SharedInformer;
-use kube_informer::representation::DecodeError;
-use kube_informer::source::{BadObject, Decoded, WatchEvent};
+use kube_informer::parts::{Decoded, WatchEvent};
+use kube_informer::{BadObject, DecodeError, SharedInformer};
 
 use crate::script::{
     Act::{self, Fail, StayOpen},
@@ -146,7 +145,7 @@ async fn an_object_from_before_a_restore_does_not_hide_a_new_state_with_the_same
 // Issue 20, item 1.
 #[tokio::test(start_paused = true)]
 async fn a_lookup_always_distinguishes_an_undecodable_object_from_an_absent_one() {
-    use kube_informer::informer::Lookup;
+    use kube_informer::Lookup;
     use std::sync::{Arc, Mutex};
 
     fn answer(informer: &SharedInformer<crate::script::Thing>, key: &str) -> &'static str {
@@ -182,7 +181,7 @@ async fn a_lookup_always_distinguishes_an_undecodable_object_from_an_absent_one(
         feed.send(added("web/b@13")).unwrap();
         informer.delivered_through("13").await;
         assert_eq!(*seen.lock().unwrap(), [("web/b".to_owned(), "present")]);
-        handle.remove(kube_informer::Removal::Discard).await.unwrap();
+        handle.remove(kube_informer::RemoveMode::Discard).await.unwrap();
         informer.stop().await;
     }
 }

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_informer::informer::{Difference, VerifyError, WaitError};
-use kube_informer::object::Object as _;
-use kube_informer::queue::QueueOrder;
-use kube_informer::source::SourceError;
+use kube_informer::{Difference, Object as _, QueueOrder, SourceError, VerifyError, WaitError};
 use tokio::time::Instant;
 
 use crate::script::Act::{Fail, Pause, StayOpen};
@@ -77,7 +74,7 @@ async fn a_cache_has_caught_up_when_its_watch_reaches_the_version_of_the_server(
     let informer = TestInformer::start(script);
     informer.synced().await;
     informer.script.asks(2).await;
-    let (caught_up, ()) = tokio::join!(informer.informer.caught_up(), async {
+    let (caught_up, ()) = tokio::join!(informer.informer.wait_for_latest(), async {
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert_eq!(informer.contents(), ["web/a@1"]);
         events.send(modified("web/a@12")).unwrap();
@@ -96,7 +93,7 @@ async fn an_unchanged_cache_catches_up_without_a_list() {
     let informer = TestInformer::start(script);
     informer.synced().await;
     informer.script.asks(2).await;
-    within("the bookmark", informer.informer.caught_up()).await.unwrap();
+    within("the bookmark", informer.informer.wait_for_latest()).await.unwrap();
     assert_eq!(informer.script.asked()[2..], ["list - limit=1", "watch 10"]);
     informer.stop().await;
 }
@@ -109,7 +106,7 @@ async fn a_short_watch_that_shows_a_change_leads_to_a_list() {
         let informer = TestInformer::start(script);
         informer.synced().await;
         informer.script.asks(2).await;
-        within("the list", informer.informer.caught_up()).await.unwrap();
+        within("the list", informer.informer.wait_for_latest()).await.unwrap();
         assert_eq!(informer.contents(), ["web/b@11"]);
         informer.stop().await;
     }
@@ -126,7 +123,7 @@ async fn a_cache_that_does_not_reach_the_version_of_the_server_relists() {
         let informer = TestInformer::start(script);
         informer.synced().await;
         informer.script.asks(2).await;
-        within("the list", informer.informer.caught_up()).await.unwrap();
+        within("the list", informer.informer.wait_for_latest()).await.unwrap();
         assert_eq!(informer.contents(), ["web/b@11"], "{newest}");
         informer.stop().await;
     }
@@ -143,10 +140,10 @@ async fn a_cache_that_is_often_asked_to_catch_up_relists_at_most_every_half_minu
     informer.synced().await;
     informer.script.asks(2).await;
     let start = Instant::now();
-    within("the first list", informer.informer.caught_up()).await.unwrap();
+    within("the first list", informer.informer.wait_for_latest()).await.unwrap();
     assert!(start.elapsed() < Duration::from_secs(5));
     informer.script.asks(6).await;
-    informer.informer.caught_up().await.unwrap();
+    informer.informer.wait_for_latest().await.unwrap();
     assert!((33..39).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
     assert_eq!(informer.contents(), ["web/b@13"]);
     informer.stop().await;
@@ -158,7 +155,7 @@ async fn an_informer_that_has_stopped_does_not_catch_up() {
     informer.synced().await;
     let handle = informer.informer.clone();
     informer.stop().await;
-    assert!(matches!(handle.caught_up().await, Err(WaitError::Stopped(_))));
+    assert!(matches!(handle.wait_for_latest().await, Err(WaitError::Stopped(_))));
 }
 
 #[tokio::test(start_paused = true)]

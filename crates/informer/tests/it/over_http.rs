@@ -5,11 +5,11 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{Client, Config};
 use kube_embedded_apiserver::{ApiServer, Verb};
-use kube_informer::reflector::ReflectorError;
-use kube_informer::settings::BackoffOptions;
-use kube_informer::source::SourceError;
-use kube_informer::source::kube::KubeSource;
-use kube_informer::{Event, InformerError, InformerOptions, InformerRequest, SharedInformer, SharedInformerFactory};
+use kube_informer::parts::KubeSource;
+use kube_informer::{
+    BackoffOptions, Event, InformerError, InformerOptions, InformerRequest, ReflectorError, SharedInformer,
+    SharedInformerFactory, SourceError,
+};
 use parking_lot::Mutex;
 use serde_json::json;
 use std::sync::Arc;

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use kube_informer::reflector::{IncompleteReason, ListReason, Phase, ReflectorError};
-use kube_informer::settings::{BackoffOptions, InformerOptions};
-use kube_informer::source::{
-    Decoded, ListEnd, ListOptions, ListPart, ListStream, ListWatch, Meter, SourceError, Status, WatchEvent,
-    WatchOptions, WatchStream,
+use kube_informer::internal::ByteMeter;
+use kube_informer::parts::{
+    Decoded, ListEnd, ListOptions, ListPart, ListStream, ListWatch, WatchEvent, WatchOptions, WatchStream,
 };
-use kube_informer::{InformerError, SharedInformer};
+use kube_informer::{
+    BackoffOptions, IncompleteReason, InformerError, InformerOptions, ListReason, Phase, ReflectorError,
+    SharedInformer, SourceError, Status,
+};
 
 use crate::script::{
     Act::{Fail, StayOpen},
@@ -76,8 +77,8 @@ struct Dripping {
 }
 
 impl Dripping {
-    fn drip<I: Send + 'static>(&self, item: fn() -> I) -> (BoxStream<'static, I>, Meter) {
-        let (meter, bytes) = (Meter::default(), self.bytes);
+    fn drip<I: Send + 'static>(&self, item: fn() -> I) -> (BoxStream<'static, I>, ByteMeter) {
+        let (meter, bytes) = (ByteMeter::default(), self.bytes);
         let counted = meter.clone();
         let drops = stream::unfold(0, move |mut pending: usize| {
             let counted = counted.clone();

@@ -4,12 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_informer::apply::Changes;
-use kube_informer::informer::WaitError;
-use kube_informer::object::Object as _;
-use kube_informer::queue::{Delta, QueueOrder};
-use kube_informer::source::{Decoded, WatchEvent};
-use kube_informer::{Delivery, DeltaFifo, Event, Store};
+use kube_informer::parts::{Changes, Decoded, Delta, DeltaFifo, WatchEvent};
+use kube_informer::{Delivery, Event, Object as _, QueueOrder, Store, WaitError};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::Semaphore;
@@ -105,7 +101,7 @@ async fn star_46_per_object_the_version_follows_changes_and_bookmarks_and_never_
 #[tokio::test]
 async fn per_object_a_version_is_reached_only_when_no_older_delta_is_queued() {
     let (store, _writer) = Store::<Thing>::new(0);
-    let (sink, mut changes) = Changes::new(DeltaFifo::new(), store);
+    let (sink, mut changes) = Changes::with_sink(DeltaFifo::new(), store);
     for text in ["web/a@11", "web/b@12", "web/a@13"] {
         sink.push(Delta::Updated(Arc::new(thing(text))), 0).await;
     }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::FutureExt as _;
-use kube_informer::apply::{Changes, ChangesSink};
-use kube_informer::object::Object as _;
-use kube_informer::queue::{Batch, Delta, Deltas, KeyDelta, ListMark, Pending, Piece, Queue, Replacement, Work};
-use kube_informer::store::StoreWriter;
-use kube_informer::{DeltaFifo, Store};
+use kube_informer::internal::ChangesSink;
+use kube_informer::parts::{
+    Batch, Changes, Delta, DeltaFifo, DeltaQueue, Deltas, KeyDelta, ListMark, Pending, Piece, Replacement, StoreWriter,
+    Work,
+};
+use kube_informer::{Object as _, Store};
 
 use crate::script::{Thing, describe_batch, thing, within};
 
@@ -21,15 +22,15 @@ struct Measured {
 
 impl Measured {
     fn measure(&mut self, call: impl FnOnce(&mut DeltaFifo<Thing>)) {
-        let before = Queue::len(&self.queue);
+        let before = DeltaQueue::len(&self.queue);
         call(&mut self.queue);
-        self.longest.fetch_max(Queue::len(&self.queue) - before, Ordering::Relaxed);
+        self.longest.fetch_max(DeltaQueue::len(&self.queue) - before, Ordering::Relaxed);
     }
 }
 
-impl Queue<Thing> for Measured {
+impl DeltaQueue<Thing> for Measured {
     fn push(&mut self, delta: Delta<Thing>, bytes: u64, known: &Store<Thing>) {
-        self.measure(|queue| Queue::push(queue, delta, bytes, known));
+        self.measure(|queue| DeltaQueue::push(queue, delta, bytes, known));
     }
 
     fn takes_pieces(&self) -> bool {
@@ -37,7 +38,7 @@ impl Queue<Thing> for Measured {
     }
 
     fn pending(&self) -> Pending<Thing> {
-        let pending = Queue::pending(&self.queue);
+        let pending = DeltaQueue::pending(&self.queue);
         self.longest.fetch_max(pending.len(), Ordering::Relaxed);
         pending
     }
@@ -47,7 +48,7 @@ impl Queue<Thing> for Measured {
     }
 
     fn pop(&mut self) -> Option<Batch<Thing>> {
-        Queue::pop(&mut self.queue)
+        DeltaQueue::pop(&mut self.queue)
     }
 
     fn processed(&mut self) {
@@ -59,7 +60,7 @@ impl Queue<Thing> for Measured {
     }
 
     fn len(&self) -> usize {
-        Queue::len(&self.queue)
+        DeltaQueue::len(&self.queue)
     }
 
     fn bytes(&self) -> u64 {
@@ -132,7 +133,7 @@ async fn a_list_enters_the_queue_in_pieces_and_settles_with_its_mark() {
     let (store, mut writer) = Store::new(0);
     let longest = Arc::new(AtomicUsize::new(0));
     let queue = Measured { queue: DeltaFifo::new().emit_replaced(true), longest: longest.clone() };
-    let (sink, mut changes) = Changes::new(queue, store.clone());
+    let (sink, mut changes) = Changes::with_sink(queue, store.clone());
     let (_, batches) = tokio::join!(
         sink.push(list("10", things(0..10_000, 1)), 1_000),
         apply_to_the_mark(&mut changes, &sink, &mut writer, true),
@@ -157,7 +158,7 @@ async fn a_list_enters_the_queue_in_pieces_and_settles_with_its_mark() {
 async fn a_change_that_is_pushed_while_a_list_enters_the_queue_comes_after_the_list() {
     let (store, mut writer) = Store::new(0);
     writer.put(Arc::new(thing("web/late@1")));
-    let (sink, mut changes) = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
+    let (sink, mut changes) = Changes::with_sink(DeltaFifo::new().emit_replaced(true), store.clone());
     let mut listing = Box::pin(sink.push(list("10", things(0..2_000, 2)), 0));
     assert!((&mut listing).now_or_never().is_none(), "the list waits for room");
     let mut late = Box::pin(sink.push(Delta::Updated(Arc::new(thing("web/late@20"))), 0));
@@ -184,7 +185,7 @@ async fn a_change_that_is_pushed_while_a_list_enters_the_queue_comes_after_the_l
 #[tokio::test]
 async fn a_list_that_is_dropped_half_way_settles_nothing_until_the_next_one_is_complete() {
     let (store, mut writer) = Store::new(0);
-    let (sink, mut changes) = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
+    let (sink, mut changes) = Changes::with_sink(DeltaFifo::new().emit_replaced(true), store.clone());
     let mut listing = Box::pin(sink.push(list("10", things(0..2_000, 1)), 0));
     while sink.is_empty() {
         assert!((&mut listing).now_or_never().is_none(), "the list is longer than the queue has room for");

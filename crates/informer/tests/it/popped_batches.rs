@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use kube_informer::apply::Changes;
-use kube_informer::queue::{Batch, Deleted, Delta, KeyDelta, ListMark, Replacement, Work};
-use kube_informer::store::StoreWriter;
-use kube_informer::{DeltaFifo, Store};
+use kube_informer::parts::{Batch, Changes, Delta, DeltaFifo, KeyDelta, ListMark, Replacement, StoreWriter, Work};
+use kube_informer::{Deleted, Store};
 
 use crate::script::{Thing, thing};
 
@@ -40,7 +38,7 @@ fn apply(writer: &mut StoreWriter<Thing>, batch: Batch<Thing>) {
 async fn pushed_meanwhile(known: &[&str], first: Delta<Thing>, meanwhile: Delta<Thing>) -> Vec<String> {
     let (store, mut writer) = Store::new(0);
     known.iter().for_each(|text| drop(writer.put(arc(text))));
-    let (sink, mut changes) = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
+    let (sink, mut changes) = Changes::with_sink(DeltaFifo::new().emit_replaced(true), store.clone());
     sink.push(first, 0).await;
     let mut popped = changes.next().await;
     sink.push(meanwhile, 0).await;
@@ -98,7 +96,7 @@ async fn a_list_does_not_delete_an_object_twice_whose_delete_is_being_processed(
 #[tokio::test]
 async fn settled_waits_for_the_batch_that_is_being_processed() {
     let (store, _writer) = Store::new(0);
-    let (sink, mut changes) = Changes::new(DeltaFifo::new(), store);
+    let (sink, mut changes) = Changes::with_sink(DeltaFifo::new(), store);
     sink.push(Delta::Added(arc("web/a@1")), 10).await;
     assert_eq!(sink.bytes(), 10);
     let popped = changes.next().await;

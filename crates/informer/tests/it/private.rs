@@ -6,10 +6,8 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_embedded_apiserver::{Action, ApiServer, Fault};
-use kube_informer::informer::EventKind;
-use kube_informer::settings::{BackoffOptions, InformerOptions};
-use kube_informer::source::{ListEnd, ListOptions, ListStream, ListWatchFns, WatchOptions, WatchStream};
-use kube_informer::{InformerRequest, SharedInformerFactory};
+use kube_informer::parts::{ListEnd, ListOptions, ListStream, ListWatchFns, WatchOptions, WatchStream};
+use kube_informer::{BackoffOptions, EventKind, InformerOptions, InformerRequest, SharedInformerFactory};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -103,7 +101,7 @@ async fn the_data_of_secrets_is_not_shown_by_an_informer_without_a_factory() {
         server
             .create("secrets", Some("web"), json!({"metadata": {"name": "a"}, "data": {"p": "aHVudGVyMg=="}}))
             .unwrap();
-        let source = kube_informer::source::kube::KubeSource::<Secret>::new(server.client());
+        let source = kube_informer::parts::KubeSource::<Secret>::new(server.client());
         let secrets = kube_informer::SharedInformer::builder(source).build();
         secrets.start().unwrap();
         secrets.synced().await.unwrap();
@@ -119,7 +117,7 @@ async fn the_data_of_secrets_is_not_shown_by_an_informer_without_a_factory() {
 struct Nameless(Secret);
 
 impl kube_informer::Object for Nameless {
-    fn id(&self) -> kube_informer::object::Id<'_> {
+    fn id(&self) -> kube_informer::Id<'_> {
         self.0.id()
     }
 

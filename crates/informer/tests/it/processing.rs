@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use kube_informer::apply::{Changes, OnError};
-use kube_informer::queue::{Batch, Delta, KeyDelta, OrderedQueue, Queue, Work};
-use kube_informer::{DeltaFifo, Reflector, Store};
+use kube_informer::Store;
+use kube_informer::parts::{
+    Batch, Changes, Delta, DeltaFifo, DeltaQueue, KeyDelta, OnError, OrderedQueue, Reflector, Work,
+};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -20,10 +21,15 @@ fn updated(text: &str) -> Delta<Thing> {
 }
 
 /// Returns the processed deltas and the reported errors. Each delta in `fails` fails once.
-async fn process(queue: impl Queue<Thing>, deltas: &[&str], fails: &[&str], retry: bool) -> (Vec<String>, Vec<String>) {
+async fn process(
+    queue: impl DeltaQueue<Thing>,
+    deltas: &[&str],
+    fails: &[&str],
+    retry: bool,
+) -> (Vec<String>, Vec<String>) {
     let no_task_left = NoTaskLeft::since_now();
     let (store, _writer) = Store::new(0);
-    let (sink, mut changes) = Changes::new(queue, store);
+    let (sink, mut changes) = Changes::with_sink(queue, store);
     for delta in deltas {
         sink.push(updated(delta), 0).await;
     }
@@ -79,7 +85,7 @@ async fn with_retry_a_failed_batch_is_put_back_and_processed_with_all_its_change
 #[tokio::test(start_paused = true)]
 async fn a_failed_batch_is_not_put_back_over_newer_changes() {
     let (store, _writer) = Store::new(0);
-    let (sink, mut changes) = Changes::new(DeltaFifo::new(), store);
+    let (sink, mut changes) = Changes::with_sink(DeltaFifo::new(), store);
     sink.push(updated("web/a@1"), 0).await;
     let (done, cancel) = (Notes::default(), CancellationToken::new());
     let (note, mut first) = (done.clone(), true);
@@ -107,7 +113,7 @@ async fn a_reflector_a_queue_and_a_function_can_be_combined_without_an_informer(
     let no_task_left = NoTaskLeft::since_now();
     let script = Script::new().list("10", ["web/a@1"]).watch([modified("web/a@11"), StayOpen]);
     let (store, mut writer) = Store::new(0);
-    let (sink, mut changes) = Changes::new(DeltaFifo::new().emit_replaced(true), store.clone());
+    let (sink, mut changes) = Changes::with_sink(DeltaFifo::new().emit_replaced(true), store.clone());
     let cancel = CancellationToken::new();
     let mut tasks = JoinSet::new();
     tasks.spawn(Reflector::new(script.clone(), sink.clone(), &options()).run(cancel.clone()));

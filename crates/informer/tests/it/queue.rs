@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kube_informer::queue::{Delta, ListMark, OrderedQueue, Replacement};
+use kube_informer::parts::{Delta, ListMark, OrderedQueue, Replacement};
 use proptest::prelude::*;
 
 use crate::script::{Thing, describe, thing};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kube_informer::processor::Event;
-use kube_informer::source::Decoded;
+use kube_informer::Event;
+use kube_informer::parts::Decoded;
 use parking_lot::Mutex;
 
 use crate::script::{

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kube_informer::processor::{HandlerGuard, Removal};
-use kube_informer::{Event, SharedInformer};
+use kube_informer::{Event, HandlerGuard, RemoveMode, SharedInformer};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
@@ -50,7 +49,7 @@ async fn stopping_does_not_wait_for_the_backlog_of_a_removed_handler() {
     });
     informer.start().unwrap();
     begins.recv().await.unwrap();
-    let mut removal = std::pin::pin!(slow.remove(Removal::Drain));
+    let mut removal = std::pin::pin!(slow.remove(RemoveMode::Drain));
     assert!(futures_util::poll!(removal.as_mut()).is_pending());
     let error = informer.stop_within(Duration::from_secs(1)).await.unwrap_err();
     assert_eq!(error.handlers, ["slow"], "its call has not returned");

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use kube_informer::InformerOptions;
-use kube_informer::source::SourceError;
+use kube_informer::{InformerOptions, SourceError};
 
 use crate::script::{
     Act::{self, Fail, StayOpen},

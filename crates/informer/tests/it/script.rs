@@ -12,18 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::stream;
-use kube_informer::Phase;
-use kube_informer::informer::InformerBuilder;
-use kube_informer::object::{Id, KeyRef, Object};
-use kube_informer::processor::{Event, HandlerHandle};
-use kube_informer::queue::{Batch, Deleted, Delta, KeyDelta, ListMark, Work};
-use kube_informer::reflector::{Reflector, ReflectorError, Sink};
-use kube_informer::representation::DecodeError;
-use kube_informer::source::{
-    BadObject, Decoded, ListEnd, ListOptions, ListPart, ListStream, ListWatch, SourceError, Status, WatchEvent,
-    WatchOptions, WatchStream,
+use kube_informer::parts::{
+    Batch, Decoded, Delta, KeyDelta, ListEnd, ListMark, ListOptions, ListPart, ListStream, ListWatch, Reflector, Sink,
+    WatchEvent, WatchOptions, WatchStream, Work,
 };
-use kube_informer::{InformerError, InformerOptions, ResourceVersion, SharedInformer};
+use kube_informer::{
+    BadObject, DecodeError, Deleted, Event, HandlerHandle, Id, InformerBuilder, InformerError, InformerOptions, KeyRef,
+    Object, Phase, ReflectorError, ResourceVersion, SharedInformer, SourceError, Status,
+};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_embedded_apiserver::ApiServer;
-use kube_informer::informer::{StartError, WaitError};
-use kube_informer::{Event, SharedInformer, SharedInformerFactory};
+use kube_informer::{Event, SharedInformer, SharedInformerFactory, StartError, WaitError};
 use serde_json::json;
 
 use crate::script::{Act::StayOpen, Script, TestInformer, Thing, on_the_real_clock, options, quiet, within};
@@ -36,7 +35,7 @@ fn an_informer_whose_runtime_has_shut_down_reports_that_it_is_stopped_and_ends_e
         assert!(within("an object", informer.wait_for("web/b", |thing| thing.is_some())).await.is_err());
         assert!(within("a relist", informer.relist()).await.is_err());
         assert!(!within("a late handler", informer.on_event(|_| {}).synced()).await);
-        within("its removal", handle.remove(kube_informer::Removal::Drain)).await.unwrap();
+        within("its removal", handle.remove(kube_informer::RemoveMode::Drain)).await.unwrap();
         assert!(matches!(informer.start(), Err(StartError::Stopped(_))));
         assert!(informer.verify().await.is_err());
         within("the stop", informer.stop()).await;
@@ -121,7 +120,7 @@ async fn an_informer_that_ended_by_itself_stays_listed_until_it_is_requested_aga
         let server = ApiServer::new();
         server.create("configmaps", Some("web"), json!({"metadata": {"name": "a"}})).unwrap();
         let factory = SharedInformerFactory::new(server.client());
-        let roster = factory.roster();
+        let informers = factory.weak_informers();
         let maps = factory.informer::<ConfigMap>().unwrap();
         let elsewhere = tokio::runtime::Runtime::new().unwrap();
         {
@@ -133,17 +132,17 @@ async fn an_informer_that_ended_by_itself_stays_listed_until_it_is_requested_aga
         // The runtime of the informer shuts down and drops all its tasks.
         tokio::task::spawn_blocking(move || drop(elsewhere)).await.unwrap();
         drop(maps);
-        let [ended] = &roster()[..] else { panic!("the ended informer is listed") };
+        let [ended] = &informers()[..] else { panic!("the ended informer is listed") };
         assert!(ended.name() == "configmaps" && ended.health().stopped);
         assert!(factory.synced().await == Err(WaitError::Stopped("configmaps".to_owned())));
         assert!(held.upgrade().is_none(), "the ended informer keeps no objects alive");
 
         let again = factory.informer::<ConfigMap>().unwrap();
         factory.synced().await.unwrap();
-        let [running] = &roster()[..] else { panic!("there is one informer") };
+        let [running] = &informers()[..] else { panic!("there is one informer") };
         assert!(running.is_running() && !again.health().stopped);
         factory.stop().await;
-        assert!(roster().is_empty());
+        assert!(informers().is_empty());
     })
     .await;
 }
@@ -157,7 +156,7 @@ async fn a_second_handler_with_the_same_name_gets_a_number_and_leaves_the_list_w
     assert_eq!((first.name(), second.name()), ("audit", "audit#2"));
     let names = || informer.informer.health().handlers.into_iter().map(|handler| handler.name).collect::<Vec<_>>();
     assert!(names().contains(&"audit#2".to_owned()));
-    second.remove(kube_informer::Removal::Discard).await.unwrap();
+    second.remove(kube_informer::RemoveMode::Discard).await.unwrap();
     assert!(!names().contains(&"audit#2".to_owned()));
     informer.stop().await;
 }

@@ -1,16 +1,13 @@
 //! The store and its indexes always agree, and keep no deleted objects.
 
-use kube_informer::object::Object as _;
-use kube_informer::processor::Event;
-use kube_informer::store::{IndexError, Store};
-use kube_informer::{InformerError, SharedInformer};
+use kube_informer::{Event, IndexError, InformerError, Object as _, SharedInformer, Store};
 use std::sync::Arc;
 
 use crate::script::{
     Act::{self, Fail, StayOpen},
     Script, TestInformer, Thing, added, deleted, gone, live, thing,
 };
-use kube_informer::source::{Decoded, WatchEvent};
+use kube_informer::parts::{Decoded, WatchEvent};
 
 fn by_value(thing: &Thing) -> Vec<String> {
     thing.values.clone()

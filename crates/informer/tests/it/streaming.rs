@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kube_informer::reflector::ReflectorError;
+use kube_informer::ReflectorError;
 
 use crate::script::{
     Act::{Fail, StayOpen},

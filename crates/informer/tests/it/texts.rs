@@ -8,10 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::config::Config;
 use kube_client::core::{ApiResource, GroupVersionKind};
 use kube_embedded_apiserver::{ApiServer, Fault};
-use kube_informer::health::Health;
-use kube_informer::reflector::Phase;
-use kube_informer::settings::{BackoffOptions, InformerOptions};
-use kube_informer::{SharedInformerFactory, client_from};
+use kube_informer::{BackoffOptions, Health, InformerOptions, Phase, SharedInformerFactory, client_from};
 use parking_lot::Mutex;
 
 use crate::script::on_the_real_clock;
@@ -62,7 +59,10 @@ async fn the_error_of_a_missing_custom_resource_asks_for_its_crd() {
         factory.start().unwrap();
         widgets.health_changes().wait_for(refused).await.unwrap();
         let error = factory.synced().within(Duration::from_millis(1)).await.unwrap_err().to_string();
-        assert!(error.contains("is the definition of widgets.nowhere.example.org installed?"), "{error}");
+        assert!(
+            error.contains("is the CRD or the aggregated API server of widgets.nowhere.example.org installed?"),
+            "{error}"
+        );
         assert!(error.contains("404") && !error.contains('\n'), "{error}");
         widgets.stop().await;
     })

@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_informer::object::Object as _;
-use kube_informer::queue::QueueOrder;
-use kube_informer::representation::DecodeError;
-use kube_informer::{Event, InformerError, InformerOptions};
+use kube_informer::{DecodeError, Event, InformerError, InformerOptions, Object as _, QueueOrder};
 use parking_lot::Mutex;
 
 use crate::script::{

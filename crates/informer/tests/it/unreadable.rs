@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use kube_informer::InformerError;
-use kube_informer::queue::QueueOrder;
-use kube_informer::reflector::ReflectorError;
-use kube_informer::source::{Decoded, WatchEvent};
+use kube_informer::parts::{Decoded, WatchEvent};
+use kube_informer::{InformerError, QueueOrder, ReflectorError};
 
 use crate::script::{
     Act::{Event, Fail, StayOpen},
@@ -54,10 +52,10 @@ async fn after_an_inconclusive_list_a_cache_has_caught_up_only_after_another_lis
     let informer = start(script, QueueOrder::Ordered);
     informer.synced().await;
     informer.script.asks(2).await;
-    within("another list", informer.informer.caught_up()).await.unwrap();
+    within("another list", informer.informer.wait_for_latest()).await.unwrap();
     assert_eq!(informer.contents(), ["web/a@11", "web/b@12"]);
     informer.script.asks(4).await;
-    within("the version request alone", informer.informer.caught_up()).await.unwrap();
+    within("the version request alone", informer.informer.wait_for_latest()).await.unwrap();
     assert_eq!(informer.script.asked().len(), 5);
     informer.stop().await;
 
@@ -67,9 +65,9 @@ async fn after_an_inconclusive_list_a_cache_has_caught_up_only_after_another_lis
     let informer = start(script, QueueOrder::Ordered);
     informer.synced().await;
     informer.script.asks(2).await;
-    within("another list", informer.informer.caught_up()).await.unwrap();
+    within("another list", informer.informer.wait_for_latest()).await.unwrap();
     informer.script.asks(4).await;
-    within("the version request alone", informer.informer.caught_up()).await.unwrap();
+    within("the version request alone", informer.informer.wait_for_latest()).await.unwrap();
     assert_eq!(informer.script.asked().len(), 5);
     assert!(informer.informer.health().parts[0].inconclusive);
     informer.stop().await;

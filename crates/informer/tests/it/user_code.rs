@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kube_informer::store::IndexError;
-use kube_informer::{Event, SharedInformer};
+use kube_informer::{Event, IndexError, SharedInformer};
 use parking_lot::Mutex;
 
 use crate::script::{

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
-use kube_informer::SharedInformer;
-use kube_informer::informer::{Difference, VerifyError};
-use kube_informer::source::{ListEnd, ListOptions, ListStream, ListWatch, SourceError, WatchOptions, WatchStream};
+use kube_informer::parts::{ListEnd, ListOptions, ListStream, ListWatch, WatchOptions, WatchStream};
+use kube_informer::{Difference, SharedInformer, SourceError, VerifyError};
 use parking_lot::Mutex;
 
 use crate::script::{Thing, options, thing, within};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kube_informer::informer::WaitError;
+use kube_informer::WaitError;
 
 use crate::script::{
     Act::{Fail, StayOpen},

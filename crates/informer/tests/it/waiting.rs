@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_informer::ResourceVersion;
-use kube_informer::informer::WaitError;
-use kube_informer::processor::Event;
+use kube_informer::{Event, ResourceVersion, WaitError};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 

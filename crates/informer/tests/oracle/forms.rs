@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
-use kube_informer::informer::Registration;
 use kube_informer::{
-    AsyncEventHandler, CancellationToken, Deleted, Event, EventHandler, EventStream, Filtered, HandlerHandle, Handlers,
-    Object,
+    AsyncEventHandler, CancellationToken, Deleted, Event, EventHandler, EventHandlerFuncs, EventStream,
+    FilteringEventHandler, HandlerHandle, Object, Registration,
 };
 use tokio::task::JoinSet;
 
@@ -24,7 +23,7 @@ pub(crate) enum Form {
     Trait,
     AsyncTrait,
     Closures,
-    Filtered,
+    Filtering,
 }
 
 /// How long a handler takes for each event.
@@ -40,7 +39,7 @@ impl Form {
         Self::Trait,
         Self::AsyncTrait,
         Self::Closures,
-        Self::Filtered,
+        Self::Filtering,
     ];
     /// The label value whose objects the filtered form receives.
     pub(crate) const LABEL: &str = "1";
@@ -89,16 +88,15 @@ impl Form {
             Self::Closures => {
                 let again = || Told { witness: witness.clone(), pace };
                 let (mut add, mut update, mut delete, mut resync) = (again(), again(), again(), again());
-                let handlers = Handlers::new()
+                let handlers = EventHandlerFuncs::new()
                     .on_add(move |object, initial| add.tell(&Event::Added { object, initial }))
                     .on_update(move |old, new| update.tell(&Event::Updated { old, new }))
                     .on_delete(move |gone| delete.tell(&Event::Deleted(gone)))
                     .on_resync(move |object| resync.tell(&Event::Resynced(object)));
                 registration.handler(handlers)
             }
-            Self::Filtered => {
-                registration.handler(Filtered::new(|object: &T| object.label("l") == Some(Self::LABEL), told))
-            }
+            Self::Filtering => registration
+                .handler(FilteringEventHandler::new(|object: &T| object.label("l") == Some(Self::LABEL), told)),
         }
     }
 }

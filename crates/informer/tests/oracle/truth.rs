@@ -46,7 +46,7 @@ impl Truth {
     pub(crate) fn difference<T: Object>(
         &self,
         cache: &Snapshot<T>,
-        marked: &BTreeMap<ObjectKey, kube_informer::health::Undecodable>,
+        marked: &BTreeMap<ObjectKey, kube_informer::Undecodable>,
     ) -> Option<String> {
         for (key, there) in &self.readable {
             let (uid, version) = (text(there, "uid"), text(there, "resourceVersion"));

@@ -27,7 +27,8 @@ mod world;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_informer::{Compact, View, seam};
+use kube_informer::internal::set_yield_seed;
+use kube_informer::{Compact, View};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 
@@ -76,13 +77,13 @@ fn simulate(seed: u64) -> Report {
         let mut random = StdRng::seed_from_u64(seed);
         let plan = Plan::draw(seed, &mut random);
         log::plan(format!("follows {:?} {:?}, {:?}", plan.namespaces, plan.label, plan.options));
-        seam::set(plan.seam);
+        set_yield_seed(plan.yields);
         let report = match plan.form {
             Form::Whole => whole_life::<ConfigMap>(plan, random).await,
             Form::View => whole_life::<View<Data>>(plan, random).await,
             Form::Compact => whole_life::<Compact<ConfigMap>>(plan, random).await,
         };
-        seam::set(None);
+        set_yield_seed(None);
         // Lets cancelled tasks end.
         for _ in 0..100 {
             tokio::task::yield_now().await;

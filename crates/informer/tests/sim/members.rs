@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use kube_informer::{Delivery, HandlerHandle, Removal};
+use kube_informer::{Delivery, HandlerHandle, RemoveMode};
 use rand::RngExt as _;
 use rand::seq::IndexedRandom as _;
 
@@ -34,7 +34,7 @@ impl Member {
     }
 
     /// Removes the handler.
-    pub(crate) async fn remove(self, removal: Removal) {
+    pub(crate) async fn remove(self, removal: RemoveMode) {
         match self.told {
             Told::Handler(handle) => handle.remove(removal).await.unwrap(),
             Told::Stream(stream) => stream.end().await,
@@ -59,7 +59,7 @@ impl<T: Subject> World<T> {
         let pace = self.random.random_bool(0.5).then(|| Duration::from_millis(self.random.random_range(1..slowest)));
         let pace = pace.filter(|_| form.is_none_or(Form::can_wait));
         log::note(|| format!("handler {number} is added: {form:?}, {delivery:?}, {pace:?}"));
-        let mut witness = if form == Some(Form::Filtered) { Witness::only(Form::LABEL) } else { Witness::default() };
+        let mut witness = if form == Some(Form::Filtering) { Witness::only(Form::LABEL) } else { Witness::default() };
         witness.log = Some(Box::new(move |event| log::note(|| format!("handler {number} receives {event}"))));
         if self.restored {
             witness.versions_may_go_back();
@@ -98,7 +98,7 @@ impl<T: Subject> World<T> {
         }
         let at = self.random.random_range(0..self.members.len());
         let member = self.members.swap_remove(at);
-        let removal = *[Removal::Drain, Removal::Discard].choose(&mut self.random).unwrap();
+        let removal = *[RemoveMode::Drain, RemoveMode::Discard].choose(&mut self.random).unwrap();
         log::note(|| format!("{} is removed, {removal:?}", member.name()));
         member.remove(removal).await;
     }

@@ -20,7 +20,7 @@ const LONGEST_LIST: Duration = Duration::from_secs(30);
 
 pub(crate) struct Plan {
     /// The seed for the places where tasks yield. `None`: they do not yield.
-    pub(crate) seam: Option<u64>,
+    pub(crate) yields: Option<u64>,
     /// The representation of objects.
     pub(crate) form: Form,
     /// True if handlers may block. They run on threads of their own, so a seed does not repeat exactly.
@@ -46,7 +46,7 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn draw(seed: u64, random: &mut StdRng) -> Self {
         let blocking = random.random_bool(0.05);
-        let seam = (!blocking && random.random_bool(0.7)).then_some(seed);
+        let yields = (!blocking && random.random_bool(0.7)).then_some(seed);
         let form = *[Form::Whole, Form::Whole, Form::View, Form::Compact].choose(random).unwrap();
         let busy = random.random_bool(0.8);
         let keys = random.random_range(12..120);
@@ -63,7 +63,7 @@ impl Plan {
         let unreadable = if random.random_bool(0.15) { 0.1 } else { 0.01 };
         let trouble = if random.random_bool(0.2) { 0.05 } else { 1.0 };
         Self {
-            seam,
+            yields,
             form,
             blocking,
             busy,

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_informer::factory::InformerRequest;
-use kube_informer::representation::{Kind, Projection};
-use kube_informer::{Compact, View};
+use kube_informer::{Compact, InformerRequest, Projection, StaticResource, View};
 
 /// The representation of objects in a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +14,7 @@ pub(crate) enum Form {
 }
 
 /// A config map in some representation.
-pub(crate) trait Subject: Kind {
+pub(crate) trait Subject: StaticResource {
     /// Returns the data of the object as the server has it.
     fn data(&self) -> Option<BTreeMap<String, String>>;
 

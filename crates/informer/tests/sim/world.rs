@@ -4,10 +4,9 @@ use std::hash::{Hash as _, Hasher as _};
 use std::time::Duration;
 
 use kube_embedded_apiserver::{History, Saved};
-use kube_informer::informer::WaitError;
-use kube_informer::object::KeyRef;
-use kube_informer::reflector::ListReason;
-use kube_informer::{Index, ObjectKey, ResourceVersion, Selection, SharedInformer, SharedInformerFactory};
+use kube_informer::{
+    Index, KeyRef, ListReason, ObjectKey, ResourceVersion, Selection, SharedInformer, SharedInformerFactory, WaitError,
+};
 use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
@@ -293,7 +292,7 @@ impl<T: Subject> World<T> {
     async fn relist(&mut self) {
         let revision = ResourceVersion::from(self.plan.server.revision());
         let catches_up = self.random.random_bool(0.4);
-        let relist = if catches_up { self.informer.caught_up() } else { self.informer.relist() };
+        let relist = if catches_up { self.informer.wait_for_latest() } else { self.informer.relist() };
         if self.random.random_bool(0.5) {
             log::note(|| "a relist is requested".to_owned());
             return;

@@ -7,12 +7,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_embedded_apiserver::ApiServer;
-use kube_informer::representation::{Decode, Identity, Kind};
-use kube_informer::settings::BackoffOptions;
-use kube_informer::source::kube::KubeSource;
+use kube_informer::parts::KubeSource;
 use kube_informer::{
-    Delivery, HandlerHandle, Index, InformerOptions, Object, ObjectKey, QueueOrder, Removal, ResourceVersion,
-    SharedInformer,
+    BackoffOptions, Decode, Delivery, HandlerHandle, Identity, Index, InformerOptions, Object, ObjectKey, QueueOrder,
+    RemoveMode, ResourceVersion, SharedInformer, StaticResource,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
@@ -171,7 +169,7 @@ fn values<T: Object>(object: &T) -> impl Iterator<Item = String> + use<T> {
 }
 
 fn witness(form: Form) -> SharedWitness {
-    let witness = if form == Form::Filtered { Witness::only(Form::LABEL) } else { Witness::default() };
+    let witness = if form == Form::Filtering { Witness::only(Form::LABEL) } else { Witness::default() };
     SharedWitness::new(witness.into())
 }
 
@@ -261,7 +259,7 @@ async fn visit<T: Subject>(informer: SharedInformer<T>, seed: u64, over: Arc<Ato
                     assert!(timeout(PATIENCE, handle.synced()).await.expect("the handler syncs in time"));
                 }
                 sleep(stays).await;
-                let removal = *[Removal::Drain, Removal::Discard].choose(&mut random).unwrap();
+                let removal = *[RemoveMode::Drain, RemoveMode::Discard].choose(&mut random).unwrap();
                 timeout(PATIENCE, handle.remove(removal)).await.expect("the removal ends in time").unwrap();
             }
             None => {

@@ -20,8 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_informer::QueueOrder;
-use kube_informer::representation::Identity;
+use kube_informer::{Identity, QueueOrder};
 use tokio::runtime::Builder;
 
 use arena::{Arena, Subject};
@@ -36,7 +35,7 @@ fn seconds() -> Duration {
 fn stress<T: Subject>(order: QueueOrder) {
     // Threads also yield at random places, so that other threads run in between.
     let seeds = AtomicU64::new(0);
-    let give_way = move || kube_informer::seam::set(Some(seeds.fetch_add(1, Ordering::Relaxed)));
+    let give_way = move || kube_informer::internal::set_yield_seed(Some(seeds.fetch_add(1, Ordering::Relaxed)));
     let runtime = Builder::new_multi_thread().worker_threads(4).on_thread_start(give_way).enable_all().build().unwrap();
     runtime.block_on(async {
         let arena = Arena::<T>::new(order);

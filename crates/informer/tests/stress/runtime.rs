@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_embedded_apiserver::ApiServer;
-use kube_informer::informer::WaitError;
-use kube_informer::{ResourceVersion, SharedInformer, source::kube::KubeSource};
+use kube_informer::parts::KubeSource;
+use kube_informer::{ResourceVersion, SharedInformer, WaitError};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
@@ -41,7 +41,7 @@ fn an_informer_whose_runtime_has_shut_down_is_stopped_and_every_wait_on_it_ends(
             }
             assert!(matches!(informer.relist().await, Err(WaitError::Stopped(_))));
             handle.synced().await;
-            handle.remove(kube_informer::Removal::Drain).await.unwrap();
+            handle.remove(kube_informer::RemoveMode::Drain).await.unwrap();
             informer.stop().await;
         };
         timeout(Duration::from_secs(30), all_end).await.expect("every wait ends");

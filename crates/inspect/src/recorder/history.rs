@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_informer::informer::AnyEvent;
+use kube_informer::AnyEvent;
 use serde_json::Value;
 
 use crate::difference::differences;

@@ -2,8 +2,7 @@
 
 use axum::http::StatusCode;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_informer::representation::Projection;
-use kube_informer::{InformerRequest, View};
+use kube_informer::{InformerRequest, Projection, View};
 use kube_informer_inspect::model::{ChangeKind, History, Keys, Object, Values};
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use k8s_openapi::api::core::v1::Pod;
 use kube_embedded_apiserver::Fault;
-use kube_informer::health::{AnyProbe, Problem};
+use kube_informer::{AnyProbe, Problem};
 use kube_informer_inspect::Inspection;
 use kube_informer_inspect::model::{Informer, Probe};
 
@@ -127,7 +127,7 @@ impl AnyProbe for Database {
 #[tokio::test]
 async fn problems_of_probes_are_added_but_no_informer_is_reported_twice() {
     let world = World::before_start();
-    let router = Inspection::of(world.factory.roster()).probe(Database).open().router();
+    let router = Inspection::of(world.factory.weak_informers()).probe(Database).open().router();
     assert_eq!(get(&router, "/livez").await.status, StatusCode::OK);
     let reply = get(&router, "/readyz").await;
     assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube_embedded_apiserver::Fault;
-use kube_informer::health::{AnyQueue, QueueHealth};
+use kube_informer::{AnyQueue, QueueHealth};
 use kube_informer_inspect::Inspection;
 use kube_informer_inspect::model::{History, Informer, Overview, Phase, Queue};
 use serde_json::json;
@@ -89,7 +89,7 @@ async fn work_queues_are_shown() {
 #[tokio::test]
 async fn informers_with_the_same_name_get_different_ids() {
     let (one, other) = (World::new().await, World::new().await);
-    let (first, second) = (one.factory.roster(), other.factory.roster());
+    let (first, second) = (one.factory.weak_informers(), other.factory.weak_informers());
     let router = Inspection::of(move || [first(), second()].concat()).open().router();
     let overview: Overview = answer(&router, "/api/informers").await;
     let ids: Vec<&str> = overview.informers.iter().map(|informer| informer.id.as_str()).collect();
@@ -105,7 +105,7 @@ async fn informers_with_the_same_name_get_different_ids() {
 #[tokio::test]
 async fn an_informer_keeps_its_id_and_its_history() {
     let (one, other) = (World::new().await, World::new().await);
-    let (first, second) = (one.factory.roster(), other.factory.roster());
+    let (first, second) = (one.factory.weak_informers(), other.factory.weak_informers());
     let router = Inspection::of(move || [first(), second()].concat()).open().router();
     let ids = async || {
         let overview: Overview = answer(&router, "/api/informers").await;

@@ -69,7 +69,7 @@ impl World {
     }
 
     pub(crate) fn inspection(&self) -> Inspection {
-        Inspection::of(self.factory.roster())
+        Inspection::of(self.factory.weak_informers())
     }
 
     pub(crate) fn router(&self) -> Router {

@@ -17,20 +17,20 @@ pub(super) fn meanwhile() {
     }
 }
 
-type Next = Pin<Box<dyn Future<Output = Option<InHand<u32>>>>>;
+type Next = Pin<Box<dyn Future<Output = Option<ItemGuard<u32>>>>>;
 
-fn next(queue: &Arc<Shared<u32>>) -> Next {
+fn next(queue: &Arc<SharedQueue<u32>>) -> Next {
     let queue = queue.clone();
     Box::pin(async move { queue.next().await })
 }
 
-fn poll(next: &mut Next) -> Poll<Option<InHand<u32>>> {
+fn poll(next: &mut Next) -> Poll<Option<ItemGuard<u32>>> {
     next.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
 #[test]
 fn two_items_added_while_two_workers_begin_to_wait_wake_both() {
-    let queue = Shared::new(None);
+    let queue = SharedQueue::new(None);
     let (mut first, mut second) = (next(&queue), next(&queue));
     let (adder, (sender, receiver)) = (queue.clone(), mpsc::channel());
     MEANWHILE.with_borrow_mut(|acts| {

@@ -9,7 +9,7 @@ use super::dictionary::{Dictionary, Training, decompress};
 
 /// The JSON of an object, without managed fields.
 #[derive(Clone)]
-pub(super) enum Body {
+pub(super) enum CompactBody {
     Raw(Box<[u8]>),
     Packed { bytes: Box<[u8]>, length: u32, dictionary: Arc<Dictionary> },
 }
@@ -34,18 +34,18 @@ impl Bodies {
     }
 
     /// Keeps a body in as few bytes as is known how.
-    pub(super) fn keep(&self, json: &str) -> Body {
+    pub(super) fn keep(&self, json: &str) -> CompactBody {
         let body = self.pack(json.as_bytes());
         self.raw_bytes.fetch_add(json.len() as u64, Ordering::Relaxed);
         self.stored_bytes.fetch_add(body.stored() as u64, Ordering::Relaxed);
         body
     }
 
-    fn pack(&self, json: &[u8]) -> Body {
+    fn pack(&self, json: &[u8]) -> CompactBody {
         let packed = self.training.as_ref().and_then(|training| training.compress(json));
         match (packed, u32::try_from(json.len())) {
-            (Some((bytes, dictionary)), Ok(length)) => Body::Packed { bytes, length, dictionary },
-            _ => Body::Raw(json.into()),
+            (Some((bytes, dictionary)), Ok(length)) => CompactBody::Packed { bytes, length, dictionary },
+            _ => CompactBody::Raw(json.into()),
         }
     }
 
@@ -57,7 +57,7 @@ impl Bodies {
     }
 }
 
-impl Body {
+impl CompactBody {
     /// Reads the JSON.
     pub(super) fn with<R>(&self, read: impl FnOnce(&[u8]) -> Result<R, DecodeError>) -> Result<R, DecodeError> {
         let (bytes, length, dictionary) = match self {

@@ -15,7 +15,7 @@ const LARGER: usize = 6;
 
 /// Objects that were decoded lately, by number: two halves. What is asked for moves to the young one; when that is full it
 /// becomes the old one, and what was old goes.
-pub(super) struct Decoded<K> {
+pub(super) struct RecentlyDecoded<K> {
     numbers: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -23,18 +23,18 @@ pub(super) struct Decoded<K> {
 }
 
 struct Halves<K> {
-    young: HashMap<u64, Entry<K>, RandomState>,
-    old: HashMap<u64, Entry<K>, RandomState>,
+    young: HashMap<u64, RecentEntry<K>, RandomState>,
+    old: HashMap<u64, RecentEntry<K>, RandomState>,
     /// What the young ones take.
     bytes: usize,
 }
 
-struct Entry<K> {
+struct RecentEntry<K> {
     object: Arc<K>,
     bytes: usize,
 }
 
-impl<K> Default for Decoded<K> {
+impl<K> Default for RecentlyDecoded<K> {
     fn default() -> Self {
         let halves = Halves { young: HashMap::default(), old: HashMap::default(), bytes: 0 };
         Self {
@@ -46,7 +46,7 @@ impl<K> Default for Decoded<K> {
     }
 }
 
-impl<K> Decoded<K> {
+impl<K> RecentlyDecoded<K> {
     /// A number that no other object has.
     pub(super) fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
@@ -72,7 +72,7 @@ impl<K> Decoded<K> {
 
     /// Keeps an object that was made from so many bytes.
     pub(super) fn put(&self, number: u64, object: Arc<K>, json: usize) {
-        let gone = self.halves.lock().insert(number, Entry { object, bytes: size_of::<K>() + json * LARGER });
+        let gone = self.halves.lock().insert(number, RecentEntry { object, bytes: size_of::<K>() + json * LARGER });
         drop(gone);
     }
 
@@ -84,7 +84,7 @@ impl<K> Decoded<K> {
 
 impl<K> Halves<K> {
     /// Gives what has to go. What would not fit into a half is not kept at all: it would drive out everything else.
-    fn insert(&mut self, number: u64, entry: Entry<K>) -> HashMap<u64, Entry<K>, RandomState> {
+    fn insert(&mut self, number: u64, entry: RecentEntry<K>) -> HashMap<u64, RecentEntry<K>, RandomState> {
         let mut gone = HashMap::default();
         if entry.bytes > BYTES / 2 {
             return gone;
@@ -106,14 +106,14 @@ mod tests {
     use super::*;
 
     /// What all of them take, as far as can be told.
-    fn held(decoded: &Decoded<usize>) -> usize {
+    fn held(decoded: &RecentlyDecoded<usize>) -> usize {
         let halves = decoded.halves.lock();
         halves.young.values().chain(halves.old.values()).map(|entry| entry.bytes).sum()
     }
 
     #[test]
     fn what_is_kept_never_takes_more_than_it_may() {
-        let decoded = Decoded::default();
+        let decoded = RecentlyDecoded::default();
         for number in 0..1000 {
             let bytes = (number * 7919) % (BYTES / 2);
             decoded.put(number as u64, Arc::new(number), bytes / LARGER);
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_is_too_large_is_not_kept_and_drives_nothing_out() {
-        let decoded = Decoded::default();
+        let decoded = RecentlyDecoded::default();
         decoded.put(1, Arc::new(1), 100);
         decoded.put(2, Arc::new(2), BYTES);
         assert_eq!((decoded.get(2), decoded.get(1)), (None, Some(Arc::new(1))));

@@ -31,13 +31,13 @@ pub(super) struct Dictionary {
 /// How a dictionary comes to be, and when there is a new one.
 #[derive(Default)]
 pub(super) struct Training {
-    state: Mutex<State>,
+    state: Mutex<TrainingState>,
     /// Beside the state, which is held while a dictionary is trained.
     generations: AtomicUsize,
 }
 
 #[derive(Default)]
-struct State {
+struct TrainingState {
     context: Option<CCtx<'static>>,
     /// Compressed into: as large as the worst case, of which little is used.
     buffer: Vec<u8>,
@@ -77,7 +77,7 @@ impl Training {
             self.generations.fetch_add(1, Ordering::Relaxed);
         }
         let dictionary = state.dictionary.clone()?;
-        let State { context, buffer, .. } = &mut *state;
+        let TrainingState { context, buffer, .. } = &mut *state;
         buffer.clear();
         buffer.reserve(zstd_safe::compress_bound(json.len()));
         let context = context.get_or_insert_with(CCtx::create);
@@ -95,7 +95,7 @@ impl Training {
     }
 }
 
-impl State {
+impl TrainingState {
     /// Takes an object as a sample if samples are wanted; trains a dictionary when there are enough. True if there is a new one.
     ///
     /// Whoever brings the last sample waits for it: what came meanwhile would stay as large as it is.

@@ -15,27 +15,27 @@ const SWEEP: usize = 4096;
 /// What many objects have in common: each is kept once, as long as anybody has it and until some thousands of others have come.
 #[derive(Default)]
 pub(super) struct Interner {
-    pub(super) namespaces: Shared<str>,
-    pub(super) labels: Shared<str>,
-    pub(super) annotations: Shared<str>,
-    pub(super) owners: Shared<[OwnerReference]>,
+    pub(super) namespaces: InternedShared<str>,
+    pub(super) labels: InternedShared<str>,
+    pub(super) annotations: InternedShared<str>,
+    pub(super) owners: InternedShared<[OwnerReference]>,
 }
 
-pub(super) struct Shared<V: ?Sized>(Mutex<Known<V>>);
+pub(super) struct InternedShared<V: ?Sized>(Mutex<InternedSets<V>>);
 
-struct Known<V: ?Sized> {
+struct InternedSets<V: ?Sized> {
     all: HashSet<Arc<V>, RandomState>,
     /// How many there may be before it is looked again.
     sweep_at: usize,
 }
 
-impl<V: ?Sized> Default for Shared<V> {
+impl<V: ?Sized> Default for InternedShared<V> {
     fn default() -> Self {
-        Self(Mutex::new(Known { all: HashSet::default(), sweep_at: SWEEP }))
+        Self(Mutex::new(InternedSets { all: HashSet::default(), sweep_at: SWEEP }))
     }
 }
 
-impl<V: ?Sized + Eq + Hash> Shared<V> {
+impl<V: ?Sized + Eq + Hash> InternedShared<V> {
     /// The one that is equal; the first of its kind is kept.
     pub(super) fn share<'v>(&self, value: &'v V) -> Arc<V>
     where

@@ -16,7 +16,7 @@ pub(super) fn read<V: DeserializeOwned>(json: &[u8], pointer: &str) -> Result<Op
         pointer => pointer.strip_prefix('/').unwrap_or(pointer).split('/').map(unescaped).collect(),
     };
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    Ok(Step { parts: &parts, value: PhantomData }.deserialize(&mut deserializer)?)
+    Ok(PointerStep { parts: &parts, value: PhantomData }.deserialize(&mut deserializer)?)
 }
 
 /// `~1` is a slash, and `~0` a tilde.
@@ -25,12 +25,12 @@ fn unescaped(part: &str) -> Cow<'_, str> {
 }
 
 /// What is left of the way.
-struct Step<'p, V> {
+struct PointerStep<'p, V> {
     parts: &'p [Cow<'p, str>],
     value: PhantomData<V>,
 }
 
-impl<'de, V: DeserializeOwned> DeserializeSeed<'de> for Step<'_, V> {
+impl<'de, V: DeserializeOwned> DeserializeSeed<'de> for PointerStep<'_, V> {
     type Value = Option<V>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<V>, D::Error> {
@@ -38,7 +38,7 @@ impl<'de, V: DeserializeOwned> DeserializeSeed<'de> for Step<'_, V> {
     }
 }
 
-impl<'de, V: DeserializeOwned> Visitor<'de> for Step<'_, V> {
+impl<'de, V: DeserializeOwned> Visitor<'de> for PointerStep<'_, V> {
     type Value = Option<V>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -50,7 +50,7 @@ impl<'de, V: DeserializeOwned> Visitor<'de> for Step<'_, V> {
         let mut found = None;
         while let Some(key) = map.next_key::<Cow<'de, str>>()? {
             if key == *part {
-                found = map.next_value_seed(Step { parts: rest, value: PhantomData })?;
+                found = map.next_value_seed(PointerStep { parts: rest, value: PhantomData })?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -63,7 +63,7 @@ impl<'de, V: DeserializeOwned> Visitor<'de> for Step<'_, V> {
         let (at, mut found) = (part.parse::<usize>().ok(), None);
         for number in 0.. {
             if Some(number) == at {
-                match seq.next_element_seed(Step { parts: rest, value: PhantomData })? {
+                match seq.next_element_seed(PointerStep { parts: rest, value: PhantomData })? {
                     Some(value) => found = value,
                     None => break,
                 }

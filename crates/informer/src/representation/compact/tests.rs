@@ -28,7 +28,7 @@ fn pod(number: usize) -> Value {
     })
 }
 
-fn compact<K: Kind>(decoder: &CompactDecoder<K>, object: &Value) -> Compact<K> {
+fn compact<K: StaticResource>(decoder: &CompactDecoder<K>, object: &Value) -> Compact<K> {
     let json = serde_json::to_vec(object).unwrap();
     let resource = K::resource_type();
     let types = Types::new(resource.api_version(), resource.kind);
@@ -36,11 +36,11 @@ fn compact<K: Kind>(decoder: &CompactDecoder<K>, object: &Value) -> Compact<K> {
     <Compact<K> as Decode>::decode(decoder, &raw).unwrap()
 }
 
-fn decoder<K: Kind>() -> CompactDecoder<K> {
+fn decoder<K: StaticResource>() -> CompactDecoder<K> {
     Compact::<K>::decoder(&K::resource_type())
 }
 
-fn figure<K: Kind>(decoder: &CompactDecoder<K>, name: &str) -> f64 {
+fn figure<K: StaticResource>(decoder: &CompactDecoder<K>, name: &str) -> f64 {
     Compact::<K>::figures(decoder).into_iter().find(|(known, _)| *known == name).unwrap().1
 }
 

@@ -9,13 +9,13 @@ use http::{Response, header};
 use http_body_util::BodyExt as _;
 use kube_client::client::Body;
 
-use crate::source::{Meter, SourceError};
+use crate::source::{ByteMeter, SourceError};
 
 /// So many bytes are unpacked at a time: a thousand times as many, at most, come of them.
 const PIECE: usize = 4096;
 
 /// The body of an answer, a chunk at a time.
-pub(super) struct Chunks {
+pub(super) struct BodyChunks {
     body: Body,
     /// Set if the server compresses, though it was asked not to.
     unpack: Option<MultiGzDecoder<Vec<u8>>>,
@@ -25,7 +25,7 @@ pub(super) struct Chunks {
     doubtful: Option<String>,
 }
 
-impl Chunks {
+impl BodyChunks {
     /// The body of a successful answer.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl Chunks {
     ///
     /// [`SourceError::NotJson`] if the server says that it is something else, and it is. A media type may be wrong; the first byte
     /// tells: no page of a proxy begins like an object.
-    pub(super) async fn next(&mut self, meter: &Meter) -> Result<Option<Bytes>, SourceError> {
+    pub(super) async fn next(&mut self, meter: &ByteMeter) -> Result<Option<Bytes>, SourceError> {
         let Some(chunk) = self.receive().await? else { return Ok(None) };
         // Blanks are no progress, however many come.
         let filled = chunk.trim_ascii();

@@ -14,7 +14,7 @@ use crate::source::{BadObject, Decoded, SourceError, WatchEvent};
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// Reads the objects of one collection, and refuses those of another kind.
-pub(super) struct Reader<T: Decode> {
+pub(super) struct ObjectReader<T: Decode> {
     pub(super) types: Types,
     pub(super) managed_fields: ManagedFields,
     pub(super) decoder: Arc<T::Decoder>,
@@ -22,7 +22,7 @@ pub(super) struct Reader<T: Decode> {
     pub(super) buffer: String,
 }
 
-impl<T: Decode> Reader<T> {
+impl<T: Decode> ObjectReader<T> {
     pub(super) fn object(&mut self, json: &[u8]) -> Decoded<T> {
         let raw = Raw::read(json, self.managed_fields, Some(&self.types), std::mem::take(&mut self.buffer));
         let object = raw.and_then(|raw| {
@@ -146,7 +146,7 @@ mod tests {
     fn read(line: &str) -> String {
         let types = Types::new("v1".to_owned(), "Pod".to_owned());
         let (managed_fields, decoder, buffer) = (ManagedFields::Skip, Arc::new(()), String::new());
-        format!("{:?}", Reader::<Identity> { types, managed_fields, decoder, buffer }.event(line.as_bytes()))
+        format!("{:?}", ObjectReader::<Identity> { types, managed_fields, decoder, buffer }.event(line.as_bytes()))
     }
 
     #[test]

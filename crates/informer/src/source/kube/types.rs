@@ -1,13 +1,13 @@
 //! The types of `kube` as objects: the one place that names them beside the requests.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 
-use kube_core::{ApiResource, DynamicObject, Resource};
+use kube_core::{ApiResource, ClusterResourceScope, DynamicObject, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::object::{Id, KeyRef, Object, Owner, ResourceType, finalizer_set};
-use crate::representation::{Decode, DecodeError, Kind, Raw};
+use crate::representation::{Decode, DecodeError, Raw, StaticResource};
 
 impl From<ApiResource> for ResourceType {
     fn from(resource: ApiResource) -> Self {
@@ -97,15 +97,18 @@ where
 }
 
 #[diagnostic::do_not_recommend]
-impl<K> Kind for K
+impl<K> StaticResource for K
 where
     K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Send + Sync + 'static,
 {
     fn resource_type() -> ResourceType {
-        // kube names the scope by a type, and asks nothing of it.
-        let namespaced = !std::any::type_name::<K::Scope>().ends_with("ClusterResourceScope");
-        ResourceType { namespaced, ..ApiResource::erase::<K>(&()).into() }
+        ResourceType { namespaced: is_namespaced::<K::Scope>(), ..ApiResource::erase::<K>(&()).into() }
     }
+}
+
+/// Returns false for the scope type of cluster-scoped resources.
+fn is_namespaced<S: 'static>() -> bool {
+    TypeId::of::<S>() != TypeId::of::<ClusterResourceScope>()
 }
 
 #[cfg(test)]
@@ -114,6 +117,15 @@ mod tests {
     use k8s_openapi::api::events::v1::Event;
 
     use super::*;
+
+    #[test]
+    fn only_the_cluster_scope_of_kube_is_not_namespaced() {
+        struct NonClusterResourceScope;
+        assert!(is_namespaced::<NonClusterResourceScope>());
+        assert!(is_namespaced::<kube_core::NamespaceResourceScope>());
+        assert!(!is_namespaced::<kube_core::ClusterResourceScope>());
+        assert!(ConfigMap::resource_type().namespaced);
+    }
 
     #[test]
     fn an_object_knows_whether_it_is_of_a_kind() {

@@ -61,7 +61,7 @@ struct Unanswered {
 }
 
 /// One stream's place, which is free again when it is dropped.
-pub(super) struct Place {
+pub(super) struct LaneSlot {
     room: Arc<Room>,
     since: Instant,
     /// How many answers there were when it was taken; `None` once this one is answered.
@@ -76,7 +76,7 @@ impl<C: Clone, M: Fn() -> C> Lanes<C, M> {
     }
 
     /// Returns the first client that answers and has room for one more stream: the last ones are the first to become empty.
-    pub(super) fn enter(&self) -> (C, Place) {
+    pub(super) fn enter(&self) -> (C, LaneSlot) {
         let mut lanes = self.lanes.lock();
         let mut with_room = lanes.iter().filter(|lane| lane.room.is_left());
         let first = with_room.clone().next();
@@ -93,14 +93,14 @@ impl<C: Clone, M: Fn() -> C> Lanes<C, M> {
 }
 
 impl<C: Clone> Lane<C> {
-    fn enter(&self) -> (C, Place) {
+    fn enter(&self) -> (C, LaneSlot) {
         // What was learnt of a connection ends with it.
         if self.room.streams.fetch_add(1, Ordering::Relaxed) == 0 {
             *self.room.learnt.lock() = None;
         }
         let waiting = Some(self.room.answers.load(Ordering::Relaxed));
         let (since, number) = (Instant::now(), self.room.wait());
-        (self.client.clone(), Place { room: self.room.clone(), since, waiting, number })
+        (self.client.clone(), LaneSlot { room: self.room.clone(), since, waiting, number })
     }
 }
 
@@ -143,7 +143,7 @@ impl Room {
     }
 }
 
-impl Place {
+impl LaneSlot {
     /// The server has answered: the stream is open.
     pub(super) fn answered(&mut self) {
         if self.waiting.take().is_some() {
@@ -160,7 +160,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for LaneSlot {
     fn drop(&mut self) {
         let room = &self.room;
         room.streams.fetch_sub(1, Ordering::Relaxed);

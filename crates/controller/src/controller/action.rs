@@ -7,29 +7,54 @@ use std::time::Duration;
 /// An error of any type.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Tells the controller when to reconcile the key again. If a reconcile returns an error instead, the limiter of the
-/// queue decides.
+/// Tells the controller when to reconcile the key again, as in kube-rs. If a reconcile returns an error instead, the limiter of the queue
+/// decides.
+///
+/// ```
+/// use std::time::Duration;
+/// use kube_controller::Action;
+///
+/// fn action(is_valid: bool, is_ready: bool) -> Action {
+///     match (is_valid, is_ready) {
+///         (false, _) => Action::terminal_error("the specification is invalid"), // A retry does not help.
+///         (true, false) => Action::requeue(Duration::from_secs(10)),
+///         (true, true) => Action::await_change(),
+///     }
+/// }
+/// ```
 #[derive(Debug)]
-pub enum Next {
-    /// Reconciles the key again only when something changes.
-    Done,
-    /// Reconciles the key again after this duration, or when something changes. The limiter is not called, so a
-    /// duration of zero reconciles the key in an endless loop without a pause.
+pub struct Action(pub(crate) Requeue);
+
+/// When a key is reconciled again.
+#[derive(Debug)]
+pub(crate) enum Requeue {
+    OnChange,
     After(Duration),
-    /// The reconcile failed, and trying again would not help. The failure is counted and logged. The key is reconciled
-    /// again only when something changes.
+    /// The reconcile failed, and the key is reconciled again only when something changes.
     Failed(BoxError),
 }
 
-impl Next {
-    /// Returns [`Next::Failed`] with an error of any type, or with a string.
-    pub fn failed(error: impl Into<BoxError>) -> Self {
-        Self::Failed(error.into())
+impl Action {
+    /// Reconciles the key again only when something changes.
+    pub fn await_change() -> Self {
+        Self(Requeue::OnChange)
+    }
+
+    /// Reconciles the key again after a duration, or when something changes. The limiter is not called, so a duration of zero reconciles
+    /// the key in an endless loop without a pause.
+    pub fn requeue(duration: Duration) -> Self {
+        Self(Requeue::After(duration))
+    }
+
+    /// Reports that the reconcile failed and that a retry would not help: controller-runtime's `TerminalError`. The failure is counted and
+    /// logged. The key is reconciled again only when something changes.
+    pub fn terminal_error(error: impl Into<BoxError>) -> Self {
+        Self(Requeue::Failed(error.into()))
     }
 }
 
 /// Why an attempt failed.
-pub(super) enum Failure {
+pub(super) enum ReconcileFailure {
     /// The reconcile returned this error.
     Error(String),
     /// The reconcile failed, and is not tried again.
@@ -40,7 +65,7 @@ pub(super) enum Failure {
     TimedOut(Duration),
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ReconcileFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Error(text) | Self::Final(text) | Self::Undecodable(text) => f.write_str(text),

@@ -4,7 +4,7 @@ use crate::object::ResourceVersion;
 
 /// How far a reflector has come in the server's history, and what it may ask for next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     /// Nothing is known; whatever the server has at hand will do.
     Start,
     /// Everything up to this version has been passed on.
@@ -17,7 +17,7 @@ pub(super) enum Place {
     Restored,
 }
 
-impl Place {
+impl Position {
     /// The version after the last change that was passed on.
     pub(super) fn version(&self) -> Option<&ResourceVersion> {
         match self {

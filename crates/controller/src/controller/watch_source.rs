@@ -6,13 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use kube_informer::processor::HandlerGuard;
-use kube_informer::queue::Deleted;
-use kube_informer::{Event, Object, ObjectKey, SharedInformer};
+use kube_informer::{Deleted, Event, HandlerGuard, Object, ObjectKey, SharedInformer};
 use tracing::error;
 
-use super::next::{catch, panic_message};
-use super::status::Board;
+use super::action::{catch, panic_message};
+use super::status::StatusBoard;
 use crate::queue::{Priority, WorkQueue};
 
 /// An informer, with the predicates that select its events. Without a call of [`when`](Self::when) the controller acts
@@ -21,25 +19,25 @@ use crate::queue::{Priority, WorkQueue};
 /// A `&SharedInformer` converts into this type, so a program needs it only to filter events:
 ///
 /// ```
-/// use kube_controller::{Controller, Watched, predicate};
+/// use kube_controller::{Controller, WatchSource, predicate};
 /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
 /// # use kube_informer::SharedInformer;
 /// # fn example(deployments: &SharedInformer<Deployment>, pods: &SharedInformer<Pod>) {
 /// // The controller ignores changes of the status of a deployment, and acts only on pods that have failed.
-/// let controller = Controller::new(Watched::from(deployments).when(predicate::generation_changed))
-///     .owns(Watched::from(pods).when(|event| {
+/// let controller = Controller::new(WatchSource::from(deployments).when(predicate::generation_changed))
+///     .owns(WatchSource::from(pods).when(|event| {
 ///         event.object().status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Failed"))
 ///     }));
 /// # }
 /// ```
-pub struct Watched<T: Object> {
+pub struct WatchSource<T: Object> {
     pub(super) informer: SharedInformer<T>,
     pub(super) predicates: Vec<Predicate<T>>,
 }
 
 pub(super) type Predicate<T> = Arc<dyn Fn(&Event<T>) -> bool + Send + Sync>;
 
-impl<T: Object> Watched<T> {
+impl<T: Object> WatchSource<T> {
     /// Ignores events for which the predicate is false. If this is called several times, all predicates must be true.
     #[must_use]
     pub fn when(mut self, predicate: impl Fn(&Event<T>) -> bool + Send + Sync + 'static) -> Self {
@@ -48,13 +46,13 @@ impl<T: Object> Watched<T> {
     }
 }
 
-impl<T: Object> From<&SharedInformer<T>> for Watched<T> {
+impl<T: Object> From<&SharedInformer<T>> for WatchSource<T> {
     fn from(informer: &SharedInformer<T>) -> Self {
         Self { informer: informer.clone(), predicates: Vec::new() }
     }
 }
 
-impl<T: Object> fmt::Debug for Watched<T> {
+impl<T: Object> fmt::Debug for WatchSource<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Watched").field(&self.informer.name()).finish()
     }
@@ -65,17 +63,17 @@ impl<T: Object> fmt::Debug for Watched<T> {
 pub(super) struct Target {
     pub(super) name: Arc<str>,
     pub(super) queue: WorkQueue<ObjectKey>,
-    pub(super) board: Arc<Board>,
+    pub(super) board: Arc<StatusBoard>,
     /// The predicates of the whole controller.
     pub(super) predicates: Arc<[Predicate<dyn Object>]>,
     pub(super) debounce: Duration,
 }
 
 /// Registers a handler that adds keys to a queue, until the guard is dropped.
-pub(super) type Source = Box<dyn Fn(Target) -> HandlerGuard + Send + Sync>;
+pub(super) type KeySource = Box<dyn Fn(Target) -> HandlerGuard + Send + Sync>;
 
 /// Maps each object of an informer to its own key.
-pub(super) fn primary_source<T: Object>(watched: Watched<T>) -> Source {
+pub(super) fn primary_source<T: Object>(watched: WatchSource<T>) -> KeySource {
     Box::new(move |target| {
         let (predicates, name) = (watched.predicates.clone(), target.handler_name());
         let on_event = move |event: Event<T>| {
@@ -92,9 +90,9 @@ pub(super) fn primary_source<T: Object>(watched: Watched<T>) -> Source {
 
 /// Maps the objects of an informer to keys.
 pub(super) fn source<T: Object>(
-    watched: Watched<T>,
+    watched: WatchSource<T>,
     map: impl Fn(&T, &mut dyn FnMut(ObjectKey)) + Send + Sync + 'static,
-) -> Source {
+) -> KeySource {
     let map = Arc::new(map);
     Box::new(move |target| {
         let (map, predicates, name) = (map.clone(), watched.predicates.clone(), target.handler_name());
@@ -114,7 +112,7 @@ pub(super) fn source<T: Object>(
 }
 
 /// Maps the objects of an informer to keys by an async function.
-pub(super) fn async_source<T, F, R, I>(watched: Watched<T>, map: F) -> Source
+pub(super) fn async_source<T, F, R, I>(watched: WatchSource<T>, map: F) -> KeySource
 where
     T: Object,
     F: Fn(Arc<T>) -> R + Send + Sync + 'static,

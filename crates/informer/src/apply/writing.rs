@@ -1,0 +1,71 @@
+//! The lock around commits.
+
+use tokio::sync::Notify;
+
+use crate::lock::{Mutex, MutexGuard};
+use crate::object::Object;
+use crate::processor::Processor;
+use crate::store::StoreWriter;
+
+/// The store's writer and the handlers' mailboxes, under one lock: a handler that is added under it receives every change that is not
+/// in its snapshot of the store, and none that is.
+///
+/// The lock is held for a commit, and never while code of the program runs: no handler, index function, transform, hook or metrics
+/// recorder is called under it.
+pub(crate) struct Writing {
+    state: Mutex<WritingState>,
+    /// Notified when commits may go on.
+    resumed: Notify,
+}
+
+pub(crate) struct WritingState {
+    pub(crate) writer: StoreWriter<dyn Object>,
+    pub(crate) processor: Processor,
+    /// How many indexes are being filled that must not be overtaken any more.
+    paused: usize,
+}
+
+impl Writing {
+    pub(crate) fn new(writer: StoreWriter<dyn Object>, processor: Processor) -> Self {
+        Self { state: Mutex::new(WritingState { writer, processor, paused: 0 }), resumed: Notify::new() }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, WritingState> {
+        self.state.lock()
+    }
+
+    /// Lets no change be committed until the guard is dropped. Reads go on, and no lock is held meanwhile.
+    pub(crate) fn pause(&self) -> Paused<'_> {
+        self.state.lock().paused += 1;
+        Paused(self)
+    }
+
+    /// Waits until changes may be committed, and locks.
+    pub(super) async fn lock_to_commit(&self) -> MutexGuard<'_, WritingState> {
+        loop {
+            {
+                let state = self.state.lock();
+                if state.paused == 0 {
+                    return state;
+                }
+            }
+            // The wait is registered before the next check, so that it does not miss the end of the pause.
+            let mut resumed = std::pin::pin!(self.resumed.notified());
+            resumed.as_mut().enable();
+            let paused = self.state.lock().paused > 0;
+            if paused {
+                resumed.await;
+            }
+        }
+    }
+}
+
+/// Holds commits back while it lives.
+pub(crate) struct Paused<'w>(&'w Writing);
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().paused -= 1;
+        self.0.resumed.notify_waiters();
+    }
+}
