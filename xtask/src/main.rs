@@ -177,6 +177,7 @@ fn check_all() -> Result<(), String> {
 fn lint() -> Result<(), String> {
     run("format", &mut cargo(["fmt", "--all", "--check"]))?;
     prose::run()?;
+    modules::run()?;
     run("clippy", &mut cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
 }
 

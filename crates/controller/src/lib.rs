@@ -51,8 +51,10 @@
 //! | [`manager`] | runs informers, an election and controllers as one program |
 //! | [`metrics`] | the metrics of queues, controllers and elections |
 
-pub mod queue;
+mod key;
+pub mod metrics;
 pub mod limiter;
+pub mod queue;
 pub mod term;
 pub mod controller;
 mod refusal;
@@ -63,7 +65,6 @@ pub mod apply;
 pub mod recorder;
 pub mod elector;
 pub mod manager;
-pub mod metrics;
 
 pub use controller::{Action, Controller, ControllerHandle, Request, RunError, WatchSource, WriteError, predicate};
 pub use elector::{ElectionSettings, LeaderElector};

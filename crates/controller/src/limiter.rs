@@ -29,7 +29,7 @@ pub use fast_slow::FastSlow;
 pub use max_of::MaxOf;
 pub use max_wait::MaxWait;
 
-use crate::queue::Key;
+use crate::key::Key;
 
 /// Decides how long an item waits before it is tried again.
 ///

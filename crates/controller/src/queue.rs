@@ -40,19 +40,10 @@ mod plain;
 mod delaying;
 mod rate_limiting;
 
-use std::hash::Hash;
-
+pub use crate::key::Key;
 pub use delaying::DelayingQueue;
 pub use item::Item;
 pub use plain::Queue;
 pub use priority::Priority;
 pub use rate_limiting::WorkQueue;
 pub use status::{QueuePhase, QueueStatus};
-
-/// The type of the items of a queue: a small value, usually the key of an object. Two items that are equal are the same
-/// work.
-///
-/// The queue calls `clone`, `eq` and `hash` while it holds its lock, so they must not use that queue.
-pub trait Key: Clone + Eq + Hash + Send + 'static {}
-
-impl<T: Clone + Eq + Hash + Send + 'static> Key for T {}

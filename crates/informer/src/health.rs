@@ -19,7 +19,6 @@ pub(crate) use self::metrics::Metrics;
 pub use self::probe::{AnyProbe, Problem};
 pub use self::work::{AnyQueue, QueueHealth};
 use crate::object::{ObjectKey, Scope};
-use crate::processor::HandlerHealth;
 use crate::reflector::{ListReason, Phase, ReflectorError};
 
 /// The health of an informer: whether it is live, ready and fresh, and why not.
@@ -60,6 +59,22 @@ pub struct Health {
     pub handlers: Vec<HandlerHealth>,
     /// The figures of the representation; see [`Decode::figures`](crate::representation::Decode::figures).
     pub figures: Vec<(&'static str, f64)>,
+}
+
+/// The health of a handler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HandlerHealth {
+    /// The name of the handler, with a number if several handlers have the same name.
+    pub name: String,
+    /// How many events wait to be delivered.
+    pub backlog: usize,
+    /// How long the oldest undelivered event has waited; zero if none waits.
+    pub lag: Duration,
+    /// How often the mailbox was folded, because the handler was slow.
+    pub folds: u64,
+    /// True once all objects of the initial state are delivered.
+    pub synced: bool,
 }
 
 /// Why an object could not be decoded. Displays the error.

@@ -42,33 +42,34 @@
 //! | know how the informer does | [`Health`], [`InformerError`], [`AnyInformer`] |
 //! | build something else from the parts | [`parts`]: the reflector, the queues, the writer of a store, sources |
 
+mod time;
+mod lock;
+mod yield_point;
 mod object;
 mod representation;
 mod settings;
 mod source;
-mod reflector;
-mod queue;
 mod store;
-mod apply;
+mod queue;
+mod reflector;
+mod health;
 mod processor;
+mod apply;
+mod lister;
 mod informer;
 #[cfg(feature = "kube")]
 mod factory;
-mod lister;
-mod health;
 pub mod parts;
 #[doc(hidden)]
 pub mod internal;
-mod yield_point;
-mod lock;
-mod time;
 #[cfg(test)]
 mod testing;
 
 #[cfg(feature = "kube")]
 pub use factory::{FactoryBuilder, FactoryError, InformerRequest, SharedInformerFactory, client, client_from};
 pub use health::{
-    AnyProbe, AnyQueue, Counts, Health, HealthChanges, InformerError, PartHealth, Problem, QueueHealth, Undecodable,
+    AnyProbe, AnyQueue, Counts, HandlerHealth, Health, HealthChanges, InformerError, PartHealth, Problem, QueueHealth,
+    Undecodable,
 };
 pub use informer::{
     AnyEvent, AnyInformer, Difference, EventKind, InformerBuilder, Lookup, Registration, SharedInformer, StartError,
@@ -80,16 +81,15 @@ pub use object::{
 };
 pub use processor::{
     AsyncEventHandler, Deleted, Delivery, Event, EventHandler, EventHandlerFuncs, EventStream, FilteringEventHandler,
-    HandlerGuard, HandlerHandle, HandlerHealth, RemoveError, RemoveMode,
+    HandlerGuard, HandlerHandle, RemoveError, RemoveMode,
 };
-pub use queue::QueueOrder;
 pub use reflector::{IncompleteReason, ListReason, Phase, ReflectorError};
 #[cfg(feature = "compact")]
 pub use representation::Compact;
 pub use representation::{
     Decode, DecodeError, Identity, ManagedFields, Metadata, Projection, Raw, StaticResource, View,
 };
-pub use settings::{BackoffOptions, InformerOptions, Selection, SelectionError};
+pub use settings::{BackoffOptions, InformerOptions, QueueOrder, Selection, SelectionError};
 pub use source::{BadObject, SourceError, Status};
 pub use store::{Index, IndexError, IndexValues, Snapshot, Store};
 /// Ends a reflector, or a loop over changes.

@@ -16,7 +16,7 @@ use tracing::warn;
 
 pub use self::event::Event;
 pub use self::filtered::FilteringEventHandler;
-pub use self::handle::{HandlerGuard, HandlerHandle, HandlerHealth, RemoveError, RemoveMode};
+pub use self::handle::{HandlerGuard, HandlerHandle, RemoveError, RemoveMode};
 pub(crate) use self::handler::AnyHandler;
 pub use self::handler::{AsyncEventHandler, EventHandler, EventHandlerFuncs};
 pub(crate) use self::listener::Listener;

@@ -23,6 +23,7 @@ pub use self::ordered::OrderedQueue;
 pub(crate) use self::pieces::{Comparison, ListPieces, PIECE};
 pub use self::pieces::{Pending, Piece};
 use crate::object::{Cached, KeyRef, Object, ObjectKey, ResourceVersion, Scope};
+use crate::settings::QueueOrder;
 use crate::source::BadObject;
 use crate::store::Store;
 
@@ -108,22 +109,11 @@ pub enum Work<T: ?Sized> {
     Resynced,
 }
 
-/// Selects the queue of an informer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum QueueOrder {
-    /// Keeps all changes in the order of the stream, and a relist is one change: [`OrderedQueue`](crate::parts::OrderedQueue).
-    #[default]
-    Ordered,
-    /// Keeps the changes of one object together: [`DeltaFifo`](crate::parts::DeltaFifo).
-    PerObject,
-}
-
-impl QueueOrder {
-    pub(crate) fn queue<T: Cached + ?Sized>(self) -> Box<dyn DeltaQueue<T>> {
-        match self {
-            Self::Ordered => Box::new(OrderedQueue::new()),
-            Self::PerObject => Box::new(DeltaFifo::new().emit_replaced(true)),
-        }
+/// Creates the queue of an informer.
+pub(crate) fn queue_in<T: Cached + ?Sized>(order: QueueOrder) -> Box<dyn DeltaQueue<T>> {
+    match order {
+        QueueOrder::Ordered => Box::new(OrderedQueue::new()),
+        QueueOrder::PerObject => Box::new(DeltaFifo::new().emit_replaced(true)),
     }
 }
 

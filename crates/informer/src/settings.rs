@@ -13,5 +13,5 @@ mod options;
 mod selection;
 
 pub use self::backoff::BackoffOptions;
-pub use self::options::InformerOptions;
+pub use self::options::{InformerOptions, QueueOrder};
 pub use self::selection::{Selection, SelectionError};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use tokio::time::Instant;
 
-use crate::queue::Key;
+use crate::key::Key;
 
 /// An item that was not tried for this long, and for twice the longest delay, loses its count.
 const REMEMBERED: Duration = Duration::from_secs(3600);

@@ -9,7 +9,7 @@ use rand::{RngExt as _, SeedableRng as _};
 
 use super::RateLimiter;
 use super::attempts::Attempts;
-use crate::queue::Key;
+use crate::key::Key;
 
 /// Delays each item for `base` at the first attempt, and for twice as long at each further attempt, up to `max`.
 ///

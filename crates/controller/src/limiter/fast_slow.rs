@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::RateLimiter;
 use super::attempts::Attempts;
-use crate::queue::Key;
+use crate::key::Key;
 
 /// Delays each item for a short time at the first attempts, and for a long time at all further ones.
 ///

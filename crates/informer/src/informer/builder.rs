@@ -16,6 +16,7 @@ use crate::lister::NAMESPACE_INDEX;
 use crate::lock::Mutex;
 use crate::object::{Cached as _, Object, ResourceType, Scope};
 use crate::processor::Processor;
+use crate::queue::queue_in;
 use crate::reflector::{PROGRESS_DEADLINE, Recovery, Reflector, Wiring};
 use crate::settings::{InformerOptions, Selection};
 use crate::source::ListWatch;
@@ -164,7 +165,7 @@ fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, t
         object.id().key.namespace().into_iter().for_each(add);
     });
     let writing = Arc::new(Writing::new(writer, Processor::new(resync_period)));
-    let queue = options.queue_order.unwrap_or_default().queue();
+    let queue = queue_in(options.queue_order.unwrap_or_default());
     let (sink, changes) = Changes::boxed(queue, store.clone(), options.queue_bytes.unwrap_or(crate::apply::BYTES));
     let relists: Vec<watch::Sender<u64>> = sources.iter().map(|_| watch::Sender::new(0)).collect();
     let deadline = options.progress_deadline.unwrap_or(PROGRESS_DEADLINE);

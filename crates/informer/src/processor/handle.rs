@@ -33,22 +33,6 @@ pub struct HandlerHandle {
     informer: Weak<dyn Any + Send + Sync>,
 }
 
-/// The health of a handler.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct HandlerHealth {
-    /// The name of the handler, with a number if several handlers have the same name.
-    pub name: String,
-    /// How many events wait to be delivered.
-    pub backlog: usize,
-    /// How long the oldest undelivered event has waited; zero if none waits.
-    pub lag: Duration,
-    /// How often the mailbox was folded, because the handler was slow.
-    pub folds: u64,
-    /// True once all objects of the initial state are delivered.
-    pub synced: bool,
-}
-
 impl HandlerHandle {
     /// A handle to a listener of an informer; `unlist` takes it off the informer's list.
     pub(crate) fn new(

@@ -11,10 +11,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::Event;
 use super::handler::{AnyHandler, call_caught};
 use super::mailbox::{Delivery, Mailbox, Parcel, drop_in_pieces};
-use super::{Event, HandlerHealth};
-use crate::health::{HealthBoard, InformerError};
+use crate::health::{HandlerHealth, HealthBoard, InformerError};
 use crate::lock::Mutex;
 use crate::object::Object;
 

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::BackoffOptions;
-use crate::queue::QueueOrder;
 
 /// Sets how an informer lists and watches, and how it keeps objects. Every `Duration` is legal, also `Duration::MAX`.
 ///
@@ -124,4 +123,14 @@ impl InformerOptions {
             seed: self.seed.or(other.seed),
         }
     }
+}
+
+/// Selects the queue of an informer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum QueueOrder {
+    /// Keeps all changes in the order of the stream, and a relist is one change: [`OrderedQueue`](crate::parts::OrderedQueue).
+    #[default]
+    Ordered,
+    /// Keeps the changes of one object together: [`DeltaFifo`](crate::parts::DeltaFifo).
+    PerObject,
 }
