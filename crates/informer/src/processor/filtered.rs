@@ -30,7 +30,8 @@ use crate::object::{Object, ObjectKey};
 pub struct FilteringEventHandler<F, H> {
     filter: F,
     handler: H,
-    /// The objects that the handler knows. A folded history may leave out the event in which an object began or stopped to match.
+    /// The keys of the objects that the handler knows. A folded mailbox may leave out the event in which an object
+    /// began or stopped to match.
     told: HashSet<ObjectKey>,
 }
 

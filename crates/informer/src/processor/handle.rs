@@ -103,7 +103,7 @@ impl HandlerHandle {
         self.close(mode);
         self.listener.status.moves(ListenerPhase::New, ListenerPhase::Ended { synced: false });
         let mut phase = self.listener.status.phase.subscribe();
-        // An error means that all is gone, which is as good as ended.
+        // An error means that the sender is gone, so the handler has ended.
         let _ = phase.wait_for(|phase| phase.is_ended()).await;
         Ok(())
     }

@@ -114,7 +114,7 @@ impl ByteMeter {
         self.0.received.load(Ordering::Relaxed)
     }
 
-    /// True if more of an object has yet to come.
+    /// Returns true if an object has not arrived as a whole.
     pub fn is_within(&self) -> bool {
         self.0.within.load(Ordering::Relaxed)
     }
