@@ -4,10 +4,10 @@
 //!
 //! | type | purpose |
 //! |---|---|
-//! | [`Delta`] | goes in: one thing that a reflector learnt |
-//! | [`Work`] | comes out: changes to make as one |
-//! | [`KeyDelta`] | one step in the history of one object, in [`DeltaFifo`] |
-//! | [`Piece`] | a piece of a list, for a queue that takes lists apart |
+//! | [`Delta`] | goes in: one change from a reflector |
+//! | [`Work`] | comes out: changes to apply together |
+//! | [`KeyDelta`] | one change of one object, in [`DeltaFifo`] |
+//! | [`Piece`] | a piece of a list, for a queue that splits lists |
 
 mod deleted;
 mod delta_fifo;
@@ -52,7 +52,7 @@ pub trait DeltaQueue<T: ?Sized>: Send + 'static {
         let _ = (piece, bytes, known);
     }
 
-    /// Pops the next changes, to make as one.
+    /// Pops the next changes, to apply together.
     fn pop(&mut self) -> Option<Batch<T>>;
 
     /// Marks everything that was popped so far as processed.
@@ -80,7 +80,7 @@ pub trait DeltaQueue<T: ?Sized>: Send + 'static {
     fn has_synced(&self) -> bool;
 }
 
-/// Work that is popped from a queue at once.
+/// Changes that are popped from a queue together.
 pub struct Batch<T: ?Sized> {
     /// The changes.
     pub work: Work<T>,
@@ -90,13 +90,14 @@ pub struct Batch<T: ?Sized> {
     pub settled: bool,
 }
 
-/// Changes to make as one.
+/// Changes to apply together.
 pub enum Work<T: ?Sized> {
     /// Changes of different objects in the order in which they were pushed, or one change of many objects or of none.
     Deltas(Vec<Delta<T>>),
     /// The changes of one object.
     Object(ObjectKey, Deltas<T>),
-    /// An object is gone. If it was known, its removal is another entry, and this one only has the version.
+    /// An object was deleted. If the object was known, its removal is another entry, and this entry only reports the
+    /// version.
     Gone {
         /// The key of the object.
         key: ObjectKey,
@@ -117,9 +118,9 @@ pub(crate) fn queue_in<T: Cached + ?Sized>(order: QueueOrder) -> Box<dyn DeltaQu
     }
 }
 
-/// One thing that a reflector learnt, on its way to the store.
+/// One change from a reflector, on its way to the store.
 pub enum Delta<T: ?Sized> {
-    /// An object appeared.
+    /// An object was added.
     Added(Arc<T>),
     /// An object changed.
     Updated(Arc<T>),

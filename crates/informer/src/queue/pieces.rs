@@ -1,4 +1,4 @@
-//! Cuts a list into pieces, so that a queue which takes lists apart is locked for one piece at a time.
+//! Splits a list into pieces, so that a queue is locked for one piece at a time.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub enum Piece<T: ?Sized> {
     Undecodable(Vec<BadObject>),
     /// The list is complete. It comes last.
     ListEnds(ListMark),
-    /// The keys of objects that handlers are to be shown again.
+    /// The keys of objects to send to the handlers again.
     Resync(Vec<ObjectKey>),
     /// The resync is complete.
     ResyncEnds,

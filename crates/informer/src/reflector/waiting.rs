@@ -74,7 +74,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     /// Sleeps, but no longer than until the program requests a relist.
     pub(super) async fn pause(&self, delay: Duration) -> Waited {
         if delay.is_zero() {
-            // A source that fails at once must not keep other tasks from running.
+            // A source that fails at once must not stop other tasks from running.
             tokio::task::yield_now().await;
             return Waited::Enough;
         }

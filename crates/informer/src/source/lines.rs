@@ -110,7 +110,8 @@ impl Lines {
     }
 }
 
-/// Takes out what has been collected. Where that was much, its buffer goes with it: it would stay as long as the watch.
+/// Takes out the collected bytes. A large buffer is given away with them: otherwise it would be kept as long as the
+/// watch.
 pub(super) fn whole(partial: &mut BytesMut) -> Bytes {
     if partial.len() > KEPT_BUFFER { std::mem::take(partial).freeze() } else { partial.split().freeze() }
 }
@@ -133,7 +134,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_are_the_same_however_the_bytes_arrive(text in prop::collection::vec(prop::sample::select(&b"ab \r\n\n"[..]), 0..200), chunk in 1usize..40) {
+        fn lines_do_not_depend_on_how_the_bytes_are_split_into_chunks(text in prop::collection::vec(prop::sample::select(&b"ab \r\n\n"[..]), 0..200), chunk in 1usize..40) {
             let mut expected: Vec<Vec<u8>> = text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
             let rest = expected.pop().unwrap_or_default();
             expected.retain(|line| !line.trim_ascii().is_empty());
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_without_end_take_no_room() {
+    fn endless_white_space_takes_no_memory() {
         let mut lines = Lines::new(10);
         for _ in 0..1000 {
             lines.push(Bytes::from_static(b" \r\n "));
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_above_the_limit_is_passed_over_and_the_next_is_not() {
+    fn a_line_above_the_limit_is_skipped_and_the_next_is_returned() {
         let text = [&[b'x'; 5000][..], b"\nnext\n"].concat();
         for chunk in [1, 64, 999, 1000, 1001, 5000, 6000] {
             let (found, at_end) = lines(&text, chunk, 1000).unwrap();

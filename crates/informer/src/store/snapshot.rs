@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::state::StoreState;
 use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 
-/// All objects and indexes of one instant. It never changes, and blocks no writer, however long it is kept.
+/// All objects and indexes of one instant. A snapshot never changes, and it blocks no writer however long it is kept.
 ///
 /// ```
 /// use kube_informer::Store;
