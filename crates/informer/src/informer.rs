@@ -48,8 +48,8 @@ use crate::store::Store;
 /// A clone is another handle. The informer runs as long as one handle, one [`HandlerGuard`](crate::HandlerGuard) or the factory that made
 /// it exists. [`EventHandler`](crate::EventHandler) lists the guarantees for handlers.
 ///
-/// client-go's `SharedIndexInformer`. What differs: handlers and indexes can be added at any time, each handler has its own
-/// bounded mailbox, and the informer has a health.
+/// client-go's `SharedIndexInformer`. The differences: handlers and indexes can be added at any time, each handler has
+/// its own bounded mailbox, and the informer reports its health.
 ///
 /// ```
 /// use std::time::Duration;
@@ -70,10 +70,10 @@ pub struct SharedInformer<T> {
     objects: PhantomData<fn() -> T>,
 }
 
-/// Keeps an informer running.
+/// Counts the handles of an informer, and keeps it running.
 pub(crate) struct Held(Arc<InformerShared>);
 
-/// An informer without the type of its objects. Nearly all of its code is here, and compiled once.
+/// An informer without the type of its objects. Nearly all of its code is here, and is compiled once.
 pub(crate) struct InformerShared {
     core: Arc<Core>,
     cancel: CancellationToken,
@@ -82,7 +82,7 @@ pub(crate) struct InformerShared {
     ending: tokio::sync::Mutex<JoinSet<()>>,
     /// Cancelled when the informer stops waiting for handlers whose calls do not return.
     given_up: CancellationToken,
-    /// How many [`Held`] there are. Without one, an informer that has not started never will.
+    /// How many [`Held`] exist. If the last one is dropped before the start, the informer can never start.
     handles: AtomicUsize,
 }
 
@@ -300,7 +300,7 @@ impl<T: Object> SharedInformer<T> {
 impl InformerShared {
     pub(crate) fn start(&self) -> Result<(), StartError> {
         let Self { core, cancel, lifecycle, .. } = self;
-        // Before the lock: a metrics recorder is code of the user's.
+        // Before the lock: a metrics recorder is user code.
         core.health.take_metrics(core.resource.as_ref());
         let mut lifecycle = lifecycle.lock();
         match &*lifecycle {
@@ -351,7 +351,7 @@ impl InformerShared {
             return Ok(());
         }
         let handlers = self.core.writing.lock().processor.running();
-        // A callback that waits is dropped; one that blocks goes on until it returns.
+        // A callback that awaits is dropped. A callback that blocks continues until it returns.
         self.given_up.cancel();
         Err(StillRunning { name: self.core.name.clone(), handlers })
     }
@@ -361,7 +361,7 @@ impl InformerShared {
         self.cancel.is_cancelled()
     }
 
-    /// True once the first list is in the cache.
+    /// Returns true once the first list is in the cache.
     #[cfg(feature = "kube")]
     pub(crate) fn is_synced(&self) -> bool {
         self.core.progress.borrow().synced
@@ -372,7 +372,7 @@ impl InformerShared {
         &self.core.name
     }
 
-    /// Calls a function once it has stopped, however that happens.
+    /// Calls a function once the informer has stopped, for any reason.
     #[cfg(feature = "kube")]
     pub(crate) fn on_stop(&self, call: impl FnOnce(Ended) + Send + 'static) {
         *self.core.on_stop.lock() = Some(Box::new(call));
@@ -385,18 +385,19 @@ impl Core {
     }
 
     fn health(&self) -> Health {
-        // One after the other, so that no lock is held while the next is taken or the representation is asked.
+        // One after another, so that no lock is held while the next one is taken or the representation is called.
         let (handlers, figures) = (self.handlers(), (self.figures)());
         Health { objects: self.store.len(), queued: self.sink.len(), handlers, figures, ..self.health.health() }
     }
 
-    /// Every handler, and how it does.
+    /// Returns the health of every handler.
     fn handlers(&self) -> Vec<HandlerHealth> {
         let listeners = self.writing.lock().processor.listeners();
         listeners.iter().map(|listener| listener.health()).collect()
     }
 
-    /// Ends everything: nothing more is learnt, applied or delivered, and every wait ends. Again does nothing.
+    /// Stops all parts: nothing more is received, applied or delivered, and every wait ends. A second call does
+    /// nothing.
     fn end(&self, cancel: &CancellationToken, how: Ended) {
         cancel.cancel();
         let listeners = self.writing.lock().processor.close();
@@ -438,7 +439,7 @@ impl Clone for Held {
     }
 }
 
-/// An informer that has not started, and never can be, has ended: streams of its events end too.
+/// An informer that has not started and cannot start any more is stopped, so that streams of its events end, too.
 impl Drop for Held {
     fn drop(&mut self) {
         if self.0.handles.fetch_sub(1, Ordering::AcqRel) == 1 {

@@ -92,7 +92,7 @@ pub use representation::{
 pub use settings::{BackoffOptions, InformerOptions, QueueOrder, Selection, SelectionError};
 pub use source::{BadObject, SourceError, Status};
 pub use store::{Index, IndexError, IndexValues, Snapshot, Store};
-/// Ends a reflector, or a loop over changes.
+/// The token that stops a reflector, or a loop over changes.
 pub use tokio_util::sync::CancellationToken;
 
 /// Returns the message of a panic.

@@ -74,7 +74,7 @@ mod measured {
         counts: &'static LockCounts,
     }
 
-    /// Any guard, with the thread's processor time when it was taken.
+    /// A guard, with the processor time of the thread when the lock was taken.
     pub(crate) struct MeasuredGuard<G> {
         guard: Option<G>,
         since: u64,
