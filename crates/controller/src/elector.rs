@@ -146,7 +146,8 @@ impl LeaderElector {
         self
     }
 
-    /// Returns the identity of the leader as last seen. [`on_new_leader`](Self::on_new_leader) calls a function at each change.
+    /// Returns the identity of the leader as last seen. [`on_new_leader`](Self::on_new_leader) calls a function at each
+    /// change.
     pub fn leader(&self) -> Option<String> {
         self.shared.leader.borrow().clone()
     }

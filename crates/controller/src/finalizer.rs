@@ -168,9 +168,9 @@ where
     /// the write. `apply` receives the object from the answer of the server.
     ///
     /// If the object is being deleted, this calls `cleanup`, and removes the finalizer if `cleanup` returns
-    /// [`Action::await_change()`]. With any other result the finalizer stays, and `run` returns that result. For example,
-    /// `Action::requeue` waits for a system outside of the cluster. `cleanup` may run more than once, so it must not fail
-    /// if a resource that it deletes does not exist any more.
+    /// [`Action::await_change()`]. With any other result the finalizer stays, and `run` returns that result. For
+    /// example, `Action::requeue` waits for a system outside of the cluster. `cleanup` may run more than once, so it
+    /// must not fail if a resource that it deletes does not exist any more.
     ///
     /// Both writes go through [`Request::write`]: the key waits until the cache of the informer shows them. The
     /// informer must be the primary informer of the controller. Neither function is called if the object does not

@@ -336,9 +336,11 @@ impl SharedInformerFactory {
         })
     }
 
-    /// Returns all informers of the factory without their types, sorted by name and then by the order in which they were made.
+    /// Returns all informers of the factory without their types, sorted by name and then by the order in which they
+    /// were made.
     ///
-    /// An informer that stopped because a task panicked or its runtime was dropped is listed until it is requested again.
+    /// An informer that stopped because a task panicked or its runtime was dropped is listed until it is requested
+    /// again.
     pub fn informers(&self) -> Vec<AnyInformer> {
         let state = self.shared.state.lock();
         let running = state.informers.values().map(|known| AnyInformer::new(&known.informer));

@@ -45,8 +45,8 @@ use crate::store::Store;
 
 /// A cache of one resource that follows the API server, and calls any number of handlers with every change.
 ///
-/// A clone is another handle. The informer runs as long as one handle, one [`HandlerGuard`](crate::HandlerGuard) or the factory that made
-/// it exists. [`EventHandler`](crate::EventHandler) lists the guarantees for handlers.
+/// A clone is another handle. The informer runs as long as one handle, one [`HandlerGuard`](crate::HandlerGuard) or the
+/// factory that made it exists. [`EventHandler`](crate::EventHandler) lists the guarantees for handlers.
 ///
 /// client-go's `SharedIndexInformer`. The differences: handlers and indexes can be added at any time, each handler has
 /// its own bounded mailbox, and the informer reports its health.
@@ -196,7 +196,8 @@ impl<T: Object> SharedInformer<T> {
 
     /// Waits until the first list is in the cache. [`Wait::within`] sets a limit.
     ///
-    /// While the API server does not answer, the wait goes on: set a limit, or an [error hook](SharedInformer::on_error).
+    /// While the API server does not answer, the wait goes on: set a limit, or an [error
+    /// hook](SharedInformer::on_error).
     pub fn synced(&self) -> Wait<'static, ()> {
         self.shared.synced()
     }
@@ -204,8 +205,8 @@ impl<T: Object> SharedInformer<T> {
     /// Waits until the cache reflects every change up to a version, such as that of an object just written.
     ///
     /// On a quiet collection that can take until the server's next bookmark, about a minute. It fails with
-    /// [`WaitError::VersionsRestarted`] if the server was restored to an older state and the version is from before that,
-    /// and with [`WaitError::NotComparable`] if versions are not numbers, so that none is known to be older.
+    /// [`WaitError::VersionsRestarted`] if the server was restored to an older state and the version is from before
+    /// that, and with [`WaitError::NotComparable`] if versions are not numbers, so that none is known to be older.
     pub fn wait_for_version(&self, version: &ResourceVersion) -> Wait<'static, ()> {
         self.shared.wait_for_version(version.clone())
     }
@@ -233,27 +234,29 @@ impl<T: Object> SharedInformer<T> {
         Wait::new(wait, move || seen.sight_of(&key))
     }
 
-    /// Lists again, in the most recent state of the API server, and waits until the list is applied. Handlers receive no event for an
-    /// unchanged object. Before the start, this waits for the first list.
+    /// Lists again, in the most recent state of the API server, and waits until the list is applied. Handlers receive
+    /// no event for an unchanged object. Before the start, this waits for the first list.
     ///
     /// The informer lists again even if the result is not awaited.
     pub fn relist(&self) -> Wait<'static, ()> {
         self.shared.relist()
     }
 
-    /// Waits until the cache is as new as the API server is at this moment, like a read from the API server. Use it before a program acts for
-    /// the first time, or after a write whose response was lost.
+    /// Waits until the cache is as new as the API server is at this moment, like a read from the API server. Use it
+    /// before a program acts for the first time, or after a write whose response was lost.
     ///
-    /// The informer asks the API server for its current version. If the cache does not reach that version within a second, and a short watch
-    /// does not show that nothing changed, the informer lists again, for this reason at most twice a minute. It also lists again if the key of
-    /// an object in the last list could not be decoded. If the key still cannot be decoded, that object is missing, and [`Health`] says so.
+    /// The informer asks the API server for its current version. If the cache does not reach that version within a
+    /// second, and a short watch does not show that nothing changed, the informer lists again, for this reason at most
+    /// twice a minute. It also lists again if the key of an object in the last list could not be decoded. If the key
+    /// still cannot be decoded, that object is missing, and [`Health`] says so.
     pub fn wait_for_latest(&self) -> Wait<'static, ()> {
         self.shared.wait_for_latest()
     }
 
     /// Compares the cache with the server, by keys, uids and versions, and returns the differences.
     ///
-    /// A healthy informer has no differences. The comparison is made twice, so changes that happen meanwhile are not reported.
+    /// A healthy informer has no differences. The comparison is made twice, so changes that happen meanwhile are not
+    /// reported.
     ///
     /// # Errors
     ///
@@ -262,11 +265,11 @@ impl<T: Object> SharedInformer<T> {
         verify::verify(&self.shared).await
     }
 
-    /// Returns why this informer's selection leaves an object out, so that the cache never holds it: another namespace, labels that do
-    /// not match, another name.
+    /// Returns why this informer's selection leaves an object out, so that the cache never holds it: another namespace,
+    /// labels that do not match, another name.
     ///
-    /// `None` if the object matches, or if only the API server can tell: other field selectors are not evaluated here, and neither is
-    /// what a source selects that was built by hand.
+    /// `None` if the object matches, or if only the API server can tell: other field selectors are not evaluated here,
+    /// and neither is what a source selects that was built by hand.
     pub fn excludes(&self, object: &impl Object) -> Option<String> {
         self.shared.core.selection.excludes(object)
     }
@@ -281,7 +284,8 @@ impl<T: Object> SharedInformer<T> {
         self.shared.core.health.changes()
     }
 
-    /// Sets the function that is called with every error, in place of the one set before. Without one, errors are logged as warnings.
+    /// Sets the function that is called with every error, in place of the one set before. Without one, errors are
+    /// logged as warnings.
     pub fn on_error(&self, hook: impl Fn(&InformerError) + Send + Sync + 'static) {
         self.shared.core.health.set_error_hook(Arc::new(hook));
     }

@@ -1,5 +1,6 @@
-//! Shared informers for Kubernetes. A program names the resources that it needs. An informer keeps an exact, indexed copy of each
-//! resource in memory by list and watch, calls any number of handlers with every change in order, and answers reads from memory.
+//! Shared informers for Kubernetes. A program names the resources that it needs. An informer keeps an exact, indexed
+//! copy of each resource in memory by list and watch, calls any number of handlers with every change in order, and
+//! answers reads from memory.
 //!
 //! ```
 //! use std::time::Duration;

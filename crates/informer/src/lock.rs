@@ -1,7 +1,7 @@
 //! The locks of this crate: parking_lot's.
 //!
-//! With the feature `__measured_locks`, which is for the benchmark `locks` alone, each lock records how often it is taken and how much
-//! processor time its holder uses.
+//! With the feature `__measured_locks`, which is for the benchmark `locks` alone, each lock records how often it is
+//! taken and how much processor time its holder uses.
 
 #[cfg(not(feature = "__measured_locks"))]
 pub(crate) use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -54,7 +54,8 @@ mod measured {
         ALL.lock().iter().map(figures).collect()
     }
 
-    /// Returns the nanoseconds of processor time that this thread has used. A thread that the system interrupts uses none.
+    /// Returns the nanoseconds of processor time that this thread has used. A thread that the system interrupts uses
+    /// none.
     fn processor_time() -> u64 {
         let time = clock_gettime(ClockId::ThreadCPUTime);
         u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)

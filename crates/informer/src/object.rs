@@ -61,13 +61,14 @@ pub trait Object: Any + Send + Sync {
         let _ = f;
     }
 
-    /// Returns a number that stands for its finalizers: two states with the same finalizers have the same number. `None` if the
-    /// representation does not know them.
+    /// Returns a number that stands for its finalizers: two states with the same finalizers have the same number.
+    /// `None` if the representation does not know them.
     fn finalizer_set(&self) -> Option<u32> {
         None
     }
 
-    /// Returns whether this is an object of a kind, in any version of its group. `None` if the representation does not know.
+    /// Returns whether this is an object of a kind, in any version of its group. `None` if the representation does not
+    /// know.
     fn is_of_kind(&self, resource: &ResourceType) -> Option<bool> {
         let _ = resource;
         None

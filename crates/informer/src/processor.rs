@@ -1,4 +1,5 @@
-//! Calls handlers with changes. Each handler receives them in order and at its own pace. [`EventHandler`] lists the guarantees.
+//! Calls handlers with changes. Each handler receives them in order and at its own pace. [`EventHandler`] lists the
+//! guarantees.
 
 mod event;
 mod filtered;

@@ -34,20 +34,22 @@ pub trait DeltaQueue<T: ?Sized>: Send + 'static {
     /// Puts in a change that took `bytes` bytes on the wire. `known` has the objects that are applied already.
     fn push(&mut self, delta: Delta<T>, bytes: u64, known: &Store<T>);
 
-    /// Returns true if the queue splits lists and resyncs into their objects. They are then put in by [`DeltaQueue::push_piece`], so that no
-    /// call takes long.
+    /// Returns true if the queue splits lists and resyncs into their objects. They are then put in by
+    /// [`DeltaQueue::push_piece`], so that no call takes long.
     fn takes_pieces(&self) -> bool {
         false
     }
 
-    /// Returns the objects with changes that wait or are being processed. A list is compared with them and with the store.
+    /// Returns the objects with changes that wait or are being processed. A list is compared with them and with the
+    /// store.
     fn pending(&self) -> Pending<T> {
         Vec::new()
     }
 
     /// Puts in the next piece of a list or a resync. The pieces come in order, and no other change comes in between.
     ///
-    /// If the pieces end before [`Piece::ListEnds`], no batch is [settled](Batch::settled) until a list of the same scope is complete.
+    /// If the pieces end before [`Piece::ListEnds`], no batch is [settled](Batch::settled) until a list of the same
+    /// scope is complete.
     fn push_piece(&mut self, piece: Piece<T>, bytes: u64, known: &Store<T>) {
         let _ = (piece, bytes, known);
     }
@@ -72,8 +74,8 @@ pub trait DeltaQueue<T: ?Sized>: Send + 'static {
     /// Returns how many bytes on the wire the waiting changes took.
     fn bytes(&self) -> u64;
 
-    /// Returns how many entries were ever queued, and how many of them are processed. Once the second number reaches the current first
-    /// number, everything that is pushed now is processed.
+    /// Returns how many entries were ever queued, and how many of them are processed. Once the second number reaches
+    /// the current first number, everything that is pushed now is processed.
     fn progress(&self) -> (u64, u64);
 
     /// Returns true once the first list is processed.
@@ -86,7 +88,8 @@ pub struct Batch<T: ?Sized> {
     pub work: Work<T>,
     /// How many bytes on the wire the changes took.
     pub bytes: u64,
-    /// True if no older change waits: once this batch is applied, the store has every change up to the newest version in the batch.
+    /// True if no older change waits: once this batch is applied, the store has every change up to the newest version
+    /// in the batch.
     pub settled: bool,
 }
 
@@ -174,7 +177,8 @@ pub struct ListMark {
     pub request: u64,
     /// The keys of listed objects that could not be decoded. Set by a queue that splits the list.
     pub unread: Vec<ObjectKey>,
-    /// True if the key of an object could not be decoded, so that deletions may be missing. Set by a queue that splits the list.
+    /// True if the key of an object could not be decoded, so that deletions may be missing. Set by a queue that splits
+    /// the list.
     pub inconclusive: bool,
 }
 

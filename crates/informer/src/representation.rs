@@ -81,7 +81,8 @@ pub trait Decode: Object + Sized {
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] if the bytes are not such an object. The cache then keeps the last known state, and [`Health`](crate::Health) names the object.
+    /// [`DecodeError`] if the bytes are not such an object. The cache then keeps the last known state, and
+    /// [`Health`](crate::Health) names the object.
     fn decode(decoder: &Self::Decoder, raw: &Raw<'_>) -> Result<Self, DecodeError>;
 
     /// Returns figures of the decoder by name, for [`Health::figures`](crate::Health).

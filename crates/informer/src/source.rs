@@ -24,8 +24,8 @@ use crate::representation::Identity;
 
 /// Lists and watches one resource: client-go's `ListerWatcher`.
 ///
-/// [`KubeSource`](crate::parts::KubeSource) is the source over an API server, and [`ListWatchFns`] makes one from two closures. A source of
-/// your own:
+/// [`KubeSource`](crate::parts::KubeSource) is the source over an API server, and [`ListWatchFns`] makes one from two
+/// closures. A source of your own:
 ///
 /// ```
 /// use futures_util::{StreamExt as _, stream};

@@ -88,8 +88,8 @@ impl<T: Object> Request<T> {
     ///
     /// # Errors
     ///
-    /// [`WriteError::Failed`] with the error of the request, and [`WriteError::LeadershipLost`] if the term is over: then
-    /// nothing is sent. The other variants report an object that the cache of this informer never shows; then the
+    /// [`WriteError::Failed`] with the error of the request, and [`WriteError::LeadershipLost`] if the term is over:
+    /// then nothing is sent. The other variants report an object that the cache of this informer never shows; then the
     /// reconcile fails for good.
     pub async fn write<C: Object, W: Object>(
         &self,
@@ -146,8 +146,8 @@ impl<T: Object> Request<T> {
     ///
     /// # Errors
     ///
-    /// [`WriteError::LeadershipLost`] if the term is over: the future is not polled. [`WriteError::Failed`] with the error of
-    /// the future.
+    /// [`WriteError::LeadershipLost`] if the term is over: the future is not polled. [`WriteError::Failed`] with the
+    /// error of the future.
     pub async fn attempt<C: Object, R, E>(
         &self,
         informer: &SharedInformer<C>,
@@ -177,8 +177,8 @@ impl<T: Object> Request<T> {
         }
     }
 
-    /// Makes the key wait until the cache is as new as the API server is now. Use it if a write may or may not have been carried out, such as
-    /// after a timeout.
+    /// Makes the key wait until the cache is as new as the API server is now. Use it if a write may or may not have
+    /// been carried out, such as after a timeout.
     pub fn outcome_unknown<C: Object>(&self, informer: &SharedInformer<C>) {
         self.writes.add(PendingWrite::outcome_unknown(informer));
     }

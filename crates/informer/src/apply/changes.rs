@@ -104,8 +104,8 @@ pub enum OnError {
 type Report = Box<dyn Fn(&(dyn Error + Send + Sync)) + Send + Sync>;
 
 impl<T: Cached + ?Sized> Changes<T> {
-    /// Returns the sink that puts changes into a queue, for a reflector, and the end that takes them out. A clone of the sink is another
-    /// handle. `known` has the objects that are applied already: queues compare lists with them.
+    /// Returns the sink that puts changes into a queue, for a reflector, and the end that takes them out. A clone of
+    /// the sink is another handle. `known` has the objects that are applied already: queues compare lists with them.
     pub fn new(queue: impl DeltaQueue<T>, known: Store<T>) -> (impl Sink<T> + Clone + std::fmt::Debug, Self) {
         Self::with_sink(queue, known)
     }
@@ -130,8 +130,8 @@ impl<T: Cached + ?Sized> Changes<T> {
         (ChangesSink { shared: shared.clone() }, Self { shared })
     }
 
-    /// Waits for the next batch, and calls a function with it. Until the function returns, the batch counts as queued: a queue compares
-    /// new changes with it. client-go's `Pop`.
+    /// Waits for the next batch, and calls a function with it. Until the function returns, the batch counts as queued:
+    /// a queue compares new changes with it. client-go's `Pop`.
     ///
     /// # Cancel safety
     ///
@@ -221,8 +221,8 @@ impl<T: Cached + ?Sized> ChangesSink<T> {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future may leave the first pieces of a list in the queue. No batch is [settled](Batch::settled) then until the next list
-    /// is complete.
+    /// Dropping the future may leave the first pieces of a list in the queue. No batch is [settled](Batch::settled)
+    /// then until the next list is complete.
     pub async fn push(&self, delta: Delta<T>, bytes: u64) {
         let shared = &*self.shared;
         match delta {

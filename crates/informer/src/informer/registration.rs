@@ -70,7 +70,8 @@ impl<T: Object> SharedInformer<T> {
         self.register().events()
     }
 
-    /// Adds a named index, which finds objects by the values that a function returns: one string, or any number of strings.
+    /// Adds a named index, which finds objects by the values that a function returns: one string, or any number of
+    /// strings.
     ///
     /// An index can be added at any time. The same name with the same function returns the same index, if the function
     /// captures nothing. Closures with captures cannot be compared.

@@ -89,7 +89,8 @@ impl Questions {
         answered(self.deadline, self.source.newest_version()).await
     }
 
-    /// Returns true if a short watch shows that nothing changed between two versions: its first event is a bookmark of the later version.
+    /// Returns true if a short watch shows that nothing changed between two versions: its first event is a bookmark of
+    /// the later version.
     ///
     /// A watch from the first version sends every change and then a bookmark. That is much cheaper than a list.
     async fn is_unchanged(&self, since: &ResourceVersion, until: &ResourceVersion) -> bool {

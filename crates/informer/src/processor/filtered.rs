@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::{Deleted, Event, EventHandler};
 use crate::object::{Object, ObjectKey};
 
-/// Passes on the events of objects that match a filter. An object that begins to match is added, and one that stops matching is deleted.
+/// Passes on the events of objects that match a filter. An object that begins to match is added, and one that stops
+/// matching is deleted.
 ///
-/// client-go's `FilteringResourceEventHandler`. What differs: the filter always gets an object, and an object that stops
-/// matching, though it may still exist, is delivered as [`Deleted::Unknown`] with the last state that matched.
+/// client-go's `FilteringResourceEventHandler`. What differs: the filter always gets an object, and an object that
+/// stops matching, though it may still exist, is delivered as [`Deleted::Unknown`] with the last state that matched.
 ///
 /// ```
 /// use kube_informer::{EventHandler as _, FilteringEventHandler, EventHandlerFuncs};
@@ -36,7 +37,8 @@ pub struct FilteringEventHandler<F, H> {
 }
 
 impl<F, H> FilteringEventHandler<F, H> {
-    /// Makes a handler that receives the events of objects for which the filter returns true. The filter must depend on the object only.
+    /// Makes a handler that receives the events of objects for which the filter returns true. The filter must depend on
+    /// the object only.
     pub fn new<T: Object>(filter: F, handler: H) -> Self
     where
         F: FnMut(&T) -> bool + Send + 'static,

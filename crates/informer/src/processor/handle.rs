@@ -58,7 +58,8 @@ impl HandlerHandle {
         self.listener.status.phase.borrow().is_synced()
     }
 
-    /// Waits until all objects of the initial state are delivered, and returns true; or false if the handler ended before.
+    /// Waits until all objects of the initial state are delivered, and returns true; or false if the handler ended
+    /// before.
     ///
     /// # Cancel safety
     ///
@@ -86,12 +87,13 @@ impl HandlerHandle {
 
     /// Removes the handler, and waits until its last call has returned and the handler itself is dropped.
     ///
-    /// Two handlers that remove each other from inside their callbacks wait for each other for ever: remove one of them from another
-    /// task, or with [`HandlerHandle::remove_on_drop`], which does not wait.
+    /// Two handlers that remove each other from inside their callbacks wait for each other for ever: remove one of them
+    /// from another task, or with [`HandlerHandle::remove_on_drop`], which does not wait.
     ///
     /// # Errors
     ///
-    /// [`RemoveError::FromItself`] inside the handler's own callback: it would wait for itself. The handle can still be used.
+    /// [`RemoveError::FromItself`] inside the handler's own callback: it would wait for itself. The handle can still be
+    /// used.
     ///
     /// # Cancel safety
     ///
@@ -108,8 +110,8 @@ impl HandlerHandle {
         Ok(())
     }
 
-    /// Returns a guard that removes the handler when it is dropped, without waiting for a call in progress. Until then the guard keeps the
-    /// informer running.
+    /// Returns a guard that removes the handler when it is dropped, without waiting for a call in progress. Until then
+    /// the guard keeps the informer running.
     #[must_use = "dropping the guard removes the handler"]
     pub fn remove_on_drop(self) -> HandlerGuard {
         HandlerGuard { _informer: self.informer.upgrade(), handle: self }

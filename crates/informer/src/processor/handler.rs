@@ -22,45 +22,48 @@ use crate::queue::Deleted;
 ///
 /// They hold for every handler: closures, traits, async handlers and streams.
 ///
-/// **Order.** A handler receives the changes of one object in the order in which they happened: an addition, then updates, of which each
-/// begins with the state that ended the one before, then a deletion, and perhaps an addition again. Changes of different objects come in
-/// the order of the watch. Two handlers are independent: one may be far ahead of the other.
+/// **Order.** A handler receives the changes of one object in the order in which they happened: an addition, then
+/// updates, of which each begins with the state that ended the one before, then a deletion, and perhaps an addition
+/// again. Changes of different objects come in the order of the watch. Two handlers are independent: one may be far
+/// ahead of the other.
 ///
-/// **Store first.** A change is in the store before a handler receives it. A handler that reads the store may find a newer state there.
+/// **Store first.** A change is in the store before a handler receives it. A handler that reads the store may find a
+/// newer state there.
 ///
-/// **Replay.** A handler can be added at any time. It first receives every object in the cache as an addition with `initial` set, and then
-/// every later change. It misses nothing and receives nothing twice, and nothing waits for it.
+/// **Replay.** A handler can be added at any time. It first receives every object in the cache as an addition with
+/// `initial` set, and then every later change. It misses nothing and receives nothing twice, and nothing waits for it.
 /// [`HandlerHandle::synced`](crate::HandlerHandle::synced) waits until all those objects are delivered.
 ///
-/// **Deletions.** A handler that received an object also receives its deletion, even if no watch reported it. A relist then finds that the
-/// object is missing, and the handler receives the last known state ([`Deleted::Unknown`]). If an object was deleted and created again
-/// between two watches, the handler receives an update whose uids differ.
+/// **Deletions.** A handler that received an object also receives its deletion, even if no watch reported it. A relist
+/// then finds that the object is missing, and the handler receives the last known state ([`Deleted::Unknown`]). If an
+/// object was deleted and created again between two watches, the handler receives an update whose uids differ.
 ///
-/// **No event.** An event with a state that the cache has already, and the deletion of an unknown object, are not delivered. An object that
-/// cannot be decoded is an error (see [`Health`](crate::Health)), not an event.
+/// **No event.** An event with a state that the cache has already, and the deletion of an unknown object, are not
+/// delivered. An object that cannot be decoded is an error (see [`Health`](crate::Health)), not an event.
 ///
-/// **One call at a time.** Calls of one handler never overlap. Closures and [`EventHandler`]s run on the runtime and must be brief. Handlers
-/// that wait are async. Handlers that block run on a thread of their own
+/// **One call at a time.** Calls of one handler never overlap. Closures and [`EventHandler`]s run on the runtime and
+/// must be brief. Handlers that wait are async. Handlers that block run on a thread of their own
 /// ([`Registration::on_event_blocking`](crate::Registration::on_event_blocking)).
 ///
-/// **Fast handlers.** A handler that keeps up receives every event, however fast events come: before it applies the next batch of changes,
-/// the informer waits until its handlers have taken their events. It waits at most 5 ms for a handler that is still busy, and does not
-/// wait for one that awaits or blocks.
+/// **Fast handlers.** A handler that keeps up receives every event, however fast events come: before it applies the
+/// next batch of changes, the informer waits until its handlers have taken their events. It waits at most 5 ms for a
+/// handler that is still busy, and does not wait for one that awaits or blocks.
 ///
-/// **Slow handlers.** The events that wait for a handler are bounded. Above the bound ([`Delivery`](crate::Delivery)) its mailbox *folds*: for
-/// each object it keeps only the difference between the state that was delivered last and the current one. An addition and an update become
-/// one addition. An addition and a deletion cancel out. Several updates become one, which begins with the state that was delivered last. A
-/// deletion followed by an addition stays two events. So a folded history is shorter and still correct.
-/// [`HandlerHandle::folds`](crate::HandlerHandle::folds) counts the folds. Other handlers and the cache do not wait.
+/// **Slow handlers.** The events that wait for a handler are bounded. Above the bound ([`Delivery`](crate::Delivery))
+/// its mailbox *folds*: for each object it keeps only the difference between the state that was delivered last and the
+/// current one. An addition and an update become one addition. An addition and a deletion cancel out. Several updates
+/// become one, which begins with the state that was delivered last. A deletion followed by an addition stays two
+/// events. So a folded history is shorter and still correct. [`HandlerHandle::folds`](crate::HandlerHandle::folds)
+/// counts the folds. Other handlers and the cache do not wait.
 ///
-/// **Resync.** A handler that asked for resyncs receives every cached object at each period, as [`Event::Resynced`], in line with the changes.
-/// A resync never hides a change and sends no request to the API server.
+/// **Resync.** A handler that asked for resyncs receives every cached object at each period, as [`Event::Resynced`], in
+/// line with the changes. A resync never hides a change and sends no request to the API server.
 ///
 /// **Panics.** A panic in a handler is caught, reported and counted, and the event counts as delivered.
 ///
 /// **Removal.** Dropping a [`HandlerHandle`](crate::HandlerHandle) does not remove the handler.
-/// [`HandlerHandle::remove`](crate::HandlerHandle::remove) removes it and waits until its last call has returned. Inside the handler's own
-/// callback it returns an error; it does not deadlock.
+/// [`HandlerHandle::remove`](crate::HandlerHandle::remove) removes it and waits until its last call has returned.
+/// Inside the handler's own callback it returns an error; it does not deadlock.
 ///
 /// **Stop.** When the informer stops, waiting events are dropped, and `stop` waits for the calls in progress.
 pub trait EventHandler<T>: Send + 'static {

@@ -25,8 +25,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         }
     }
 
-    /// Waits before the next attempt: for a growing delay, or until another reflector of the same client has succeeded with a request that
-    /// failed in the same way.
+    /// Waits before the next attempt: for a growing delay, or until another reflector of the same client has succeeded
+    /// with a request that failed in the same way.
     pub(super) async fn wait(&mut self, error: &ReflectorError) -> Waited {
         let Some(class) = Class::of(error) else {
             let delay = self.backoff.next(error.retry_after());

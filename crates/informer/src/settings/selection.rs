@@ -17,7 +17,8 @@ const OURS: [&str; 10] = [
     "watch",
 ];
 
-/// Selects the objects of a resource: by namespaces, labels and fields. Requests with the same selection share an informer.
+/// Selects the objects of a resource: by namespaces, labels and fields. Requests with the same selection share an
+/// informer.
 ///
 /// A part that is not set comes from the factory's selection, and otherwise selects everything.
 ///
@@ -151,8 +152,8 @@ impl Selection {
         }
     }
 
-    /// Returns why this selection leaves an object out. `None` if the object matches, or if only the API server can tell: field
-    /// selectors other than `metadata.name` and `metadata.namespace` are not evaluated here.
+    /// Returns why this selection leaves an object out. `None` if the object matches, or if only the API server can
+    /// tell: field selectors other than `metadata.name` and `metadata.namespace` are not evaluated here.
     pub(crate) fn excludes(&self, object: &dyn Object) -> Option<String> {
         let key = object.id().key;
         let namespaces = self.namespaces.as_deref().unwrap_or_default();

@@ -53,7 +53,8 @@ pub enum WatchEvent<T> {
     Added(Decoded<T>),
     /// An object changed.
     Modified(Decoded<T>),
-    /// An object was deleted, or stopped matching the selectors. The event has the last state, with the version of the deletion.
+    /// An object was deleted, or stopped matching the selectors. The event has the last state, with the version of the
+    /// deletion.
     Deleted(Decoded<T>),
     /// Every event up to this version was sent.
     Bookmark {

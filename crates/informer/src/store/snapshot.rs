@@ -34,7 +34,8 @@ impl<T: ?Sized> Snapshot<T> {
 }
 
 impl<T: Cached + ?Sized> Snapshot<T> {
-    /// Returns the object, or `None` if the cache did not hold it at that instant. [`Snapshot::get_arc`] returns one to keep.
+    /// Returns the object, or `None` if the cache did not hold it at that instant. [`Snapshot::get_arc`] returns one to
+    /// keep.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<&T> {
         self.state.get(key.into()).map(|object| T::typed_ref(&**object))
     }

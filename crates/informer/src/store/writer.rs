@@ -105,8 +105,8 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
         }
     }
 
-    /// Makes a transaction's changes, and returns the state that it replaces, to be dropped outside of any lock. Fails if other changes
-    /// were made since the transaction began.
+    /// Makes a transaction's changes, and returns the state that it replaces, to be dropped outside of any lock. Fails
+    /// if other changes were made since the transaction began.
     pub(crate) fn commit(&mut self, transaction: Transaction<T>) -> Result<(Replaced, Vec<IndexFailure>), Overtaken> {
         if transaction.began == self.changes { Ok(self.install(transaction)) } else { Err(Overtaken) }
     }
