@@ -204,8 +204,8 @@ impl<T: Object> SharedInformer<T> {
 
     /// Waits until the cache reflects every change up to a version, such as that of an object just written.
     ///
-    /// On a quiet collection that can take until the server's next bookmark, about a minute. It fails with
-    /// [`WaitError::VersionsRestarted`] if the server was restored to an older state and the version is from before
+    /// On a quiet collection that can take until the API server's next bookmark, about a minute. It fails with
+    /// [`WaitError::VersionsRestarted`] if the API server was restored to an older state and the version is from before
     /// that, and with [`WaitError::NotComparable`] if versions are not numbers, so that none is known to be older.
     pub fn wait_for_version(&self, version: &ResourceVersion) -> Wait<'static, ()> {
         self.shared.wait_for_version(version.clone())
@@ -253,7 +253,7 @@ impl<T: Object> SharedInformer<T> {
         self.shared.wait_for_latest()
     }
 
-    /// Compares the cache with the server, by keys, uids and versions, and returns the differences.
+    /// Compares the cache with the API server, by keys, uids and versions, and returns the differences.
     ///
     /// A healthy informer has no differences. The comparison is made twice, so changes that happen meanwhile are not
     /// reported.

@@ -160,7 +160,7 @@ pub enum Delta<T: ?Sized> {
 pub struct Replacement<T: ?Sized> {
     /// The scope and the version of the list.
     pub mark: ListMark,
-    /// The objects, in the server's order.
+    /// The objects, in the API server's order.
     pub objects: Vec<Arc<T>>,
     /// Objects in the list that could not be decoded. Their last known states stay.
     pub undecodable: Vec<BadObject>,

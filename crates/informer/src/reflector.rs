@@ -407,7 +407,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                 self.place.doubt();
                 AfterWatch::Watch
             }
-            // The version or the server may be the cause. A list would show which, but costs far more than a watch.
+            // The version or the API server may be the cause. A list would show which, but costs far more than a watch.
             Ok(()) => {
                 let error = ReflectorError::VeryShortWatch { lasted };
                 match self.fails_again() {
@@ -536,7 +536,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             (place, _) => place.version().cloned(),
         };
         let unordered = version.is_none() && !initial_events;
-        // Read before the request: the time that the server needs to answer counts as part of the watch.
+        // Read before the request: the time that the API server needs to answer counts as part of the watch.
         let opened = Instant::now();
         let options = WatchOptions { version, initial_events, timeout: agreed };
         let events = answered(self.progress_deadline, self.source.watch(options)).await?;

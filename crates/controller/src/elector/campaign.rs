@@ -48,7 +48,7 @@ pub(super) struct Campaign {
     _turn: OwnedMutexGuard<()>,
 }
 
-/// The state of a renewal after an answer.
+/// The state of a renewal after a response.
 enum CampaignProgress {
     /// The write that began at this moment was carried out.
     Renewed(Moment),
@@ -56,13 +56,13 @@ enum CampaignProgress {
     Unsure { connection: Connection, at_once: bool },
     /// The version that we knew is not current.
     Outdated { at_once: bool },
-    /// The answer shows nothing new.
+    /// The response shows nothing new.
     Nothing,
     /// The lease is not ours.
     Lost,
 }
 
-/// An answer that a release waits for.
+/// A response that a release waits for.
 enum Answered {
     /// The acquisition that was in flight.
     Acquisition(Result<Lease, Error>),
@@ -107,7 +107,7 @@ impl Campaign {
             }
             self.pause().await;
         }
-        // The answer to a write may have been lost. Nothing here leads, so the lease is of no use to us.
+        // The response to a write may have been lost. Nothing here leads, so the lease is of no use to us.
         if self.lock.may_be_ours() {
             self.release().await;
         }
@@ -131,7 +131,7 @@ impl Campaign {
         let mut writing = self.lock.write(began).send(self.connections.current().client, key).boxed();
         let written = timeout_at(after(began.instant, limit), &mut writing);
         let Some(written) = self.cancel.run_until_cancelled(written).await else {
-            // The server may still carry out the write. Its answer shows whether there is a lease to release.
+            // The API server may still carry out the write. Its response shows whether there is a lease to release.
             self.acquisition = Some(writing);
             return None;
         };
@@ -192,8 +192,8 @@ impl Campaign {
 
     /// Renews the lease until the term is lost.
     ///
-    /// A slow renewal is not cancelled. Reads begin beside it, and later another write. The first answer that confirms
-    /// a write of ours counts, from when that write began.
+    /// A slow renewal is not cancelled. Reads begin beside it, and later another write. The first response that
+    /// confirms a write of ours counts, from when that write began.
     async fn renew(&mut self, term: &Term, until: &watch::Sender<Moment>, renewed: Moment) {
         let settings = self.shared.settings.clone();
         // Bounded by time: attempts begin `attempt_period` apart, and all of them end at the deadline of the term.
@@ -220,11 +220,11 @@ impl Campaign {
                 next = after(last, settings.attempt_period());
                 let alone = pending.is_empty();
                 if !alone {
-                    // The write may have been carried out, and only its answer is late.
+                    // The write may have been carried out, and only its response is late.
                     pending.push(pending_read(connection.clone(), self.shared.lease.clone(), false));
                 }
-                // Of two writes from one version the server refuses the second, and that may be the one in flight. So
-                // there is no second one before the answer to the first would come too late.
+                // Of two writes from one version the API server refuses the second, and that may be the one in flight.
+                // So there is no second one before the response to the first would come too late.
                 if alone || last >= after(oldest, settings.renew_deadline / 2) {
                     oldest = if alone { last } else { oldest };
                     pending.push(self.renewal(connection, false));
@@ -296,7 +296,7 @@ impl Campaign {
 
     /// Releases the lease, so that other candidates need not wait until it expires.
     ///
-    /// It first waits for an acquisition in flight, because the answer shows the current lease.
+    /// It first waits for an acquisition in flight, because the response shows the current lease.
     async fn release(&mut self) {
         let (settings, key) = (self.shared.settings.clone(), self.shared.lease.clone());
         let began = Instant::now();

@@ -17,8 +17,8 @@ const MOST_UNCONFIRMED: usize = 16;
 
 /// The lease as last seen, and our own writes to it.
 ///
-/// Every write names the version that it was made from. So of two writes from the same version the server carries out
-/// one, and a write that arrives late undoes no other.
+/// Every write names the version that it was made from. So of two writes from the same version the API server carries
+/// out one, and a write that arrives late undoes no other.
 pub(super) struct Lock {
     key: ObjectKey,
     identity: String,
@@ -27,7 +27,7 @@ pub(super) struct Lock {
     seen: Option<SeenLease>,
     /// The last read found no lease.
     gone: bool,
-    /// Our last record that the server has confirmed.
+    /// Our last record that the API server has confirmed.
     confirmed: Option<LeaderElectionRecord>,
     /// Our writes since then, oldest first: each may have been carried out, or may be carried out later.
     unconfirmed: Vec<(LeaderElectionRecord, Moment)>,
@@ -72,7 +72,7 @@ impl Lock {
         theirs && Instant::now() < after(seen.since, record::duration(&seen.lease))
     }
 
-    /// Returns true if the server may hold a record of ours.
+    /// Returns true if the API server may hold a record of ours.
     pub(super) fn may_be_ours(&self) -> bool {
         !self.unconfirmed.is_empty() || self.known_ours().is_some()
     }
@@ -92,14 +92,14 @@ impl Lock {
         write
     }
 
-    /// Notes the answer to a write of ours: it was carried out.
+    /// Records the response to a write of ours: it was carried out.
     pub(super) fn written(&mut self, lease: Lease) {
         self.confirmed = Some(LeaderElectionRecord::of(&lease));
         self.unconfirmed.clear();
         self.note(lease);
     }
 
-    /// Notes a lease that was read.
+    /// Records a lease that was read.
     pub(super) fn see(&mut self, lease: Lease) -> Sight {
         let record = LeaderElectionRecord::of(&lease);
         let version = |lease: &Lease| lease.metadata.resource_version.clone();
@@ -112,7 +112,7 @@ impl Lock {
             return Sight::Confirmed(began);
         }
         if !unchanged {
-            // All of them were made from an older version: the server refuses them from now on.
+            // All of them were made from an older version: the API server refuses them from now on.
             self.unconfirmed.clear();
         }
         match (self.confirmed.as_ref() == Some(&record), unchanged) {
@@ -122,7 +122,7 @@ impl Lock {
         }
     }
 
-    /// Notes that a read found no lease.
+    /// Records that a read found no lease.
     pub(super) fn is_gone(&mut self) {
         self.gone = true;
     }
@@ -137,7 +137,7 @@ impl Lock {
         }
     }
 
-    /// Notes that the lease is not ours any more.
+    /// Records that the lease is not ours any more.
     pub(super) fn released(&mut self, lease: Option<Lease>) {
         (self.confirmed, self.unconfirmed) = (None, Vec::new());
         match lease {

@@ -22,7 +22,7 @@ pub enum Piece<T: ?Sized> {
         /// How many objects will be popped because of this list: the distinct listed ones and the missing ones.
         objects: usize,
     },
-    /// Objects of the list, in the server's order.
+    /// Objects of the list, in the API server's order.
     Listed(Vec<Arc<T>>),
     /// The last known states of objects that are missing from the list: they are deleted.
     Missing(Vec<Arc<T>>),

@@ -201,7 +201,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                 return self.never_streams(IncompleteReason::NoEnd(self.progress_deadline));
             }
             let event = match next {
-                // The server accepts the request and then sends too little: a retry would do the same.
+                // The API server accepts the request and then sends too little: a retry would do the same.
                 Err(stalled) => return self.never_streams(IncompleteReason::Stalled(stalled)),
                 Ok(None) => return self.ended_early(&watch),
                 Ok(Some(Err(error))) if error.is_interruption() => return self.ended_early(&watch),
@@ -213,7 +213,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             self.sink.contact(bytes);
             watch.hear(&event, &mut self.rhythm, Instant::now());
             if !matches!(event, WatchEvent::Added(_)) {
-                // The initial events are over, even if the server has not sent the bookmark.
+                // The initial events are over, even if the API server has not sent the bookmark.
                 over.get_or_insert_with(Instant::now);
             }
             match event {
@@ -314,7 +314,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     async fn list_all(&mut self, version: Option<ResourceVersion>) -> Result<(Collected<T>, ListEnd), ReflectorError> {
         let any = version.as_ref().is_some_and(|version| version.as_str() == "0");
         let limit = self.page_size.unwrap_or(match &version {
-            // At a known version the server can answer from memory, if all objects are requested at once.
+            // At a known version the API server can answer from memory, if all objects are requested at once.
             Some(_) if !any && !self.paginated => 0,
             _ => PAGE,
         });

@@ -22,7 +22,7 @@ const QUICKEST_RHYTHM: Duration = Duration::from_secs(30);
 pub(super) struct Rhythm(Option<Duration>);
 
 impl Rhythm {
-    /// Records that the server sends bookmarks.
+    /// Records that the API server sends bookmarks.
     pub(super) fn expect(&mut self) {
         self.0.get_or_insert(USUAL_RHYTHM);
     }
@@ -43,7 +43,7 @@ pub(super) struct OpenWatch<T: ?Sized> {
     pub(super) events: WatchStream<Arc<T>>,
     /// When the request was sent.
     opened: Instant,
-    /// When the server must have ended the watch.
+    /// When the API server must have ended the watch.
     ends: Instant,
     /// When the changes began: after the initial state, if there was one.
     pub(super) began: Instant,
@@ -51,8 +51,8 @@ pub(super) struct OpenWatch<T: ?Sized> {
     pub(super) heard: u64,
     /// True if the watch began with the initial state.
     pub(super) after_initial_state: bool,
-    /// True while versions do not show which changes are missing, because the server may send an initial state that was
-    /// not requested.
+    /// True while versions do not show which changes are missing, because the API server may send an initial state that
+    /// was not requested.
     pub(super) unordered: bool,
     last_heard: Instant,
     last_bookmark: Option<Instant>,

@@ -54,7 +54,7 @@ enum Trouble {
 }
 
 impl Class {
-    /// Returns the class of a failure, or `None` if the server works and the failure has another cause: an expired
+    /// Returns the class of a failure, or `None` if the API server works and the failure has another cause: an expired
     /// version, or data that cannot be read. Such failures cost one list each, and their delays grow.
     pub(super) fn of(error: &ReflectorError) -> Option<Self> {
         let (request, trouble) = match error {

@@ -42,7 +42,7 @@ pub struct ListEnd {
     pub version: Option<ResourceVersion>,
     /// The token of the next page; `None` on the last page.
     pub continue_token: Option<String>,
-    /// How many items follow this page, if the server reports it.
+    /// How many items follow this page, if the API server reports it.
     pub remaining: Option<u64>,
 }
 

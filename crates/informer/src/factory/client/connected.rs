@@ -35,7 +35,7 @@ const MOST_HEADERS: usize = 4096;
 pub(super) struct Patience {
     /// How long an HTTP/2 connection may be silent before a ping is sent.
     pub(super) ping_after: Duration,
-    /// How long the answer to a ping may take.
+    /// How long the response to a ping may take.
     pub(super) ping_within: Duration,
     /// How long a connection is kept after its last request began. An open stream is not a new request: this must be
     /// longer than a watch lasts, or a watch that is opened again would find no connection to share.

@@ -60,7 +60,7 @@ async fn config(server: &ApiServer, line: &Line) -> Config {
     let address = url.trim_start_matches("https://").trim_end_matches('/').to_owned();
     let port = line.to(address).await;
     let kubeconfig = listening.kubeconfig().replace(&url, &format!("https://127.0.0.1:{port}"));
-    // The server must run until the end of the test.
+    // The API server must run until the end of the test.
     std::mem::forget(listening);
     let kubeconfig = Kubeconfig::from_yaml(&kubeconfig).unwrap();
     Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap()
