@@ -39,7 +39,7 @@ impl Refusal {
     }
 }
 
-/// Returns true if the API server allows no new finalizers. It says so only of objects that are being deleted.
+/// Returns true if the API server allows no new finalizers. It only refuses them for objects that are being deleted.
 fn forbids_finalizers(status: &kube_client::core::Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes.into_iter().any(|cause| cause.field == "metadata.finalizers" && cause.reason == "FieldValueForbidden")

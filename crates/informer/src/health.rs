@@ -69,7 +69,7 @@ pub struct HandlerHealth {
     pub name: String,
     /// How many events wait to be delivered.
     pub backlog: usize,
-    /// How long the oldest undelivered event has waited; zero if none waits.
+    /// How long the oldest undelivered event has waited; zero if no event waits.
     pub lag: Duration,
     /// How often the mailbox was folded, because the handler was slow.
     pub folds: u64,

@@ -268,8 +268,8 @@ impl<T: Object> SharedInformer<T> {
     /// Returns why this informer's selection leaves an object out, so that the cache never holds it: another namespace,
     /// labels that do not match, another name.
     ///
-    /// `None` if the object matches, or if only the API server can tell: other field selectors are not evaluated here,
-    /// and neither is what a source selects that was built by hand.
+    /// `None` if the object matches, or if only the API server can tell. Other field selectors, and the selection of a
+    /// source that was built by hand, are not evaluated here.
     pub fn excludes(&self, object: &impl Object) -> Option<String> {
         self.shared.core.selection.excludes(object)
     }

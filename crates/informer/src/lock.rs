@@ -44,7 +44,7 @@ mod measured {
         pub longest: Duration,
     }
 
-    /// Returns the figures of all locks since the last call, and begins anew.
+    /// Returns the figures of all locks since the last call, and resets them.
     pub fn take() -> Vec<LockFigures> {
         let figures = |(guards, counts): (&&'static str, &&'static LockCounts)| LockFigures {
             guards,

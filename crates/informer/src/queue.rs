@@ -1,6 +1,6 @@
 //! Orders changes on their way from the reflector to the store.
 //!
-//! A queue is a plain value: it knows no sockets, clocks or tasks. [`Changes`](crate::parts::Changes) waits for it.
+//! A queue is a plain value: it uses no sockets, clocks or tasks. [`Changes`](crate::parts::Changes) adds the waiting.
 //!
 //! | type | purpose |
 //! |---|---|

@@ -7,13 +7,13 @@
 //! |---|---|
 //! | the watch ends normally | the next watch, from the version that was reached |
 //! | the connection breaks after a while | the next watch, after a check whether the API server was restored |
-//! | the connection breaks at once, or the API server does not answer | the same, after a delay that ends early when the API server answers again |
+//! | the connection breaks at once, or no response arrives | the same, after a delay that ends early if the server recovers |
 //! | the version has expired after a watch that worked | a new round, after a short random delay |
 //! | the version has expired again, or the API server sends an error | a new round, after a delay |
 //! | the API server was restored to an older state | a new round in a new epoch |
 //! | the resource does not exist | a new round about every second, and after a minute every 30 s |
 //!
-//! To cancel a reflector, drop its future: every wait and every request ends at once.
+//! Cancelling a reflector drops its future, so every wait and every request ends at once.
 
 mod backoff;
 mod error;

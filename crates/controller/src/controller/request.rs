@@ -215,7 +215,7 @@ impl<T: Object> Request<T> {
     }
 }
 
-/// A write that has not been answered.
+/// A write without a response.
 struct UnansweredWrite<'w, C: Object> {
     writes: &'w Writes,
     informer: &'w SharedInformer<C>,

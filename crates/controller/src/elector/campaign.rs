@@ -42,7 +42,7 @@ pub(super) struct Campaign {
     connections: Connections,
     terms: mpsc::Sender<Begun>,
     leaders: mpsc::Sender<String>,
-    /// The write that was to acquire the lease and was not answered before the elector was cancelled.
+    /// The write that should acquire the lease and had no response when the elector was cancelled.
     acquisition: Option<BoxFuture<'static, Result<Lease, Error>>>,
     /// Kept until the task is dropped: the next run begins after that.
     _turn: OwnedMutexGuard<()>,
@@ -54,11 +54,11 @@ enum CampaignProgress {
     Renewed(Moment),
     /// The write failed. A read over the same connection will show the current lease.
     Unsure { connection: Connection, at_once: bool },
-    /// The version that we knew is not current.
+    /// The version that this candidate knows is outdated.
     Outdated { at_once: bool },
-    /// The response shows nothing new.
+    /// The response does not change the state.
     Nothing,
-    /// The lease is not ours.
+    /// This candidate does not hold the lease any more.
     Lost,
 }
 
@@ -98,7 +98,8 @@ impl Campaign {
         }
     }
 
-    /// Tries until the lease is ours, and returns when the write that acquired it began. Returns `None` once cancelled.
+    /// Tries until this candidate holds the lease, and returns when the write that acquired it began. Returns `None`
+    /// once cancelled.
     async fn acquire(&mut self) -> Option<Moment> {
         info!(lease = %self.shared.lease, identity = %self.shared.identity, "standing by");
         while !self.cancel.is_cancelled() {
@@ -107,7 +108,7 @@ impl Campaign {
             }
             self.pause().await;
         }
-        // The response to a write may have been lost. Nothing here leads, so the lease is of no use to us.
+        // The response to a write may have been lost. `lead` does not run, so the lease must be released.
         if self.lock.may_be_ours() {
             self.release().await;
         }
@@ -193,13 +194,13 @@ impl Campaign {
     /// Renews the lease until the term is lost.
     ///
     /// A slow renewal is not cancelled. Reads begin beside it, and later another write. The first response that
-    /// confirms a write of ours counts, from when that write began.
+    /// confirms a write of this candidate counts, from when that write began.
     async fn renew(&mut self, term: &Term, until: &watch::Sender<Moment>, renewed: Moment) {
         let settings = self.shared.settings.clone();
         // Bounded by time: attempts begin `attempt_period` apart, and all of them end at the deadline of the term.
         let mut pending: FuturesUnordered<PendingRequest> = FuturesUnordered::new();
         let mut next = after(renewed.instant, settings.retry_period);
-        // When the last attempt began, when the oldest write in flight began, and how many attempts were not answered.
+        // When the last attempt began, when the oldest write in flight began, and how many attempts have no response.
         let (mut last, mut oldest, mut unanswered) = (renewed.instant, renewed.instant, 0);
         loop {
             let deadline = until.borrow().instant;

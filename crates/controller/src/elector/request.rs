@@ -35,9 +35,10 @@ impl Write {
 
 /// A request that releases the lease.
 pub(super) struct Release {
-    /// The lease as last seen, if it was ours.
+    /// The lease as last seen, if this candidate held it.
     pub(super) known: Option<Lease>,
-    /// All records that may be ours. A record of another copy with the same identity is not among them.
+    /// All records that this candidate may have written. A record of another copy with the same identity is not among
+    /// them.
     pub(super) own: Vec<LeaderElectionRecord>,
     pub(super) now: MicroTime,
 }

@@ -21,7 +21,7 @@ pub(crate) struct Writing {
 pub(crate) struct WritingState {
     pub(crate) writer: StoreWriter<dyn Object>,
     pub(crate) processor: Processor,
-    /// How many indexes are being filled without allowing commits.
+    /// The number of [`Paused`] guards. While it is not zero, commits wait.
     paused: usize,
 }
 

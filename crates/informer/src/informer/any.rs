@@ -98,7 +98,7 @@ fn any_event(event: &Event<dyn Object>, secret: Secret) -> AnyEvent {
 fn shown(object: &dyn Object, secret: Secret) -> Option<Value> {
     let mut value = object.to_json()?;
     let may_be_secret = match value["kind"].as_str() {
-        // Metadata alone may be that of a secret.
+        // A `PartialObjectMetadata` may be that of a Secret.
         Some(kind) => kind == "Secret" || kind == "PartialObjectMetadata",
         None => secret == Secret::Unknown,
     };
@@ -226,7 +226,7 @@ impl AnyInformer {
     pub fn changes(&self) -> BoxStream<'static, AnyEvent> {
         let Some(core) = self.core() else { return stream::empty().boxed() };
         let (events, secret) = (core.events("changes".to_owned(), Delivery::default(), None), self.secret);
-        // Objects that were there before are passed over before they are written as JSON, which is what costs.
+        // Known objects are skipped first, because writing them as JSON is expensive.
         let change = move |event: Event<dyn Object>| {
             let known = matches!(event, Event::Added { initial: true, .. });
             std::future::ready((!known).then(|| any_event(&event, secret)))

@@ -153,7 +153,7 @@ pub(super) async fn newest_version(informer: &InformerShared) -> Option<Resource
 /// again: the cache does not reach the version, or the version is unknown.
 pub(super) async fn is_up_to_date(informer: &InformerShared) -> bool {
     let all = informer.core.questions.lock().clone();
-    // An object with an unreadable key may be missing at any version.
+    // A list may lack an object whose key could not be decoded, whatever its version is.
     if informer.core.health().parts.iter().any(|part| part.inconclusive) && may_list(informer) {
         return false;
     }
@@ -174,8 +174,8 @@ pub(super) async fn is_up_to_date(informer: &InformerShared) -> bool {
     !all.is_empty()
 }
 
-/// Returns true once the cache has reached a version. Returns false if that takes too long and no list for this reason
-/// was made recently. Otherwise a server that fails on writes would receive a list with each of them.
+/// Returns true once the cache has reached a version, and false if the caller must list again. Such lists are limited,
+/// because a server that fails on writes would otherwise receive a list after each failed write.
 async fn gets_to(informer: &InformerShared, version: &ResourceVersion) -> bool {
     match within(SOON, informer.reach_version(version)).await {
         Some(Ok(())) => return true,

@@ -186,7 +186,7 @@ struct Tokens<'t> {
 }
 
 impl<'t> Tokens<'t> {
-    /// All operators. A longer one stands before its prefix.
+    /// All operators. If one is a prefix of another, the longer one comes first.
     const MARKS: [&'static str; 9] = ["==", "!=", "=", "!", "<", ">", "(", ")", ","];
 
     fn next(&mut self) -> Token<'t> {

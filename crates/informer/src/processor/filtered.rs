@@ -9,8 +9,8 @@ use crate::object::{Object, ObjectKey};
 /// Passes on the events of objects that match a filter. An object that begins to match is added, and one that stops
 /// matching is deleted.
 ///
-/// client-go's `FilteringResourceEventHandler`. What differs: the filter always gets an object, and an object that
-/// stops matching, though it may still exist, is delivered as [`Deleted::Unknown`] with the last state that matched.
+/// client-go's `FilteringResourceEventHandler`. The difference: the filter always receives an object. An object that
+/// stops matching may still exist, and is delivered as [`Deleted::Unknown`] with the last state that matched.
 ///
 /// ```
 /// use kube_informer::{EventHandler as _, FilteringEventHandler, EventHandlerFuncs};

@@ -34,7 +34,7 @@ pub struct HandlerHandle {
 }
 
 impl HandlerHandle {
-    /// A handle to a listener of an informer; `unlist` takes it off the informer's list.
+    /// Makes a handle to a listener of an informer. `unlist` removes it from the informer's list.
     pub(crate) fn new(
         listener: Arc<Listener>,
         unlist: impl Fn(u64) + Send + Sync + 'static,
@@ -75,7 +75,7 @@ impl HandlerHandle {
         self.listener.backlog()
     }
 
-    /// How long the oldest undelivered event has waited; zero if none waits.
+    /// Returns how long the oldest undelivered event has waited; zero if no event waits.
     pub fn lag(&self) -> Duration {
         self.listener.mailbox.lag()
     }

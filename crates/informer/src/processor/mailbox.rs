@@ -214,8 +214,7 @@ impl Mailbox {
         self.discarded.load(Ordering::Relaxed)
     }
 
-    /// Waits for the next parcel and returns it; `None` at the end. By calling this, the caller says that it has
-    /// delivered the parcel before.
+    /// Waits for the next parcel and returns it; `None` at the end. The call marks the parcel before as delivered.
     ///
     /// # Cancel safety
     ///
@@ -286,7 +285,7 @@ impl Mailbox {
     }
 
     async fn until(&self, condition: impl Fn(&MailboxState) -> bool) {
-        // It stays set if this future is dropped: the handler then sends a notification that nothing waits for.
+        // It stays set if this future is dropped: the handler then sends a notification that no task waits for.
         self.waited_for.store(true, Ordering::SeqCst);
         loop {
             let mut attended = std::pin::pin!(self.attended.notified());

@@ -337,8 +337,8 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
             return;
         }
         self.bytes += bytes;
-        // The new change may be placed before an older mark of an undecodable state. The mark is removed, because the
-        // object can be decoded now.
+        // A mark of an older, undecodable state may come after the new change. It is removed, because this change makes
+        // it obsolete.
         if !matches!(delta, KeyDelta::Sync(_)) && self.unread.remove(&key) {
             self.order.retain(|place| place.unread() != Some(&key));
         }

@@ -57,7 +57,7 @@ pub enum ReflectorError {
         /// How long it lasted.
         lasted: Duration,
     },
-    /// The key of the object in an event could not be read. The store may lack any change.
+    /// The key of the object in an event could not be read, so it is unknown which object in the store is outdated.
     #[error("an event could not be read, not even which object it is about")]
     Unreadable,
     /// The watch sent nothing and did not end.

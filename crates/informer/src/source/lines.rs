@@ -5,7 +5,7 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use super::SourceError;
 use crate::representation::KEPT_BUFFER;
 
-/// How many times the limit a line may have before it is taken to have no end and the connection is closed.
+/// A line that is this many times longer than the limit counts as endless, and the connection is closed.
 const ENDLESS: usize = 16;
 /// How many bytes of an object that is too large are kept, so that its key can be read.
 const BEGINNING: usize = 1024 * 1024;

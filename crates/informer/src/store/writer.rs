@@ -171,7 +171,7 @@ pub(crate) enum StoreChange<'c> {
     Remove(KeyRef<'c>),
 }
 
-/// What a transaction replaced. Dropping it may free many objects.
+/// The state that a transaction replaced. Dropping it may free many objects.
 pub(crate) struct Replaced(#[allow(dead_code, reason = "held to be dropped later")] StoreState);
 
 /// Other changes were made since a transaction began.
