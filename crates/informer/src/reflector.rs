@@ -7,7 +7,7 @@
 //! |---|---|
 //! | the watch ends normally | the next watch, from the version that was reached |
 //! | the connection breaks after a while | the next watch, after a check whether the API server was restored |
-//! | the connection breaks at once, or no response arrives | the same, after a delay that ends early if the server recovers |
+//! | the connection breaks at once, or no response arrives | the same after a delay, which ends early on recovery |
 //! | the version has expired after a watch that worked | a new round, after a short random delay |
 //! | the version has expired again, or the API server sends an error | a new round, after a delay |
 //! | the API server was restored to an older state | a new round in a new epoch |

@@ -25,7 +25,7 @@ use crate::store::Snapshot;
 /// How many events are folded while the lock is held once.
 const PIECE: usize = 256;
 
-/// How events are kept for a handler that is slower than they arrive.
+/// How events are kept for a handler that is slower than the watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Delivery {
     /// Delivers every event, within these bounds. Beyond them the mailbox keeps only the latest state of each object,
@@ -83,7 +83,7 @@ pub(crate) enum Parcel {
     Resync(Snapshot<dyn Object>),
     /// Changes.
     Events(EventBatch),
-    /// The mark behind the initial state: it has been delivered in full.
+    /// The mark after the initial state: it has been delivered in full.
     Synced,
 }
 
@@ -184,7 +184,7 @@ impl Mailbox {
         self.arrived.notify_one();
     }
 
-    /// Puts in the mark behind the initial state.
+    /// Puts in the mark after the initial state.
     pub(crate) fn push_synced(&self) {
         self.state.lock().wait(Parcel::Synced, 0, Instant::now());
         self.arrived.notify_one();

@@ -13,7 +13,7 @@ use crate::queue::Deleted;
 
 /// The latest state of each object, in the order in which the objects first changed.
 pub(super) struct Folded {
-    /// Events and marks by order of arrival. `None` is the mark behind the initial state.
+    /// Events and marks by order of arrival. `None` is the mark after the initial state.
     entries: BTreeMap<u64, (Instant, Option<Event<dyn Object>>)>,
     /// The number of the newest entry of each object, by the hash of its key. Not a hash table: a hash table moves all
     /// its entries when it grows, and the mailbox is locked meanwhile.
