@@ -15,7 +15,7 @@ use crate::refusal::{Refusal, message};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// The object has no name: the server does not generate one here.
+    /// The object has no name: the API server does not generate one here.
     #[error("the object to apply has no name")]
     NoName,
     /// The object names a version or a uid that is not current.
@@ -23,25 +23,26 @@ pub enum ApplyError {
     Changed {
         /// The name of the object.
         name: String,
-        /// The answer of the server.
+        /// The response of the API server.
         source: Box<Error>,
     },
-    /// The server refused the object: validation, an admission webhook, a missing permission, or a missing namespace.
+    /// The API server refused the object: validation, an admission webhook, a missing permission, or a missing
+    /// namespace.
     #[error("the server refused {name}")]
     Refused {
         /// The name of the object.
         name: String,
-        /// The message of the server.
+        /// The message of the API server.
         reason: String,
-        /// The answer of the server.
+        /// The response of the API server.
         source: Box<Error>,
     },
-    /// The server was not reached, or could not carry out the write now.
+    /// The API server was not reached, or could not carry out the write now.
     #[error("cannot apply {name}")]
     Server {
         /// The name of the object.
         name: String,
-        /// The answer of the server.
+        /// The response of the API server.
         source: Box<Error>,
     },
 }

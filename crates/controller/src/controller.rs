@@ -191,7 +191,7 @@ impl<T: Object> Controller<T> {
         self
     }
 
-    /// Does the same as [`watches`](Self::watches), with an async function, which may wait for a lock or for an answer
+    /// Does the same as [`watches`](Self::watches), with an async function, which may wait for a lock or for a response
     /// of another system. The next event of this informer is mapped when the function has returned.
     #[must_use]
     pub fn watches_async<O, F, R, I>(mut self, others: impl Into<WatchSource<O>>, map: F) -> Self

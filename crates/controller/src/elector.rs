@@ -146,7 +146,8 @@ impl LeaderElector {
         self
     }
 
-    /// Returns the identity of the leader as last seen. [`on_new_leader`](Self::on_new_leader) calls a function at each change.
+    /// Returns the identity of the leader as last seen. [`on_new_leader`](Self::on_new_leader) calls a function at each
+    /// change.
     pub fn leader(&self) -> Option<String> {
         self.shared.leader.borrow().clone()
     }
@@ -185,8 +186,8 @@ impl LeaderElector {
     /// If the lease could not be renewed in time, the term is lost: `lead` is dropped at once, and the elector stands
     /// by again. When `cancel` is cancelled, the term is [ending](Term::ending): the elector continues to renew the
     /// lease until `lead` has finished, and then releases it. It also releases a lease that it may have acquired
-    /// without getting an answer. It tries to release the lease for at most 5 s. A second run waits until the first has
-    /// ended.
+    /// without getting a response. It tries to release the lease for at most 5 s. A second run waits until the first
+    /// has ended.
     ///
     /// # Panics
     ///

@@ -61,22 +61,23 @@ pub enum FinalizerError {
     Changed {
         /// The name of the object.
         name: String,
-        /// The answer of the server.
+        /// The response of the API server.
         source: Box<Error>,
     },
-    /// The server refused the change: an admission webhook, an admission policy, validation, or a missing permission.
+    /// The API server refused the change: an admission webhook, an admission policy, validation, or a missing
+    /// permission.
     ///
     /// Reading the object again does not help.
     #[error("the server refused to change the finalizers of {name}")]
     Refused {
         /// The name of the object.
         name: String,
-        /// The message of the server.
+        /// The message of the API server.
         reason: String,
-        /// The answer of the server.
+        /// The response of the API server.
         source: Box<Error>,
     },
-    /// The server was not reached, or could not carry out the change now.
+    /// The API server was not reached, or could not carry out the change now.
     #[error("cannot change the finalizers of {name}")]
     Server {
         /// The name of the object.
@@ -164,13 +165,13 @@ where
 {
     /// Calls `apply` for an object with the finalizer, and `cleanup` for an object that is being deleted.
     ///
-    /// If the object does not have the finalizer yet, this adds it, and calls `apply` after the server has confirmed
-    /// the write. `apply` receives the object from the answer of the server.
+    /// If the object does not have the finalizer yet, this adds it, and calls `apply` after the API server has
+    /// confirmed the write. `apply` receives the object from the response of the API server.
     ///
     /// If the object is being deleted, this calls `cleanup`, and removes the finalizer if `cleanup` returns
-    /// [`Action::await_change()`]. With any other result the finalizer stays, and `run` returns that result. For example,
-    /// `Action::requeue` waits for a system outside of the cluster. `cleanup` may run more than once, so it must not fail
-    /// if a resource that it deletes does not exist any more.
+    /// [`Action::await_change()`]. With any other result the finalizer stays, and `run` returns that result. For
+    /// example, `Action::requeue` waits for a system outside of the cluster. `cleanup` may run more than once, so it
+    /// must not fail if a resource that it deletes does not exist any more.
     ///
     /// Both writes go through [`Request::write`]: the key waits until the cache of the informer shows them. The
     /// informer must be the primary informer of the controller. Neither function is called if the object does not

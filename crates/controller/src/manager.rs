@@ -126,7 +126,7 @@ impl Manager {
         self
     }
 
-    /// Returns the probe, which answers whether the program is live and ready. Take it before the program runs.
+    /// Returns the probe, which reports whether the program is live and ready. Take it before the program runs.
     pub fn probe(&self) -> Probe {
         Probe {
             factory: self.factory.clone(),
@@ -236,7 +236,7 @@ impl fmt::Debug for Manager {
     }
 }
 
-/// Answers whether a program is live and ready, and why not. A clone is another handle.
+/// Reports whether a program is live and ready, and why not. A clone is another handle.
 ///
 /// `kube_informer_inspect::Inspection::probe` serves it as `/livez` and `/readyz`.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! The meaning of an error answer to a write.
+//! The meaning of an error response to a write.
 
 use kube_client::Error;
 
@@ -9,17 +9,17 @@ use kube_client::Error;
 const DOES_NOT_APPLY: &str = "the server rejected our request due to an error in our request";
 const BY_WEBHOOK: &str = "admission webhook ";
 
-/// The meaning of an error answer to a write.
+/// The meaning of an error response to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// The object is not as the write expects it: it has changed, or it was deleted.
     Changed,
     /// The object is being deleted, and so no finalizer can be added.
     BeingDeleted,
-    /// The server refused it, and would refuse it again: validation, a webhook, an admission policy, a missing
+    /// The API server refused it, and would refuse it again: validation, a webhook, an admission policy, a missing
     /// permission, or a resource that it does not have.
     Refused,
-    /// The server was not reached, or could not carry it out now.
+    /// The API server was not reached, or could not carry it out now.
     Failed,
 }
 
@@ -28,7 +28,7 @@ impl Refusal {
         let Error::Api(status) = error else { return Self::Failed };
         match status.code {
             400 | 403..=499 if status.message.starts_with(BY_WEBHOOK) => Self::Refused,
-            // Without a name the server does not know the resource, or the subresource.
+            // Without a name the API server does not know the resource, or the subresource.
             404 if status.details.as_ref().is_none_or(|details| details.name.is_empty()) => Self::Refused,
             404 | 409 => Self::Changed,
             422 if status.message.starts_with(DOES_NOT_APPLY) => Self::Changed,
@@ -39,13 +39,13 @@ impl Refusal {
     }
 }
 
-/// Returns true if the server allows no new finalizers. It says so only of objects that are being deleted.
+/// Returns true if the API server allows no new finalizers. It only refuses them for objects that are being deleted.
 fn forbids_finalizers(status: &kube_client::core::Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes.into_iter().any(|cause| cause.field == "metadata.finalizers" && cause.reason == "FieldValueForbidden")
 }
 
-/// Returns the message of an error answer.
+/// Returns the message of an error response.
 pub(crate) fn message(error: &Error) -> String {
     match error {
         Error::Api(status) => status.message.clone(),

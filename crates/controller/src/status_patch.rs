@@ -32,26 +32,26 @@ pub enum StatusError {
     Changed {
         /// The name of the object.
         name: String,
-        /// The answer of the server.
+        /// The response of the API server.
         source: Box<Error>,
     },
-    /// The server refused the status: validation, an admission webhook, a missing permission, or the kind has no status
-    /// subresource.
+    /// The API server refused the status: validation, an admission webhook, a missing permission, or the kind has no
+    /// status subresource.
     #[error("the server refused the status of {name}")]
     Refused {
         /// The name of the object.
         name: String,
-        /// The message of the server.
+        /// The message of the API server.
         reason: String,
-        /// The answer of the server.
+        /// The response of the API server.
         source: Box<Error>,
     },
-    /// The server was not reached, or could not carry out the write now.
+    /// The API server was not reached, or could not carry out the write now.
     #[error("cannot write the status of {name}")]
     Server {
         /// The name of the object.
         name: String,
-        /// The answer of the server.
+        /// The response of the API server.
         source: Box<Error>,
     },
 }
@@ -66,7 +66,7 @@ where
     /// The object is that of the request, or one that a write has returned. The request is a merge patch of the status
     /// subresource with only the fields that differ, so fields that this program does not know stay. It names the
     /// version of the object, because a list such as the conditions is written as a whole: if another client has
-    /// changed the object meanwhile, the answer is [`StatusError::Changed`]. The write goes through
+    /// changed the object meanwhile, the response is [`StatusError::Changed`]. The write goes through
     /// [`write`](Self::write).
     ///
     /// ```

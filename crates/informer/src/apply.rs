@@ -1,13 +1,15 @@
-//! Takes changes out of the queue, makes them in the store, and hands events to the handlers: the one writer.
+//! The applier: pops changes from the queue, applies them to the store, and sends events to the handlers. It is the
+//! only writer of the store.
 //!
-//! client-go's controller loop and its `processDeltas`. The store decides what a change is called, not the server's verb:
-//! a key that is there is updated, one that is not is added. A change that leaves everything as it was is not announced.
+//! This is client-go's controller loop with `processDeltas`. The store decides the type of an event, not the verb of
+//! the API server: a known key is updated, an unknown key is added. A change that leaves an object unchanged causes no
+//! event.
 //!
-//! A batch is applied in three steps. *Prepare* decides what each change means and runs the index functions, with no lock held.
-//! *Commit* swaps the prepared changes in, and appends the prepared events to every mailbox, under one short lock. *Attend* lets the
-//! handlers take their events out before the next batch.
+//! A batch is applied in three steps. *Prepare* decides the event of each change and runs the index functions, with no
+//! lock held. *Commit* makes the prepared changes and appends the prepared events to every mailbox, under one short
+//! lock. *Attend* waits until the handlers have taken their events, before the next batch.
 //!
-//! [`Changes`] is the loop by itself, for any queue and any function that processes its batches.
+//! [`Changes`] is the loop alone, for any queue and any function that processes its batches.
 
 mod changes;
 mod list;
@@ -37,23 +39,23 @@ use crate::source::BadObject;
 use crate::store::{IndexFunctions, IndexValuesOf, Slot, Store, StoreChange};
 use crate::time::after;
 
-/// A long list is prepared so many objects at a time; in between other tasks may run.
+/// How many objects of a long list are prepared at a time. In between other tasks may run.
 const PIECE: usize = 256;
-/// The applier waits no longer than this, a batch, for handlers to take out their events.
+/// How long the applier waits per batch for handlers to take their events.
 const ATTENDANCE: Duration = Duration::from_millis(5);
 
 /// How far the store has come.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct StoreProgress {
-    /// How often the server was restored to an older state.
+    /// How often the API server was restored to an older state.
     pub(crate) epoch: u64,
     pub(crate) version: Option<ResourceVersion>,
     pub(crate) synced: bool,
-    /// The last request for a relist that has been answered.
+    /// The number of the last relist request that is answered.
     pub(crate) relists: u64,
 }
 
-/// Makes changes, one batch after the other.
+/// Applies changes, one batch after another.
 pub(crate) struct Applier {
     writing: Arc<Writing>,
     store: Store<dyn Object>,
@@ -62,22 +64,22 @@ pub(crate) struct Applier {
     progress: watch::Sender<StoreProgress>,
     waiters: Waiters,
     health: HealthBoard,
-    /// How many bytes of memory one byte on the wire becomes.
+    /// How many bytes of memory one byte on the wire takes.
     memory_factor: f64,
-    /// The index functions as of the last commit.
+    /// The index functions at the last commit.
     functions: IndexFunctions,
-    /// The values of the prepared events in all indexes, each beside its event, and the slot that its object is likely in. Filled
-    /// again and again.
+    /// The index values of the prepared events, one entry per event, each with the slot where the object probably is.
+    /// The memory is reused for each batch.
     values: Vec<(IndexValuesOf, Option<Slot>)>,
     /// The errors of the current batch.
     failed: Vec<InformerError>,
     marks: DecodeMarks,
 }
 
-/// The undecodable objects that the current batch brought, and the ones that it made readable.
+/// The objects of the current batch that cannot be decoded, and the ones that can be decoded again.
 ///
-/// The marks are published inside the commit. So a lookup never finds an object absent because its mark is gone and its good
-/// state has not come yet.
+/// The marks are published inside the commit. Otherwise a lookup could find an object absent, because its mark is
+/// removed and its good state is not in the store yet.
 #[derive(Default)]
 struct DecodeMarks {
     decodable: Vec<ObjectKey>,
@@ -92,11 +94,11 @@ impl DecodeMarks {
     }
 }
 
-/// Changes of one batch, in the order in which they are made.
+/// The prepared changes of one batch, in order.
 #[derive(Default)]
 struct Prepared {
     events: Vec<Event<dyn Object>>,
-    /// The state of the one object that the batch is about, if several of its changes are in it.
+    /// The latest state of the object, if the batch holds several changes of one object.
     latest: Option<Option<Arc<dyn Object>>>,
 }
 
@@ -131,7 +133,7 @@ impl Applier {
         }
     }
 
-    /// Makes the changes of a batch, and puts events into the mailboxes of all handlers.
+    /// Applies a batch, and puts the events into the mailboxes of all handlers.
     pub(crate) async fn apply(&mut self, batch: Batch<dyn Object>) -> Applied {
         let Batch { work, bytes, settled } = batch;
         let mut prepared = Prepared::default();
@@ -146,10 +148,10 @@ impl Applier {
                 self.saw(key.namespace(), version);
             }
             Work::Listed(mark) => self.listed(&mark),
-            Work::Resynced => {} // A resync of an informer does not pass through its queue.
+            Work::Resynced => {} // A resync of an informer does not go through its queue.
         }
         if settled {
-            // A list without a version is of no known order: what came since may not be all there is.
+            // A list without a version has no known order, so that changes since then may be missing.
             for part in self.parts.iter_mut().filter(|part| part.version.is_some()) {
                 advance(&mut part.version, part.seen.clone());
             }
@@ -157,7 +159,7 @@ impl Applier {
         self.commit(prepared.events, bytes).await
     }
 
-    /// Decides what one change means.
+    /// Decides the events of one change.
     fn prepare(&mut self, delta: Delta<dyn Object>, prepared: &mut Prepared) {
         match delta {
             Delta::Added(object) | Delta::Updated(object) => self.put(object, prepared),
@@ -173,12 +175,12 @@ impl Applier {
                 }
             }
             Delta::Restarted { scope } => self.restart(&scope),
-            // A list comes alone, and a resync does not pass through the queue.
+            // A list is a batch of its own, and a resync does not go through the queue.
             Delta::Replaced(_) | Delta::Resync => {}
         }
     }
 
-    /// Decides what the changes of one object mean, oldest first.
+    /// Decides the events of all changes of one object, oldest first.
     fn prepare_object(&mut self, deltas: Deltas<dyn Object>, prepared: &mut Prepared) {
         for delta in deltas {
             match delta {
@@ -189,7 +191,7 @@ impl Applier {
                 KeyDelta::Deleted(Deleted::Final(object)) => self.delete(object, prepared),
                 KeyDelta::Deleted(Deleted::Unknown(object)) => self.bury(object.id().key, None, prepared),
             }
-            // The next change of this object follows on this one, which is not in the store yet.
+            // The next change of this object builds on this one, which is not in the store yet.
             prepared.latest = prepared.events.last().map(|event| match event {
                 Event::Deleted(_) => None,
                 event => Some(event.object().clone()),
@@ -197,7 +199,7 @@ impl Applier {
         }
     }
 
-    /// Returns the object as it is before the next change of the batch, and where it is.
+    /// Returns the state of the object before the next change of the batch, and its slot.
     fn known(&self, key: KeyRef<'_>, prepared: &Prepared) -> (Option<Arc<dyn Object>>, Option<Slot>) {
         match &prepared.latest {
             Some(latest) => (latest.clone(), None),
@@ -207,7 +209,7 @@ impl Applier {
 
     fn put(&mut self, object: Arc<dyn Object>, prepared: &mut Prepared) {
         let id = object.id();
-        // An object of a namespace that was not asked for would never be removed again.
+        // No list would ever remove an object of a namespace that is not selected.
         let Some(part) = part_of(&mut self.parts, id.key.namespace()) else { return };
         advance(&mut part.seen, id.known_version());
         let (initial, reuse) = (!part.listed, !self.outdated.remove(id.key));
@@ -225,7 +227,7 @@ impl Applier {
         });
     }
 
-    /// Computes the values of an object in all indexes, for the event of that number.
+    /// Computes the index values of an object, for the event with this number.
     fn index(&mut self, at: usize, object: &dyn Object, slot: Option<Slot>) {
         if self.values.len() <= at {
             self.values.resize_with(at + 1, Default::default);
@@ -250,7 +252,7 @@ impl Applier {
         }
     }
 
-    /// An object is gone, of which nothing but the key is known.
+    /// Prepares the deletion of an object of which only the key could be decoded.
     fn bury(&mut self, key: KeyRef<'_>, version: Option<ResourceVersion>, prepared: &mut Prepared) {
         let reuse = !self.outdated.remove(key);
         let made_since = |known: &Arc<dyn Object>| {
@@ -267,7 +269,7 @@ impl Applier {
         self.saw(key.namespace(), version);
     }
 
-    /// Makes prepared changes: objects, version and events together, under one lock.
+    /// Commits the prepared changes: objects, version and events together, under one lock.
     async fn commit(&mut self, events: Vec<Event<dyn Object>>, bytes: u64) -> Applied {
         let version = lowest_version(&self.parts);
         if events.is_empty() && self.progress.borrow().version == version {
@@ -288,7 +290,7 @@ impl Applier {
             }
             self.functions = state.writer.functions();
             drop(state);
-            // An index was added since the changes were prepared.
+            // An index was added after the changes were prepared.
             for (at, event) in events.iter().enumerate().filter(|(_, event)| !matches!(event, Event::Deleted(_))) {
                 self.index(at, &**event.object(), None);
             }
@@ -297,11 +299,11 @@ impl Applier {
         Applied { failed: std::mem::take(&mut self.failed), events, listeners }
     }
 
-    /// Everything was listed again: the store becomes what the list says, all at once. It is prepared on a copy, a piece
-    /// at a time, while readers and handlers go on.
+    /// Replaces the content of the store by a list, in one step. The new content is prepared on a copy, a piece at a
+    /// time, while readers and handlers continue.
     async fn replace(&mut self, mut list: Replacement<dyn Object>, bytes: u64) -> Applied {
         let mark = list.full_mark();
-        // As in a watch: an object of a namespace that was not asked for would never be removed again.
+        // As in a watch: no list would ever remove an object of a namespace that is not selected.
         if mark.scope.is_some() {
             list.objects.retain(|object| in_scope(&mark.scope, object.id().key));
         }
@@ -313,20 +315,20 @@ impl Applier {
         part.seen = None;
         let version = lowest_version(&self.parts);
         self.decodable_in(&list);
-        // Marked after the good states: a list may hold a good state of an object and a later one that could not be read.
+        // After the good states: a list may hold a good state of an object and a later one that cannot be decoded.
         list.undecodable.iter().cloned().for_each(|bad| self.unread(bad));
         let writing = self.writing.clone();
         let (events, listeners, replaced) = loop {
             let mut transaction = writing.lock().writer.begin();
             let events = prepare_list(&mut transaction, &list, initial, &self.outdated).await;
             transaction.set_version(version.clone());
-            // Each old state is about as large as the listed ones are on average.
+            // An old state is assumed to be as large as the average listed object.
             let old = events.iter().filter(|event| !matches!(event, Event::Added { .. })).count() as u64;
             let old_bytes = bytes / list.objects.len().max(1) as u64 * old;
             let kept_bytes = kept_bytes(&events, old_bytes, self.memory_factor);
             let events = Arc::new(events);
             let mut state = writing.lock_to_commit().await;
-            // An index may have been added since; then the list is prepared once more, with that index.
+            // If an index was added meanwhile, the list is prepared again, with that index.
             if let Ok((replaced, failures)) = state.writer.commit(transaction) {
                 self.marks.publish(&self.health);
                 state.processor.distribute(&events, kept_bytes, self.store.len());
@@ -347,14 +349,14 @@ impl Applier {
         Applied { failed: std::mem::take(&mut self.failed), events, listeners }
     }
 
-    /// Notes that an object could be read, or is gone. Its mark goes with the next commit.
+    /// Records that an object was decoded or deleted. The next commit removes its mark.
     fn decodable(&mut self, key: KeyRef<'_>) {
         if self.health.is_undecodable(key) {
             self.marks.decodable.push(key.into());
         }
     }
 
-    /// Notes which of the marked objects a list holds in a good state.
+    /// Records which marked objects a list holds in a good state.
     fn decodable_in(&mut self, list: &Replacement<dyn Object>) {
         let marked = self.health.undecodable_keys();
         if !marked.is_empty() {
@@ -364,7 +366,7 @@ impl Applier {
         }
     }
 
-    /// An object came that could not be read. One of a namespace that was not asked for is of no interest.
+    /// Records an object that cannot be decoded. An object of a namespace that is not selected gets no mark.
     fn unread(&mut self, bad: BadObject) {
         let namespace = bad.key.as_ref().map(|key| key.namespace());
         if namespace.is_none_or(|namespace| part_of(&mut self.parts, namespace).is_some()) {
@@ -373,14 +375,14 @@ impl Applier {
         self.failed.push(InformerError::Undecodable { bad });
     }
 
-    /// A list is complete.
+    /// Records that a list is complete.
     fn listed(&mut self, mark: &ListMark) {
         self.health.listed(mark);
         if let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) {
             part.listed = true;
             part.version = mark.version.clone();
             match mark.version.clone() {
-                // Changes since the list may have come out of the queue before its end did.
+                // Newer changes may have left the queue before the end of the list did.
                 Some(version) => advance(&mut part.seen, Some(version)),
                 None => part.seen = None,
             }
@@ -388,7 +390,7 @@ impl Applier {
         }
     }
 
-    /// The server was restored to an older state: nothing known of versions holds any longer.
+    /// Handles a restore of the API server to an older state: all known versions become invalid.
     fn restart(&mut self, scope: &Scope) {
         for part in self.parts.iter_mut().filter(|part| part.scope == *scope) {
             part.version = None;
@@ -405,14 +407,15 @@ impl Applier {
         self.writing.lock().writer.set_version(None);
     }
 
-    /// A change of that version came out of the queue.
+    /// Records the version of a change that left the queue.
     fn saw(&mut self, namespace: Option<&str>, version: Option<ResourceVersion>) {
         if let Some(part) = part_of(&mut self.parts, namespace) {
             advance(&mut part.seen, version);
         }
     }
 
-    /// Publishes how far the store has come, after the store itself: first in health, then to the tasks that wait, then to handlers.
+    /// Publishes how far the store has come, after the commit: first to health, then to waiting tasks, then to
+    /// handlers.
     fn publish(&mut self, version: Option<ResourceVersion>, events: &[Event<dyn Object>]) {
         let before = self.progress.borrow().clone();
         if before.version != version {
@@ -436,7 +439,7 @@ impl Applier {
     }
 }
 
-/// The changes that events announce, with the index values beside each event.
+/// Returns the store changes of these events, with their index values.
 fn changes<'c>(
     events: &'c [Event<dyn Object>],
     values: &'c [(IndexValuesOf, Option<Slot>)],
@@ -447,21 +450,21 @@ fn changes<'c>(
     })
 }
 
-/// A batch that is in the store, and whose events are in the mailboxes.
+/// A committed batch: it is in the store, and its events are in the mailboxes.
 #[derive(Default)]
 pub(crate) struct Applied {
-    /// The errors that occurred.
+    /// The errors of the batch.
     pub(crate) failed: Vec<InformerError>,
     events: EventBatch,
     listeners: Listeners,
 }
 
 impl Applied {
-    /// Waits until the handlers have taken out their events, or await something themselves.
+    /// Waits until the handlers have taken out their events, or await inside a call.
     ///
-    /// So a handler that keeps up receives every event, however fast events come and however the scheduler deals out its turns. A
-    /// handler that is still busy with the batch before is given 5 ms, and then left out of this rule until its mailbox has been
-    /// empty: it slows down neither the cache nor other handlers, and folds if it falls behind its bound.
+    /// So a handler that keeps up receives every event, however fast events arrive and whichever task the scheduler
+    /// runs first. If a handler is still busy after 5 ms, the applier does not wait for it again until its mailbox has
+    /// been empty. Such a handler delays neither the cache nor other handlers, and its mailbox folds beyond its bound.
     pub(crate) async fn attend(self) {
         let Self { events, listeners, .. } = self;
         let any = !events.is_empty();
@@ -473,7 +476,7 @@ impl Applied {
 }
 
 async fn attend(listeners: &[Arc<Listener>]) {
-    // Tasks that were woken before this one stands in line again run first; mostly that is all there is to it.
+    // Tasks that were woken earlier run before this one continues. Usually all handlers have taken their events then.
     tokio::task::yield_now().await;
     if listeners.iter().all(|listener| listener.mailbox.is_attended()) {
         return;
@@ -497,8 +500,8 @@ async fn attend(listeners: &[Arc<Listener>]) {
     }
 }
 
-/// Estimates how many bytes of memory events keep of states that are in the store no longer: an update's old state, or a deleted one,
-/// is about as large as what came over the wire, times what a byte on the wire becomes in memory.
+/// Estimates the memory of states that only these events keep alive. The old state of an update or a deletion is about
+/// as large as the change was on the wire, times the memory factor.
 fn kept_bytes(events: &[Event<dyn Object>], bytes: u64, memory_factor: f64) -> u64 {
     let keeps = events.iter().any(|event| !matches!(event, Event::Added { .. }));
     if keeps { (bytes as f64 * memory_factor) as u64 } else { 0 }

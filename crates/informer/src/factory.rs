@@ -1,4 +1,4 @@
-//! One place to get informers from: who asks for the same one, shares it.
+//! The factory: makes informers, and shares them between equal requests.
 
 mod builder;
 mod client;
@@ -31,13 +31,14 @@ use crate::representation::{Decode, StaticResource};
 use crate::settings::{InformerOptions, Selection, SelectionError};
 use crate::source::kube::KubeSource;
 
-/// Makes informers, and shares them: asking again for the same one gives the same one.
+/// Makes informers and shares them: an equal request returns the same informer.
 ///
-/// Two requests ask for the same informer if resource, representation, selection and the name of the transform are equal.
-/// Cloning gives another handle to the factory. Informers live as long as one of them, or of their own handles, does.
+/// Two requests are equal if resource, representation, selection and the name of the transform are equal. A clone is
+/// another handle to the factory. Informers run as long as a handle to the factory or to the informer itself exists.
 ///
-/// client-go's `SharedInformerFactory`, its dynamic and its metadata factory in one. What differs: informers asked for after
-/// the start start at once, two selections of one kind can live side by side, and one informer can be stopped alone.
+/// client-go's `SharedInformerFactory`, together with its dynamic and its metadata factory. The differences: an
+/// informer that is requested after the start is started at once, one kind can have several informers with different
+/// selections, and one informer can be stopped alone.
 ///
 /// ```
 /// use std::time::Duration;
@@ -62,10 +63,10 @@ struct FactoryShared {
     name: Option<String>,
     selection: Selection,
     options: InformerOptions,
-    /// An `InformerRequest` for each type of which something was said.
+    /// The defaults for each type that has some: an `InformerRequest`.
     by_type: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
     first_lists: Arc<Semaphore>,
-    /// All informers of a factory share a client, and so its outages.
+    /// All informers of a factory share a client, and therefore its outages.
     recovery: Recovery,
     state: Mutex<FactoryState>,
 }
@@ -74,8 +75,8 @@ struct FactoryShared {
 struct FactoryState {
     started: bool,
     informers: HashMap<InformerKey, KnownInformer>,
-    /// Those that ended though nobody stopped them, until they are asked for again: what is missing must not look well. They hold
-    /// no objects.
+    /// Informers that stopped by themselves, until they are requested again. They stay listed so that health checks
+    /// fail. They hold no objects.
     ended: HashMap<InformerKey, AnyInformer>,
 }
 
@@ -85,7 +86,7 @@ struct KnownInformer {
     informer: Held,
 }
 
-/// What makes two requests ask for the same informer.
+/// The parts of a request that identify its informer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct InformerKey {
     resource: ResourceType,
@@ -96,33 +97,33 @@ struct InformerKey {
 }
 
 impl InformerKey {
-    /// Derives an informer's seed from the factory's, so that no two informers draw the same numbers and retry at the same instants. It
-    /// does not depend on the order in which informers are requested.
+    /// Derives the seed of an informer from that of the factory, so that no two informers draw the same numbers and
+    /// retry at the same instants. It does not depend on the order in which informers are requested.
     fn derive_seed(&self, seed: u64, representation: &str) -> u64 {
         let Self { resource, representation: _, metadata_only, selection, transform } = self;
         FixedState::with_seed(seed).hash_one((resource, representation, metadata_only, selection, transform))
     }
 }
 
-/// Why a factory did not give an informer.
+/// Why a factory did not return an informer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FactoryError {
-    /// The factory has been started, and there is no runtime to start this one on.
+    /// The factory is started, and the new informer has no runtime to start on.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// There is such an informer already, and it was asked for with other options.
+    /// An informer for this request exists already, and has other options.
     #[error("informer {0} exists with other options; ask with the same ones, or give it another selection")]
     ConflictingOptions(String),
-    /// The selection cannot be asked for.
+    /// The selection is invalid.
     #[error(transparent)]
     Selection(#[from] SelectionError),
 }
 
 impl SharedInformerFactory {
-    /// A factory for all namespaces.
+    /// Makes a factory for all namespaces.
     ///
-    /// The client may retry some failures by itself, and so hide them for minutes; [`client()`] makes one that does not.
+    /// The client may retry some failures itself, and hide them for minutes. [`client()`] makes a client that does not.
     pub fn new(client: Client) -> Self {
         Self::builder(client).build()
     }
@@ -132,21 +133,21 @@ impl SharedInformerFactory {
         FactoryBuilder::new(client)
     }
 
-    /// The informer of a kind: `informer::<Pod>()`.
+    /// Returns the informer of a kind: `informer::<Pod>()`.
     ///
     /// # Errors
     ///
-    /// [`FactoryError::ConflictingOptions`] if it was asked for with other options before; [`FactoryError::Start`] if the
-    /// factory has been started and there is no runtime to start this one on.
+    /// [`FactoryError::ConflictingOptions`] if it was requested with other options before; [`FactoryError::Start`] if
+    /// the factory is started and there is no runtime.
     pub fn informer<T: StaticResource>(&self) -> Result<SharedInformer<T>, FactoryError> {
         self.informer_with(InformerRequest::new())
     }
 
-    /// The informer of a kind, with a selection, options or a transform of its own.
+    /// Returns the informer of a kind, with its own selection, options or transform.
     ///
     /// # Errors
     ///
-    /// As [`SharedInformerFactory::informer`].
+    /// The same as [`SharedInformerFactory::informer`].
     pub fn informer_with<T: StaticResource>(
         &self,
         request: InformerRequest<T>,
@@ -154,20 +155,20 @@ impl SharedInformerFactory {
         self.get(T::resource_type(), request, false)
     }
 
-    /// The informer of a collection that is known at run time only.
+    /// Returns the informer of a collection that is known only at run time.
     ///
     /// # Errors
     ///
-    /// As [`SharedInformerFactory::informer`].
+    /// The same as [`SharedInformerFactory::informer`].
     pub fn dynamic(&self, resource: ApiResource) -> Result<SharedInformer<DynamicObject>, FactoryError> {
         self.dynamic_with(resource, InformerRequest::new())
     }
 
-    /// The same with a request, and in any representation that can be made from the objects' JSON.
+    /// Returns the informer of such a collection for a request, in any representation that can be decoded from JSON.
     ///
     /// # Errors
     ///
-    /// As [`SharedInformerFactory::informer`].
+    /// The same as [`SharedInformerFactory::informer`].
     pub fn dynamic_with<T: Decode>(
         &self,
         resource: impl Into<ResourceType>,
@@ -176,11 +177,11 @@ impl SharedInformerFactory {
         self.get(resource.into(), request, false)
     }
 
-    /// The informer of a kind of which only metadata is kept, and asked for.
+    /// Returns the informer of a kind that requests and keeps only metadata.
     ///
     /// # Errors
     ///
-    /// As [`SharedInformerFactory::informer`].
+    /// The same as [`SharedInformerFactory::informer`].
     pub fn metadata<K>(
         &self,
         request: InformerRequest<PartialObjectMeta<K>>,
@@ -213,7 +214,7 @@ impl SharedInformerFactory {
         let known = |state: &FactoryState| match state.informers.get(&key).filter(|known| !known.informer.is_stopped())
         {
             None => Ok(None),
-            // The key names the representation: the informer's objects are of this type.
+            // The key contains the representation, so the informer has objects of this type.
             Some(known) if known.options == options && (name.is_none() || known.name == name) => {
                 Ok(Some(SharedInformer::of(known.informer.clone())))
             }
@@ -223,7 +224,7 @@ impl SharedInformerFactory {
             return Ok(informer);
         }
         let seed = own_seed.or_else(|| options.seed.map(|seed| key.derive_seed(seed, std::any::type_name::<T>())));
-        // With no lock held: a decoder is code of the user's.
+        // Outside the lock: a decoder is user code.
         let decoder = Arc::new(T::decoder(&key.resource));
         let mut sources = Vec::new();
         for part in key.selection.split() {
@@ -244,7 +245,7 @@ impl SharedInformerFactory {
             .memory_factor(T::MEMORY_PER_WIRE_BYTE)
             .build();
         let mut state = self.shared.state.lock();
-        // Another task may have asked for the same informer meanwhile.
+        // Another task may have made the same informer meanwhile.
         if let Some(informer) = known(&state)? {
             return Ok(informer);
         }
@@ -253,7 +254,7 @@ impl SharedInformerFactory {
             let Some(factory) = factory.upgrade() else { return };
             let mut state = factory.state.lock();
             if state.informers.get(&stopped).is_some_and(|known| known.informer.is_stopped()) {
-                // Dropped with the lock released: it may be the last handle.
+                // Dropped outside the lock: it may be the last handle.
                 let known = state.informers.remove(&stopped);
                 if let Some(known) = known.as_ref().filter(|_| how == Ended::ByItself) {
                     state.ended.insert(stopped, AnyInformer::new(&known.informer));
@@ -267,7 +268,7 @@ impl SharedInformerFactory {
         state.informers.insert(key.clone(), KnownInformer { options, name, informer: held });
         drop(state);
         if started && let Err(error) = informer.start() {
-            // Dropped with the lock released.
+            // Dropped outside the lock.
             let removed = self.shared.state.lock().informers.remove(&key);
             drop(removed);
             return Err(error.into());
@@ -283,13 +284,14 @@ impl SharedInformerFactory {
         }
     }
 
-    /// Starts all informers of the factory, and from now on each new one. A second start does nothing.
+    /// Starts all informers of the factory, and from now on each new informer. A second start does nothing.
     ///
     /// # Errors
     ///
     /// [`StartError::NoRuntime`] outside of a runtime.
     pub fn start(&self) -> Result<(), StartError> {
-        // Not held meanwhile: an informer whose runtime has gone ends at once, and tells this factory.
+        // The lock is released before the informers start: an informer without a runtime stops at once, and calls this
+        // factory.
         let (informers, before): (Vec<_>, bool) = {
             let mut state = self.shared.state.lock();
             let before = std::mem::replace(&mut state.started, true);
@@ -307,8 +309,9 @@ impl SharedInformerFactory {
         Ok(())
     }
 
-    /// Waits until all current informers have synced. [`Wait::within`] sets a limit, and its error names the informers that are missing, and
-    /// why. The wait fails at once if an informer stopped because of a panic and was not requested again.
+    /// Waits until all current informers have synced. [`Wait::within`] sets a limit, and its error names the informers
+    /// that have not synced, and the reason. The wait fails at once if an informer stopped because of a panic and was
+    /// not requested again.
     pub fn synced(&self) -> Wait<'static, ()> {
         let state = self.shared.state.lock();
         let waits: Vec<_> = state.informers.values().map(|known| known.informer.synced()).collect();
@@ -318,7 +321,7 @@ impl SharedInformerFactory {
             if let Some(ended) = ended {
                 return Err(WaitError::Stopped(ended));
             }
-            // The first that fails is the outcome: one that never syncs must not hide it.
+            // The first failure ends the wait, even if another informer never syncs.
             try_join_all(waits.into_iter().map(IntoFuture::into_future)).await.map(|_| ())
         };
         let factory = self.clone();
@@ -333,9 +336,11 @@ impl SharedInformerFactory {
         })
     }
 
-    /// Returns all informers of the factory without their types, sorted by name and then by the order in which they were made.
+    /// Returns all informers of the factory without their types, sorted by name and then by the order in which they
+    /// were made.
     ///
-    /// An informer that stopped because a task panicked or its runtime was dropped is listed until it is requested again.
+    /// An informer that stopped because a task panicked or its runtime was dropped is listed until it is requested
+    /// again.
     pub fn informers(&self) -> Vec<AnyInformer> {
         let state = self.shared.state.lock();
         let running = state.informers.values().map(|known| AnyInformer::new(&known.informer));
@@ -345,8 +350,9 @@ impl SharedInformerFactory {
         all
     }
 
-    /// Returns a function that returns the informers of this factory, as [`informers`](Self::informers) does. It returns none after the last
-    /// handle of the factory is dropped. Unlike a clone of the factory, the function keeps no informer running.
+    /// Returns a function that returns the informers of this factory, as [`informers`](Self::informers) does. It
+    /// returns none after the last handle of the factory is dropped. Unlike a clone of the factory, the function keeps
+    /// no informer running.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -374,7 +380,8 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     ///
-    /// [`StillRunning`] names the handlers of the first informer that has such. All have stopped all the same.
+    /// [`StillRunning`] names the handlers of the first informer that still has running calls. All informers have
+    /// stopped nevertheless.
     pub async fn stop_within(&self, limit: Duration) -> Result<(), StillRunning> {
         self.stop_all(Some(limit)).await
     }

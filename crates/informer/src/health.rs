@@ -44,8 +44,8 @@ pub struct Health {
     pub parts: Vec<PartHealth>,
     /// True once the first list is in the cache. It stays true.
     pub synced: bool,
-    /// Objects whose latest state could not be decoded, and why. The cache holds an older state, or none. An entry stays until the object
-    /// is decoded, deleted, or missing from a list.
+    /// Objects whose latest state could not be decoded, and why. The cache holds an older state, or none. An entry
+    /// stays until the object is decoded, deleted, or missing from a list.
     pub undecodable: BTreeMap<ObjectKey, Undecodable>,
     /// True once the informer has stopped.
     pub stopped: bool,
@@ -69,7 +69,7 @@ pub struct HandlerHealth {
     pub name: String,
     /// How many events wait to be delivered.
     pub backlog: usize,
-    /// How long the oldest undelivered event has waited; zero if none waits.
+    /// How long the oldest undelivered event has waited; zero if no event waits.
     pub lag: Duration,
     /// How often the mailbox was folded, because the handler was slow.
     pub folds: u64,
@@ -130,8 +130,8 @@ pub struct PartHealth {
 }
 
 impl Health {
-    /// Returns how long ago the API server last sent something, for the reflector that has waited longest; `None` if one has never received
-    /// anything.
+    /// Returns how long ago the API server last sent something, for the reflector that has waited longest; `None` if
+    /// one has never received anything.
     pub fn age(&self) -> Option<Duration> {
         let ages = self.parts.iter().map(|part| part.last_contact.map(|contact| contact.elapsed()));
         ages.collect::<Option<Vec<_>>>()?.into_iter().max()
@@ -152,14 +152,14 @@ impl Health {
         self.is_live() && self.age().is_some_and(|age| age <= within)
     }
 
-    /// Returns why a restart of the program would help, or `None` if it would not: an informer that was started has stopped. One that
-    /// was not started yet is not ready, but a restart does not help it.
+    /// Returns why a restart of the program would help, or `None` if it would not: an informer that was started has
+    /// stopped. One that was not started yet is not ready, but a restart does not help it.
     pub fn why_not_live(&self) -> Option<String> {
         self.stopped.then(|| "it has stopped".to_owned())
     }
 
-    /// Returns why the cache cannot be relied on, or `None` if it can: the informer has stopped or not synced yet, or, with a limit, has
-    /// not heard from the API server for longer than that.
+    /// Returns why the cache cannot be relied on, or `None` if it can: the informer has stopped or not synced yet, or,
+    /// with a limit, has not heard from the API server for longer than that.
     pub fn why_not_ready(&self, fresh_within: Option<Duration>) -> Option<String> {
         if self.stopped {
             return self.why_not_live();

@@ -45,11 +45,11 @@ use crate::store::Store;
 
 /// A cache of one resource that follows the API server, and calls any number of handlers with every change.
 ///
-/// A clone is another handle. The informer runs as long as one handle, one [`HandlerGuard`](crate::HandlerGuard) or the factory that made
-/// it exists. [`EventHandler`](crate::EventHandler) lists the guarantees for handlers.
+/// A clone is another handle. The informer runs as long as one handle, one [`HandlerGuard`](crate::HandlerGuard) or the
+/// factory that made it exists. [`EventHandler`](crate::EventHandler) lists the guarantees for handlers.
 ///
-/// client-go's `SharedIndexInformer`. What differs: handlers and indexes can be added at any time, each handler has its own
-/// bounded mailbox, and the informer has a health.
+/// client-go's `SharedIndexInformer`. The differences: handlers and indexes can be added at any time, each handler has
+/// its own bounded mailbox, and the informer reports its health.
 ///
 /// ```
 /// use std::time::Duration;
@@ -70,10 +70,10 @@ pub struct SharedInformer<T> {
     objects: PhantomData<fn() -> T>,
 }
 
-/// Keeps an informer running.
+/// Counts the handles of an informer, and keeps it running.
 pub(crate) struct Held(Arc<InformerShared>);
 
-/// An informer without the type of its objects. Nearly all of its code is here, and compiled once.
+/// An informer without the type of its objects. Nearly all of its code is here, and is compiled once.
 pub(crate) struct InformerShared {
     core: Arc<Core>,
     cancel: CancellationToken,
@@ -82,7 +82,7 @@ pub(crate) struct InformerShared {
     ending: tokio::sync::Mutex<JoinSet<()>>,
     /// Cancelled when the informer stops waiting for handlers whose calls do not return.
     given_up: CancellationToken,
-    /// How many [`Held`] there are. Without one, an informer that has not started never will.
+    /// How many [`Held`] exist. If the last one is dropped before the start, the informer can never start.
     handles: AtomicUsize,
 }
 
@@ -196,16 +196,17 @@ impl<T: Object> SharedInformer<T> {
 
     /// Waits until the first list is in the cache. [`Wait::within`] sets a limit.
     ///
-    /// While the API server does not answer, the wait goes on: set a limit, or an [error hook](SharedInformer::on_error).
+    /// While the API server does not answer, the wait goes on: set a limit, or an [error
+    /// hook](SharedInformer::on_error).
     pub fn synced(&self) -> Wait<'static, ()> {
         self.shared.synced()
     }
 
     /// Waits until the cache reflects every change up to a version, such as that of an object just written.
     ///
-    /// On a quiet collection that can take until the server's next bookmark, about a minute. It fails with
-    /// [`WaitError::VersionsRestarted`] if the server was restored to an older state and the version is from before that,
-    /// and with [`WaitError::NotComparable`] if versions are not numbers, so that none is known to be older.
+    /// On a quiet collection that can take until the API server's next bookmark, about a minute. It fails with
+    /// [`WaitError::VersionsRestarted`] if the API server was restored to an older state and the version is from before
+    /// that, and with [`WaitError::NotComparable`] if versions are not numbers, so that none is known to be older.
     pub fn wait_for_version(&self, version: &ResourceVersion) -> Wait<'static, ()> {
         self.shared.wait_for_version(version.clone())
     }
@@ -233,27 +234,29 @@ impl<T: Object> SharedInformer<T> {
         Wait::new(wait, move || seen.sight_of(&key))
     }
 
-    /// Lists again, in the most recent state of the API server, and waits until the list is applied. Handlers receive no event for an
-    /// unchanged object. Before the start, this waits for the first list.
+    /// Lists again, in the most recent state of the API server, and waits until the list is applied. Handlers receive
+    /// no event for an unchanged object. Before the start, this waits for the first list.
     ///
     /// The informer lists again even if the result is not awaited.
     pub fn relist(&self) -> Wait<'static, ()> {
         self.shared.relist()
     }
 
-    /// Waits until the cache is as new as the API server is at this moment, like a read from the API server. Use it before a program acts for
-    /// the first time, or after a write whose response was lost.
+    /// Waits until the cache is as new as the API server is at this moment, like a read from the API server. Use it
+    /// before a program acts for the first time, or after a write whose response was lost.
     ///
-    /// The informer asks the API server for its current version. If the cache does not reach that version within a second, and a short watch
-    /// does not show that nothing changed, the informer lists again, for this reason at most twice a minute. It also lists again if the key of
-    /// an object in the last list could not be decoded. If the key still cannot be decoded, that object is missing, and [`Health`] says so.
+    /// The informer asks the API server for its current version. If the cache does not reach that version within a
+    /// second, and a short watch does not show that nothing changed, the informer lists again, for this reason at most
+    /// twice a minute. It also lists again if the key of an object in the last list could not be decoded. If the key
+    /// still cannot be decoded, that object is missing, and [`Health`] says so.
     pub fn wait_for_latest(&self) -> Wait<'static, ()> {
         self.shared.wait_for_latest()
     }
 
-    /// Compares the cache with the server, by keys, uids and versions, and returns the differences.
+    /// Compares the cache with the API server, by keys, uids and versions, and returns the differences.
     ///
-    /// A healthy informer has no differences. The comparison is made twice, so changes that happen meanwhile are not reported.
+    /// A healthy informer has no differences. The comparison is made twice, so changes that happen meanwhile are not
+    /// reported.
     ///
     /// # Errors
     ///
@@ -262,11 +265,11 @@ impl<T: Object> SharedInformer<T> {
         verify::verify(&self.shared).await
     }
 
-    /// Returns why this informer's selection leaves an object out, so that the cache never holds it: another namespace, labels that do
-    /// not match, another name.
+    /// Returns why this informer's selection leaves an object out, so that the cache never holds it: another namespace,
+    /// labels that do not match, another name.
     ///
-    /// `None` if the object matches, or if only the API server can tell: other field selectors are not evaluated here, and neither is
-    /// what a source selects that was built by hand.
+    /// `None` if the object matches, or if only the API server can tell. Other field selectors, and the selection of a
+    /// source that was built by hand, are not evaluated here.
     pub fn excludes(&self, object: &impl Object) -> Option<String> {
         self.shared.core.selection.excludes(object)
     }
@@ -281,7 +284,8 @@ impl<T: Object> SharedInformer<T> {
         self.shared.core.health.changes()
     }
 
-    /// Sets the function that is called with every error, in place of the one set before. Without one, errors are logged as warnings.
+    /// Sets the function that is called with every error, in place of the one set before. Without one, errors are
+    /// logged as warnings.
     pub fn on_error(&self, hook: impl Fn(&InformerError) + Send + Sync + 'static) {
         self.shared.core.health.set_error_hook(Arc::new(hook));
     }
@@ -300,7 +304,7 @@ impl<T: Object> SharedInformer<T> {
 impl InformerShared {
     pub(crate) fn start(&self) -> Result<(), StartError> {
         let Self { core, cancel, lifecycle, .. } = self;
-        // Before the lock: a metrics recorder is code of the user's.
+        // Before the lock: a metrics recorder is user code.
         core.health.take_metrics(core.resource.as_ref());
         let mut lifecycle = lifecycle.lock();
         match &*lifecycle {
@@ -351,7 +355,7 @@ impl InformerShared {
             return Ok(());
         }
         let handlers = self.core.writing.lock().processor.running();
-        // A callback that waits is dropped; one that blocks goes on until it returns.
+        // A callback that awaits is dropped. A callback that blocks continues until it returns.
         self.given_up.cancel();
         Err(StillRunning { name: self.core.name.clone(), handlers })
     }
@@ -361,7 +365,7 @@ impl InformerShared {
         self.cancel.is_cancelled()
     }
 
-    /// True once the first list is in the cache.
+    /// Returns true once the first list is in the cache.
     #[cfg(feature = "kube")]
     pub(crate) fn is_synced(&self) -> bool {
         self.core.progress.borrow().synced
@@ -372,7 +376,7 @@ impl InformerShared {
         &self.core.name
     }
 
-    /// Calls a function once it has stopped, however that happens.
+    /// Calls a function once the informer has stopped, for any reason.
     #[cfg(feature = "kube")]
     pub(crate) fn on_stop(&self, call: impl FnOnce(Ended) + Send + 'static) {
         *self.core.on_stop.lock() = Some(Box::new(call));
@@ -385,18 +389,19 @@ impl Core {
     }
 
     fn health(&self) -> Health {
-        // One after the other, so that no lock is held while the next is taken or the representation is asked.
+        // One after another, so that no lock is held while the next one is taken or the representation is called.
         let (handlers, figures) = (self.handlers(), (self.figures)());
         Health { objects: self.store.len(), queued: self.sink.len(), handlers, figures, ..self.health.health() }
     }
 
-    /// Every handler, and how it does.
+    /// Returns the health of every handler.
     fn handlers(&self) -> Vec<HandlerHealth> {
         let listeners = self.writing.lock().processor.listeners();
         listeners.iter().map(|listener| listener.health()).collect()
     }
 
-    /// Ends everything: nothing more is learnt, applied or delivered, and every wait ends. Again does nothing.
+    /// Stops all parts: nothing more is received, applied or delivered, and every wait ends. A second call does
+    /// nothing.
     fn end(&self, cancel: &CancellationToken, how: Ended) {
         cancel.cancel();
         let listeners = self.writing.lock().processor.close();
@@ -438,7 +443,7 @@ impl Clone for Held {
     }
 }
 
-/// An informer that has not started, and never can be, has ended: streams of its events end too.
+/// An informer that has not started and cannot start any more is stopped, so that streams of its events end, too.
 impl Drop for Held {
     fn drop(&mut self) {
         if self.0.handles.fetch_sub(1, Ordering::AcqRel) == 1 {

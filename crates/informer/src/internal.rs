@@ -1,4 +1,5 @@
-//! Items for the other crates, the tests and the benchmarks of this workspace. They are not part of the API, and change without notice.
+//! Items for the other crates, the tests and the benchmarks of this workspace. They are not part of the API, and change
+//! without notice.
 
 pub use crate::apply::{BatchGuard, ChangesSink};
 #[cfg(feature = "__measured_locks")]

@@ -1,5 +1,6 @@
-//! Shared informers for Kubernetes. A program names the resources that it needs. An informer keeps an exact, indexed copy of each
-//! resource in memory by list and watch, calls any number of handlers with every change in order, and answers reads from memory.
+//! Shared informers for Kubernetes. A program names the resources that it needs. An informer keeps an exact, indexed
+//! copy of each resource in memory by list and watch, calls any number of handlers with every change in order, and
+//! answers reads from memory.
 //!
 //! ```
 //! use std::time::Duration;
@@ -92,7 +93,7 @@ pub use representation::{
 pub use settings::{BackoffOptions, InformerOptions, QueueOrder, Selection, SelectionError};
 pub use source::{BadObject, SourceError, Status};
 pub use store::{Index, IndexError, IndexValues, Snapshot, Store};
-/// Ends a reflector, or a loop over changes.
+/// The token that stops a reflector, or a loop over changes.
 pub use tokio_util::sync::CancellationToken;
 
 /// Returns the message of a panic.

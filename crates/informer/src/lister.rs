@@ -1,9 +1,9 @@
-//! The cache by namespace and labels.
+//! Reads of the cache by namespace and labels.
 //!
 //! | to read | use |
 //! |---|---|
 //! | one object by key | [`Store::get`] or [`Lister::get`]: one short lock |
-//! | many objects, or several reads that must fit together | [`Snapshot`](crate::Snapshot): everything of one instant |
+//! | many objects, or several consistent reads | [`Snapshot`](crate::Snapshot): all objects of one instant |
 //! | the objects that share a value | [`Index`](crate::Index) |
 //! | by namespace or by labels | [`Lister`] |
 
@@ -15,9 +15,9 @@ use crate::store::Store;
 /// The index that every informer has: objects by namespace.
 pub(crate) const NAMESPACE_INDEX: &str = "namespace";
 
-/// Reads a cache by namespace and labels. Cloning gives another handle.
+/// A reader of a cache by namespace and labels. A clone is another handle.
 ///
-/// client-go's `GenericLister`. What differs: what is not there is `None`, not an error.
+/// client-go's `GenericLister`. The difference: an absent object is `None`, not an error.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -58,42 +58,42 @@ pub struct NamespaceLister<'n, T> {
 }
 
 impl<T: Object> Lister<T> {
-    /// A lister over any store.
+    /// Makes a lister over any store.
     pub fn new(store: Store<T>) -> Self {
         Self { store }
     }
 
-    /// One object by key, or by name in cluster scope. Nothing is allocated to ask.
+    /// Returns one object by key, or by name in cluster scope. The lookup allocates nothing.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
         self.store.get(key)
     }
 
-    /// Every object that matches, in no particular order.
+    /// Returns every object that matches, in no particular order.
     pub fn list(&self, selector: &Selector) -> Vec<Arc<T>> {
         let (snapshot, mut matching) = (self.store.snapshot(), selector.matching());
         snapshot.objects().filter(|object| matching(&***object)).cloned().map(T::typed).collect()
     }
 
-    /// Every object that has the value in the named index, in no particular order; none if there is no such index.
+    /// Returns every object with the value in the named index, in no particular order; none if no index has this name.
     ///
-    /// Every informer has an index by namespace, under the name `namespace`: it is what [`Lister::namespace`] lists by.
+    /// Every informer has an index by namespace, under the name `namespace`. [`Lister::namespace`] uses it.
     pub fn by_index(&self, index: &str, value: &str) -> Vec<Arc<T>> {
         self.store.snapshot().members(index, value).cloned().map(T::typed).collect()
     }
 
-    /// The same within one namespace.
+    /// Returns a lister of one namespace.
     pub fn namespace<'n>(&self, namespace: &'n str) -> NamespaceLister<'n, T> {
         NamespaceLister { store: self.store.clone(), namespace }
     }
 }
 
 impl<T: Object> NamespaceLister<'_, T> {
-    /// One object by name. Nothing is allocated to ask.
+    /// Returns one object by name. The lookup allocates nothing.
     pub fn get(&self, name: &str) -> Option<Arc<T>> {
         self.store.get((self.namespace, name))
     }
 
-    /// Every object of the namespace that matches, in no particular order.
+    /// Returns every object of the namespace that matches, in no particular order.
     pub fn list(&self, selector: &Selector) -> Vec<Arc<T>> {
         let (snapshot, mut matching) = (self.store.snapshot(), selector.matching());
         let matching = |object: &&Arc<dyn Object>| matching(&***object);

@@ -1,7 +1,7 @@
 //! The locks of this crate: parking_lot's.
 //!
-//! With the feature `__measured_locks`, which is for the benchmark `locks` alone, each lock records how often it is taken and how much
-//! processor time its holder uses.
+//! With the feature `__measured_locks`, which is for the benchmark `locks` alone, each lock records how often it is
+//! taken and how much processor time its holder uses.
 
 #[cfg(not(feature = "__measured_locks"))]
 pub(crate) use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -44,7 +44,7 @@ mod measured {
         pub longest: Duration,
     }
 
-    /// Returns the figures of all locks since the last call, and begins anew.
+    /// Returns the figures of all locks since the last call, and resets them.
     pub fn take() -> Vec<LockFigures> {
         let figures = |(guards, counts): (&&'static str, &&'static LockCounts)| LockFigures {
             guards,
@@ -54,7 +54,8 @@ mod measured {
         ALL.lock().iter().map(figures).collect()
     }
 
-    /// Returns the nanoseconds of processor time that this thread has used. A thread that the system interrupts uses none.
+    /// Returns the nanoseconds of processor time that this thread has used. A thread that the system interrupts uses
+    /// none.
     fn processor_time() -> u64 {
         let time = clock_gettime(ClockId::ThreadCPUTime);
         u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
@@ -74,7 +75,7 @@ mod measured {
         counts: &'static LockCounts,
     }
 
-    /// Any guard, with the thread's processor time when it was taken.
+    /// A guard, with the processor time of the thread when the lock was taken.
     pub(crate) struct MeasuredGuard<G> {
         guard: Option<G>,
         since: u64,

@@ -1,4 +1,4 @@
-//! What a cache asks of an object: which one it is, which version of it, its labels, its owners.
+//! The interface between a cache and its objects: key, version, labels, owners.
 
 mod cached;
 mod key;
@@ -18,11 +18,11 @@ pub(crate) use self::version::is_older;
 
 use std::any::Any;
 
-/// Something a cache can hold.
+/// An object that a cache can hold.
 ///
-/// With the `kube` feature every `kube` resource type is one already: `k8s_openapi` types, derived custom resources,
-/// `DynamicObject`, `PartialObjectMeta`; so is [`View`](crate::View). Implement it yourself for things that are not
-/// Kubernetes objects. Only [`Object::id`] must be written:
+/// With the `kube` feature every `kube` resource type implements this trait: `k8s_openapi` types, derived custom
+/// resources, `DynamicObject`, `PartialObjectMeta`. [`View`](crate::View) implements it, too. Implement it yourself for
+/// objects that do not come from Kubernetes. Only [`Object::id`] is required:
 ///
 /// ```
 /// use kube_informer::{Id, KeyRef, Object};
@@ -34,55 +34,58 @@ use std::any::Any;
 /// }
 /// ```
 pub trait Object: Any + Send + Sync {
-    /// Which object this is, and which version of it.
+    /// Returns the key, uid and version of this object.
     fn id(&self) -> Id<'_>;
 
-    /// The value of one label.
+    /// Returns the value of one label.
     fn label(&self, key: &str) -> Option<&str> {
         let _ = key;
         None
     }
 
-    /// A number that stands for all its labels, where objects that have the same share them: while both exist, two objects with
-    /// the same number have the same labels. A selector is then worked out once for all of them.
+    /// Returns a number that stands for all labels of the object, if objects with the same labels share them in memory.
+    /// While two objects with the same number exist, they have the same labels, so that a selector is evaluated only
+    /// once for them.
     fn label_set(&self) -> Option<usize> {
         None
     }
 
-    /// The value of one annotation.
+    /// Returns the value of one annotation.
     fn annotation(&self, key: &str) -> Option<&str> {
         let _ = key;
         None
     }
 
-    /// Calls a function with each object that owns this one.
+    /// Calls a function with each owner reference of this object.
     fn each_owner(&self, f: &mut dyn FnMut(Owner<'_>)) {
         let _ = f;
     }
 
-    /// Returns a number that stands for its finalizers: two states with the same finalizers have the same number. `None` if the
-    /// representation does not know them.
+    /// Returns a number that stands for its finalizers: two states with the same finalizers have the same number.
+    /// `None` if the representation does not know them.
     fn finalizer_set(&self) -> Option<u32> {
         None
     }
 
-    /// Returns whether this is an object of a kind, in any version of its group. `None` if the representation does not know.
+    /// Returns whether this is an object of a kind, in any version of its group. `None` if the representation does not
+    /// know.
     fn is_of_kind(&self, resource: &ResourceType) -> Option<bool> {
         let _ = resource;
         None
     }
 
-    /// How often its specification changed, if the server counts that.
+    /// Returns `metadata.generation`: how often the specification changed. `None` if the API server does not count
+    /// that.
     fn generation(&self) -> Option<i64> {
         None
     }
 
-    /// True if its deletion was asked for and waits for finalizers.
+    /// Returns true if the object was deleted and waits for its finalizers.
     fn is_being_deleted(&self) -> bool {
         false
     }
 
-    /// The object as JSON, if it can be written so.
+    /// Returns the object as JSON, if its representation can be written as JSON.
     fn to_json(&self) -> Option<serde_json::Value> {
         None
     }
@@ -99,14 +102,14 @@ pub(crate) fn finalizer_set<'f>(finalizers: impl IntoIterator<Item = &'f str>) -
     (hasher.finish() >> 32) as u32
 }
 
-/// Which object, and which version of it.
+/// The key, uid and version of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Id<'a> {
     /// Namespace and name.
     pub key: KeyRef<'a>,
-    /// What tells a recreated object from its namesake; empty if unknown.
+    /// The uid, which differs between an object and a later one of the same name; empty if unknown.
     pub uid: &'a str,
-    /// The version the server gave it; empty if unknown.
+    /// The resource version; empty if unknown.
     pub version: &'a str,
 }
 
@@ -127,17 +130,17 @@ impl Id<'_> {
     }
 }
 
-/// One object that owns another.
+/// An owner reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner<'a> {
     /// Group and version, such as `apps/v1`.
     pub api_version: &'a str,
     /// The kind, such as `Deployment`.
     pub kind: &'a str,
-    /// Its name, in the namespace of what it owns or in none.
+    /// The name. The owner is in the same namespace as the object, or in cluster scope.
     pub name: &'a str,
-    /// Its uid.
+    /// The uid.
     pub uid: &'a str,
-    /// True if it is the one that manages the object.
+    /// True if this owner is the controller of the object.
     pub controller: bool,
 }

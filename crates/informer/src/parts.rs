@@ -1,10 +1,10 @@
-//! The parts of an informer, usable one by one, as client-go's `tools/cache`. A program that uses [`SharedInformer`](crate::SharedInformer)
-//! needs none of them.
+//! The parts of an informer, usable one by one, as client-go's `tools/cache`. A program that uses
+//! [`SharedInformer`](crate::SharedInformer) needs none of them.
 //!
-//! A [`Reflector`] lists and watches a source ([`ListWatch`]: [`KubeSource`], two closures with [`ListWatchFns`], or your own) and writes
-//! [`Delta`]s to a [`Sink`]. [`Changes`] is a queue with such a sink: [`OrderedQueue`] keeps the order of the stream, [`DeltaFifo`] keeps the
-//! changes of one object together. A loop pops [`Batch`]es from it and does what the program wants, such as to write to a store through its
-//! only [`StoreWriter`].
+//! A [`Reflector`] lists and watches a source ([`ListWatch`]: [`KubeSource`], two closures with [`ListWatchFns`], or
+//! your own) and writes [`Delta`]s to a [`Sink`]. [`Changes`] is a queue with such a sink: [`OrderedQueue`] keeps the
+//! order of the stream, [`DeltaFifo`] keeps the changes of one object together. A loop pops [`Batch`]es from it and
+//! does what the program wants, such as to write to a store through its only [`StoreWriter`].
 //!
 //! | client-go | here |
 //! |---|---|

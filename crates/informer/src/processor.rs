@@ -1,4 +1,5 @@
-//! Calls handlers with changes. Each handler receives them in order and at its own pace. [`EventHandler`] lists the guarantees.
+//! Calls handlers with changes. Each handler receives them in order and at its own pace. [`EventHandler`] lists the
+//! guarantees.
 
 mod event;
 mod filtered;
@@ -29,16 +30,16 @@ pub use crate::queue::Deleted;
 use crate::store::Snapshot;
 use crate::time::after;
 
-/// The shortest time between two resyncs.
+/// The shortest resync period.
 const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
 
 /// All listeners of one informer.
 pub(crate) struct Processor {
-    /// Shared with the applier, which waits for them after each batch.
+    /// Shared with the applier, which waits for the listeners after each batch.
     listeners: Listeners,
-    /// Those that were taken off the list, and of which a call may still run.
+    /// Listeners that were removed, of which a call may still run.
     leaving: Vec<Arc<Listener>>,
-    /// How often it is looked which listeners are due for a resync; `None` if none ever is. Fixed once started.
+    /// The time between two checks for due resyncs; `None` without resyncs. It is fixed at the start.
     resync_check: Option<Duration>,
     started: bool,
     /// True once the first list is in the store.
@@ -49,17 +50,17 @@ pub(crate) struct Processor {
 /// The listeners on the list, in the order in which they were added.
 pub(crate) type Listeners = Arc<Vec<Arc<Listener>>>;
 
-/// What is wrong with the resync period that a handler asked for.
+/// A problem with the resync period that a handler asked for.
 #[derive(Debug)]
 pub(crate) enum ResyncWarning {
     /// The informer does no resyncs.
     Never { handler: String },
-    /// The informer looks less often than that.
+    /// The informer checks less often than that.
     Raised { handler: String, requested: Duration, check: Duration },
 }
 
 impl ResyncWarning {
-    /// Logs it. Not under a lock: a subscriber is code of the user's.
+    /// Logs the warning. The caller must not hold a lock: a tracing subscriber is user code.
     pub(crate) fn log(&self) {
         match self {
             Self::Never { handler } => {
@@ -87,8 +88,8 @@ impl Processor {
         self.resync_check
     }
 
-    /// Adds a listener under a name that no other has. Events that are distributed from now on reach it, behind a replay of what is
-    /// known already.
+    /// Adds a listener, and makes its name unique. It receives a replay of all known objects first, then every event
+    /// that is distributed from now on.
     pub(crate) fn add(
         &mut self,
         name: String,
@@ -113,7 +114,8 @@ impl Processor {
         (listener, warning)
     }
 
-    /// Lowers the time between checks for a listener that asks for a shorter period, before the start only.
+    /// Shortens the time between checks for a listener that asks for a shorter period. This is possible before the
+    /// start only.
     fn negotiate_resync(&mut self, listener: &Listener) -> Option<ResyncWarning> {
         let requested = listener.resync.lock().requested.map(|period| period.max(SHORTEST_RESYNC));
         let handler = || listener.name().to_owned();
@@ -141,7 +143,7 @@ impl Processor {
         resync.next = resync.period.map(|period| after(now, period));
     }
 
-    /// Shows the cache again to every listener whose resync is due. One that is so far behind that its mailbox is folded stays due.
+    /// Sends `Resynced` to every listener whose resync is due. A listener with a folded mailbox stays due.
     pub(crate) fn resync(&self, known: &Snapshot<dyn Object>) {
         let now = Instant::now();
         for listener in self.listeners.iter() {
@@ -155,7 +157,7 @@ impl Processor {
         }
     }
 
-    /// Takes a listener off the list, and returns its name.
+    /// Removes a listener from the list, and returns its name.
     pub(crate) fn remove(&mut self, id: u64) -> Option<String> {
         let at = self.listeners.iter().position(|listener| listener.id == id)?;
         let removed = Arc::make_mut(&mut self.listeners).remove(at);
@@ -165,45 +167,47 @@ impl Processor {
         Some(name)
     }
 
-    /// Puts events into every mailbox. They keep about `bytes` bytes in memory that the store of `live` objects no longer holds.
+    /// Puts events into every mailbox. `bytes` estimates the memory of states that only these events keep alive. `live`
+    /// is the number of objects in the store.
     pub(crate) fn distribute(&self, events: &EventBatch, bytes: u64, live: usize) {
-        // Read once: the clock costs as much as the rest of a push.
+        // The clock is read once, because that costs as much as the rest of a push.
         let now = Instant::now();
         for listener in self.listeners.iter() {
             listener.mailbox.push(events, bytes, live, now);
         }
     }
 
-    /// The listeners, in the order in which they were added.
+    /// Returns the listeners, in the order in which they were added.
     pub(crate) fn listeners(&self) -> Listeners {
         self.listeners.clone()
     }
 
-    /// True inside a callback of one of these listeners.
+    /// Returns true inside a callback of one of these listeners.
     pub(crate) fn is_called_from_one(&self) -> bool {
         listener::current().is_some_and(|current| self.all().any(|listener| listener.id == current))
     }
 
-    /// Ends all listeners, also those that come later; events that wait are dropped.
+    /// Closes the processor, and returns all listeners for the caller to close. A listener that is added later is
+    /// closed at once.
     pub(crate) fn close(&mut self) -> Vec<Arc<Listener>> {
         self.closed = true;
         self.all().cloned().collect()
     }
 
-    /// The first list is in the store, and every listener has it in its mailbox.
+    /// Marks the first list as applied, and puts the mark into every mailbox.
     pub(crate) fn synced(&mut self) {
         if !std::mem::replace(&mut self.synced, true) {
             self.listeners.iter().for_each(|listener| listener.mailbox.push_synced());
         }
     }
 
-    /// The names of the listeners whose callback has not returned.
+    /// Returns the names of the listeners whose callback has not returned.
     pub(crate) fn running(&self) -> Vec<String> {
         let running = self.all().filter(|listener| !listener.has_ended());
         running.map(|listener| listener.name().to_owned()).collect()
     }
 
-    /// The listeners on the list, and those that leave.
+    /// Iterates over the listeners on the list, and over the removed ones that have not ended.
     fn all(&self) -> impl Iterator<Item = &Arc<Listener>> {
         self.listeners.iter().chain(&self.leaving)
     }

@@ -1,13 +1,13 @@
 //! Orders changes on their way from the reflector to the store.
 //!
-//! A queue is a plain value: it knows no sockets, clocks or tasks. [`Changes`](crate::parts::Changes) waits for it.
+//! A queue is a plain value: it uses no sockets, clocks or tasks. [`Changes`](crate::parts::Changes) adds the waiting.
 //!
 //! | type | purpose |
 //! |---|---|
-//! | [`Delta`] | goes in: one thing that a reflector learnt |
-//! | [`Work`] | comes out: changes to make as one |
-//! | [`KeyDelta`] | one step in the history of one object, in [`DeltaFifo`] |
-//! | [`Piece`] | a piece of a list, for a queue that takes lists apart |
+//! | [`Delta`] | goes in: one change from a reflector |
+//! | [`Work`] | comes out: changes to apply together |
+//! | [`KeyDelta`] | one change of one object, in [`DeltaFifo`] |
+//! | [`Piece`] | a piece of a list, for a queue that splits lists |
 
 mod deleted;
 mod delta_fifo;
@@ -34,25 +34,27 @@ pub trait DeltaQueue<T: ?Sized>: Send + 'static {
     /// Puts in a change that took `bytes` bytes on the wire. `known` has the objects that are applied already.
     fn push(&mut self, delta: Delta<T>, bytes: u64, known: &Store<T>);
 
-    /// Returns true if the queue splits lists and resyncs into their objects. They are then put in by [`DeltaQueue::push_piece`], so that no
-    /// call takes long.
+    /// Returns true if the queue splits lists and resyncs into their objects. They are then put in by
+    /// [`DeltaQueue::push_piece`], so that no call takes long.
     fn takes_pieces(&self) -> bool {
         false
     }
 
-    /// Returns the objects with changes that wait or are being processed. A list is compared with them and with the store.
+    /// Returns the objects with changes that wait or are being processed. A list is compared with them and with the
+    /// store.
     fn pending(&self) -> Pending<T> {
         Vec::new()
     }
 
     /// Puts in the next piece of a list or a resync. The pieces come in order, and no other change comes in between.
     ///
-    /// If the pieces end before [`Piece::ListEnds`], no batch is [settled](Batch::settled) until a list of the same scope is complete.
+    /// If the pieces end before [`Piece::ListEnds`], no batch is [settled](Batch::settled) until a list of the same
+    /// scope is complete.
     fn push_piece(&mut self, piece: Piece<T>, bytes: u64, known: &Store<T>) {
         let _ = (piece, bytes, known);
     }
 
-    /// Pops the next changes, to make as one.
+    /// Pops the next changes, to apply together.
     fn pop(&mut self) -> Option<Batch<T>>;
 
     /// Marks everything that was popped so far as processed.
@@ -72,31 +74,33 @@ pub trait DeltaQueue<T: ?Sized>: Send + 'static {
     /// Returns how many bytes on the wire the waiting changes took.
     fn bytes(&self) -> u64;
 
-    /// Returns how many entries were ever queued, and how many of them are processed. Once the second number reaches the current first
-    /// number, everything that is pushed now is processed.
+    /// Returns how many entries were ever queued, and how many of them are processed. Once the second number reaches
+    /// the current first number, everything that is pushed now is processed.
     fn progress(&self) -> (u64, u64);
 
     /// Returns true once the first list is processed.
     fn has_synced(&self) -> bool;
 }
 
-/// Work that is popped from a queue at once.
+/// Changes that are popped from a queue together.
 pub struct Batch<T: ?Sized> {
     /// The changes.
     pub work: Work<T>,
     /// How many bytes on the wire the changes took.
     pub bytes: u64,
-    /// True if no older change waits: once this batch is applied, the store has every change up to the newest version in the batch.
+    /// True if no older change waits: once this batch is applied, the store has every change up to the newest version
+    /// in the batch.
     pub settled: bool,
 }
 
-/// Changes to make as one.
+/// Changes to apply together.
 pub enum Work<T: ?Sized> {
     /// Changes of different objects in the order in which they were pushed, or one change of many objects or of none.
     Deltas(Vec<Delta<T>>),
     /// The changes of one object.
     Object(ObjectKey, Deltas<T>),
-    /// An object is gone. If it was known, its removal is another entry, and this one only has the version.
+    /// An object was deleted. If the object was known, its removal is another entry, and this entry only reports the
+    /// version.
     Gone {
         /// The key of the object.
         key: ObjectKey,
@@ -117,9 +121,9 @@ pub(crate) fn queue_in<T: Cached + ?Sized>(order: QueueOrder) -> Box<dyn DeltaQu
     }
 }
 
-/// One thing that a reflector learnt, on its way to the store.
+/// One change from a reflector, on its way to the store.
 pub enum Delta<T: ?Sized> {
-    /// An object appeared.
+    /// An object was added.
     Added(Arc<T>),
     /// An object changed.
     Updated(Arc<T>),
@@ -156,7 +160,7 @@ pub enum Delta<T: ?Sized> {
 pub struct Replacement<T: ?Sized> {
     /// The scope and the version of the list.
     pub mark: ListMark,
-    /// The objects, in the server's order.
+    /// The objects, in the API server's order.
     pub objects: Vec<Arc<T>>,
     /// Objects in the list that could not be decoded. Their last known states stay.
     pub undecodable: Vec<BadObject>,
@@ -173,7 +177,8 @@ pub struct ListMark {
     pub request: u64,
     /// The keys of listed objects that could not be decoded. Set by a queue that splits the list.
     pub unread: Vec<ObjectKey>,
-    /// True if the key of an object could not be decoded, so that deletions may be missing. Set by a queue that splits the list.
+    /// True if the key of an object could not be decoded, so that deletions may be missing. Set by a queue that splits
+    /// the list.
     pub inconclusive: bool,
 }
 

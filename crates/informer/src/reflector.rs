@@ -1,19 +1,19 @@
-//! Lists and watches one resource until it is cancelled.
+//! The reflector: lists and watches one resource until it is cancelled.
 //!
-//! A *round* gets the initial state, by a watch that begins with it or by a paged list, and then watches until an error ends it. The error
-//! decides what comes next:
+//! A *round* gets the initial state, by a streaming watch or by a paged list, and then watches until an error ends the
+//! round. The error decides what comes next:
 //!
-//! | what happens | then |
+//! | event | next step |
 //! |---|---|
-//! | the watch ends after a while | the next one, from where it ended |
-//! | the connection is lost after a while | the next one, after asking whether the server still is the same |
-//! | the connection is lost at once, or the server does not answer | the same, after a delay that ends when the server answers again |
-//! | the version has expired after a watch that worked | a new round, after a moment |
-//! | the version has expired again, or the server sends an error | a new round, after a delay |
-//! | the server was restored to an older state | a new round in a new epoch |
-//! | there is no such resource | a new round every second or so, and after a minute every 30 s |
+//! | the watch ends normally | the next watch, from the version that was reached |
+//! | the connection breaks after a while | the next watch, after a check whether the API server was restored |
+//! | the connection breaks at once, or no response arrives | the same after a delay, which ends early on recovery |
+//! | the version has expired after a watch that worked | a new round, after a short random delay |
+//! | the version has expired again, or the API server sends an error | a new round, after a delay |
+//! | the API server was restored to an older state | a new round in a new epoch |
+//! | the resource does not exist | a new round about every second, and after a minute every 30 s |
 //!
-//! Cancellation is dropping: every wait and every request ends at once.
+//! Cancelling a reflector drops its future, so every wait and every request ends at once.
 
 mod backoff;
 mod error;
@@ -54,23 +54,23 @@ use crate::source::feed::{Feed, feed};
 use crate::source::{Decoded, ListWatch, SourceError, WatchEvent, WatchOptions};
 use crate::time::after;
 
-/// A watch that ends sooner has not worked.
+/// A watch that ends sooner counts as failed.
 const VERY_SHORT: Duration = Duration::from_secs(1);
-/// Watches are asked to last at least so long.
+/// The shortest timeout that watches request.
 pub(crate) const SHORTEST_WATCH: Duration = Duration::from_secs(300);
-/// What a server may be late by.
+/// How much later than the timeout an API server may end a watch.
 const GRACE: Duration = Duration::from_secs(30);
-/// A list of which not everything could be read is asked for again after so long, and then twice that, and so on.
+/// The delay before an inconclusive list is repeated. It doubles each time.
 const RETRY_LIST: Duration = Duration::from_secs(30);
 const RETRY_LIST_AT_MOST: Duration = Duration::from_secs(600);
-/// A server that fails so often in a row on opening a watch is asked for everything instead.
+/// After this many failures in a row to open a watch, the reflector lists instead.
 const WATCH_FAILURES: u32 = 3;
 pub(crate) const PROGRESS_DEADLINE: Duration = Duration::from_secs(30);
 
-/// Lists and watches a source for ever, and passes on what it learns.
+/// Lists and watches a source for ever, and passes the changes to a sink.
 ///
-/// client-go's `Reflector`. What differs: it writes to a [`Sink`], asks whether a server was restored, and names everything
-/// that goes wrong.
+/// client-go's `Reflector`. The differences: it writes to a [`Sink`], it checks whether the API server was restored,
+/// and it reports every failure as an error of its own kind.
 ///
 /// ```
 /// use kube_informer::parts::Delta;
@@ -105,61 +105,62 @@ pub struct Reflector<T: ?Sized, S> {
     progress_deadline: Duration,
     relist_period: Option<Duration>,
     place: Position,
-    /// True once a list at any version came in pages: the server does not answer from memory.
+    /// True once a list at any version came in pages: the API server then does not answer from memory.
     paginated: bool,
     reason: ListReason,
-    /// The last request for a relist that this round answers.
+    /// The number of the last relist request that this round answers.
     request: u64,
     listed_at: Instant,
     /// How many lists in a row were inconclusive.
     inconclusive: u32,
-    /// True if a watch has worked since the last time a version expired.
+    /// True if a watch has worked since a version last expired.
     worked: bool,
-    /// How often in a row opening a watch ended with an error of the server, or a watch ended at once.
+    /// How often in a row the API server refused to open a watch with an error, or ended a watch at once.
     watch_failures: u32,
-    /// True if the server was restored, and the sink has yet to be told.
+    /// True if the API server was restored, and the sink has not received that yet.
     restart_unsaid: bool,
-    /// True if the server has refused to say which version it is at: it is not asked again until a watch is opened.
+    /// True if the API server has refused to return its current version. The reflector does not ask again until a watch
+    /// is opened.
     question_refused: bool,
-    /// The outage that this reflector waits out.
+    /// The outage in which this reflector waits.
     outage: Option<Outwaiting>,
-    /// True while the server says that there is no such resource.
+    /// True while the API server answers that the resource does not exist.
     parked: bool,
     rhythm: Rhythm,
     streaming: Streaming,
     backoff: Backoff,
 }
 
-/// What a reflector of an informer has beside its settings.
+/// The connections of a reflector to its informer and its client.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wiring {
     pub(crate) scope: Scope,
-    /// How often somebody asked for a relist.
+    /// The number of relist requests.
     pub(crate) relist_requests: Option<watch::Receiver<u64>>,
-    /// How many first lists may run at once.
+    /// Limits how many first lists run at once.
     pub(crate) first_lists: Option<Arc<Semaphore>>,
-    /// What the reflectors of one client know of its outages.
+    /// The outages that the reflectors of one client share.
     pub(crate) recovery: Recovery,
 }
 
-/// What comes after a watch.
+/// What the reflector does after a watch.
 enum AfterWatch {
     Watch,
     WaitThenWatch(ReflectorError),
-    /// A new round, after a moment if it says so.
+    /// Starts a new round after this delay, which may be zero.
     Relist(Duration),
     WaitThenRelist(ReflectorError),
 }
 
 impl<T: Object, S: Sink<T>> Reflector<T, S> {
-    /// A reflector that has not begun.
+    /// Makes a reflector.
     pub fn new(source: impl ListWatch<T>, sink: S, options: &InformerOptions) -> Self {
         Self::over(feed(source, None, |object| object), sink, options)
     }
 }
 
 impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
-    /// The same over a source whose type is forgotten.
+    /// Makes a reflector over a source without its type.
     pub(crate) fn over(source: Arc<dyn Feed<T>>, sink: S, options: &InformerOptions) -> Self {
         let streaming = Streaming::new(options.streaming.unwrap_or(true) && source.supports_streaming_lists());
         let seed = options.seed.unwrap_or_else(rand::random);
@@ -193,7 +194,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         Self { wiring, ..self }
     }
 
-    /// Asks and follows until cancelled.
+    /// Lists and watches until cancelled.
     pub async fn run(mut self, cancel: CancellationToken) {
         let forever = async {
             loop {
@@ -206,20 +207,21 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         self.sink.phase(Phase::Stopped);
     }
 
-    /// Gets the initial state, then watches until something ends that: one round.
+    /// Runs one round: gets the initial state, then watches until an error ends that.
     ///
     /// # Errors
     ///
-    /// Why the round ended, if the next one had better wait. The sink's [`Sink::failed`] has been told.
+    /// The error that ended the round, if the caller should wait before the next one. The sink's [`Sink::failed`] was
+    /// called with it.
     ///
     /// # Cancel safety
     ///
-    /// The next round starts afresh; nothing that was pushed is lost.
+    /// The next round starts from the beginning. Deltas that were pushed are not lost.
     pub async fn round(&mut self) -> Result<(), ReflectorError> {
         let turn = match &self.wiring.first_lists {
             Some(first_lists) if self.reason == ListReason::First => {
                 self.sink.phase(Phase::Listing { received: 0, remaining: None });
-                // A semaphore that is closed holds nobody back.
+                // A closed semaphore limits nothing.
                 first_lists.clone().acquire_owned().await.ok()
             }
             _ => None,
@@ -229,7 +231,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         self.say_restart().await;
         let request = self.wiring.relist_requests.as_mut().map_or(0, |requests| *requests.borrow_and_update());
         if request > self.request {
-            // Who asks wants to know how it is now, and not how a server that is behind remembers it.
+            // The caller of a relist wants the current state, and not an older one from the memory of an API server
+            // that lags.
             self.place.give_up();
             self.request = request;
         }
@@ -241,7 +244,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         loop {
             let next = match stream.take() {
                 Some(events) => self.follow(events).await,
-                // Without a version there is no telling what was missed between two watches.
+                // Without a version, changes between two watches would be missed.
                 None if watched && self.place.version().is_none() => return Ok(()),
                 None => self.watch().await,
             };
@@ -271,12 +274,12 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         }
     }
 
-    /// The version after the last change that was passed on.
+    /// Returns the version of the last change that was passed to the sink.
     pub fn last_version(&self) -> Option<&ResourceVersion> {
         self.place.version()
     }
 
-    /// Opens a watch where the last one ended, and follows it.
+    /// Opens a watch from the current position, and follows it.
     async fn watch(&mut self) -> AfterWatch {
         if let Position::Doubtful(last) = self.place.clone() {
             if self.question_refused {
@@ -289,7 +292,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                     return AfterWatch::Relist(Duration::ZERO);
                 }
                 Ok(_) => self.place = Position::At(last),
-                // A user who may watch need not be allowed to ask this. The watch itself is answered or refused.
+                // A user who may watch need not have the permission for this request. The watch itself succeeds or
+                // fails.
                 Err(error) if error.is_refusal() => {
                     self.question_refused = true;
                     self.place = Position::At(last);
@@ -311,7 +315,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         }
     }
 
-    /// A watch, or the question that comes before it, was not answered.
+    /// Decides what to do after a watch, or the version request before it, has failed.
     fn not_answered(&mut self, error: SourceError) -> AfterWatch {
         if error.is_version_unavailable() {
             return self.expired(error);
@@ -330,13 +334,13 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         AfterWatch::WaitThenWatch(error)
     }
 
-    /// Counts a failure. Returns true as long as a watch is to be tried again, and false when it is time for a list.
+    /// Counts a failure. Returns true to retry the watch, and false to list instead.
     fn fails_again(&mut self) -> bool {
         self.watch_failures += 1;
         self.watch_failures <= WATCH_FAILURES
     }
 
-    /// Passes on what a watch sends, until it ends.
+    /// Passes the events of a watch to the sink until the watch ends.
     async fn follow(&mut self, mut watch: OpenWatch<T>) -> AfterWatch {
         self.sink.phase(Phase::Watching);
         let mut relist = std::pin::pin!(self.relist_wanted());
@@ -350,7 +354,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                 }
                 event = timeout_at(dead_at.min(pace_due), watch.next()) => event,
             };
-            // Read once per event: reading the clock costs as much as finding an object.
+            // The clock is read once per event: reading it costs as much as finding an object.
             let now = Instant::now();
             match event {
                 Err(_) if now >= dead_at => {
@@ -379,12 +383,12 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         self.after(watch, ended)
     }
 
-    /// What to do after a watch that ended so.
+    /// Decides what to do after a watch has ended.
     fn after(&mut self, watch: OpenWatch<T>, ended: Result<(), ReflectorError>) -> AfterWatch {
         let OpenWatch { events, heard, began, after_initial_state, .. } = watch;
         drop(events);
         let lasted = began.elapsed();
-        // A server that sends one event and then an error, again and again, must not be listed without pause.
+        // If a server sends one event and then an error, again and again, the reflector must not list without a delay.
         let worked = heard > 0 && lasted >= VERY_SHORT;
         self.worked |= worked;
         if heard > 0 || lasted >= VERY_SHORT {
@@ -395,7 +399,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         }
         match ended {
             Ok(()) if worked => AfterWatch::Watch,
-            // Something came, but a server that ends every watch at once must not be asked without end.
+            // Events arrived, but if a server ends every watch at once, the reflector must not watch without a delay.
             Ok(()) if heard > 0 || after_initial_state && lasted < VERY_SHORT => {
                 AfterWatch::WaitThenWatch(ReflectorError::VeryShortWatch { lasted })
             }
@@ -403,7 +407,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                 self.place.doubt();
                 AfterWatch::Watch
             }
-            // The version may be at fault, or the server: a list tells, but costs far more than a watch.
+            // The version or the API server may be the cause. A list would show which, but costs far more than a watch.
             Ok(()) => {
                 let error = ReflectorError::VeryShortWatch { lasted };
                 match self.fails_again() {
@@ -417,7 +421,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             }
             Err(error) if error.is_lost_connection() => {
                 self.place.doubt();
-                // One that worked for a while has earned a new connection at once, and so has who waited long enough.
+                // A watch that worked for a while is opened again without a delay. So is a silent one, because the
+                // reflector has already waited.
                 if !worked && !matches!(error, ReflectorError::Silent { .. }) {
                     return AfterWatch::WaitThenWatch(error);
                 }
@@ -428,7 +433,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         }
     }
 
-    /// The first time a version expires after a watch that worked, everything is asked for again after a moment.
+    /// Decides what to do when a version has expired: lists again without a backoff if a watch has worked since the
+    /// last time.
     fn expired(&mut self, error: SourceError) -> AfterWatch {
         let error = ReflectorError::Expired(error);
         self.reason = ListReason::Expired;
@@ -441,10 +447,10 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         }
     }
 
-    /// Waits until somebody asks for a relist, or it is time for one.
+    /// Waits until a relist is requested or due.
     fn relist_wanted(&self) -> impl Future<Output = ()> + Send + use<T, S> {
         let requested = self.relist_requested();
-        // What a list did not tell is asked for again before long: the next one may be readable.
+        // After an inconclusive list, the reflector lists again soon: the missing objects may be readable then.
         let again =
             self.inconclusive.checked_sub(1).map(|times| (RETRY_LIST * (1 << times.min(5))).min(RETRY_LIST_AT_MOST));
         let period = self.relist_period.into_iter().chain(again).min();
@@ -464,18 +470,18 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         }
     }
 
-    /// Waits until somebody asks for a relist.
+    /// Waits until the program requests a relist.
     fn relist_requested(&self) -> impl Future<Output = ()> + Send + use<T, S> {
         let (requests, handled) = (self.wiring.relist_requests.clone(), self.request);
         async move {
             let Some(mut requests) = requests else { return std::future::pending().await };
             if requests.wait_for(|request| *request > handled).await.is_err() {
-                std::future::pending::<()>().await; // Nobody is left who could ask.
+                std::future::pending::<()>().await; // The sender is gone, so no request can follow.
             }
         }
     }
 
-    /// Passes one event on. If `unordered`, its version says nothing of what may still be missing.
+    /// Passes one event to the sink. If `unordered`, its version does not show that older changes are complete.
     async fn pass_on(&mut self, event: WatchEvent<Arc<T>>, bytes: u64, unordered: bool) {
         let (version, delta) = match event {
             WatchEvent::Added(Decoded::Object(object)) => (object.id().known_version(), Delta::Added(object)),
@@ -502,7 +508,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         self.sink.push(delta, bytes).await;
     }
 
-    /// Nothing known of versions holds any longer.
+    /// Handles a restore of the API server: all known versions become invalid.
     async fn restart(&mut self) {
         let scope = self.wiring.scope.clone();
         warn!(scope = scope.as_deref(), "server was restored to an older state; asking for everything again");
@@ -512,7 +518,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         self.say_restart().await;
     }
 
-    /// Passes on that versions start afresh, unless that has been done. A round that is dropped meanwhile leaves it to the next one.
+    /// Pushes [`Delta::Restarted`] to the sink, unless that was done. If a round is dropped meanwhile, the next round
+    /// does it.
     async fn say_restart(&mut self) {
         if self.restart_unsaid {
             self.sink.settled().await;
@@ -529,7 +536,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             (place, _) => place.version().cloned(),
         };
         let unordered = version.is_none() && !initial_events;
-        // Taken before the request: what the server spends on it counts as part of the watch.
+        // Read before the request: the time that the API server needs to answer counts as part of the watch.
         let opened = Instant::now();
         let options = WatchOptions { version, initial_events, timeout: agreed };
         let events = answered(self.progress_deadline, self.source.watch(options)).await?;
@@ -546,7 +553,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         }
     }
 
-    /// Hands over a complete state.
+    /// Pushes a complete state to the sink.
     async fn replace(&mut self, replacement: Replacement<T>, bytes: u64) {
         self.place = match replacement.mark.version.clone() {
             Some(version) => Position::At(version),
@@ -557,7 +564,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         self.watch_failures = 0;
         self.succeeded(RequestKind::List);
         self.inconclusive = if replacement.is_conclusive() { 0 } else { self.inconclusive + 1 };
-        // A source that does not count sends at least what its objects take.
+        // For a source that does not count bytes, the sizes of the objects are a lower bound.
         let sizes = || replacement.objects.iter().map(|object| size_of_val(&**object) as u64).sum();
         let bytes = if bytes == 0 { sizes() } else { bytes };
         self.sink.push(Delta::Replaced(replacement), bytes).await;

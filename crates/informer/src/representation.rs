@@ -1,7 +1,8 @@
-//! Representations: how objects are decoded, and what is kept of them.
+//! Representations: how objects are decoded, and how much of them is kept.
 //!
-//! The type parameter of an informer chooses: `Pod` keeps the whole object, [`View`] keeps metadata and a few fields of the
-//! caller's choice, [`Compact`] keeps compressed bytes, [`Identity`] keeps nothing but which object it is. All of them implement [`Decode`].
+//! The type parameter of an informer chooses the representation. `Pod` keeps the whole object, [`View`] keeps metadata
+//! and a few fields of the caller's choice, [`Compact`] keeps compressed bytes, and [`Identity`] keeps only key, uid
+//! and version. All of them implement [`Decode`].
 
 #[cfg(feature = "compact")]
 mod compact;
@@ -38,7 +39,8 @@ pub(crate) const KEPT_BUFFER: usize = 1024 * 1024;
 
 /// An [`Object`] that can be made from the JSON of an API server.
 ///
-/// With the `kube` feature every `kube` resource type is one. For a few fields of a kind, [`View`] needs less.
+/// With the `kube` feature every `kube` resource type implements it. To keep a few fields of a kind, [`View`] needs
+/// less code.
 ///
 /// ```
 /// use kube_informer::{Id, KeyRef, Object, ResourceType};
@@ -65,7 +67,8 @@ pub(crate) const KEPT_BUFFER: usize = 1024 * 1024;
 /// # Ok::<(), DecodeError>(())
 /// ```
 pub trait Decode: Object + Sized {
-    /// About how many bytes of memory one byte on the wire takes. The bound of a mailbox in bytes uses it. The default is 1.
+    /// An estimate of the bytes of memory that one byte on the wire takes. The bound of a mailbox in bytes uses it. The
+    /// default is 1.
     const MEMORY_PER_WIRE_BYTE: f64 = 1.0;
 
     /// The state that one informer keeps to decode its objects: `()` for most types.
@@ -78,7 +81,8 @@ pub trait Decode: Object + Sized {
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] if the bytes are not such an object. The cache then keeps the last known state, and [`Health`](crate::Health) names the object.
+    /// [`DecodeError`] if the bytes are not such an object. The cache then keeps the last known state, and
+    /// [`Health`](crate::Health) names the object.
     fn decode(decoder: &Self::Decoder, raw: &Raw<'_>) -> Result<Self, DecodeError>;
 
     /// Returns figures of the decoder by name, for [`Health::figures`](crate::Health).
@@ -88,9 +92,10 @@ pub trait Decode: Object + Sized {
     }
 }
 
-/// A type whose resource is known at compile time, such as `Pod`, so that the type alone chooses what to list and watch.
+/// A type whose resource is known at compile time, such as `Pod`. The type alone selects the resource to list and
+/// watch.
 ///
-/// kube-rs says the same with `Resource<DynamicType = ()>`.
+/// In kube-rs this is `Resource<DynamicType = ()>`.
 #[diagnostic::on_unimplemented(
     message = "the API path of `{Self}` is not known at compile time",
     note = "for objects of a kind known at run time only, name the collection: `factory.dynamic(..)`",

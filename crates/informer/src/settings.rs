@@ -1,12 +1,14 @@
-//! What to ask a server for, and how to keep it: each setting stands here and nowhere else.
+//! The settings: what an informer requests from an API server, and how it keeps objects. Each setting is defined only
+//! here.
 //!
-//! | what is said | where |
+//! | subject | type |
 //! |---|---|
 //! | which objects, and how much of them | [`Selection`], part of an informer's identity |
-//! | how they are asked for, and how they are kept | [`InformerOptions`] |
-//! | how long to wait between attempts | [`BackoffOptions`] |
+//! | how they are listed and watched, and how they are kept | [`InformerOptions`] |
+//! | the delays between attempts | [`BackoffOptions`] |
 //!
-//! A source, an informer by itself and a factory take these; what is not said falls to the factory, and else to the default.
+//! A source, an informer and a factory take these. A setting that is not set comes from the factory, or else is the
+//! default.
 
 mod backoff;
 mod options;

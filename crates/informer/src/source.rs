@@ -24,8 +24,8 @@ use crate::representation::Identity;
 
 /// Lists and watches one resource: client-go's `ListerWatcher`.
 ///
-/// [`KubeSource`](crate::parts::KubeSource) is the source over an API server, and [`ListWatchFns`] makes one from two closures. A source of
-/// your own:
+/// [`KubeSource`](crate::parts::KubeSource) is the source over an API server, and [`ListWatchFns`] makes one from two
+/// closures. A source of your own:
 ///
 /// ```
 /// use futures_util::{StreamExt as _, stream};
@@ -75,7 +75,7 @@ pub trait ListWatch<T: Object>: Send + Sync + 'static {
         async { Ok(self.list(options).await?.map_objects(|object| Identity::of(&object))) }
     }
 
-    /// Returns the current version of the server.
+    /// Returns the current version of the API server.
     ///
     /// A source that can request less than one whole object does so.
     fn newest_version(&self) -> impl Future<Output = Result<Option<ResourceVersion>, SourceError>> + Send {
@@ -96,7 +96,7 @@ pub trait ListWatch<T: Object>: Send + Sync + 'static {
 /// Selects the page of a list, and how new the list must be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListOptions {
-    /// The requested version: `None` for the most recent, `"0"` for any that the server has in memory.
+    /// The requested version: `None` for the most recent, `"0"` for any that the API server has in memory.
     pub version: Option<ResourceVersion>,
     /// True if any state is enough that is not older than `version`, also with a limit.
     pub not_older_than: bool,
@@ -113,6 +113,6 @@ pub struct WatchOptions {
     pub version: Option<ResourceVersion>,
     /// True to receive the current state first, as added objects and a bookmark that ends them.
     pub initial_events: bool,
-    /// After how long the server ends the watch.
+    /// After how long the API server ends the watch.
     pub timeout: Duration,
 }

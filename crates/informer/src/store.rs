@@ -7,7 +7,8 @@
 //! | the objects that share a value | [`Index::get`], made by `add_index` |
 //! | by namespace or by labels | [`Lister`](crate::Lister) |
 //!
-//! This module does not wait, and uses no sockets, clocks or tasks. Index functions run outside the lock of the readers.
+//! This module does not wait, and uses no sockets, clocks or tasks. Index functions run outside the lock of the
+//! readers.
 
 mod chunks;
 mod index;
@@ -62,7 +63,8 @@ impl<T: Cached + ?Sized> Store<T> {
 
     /// Returns the cached object, or `None` if the cache does not hold it.
     ///
-    /// The result may lag behind the API server. It never changes under you: an update replaces the `Arc`, not its contents.
+    /// The result may lag behind the API server. It never changes under you: an update replaces the `Arc`, not its
+    /// contents.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
         let object = self.shared.read().get(key.into()).cloned();
         object.map(T::typed)

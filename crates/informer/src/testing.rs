@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::object::{Id, KeyRef, Object};
 
-/// `namespace/name@version`, with any number of values to index by.
+/// An object `namespace/name@version`, with any number of index values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Thing {
     pub(crate) namespace: String,
@@ -20,7 +20,7 @@ impl Object for Thing {
     }
 }
 
-/// A thing of that key and version.
+/// Makes a thing with a key and a version.
 pub(crate) fn thing(key: &str, version: u64) -> Arc<Thing> {
     let key = KeyRef::from(key);
     Arc::new(Thing {

@@ -1,7 +1,7 @@
 //! Points at which a simulation lets other tasks run. In a release build they do nothing.
 //!
-//! On one thread no other task runs between two steps that do not await. So a simulation on one thread would never see what happens
-//! if another task runs there. At these points the simulation draws from its seed whether to yield.
+//! On one thread no other task runs between two steps that do not await. So a simulation on one thread would never see
+//! what happens if another task runs there. At these points the simulation draws from its seed whether to yield.
 
 #[cfg(debug_assertions)]
 mod seeded {

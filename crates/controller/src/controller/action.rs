@@ -7,8 +7,8 @@ use std::time::Duration;
 /// An error of any type.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Tells the controller when to reconcile the key again, as in kube-rs. If a reconcile returns an error instead, the limiter of the queue
-/// decides.
+/// Tells the controller when to reconcile the key again, as in kube-rs. If a reconcile returns an error instead, the
+/// limiter of the queue decides.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,14 +40,14 @@ impl Action {
         Self(Requeue::OnChange)
     }
 
-    /// Reconciles the key again after a duration, or when something changes. The limiter is not called, so a duration of zero reconciles
-    /// the key in an endless loop without a pause.
+    /// Reconciles the key again after a duration, or when something changes. The limiter is not called, so a duration
+    /// of zero reconciles the key in an endless loop without a pause.
     pub fn requeue(duration: Duration) -> Self {
         Self(Requeue::After(duration))
     }
 
-    /// Reports that the reconcile failed and that a retry would not help: controller-runtime's `TerminalError`. The failure is counted and
-    /// logged. The key is reconciled again only when something changes.
+    /// Reports that the reconcile failed and that a retry would not help: controller-runtime's `TerminalError`. The
+    /// failure is counted and logged. The key is reconciled again only when something changes.
     pub fn terminal_error(error: impl Into<BoxError>) -> Self {
         Self(Requeue::Failed(error.into()))
     }

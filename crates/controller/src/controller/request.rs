@@ -81,15 +81,15 @@ impl<T: Object> Request<T> {
 
     /// Sends a write, and makes the key wait until the cache of this informer shows it.
     ///
-    /// If the answer is lost, or the future is dropped before the answer arrives, the key waits until the cache has
+    /// If the response is lost, or the future is dropped before the response arrives, the key waits until the cache has
     /// caught up with the API server. The API server may carry out the request even later than that, and the key does
     /// not wait for that. So use a fixed name, or the version from which the write is made: then the API server refuses
     /// a repeated write.
     ///
     /// # Errors
     ///
-    /// [`WriteError::Failed`] with the error of the request, and [`WriteError::LeadershipLost`] if the term is over: then
-    /// nothing is sent. The other variants report an object that the cache of this informer never shows; then the
+    /// [`WriteError::Failed`] with the error of the request, and [`WriteError::LeadershipLost`] if the term is over:
+    /// then nothing is sent. The other variants report an object that the cache of this informer never shows; then the
     /// reconcile fails for good.
     pub async fn write<C: Object, W: Object>(
         &self,
@@ -118,8 +118,8 @@ impl<T: Object> Request<T> {
         Ok(answer)
     }
 
-    /// Waits for the answer to a write. Without an answer, and with some errors, it is not known whether the write was
-    /// carried out.
+    /// Waits for the response to a write. Without a response, and with some errors, it is not known whether the write
+    /// was carried out.
     async fn answered<C: Object, R>(
         &self,
         informer: &SharedInformer<C>,
@@ -128,7 +128,7 @@ impl<T: Object> Request<T> {
         self.term.check()?;
         let unanswered = UnansweredWrite { writes: &self.writes, informer };
         let outcome = write.await;
-        // The server has carried out the write, or has refused it and nothing was written.
+        // The API server has carried out the write, or has refused it and nothing was written.
         let certain = match &outcome {
             Ok(_) => true,
             Err(kube_client::Error::Api(status)) => (400..500).contains(&status.code),
@@ -141,13 +141,13 @@ impl<T: Object> Request<T> {
     }
 
     /// Runs a future that sends a write itself, such as the methods of a [`Finalizer`](crate::Finalizer). If the future
-    /// fails or is dropped, the key waits as after a write whose answer was lost. If it succeeds, the caller must pass
-    /// the written object to [`wrote`](Self::wrote).
+    /// fails or is dropped, the key waits as after a write whose response was lost. If it succeeds, the caller must
+    /// pass the written object to [`wrote`](Self::wrote).
     ///
     /// # Errors
     ///
-    /// [`WriteError::LeadershipLost`] if the term is over: the future is not polled. [`WriteError::Failed`] with the error of
-    /// the future.
+    /// [`WriteError::LeadershipLost`] if the term is over: the future is not polled. [`WriteError::Failed`] with the
+    /// error of the future.
     pub async fn attempt<C: Object, R, E>(
         &self,
         informer: &SharedInformer<C>,
@@ -177,8 +177,8 @@ impl<T: Object> Request<T> {
         }
     }
 
-    /// Makes the key wait until the cache is as new as the API server is now. Use it if a write may or may not have been carried out, such as
-    /// after a timeout.
+    /// Makes the key wait until the cache is as new as the API server is now. Use it if a write may or may not have
+    /// been carried out, such as after a timeout.
     pub fn outcome_unknown<C: Object>(&self, informer: &SharedInformer<C>) {
         self.writes.add(PendingWrite::outcome_unknown(informer));
     }
@@ -215,7 +215,7 @@ impl<T: Object> Request<T> {
     }
 }
 
-/// A write that has not been answered.
+/// A write without a response.
 struct UnansweredWrite<'w, C: Object> {
     writes: &'w Writes,
     informer: &'w SharedInformer<C>,

@@ -51,7 +51,7 @@ impl<T: Object> Controller<T> {
         outcome
     }
 
-    /// Starts all informers, and waits until they have caught up with the server.
+    /// Starts all informers, and waits until they have caught up with the API server.
     async fn wait_for_latest(&self) -> Result<(), RunError> {
         let started: Result<Vec<_>, _> = self.caches.iter().map(|cache| (cache.start)()).collect();
         let started = started.map_err(|source| RunError::Start { name: self.name.to_string(), source })?;

@@ -83,7 +83,7 @@ impl PendingWrite {
                 return WriteSeen::AsWritten;
             }
             // The store has passed the version, and does not show the write. A server that was restored from a backup
-            // has lower versions, so ask the server for its current version.
+            // has lower versions, so ask the API server for its current version.
             let _ = informer.wait_for_latest().await;
             if shown() { WriteSeen::AsWritten } else { WriteSeen::Missing }
         };

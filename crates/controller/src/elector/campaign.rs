@@ -42,27 +42,27 @@ pub(super) struct Campaign {
     connections: Connections,
     terms: mpsc::Sender<Begun>,
     leaders: mpsc::Sender<String>,
-    /// The write that was to acquire the lease and was not answered before the elector was cancelled.
+    /// The write that should acquire the lease and had no response when the elector was cancelled.
     acquisition: Option<BoxFuture<'static, Result<Lease, Error>>>,
     /// Kept until the task is dropped: the next run begins after that.
     _turn: OwnedMutexGuard<()>,
 }
 
-/// The state of a renewal after an answer.
+/// The state of a renewal after a response.
 enum CampaignProgress {
     /// The write that began at this moment was carried out.
     Renewed(Moment),
     /// The write failed. A read over the same connection will show the current lease.
     Unsure { connection: Connection, at_once: bool },
-    /// The version that we knew is not current.
+    /// The version that this candidate knows is outdated.
     Outdated { at_once: bool },
-    /// The answer shows nothing new.
+    /// The response does not change the state.
     Nothing,
-    /// The lease is not ours.
+    /// This candidate does not hold the lease any more.
     Lost,
 }
 
-/// An answer that a release waits for.
+/// A response that a release waits for.
 enum Answered {
     /// The acquisition that was in flight.
     Acquisition(Result<Lease, Error>),
@@ -98,7 +98,8 @@ impl Campaign {
         }
     }
 
-    /// Tries until the lease is ours, and returns when the write that acquired it began. Returns `None` once cancelled.
+    /// Tries until this candidate holds the lease, and returns when the write that acquired it began. Returns `None`
+    /// once cancelled.
     async fn acquire(&mut self) -> Option<Moment> {
         info!(lease = %self.shared.lease, identity = %self.shared.identity, "standing by");
         while !self.cancel.is_cancelled() {
@@ -107,7 +108,7 @@ impl Campaign {
             }
             self.pause().await;
         }
-        // The answer to a write may have been lost. Nothing here leads, so the lease is of no use to us.
+        // The response to a write may have been lost. `lead` does not run, so the lease must be released.
         if self.lock.may_be_ours() {
             self.release().await;
         }
@@ -131,7 +132,7 @@ impl Campaign {
         let mut writing = self.lock.write(began).send(self.connections.current().client, key).boxed();
         let written = timeout_at(after(began.instant, limit), &mut writing);
         let Some(written) = self.cancel.run_until_cancelled(written).await else {
-            // The server may still carry out the write. Its answer shows whether there is a lease to release.
+            // The API server may still carry out the write. Its response shows whether there is a lease to release.
             self.acquisition = Some(writing);
             return None;
         };
@@ -192,14 +193,14 @@ impl Campaign {
 
     /// Renews the lease until the term is lost.
     ///
-    /// A slow renewal is not cancelled. Reads begin beside it, and later another write. The first answer that confirms
-    /// a write of ours counts, from when that write began.
+    /// A slow renewal is not cancelled. Reads begin beside it, and later another write. The first response that
+    /// confirms a write of this candidate counts, from when that write began.
     async fn renew(&mut self, term: &Term, until: &watch::Sender<Moment>, renewed: Moment) {
         let settings = self.shared.settings.clone();
         // Bounded by time: attempts begin `attempt_period` apart, and all of them end at the deadline of the term.
         let mut pending: FuturesUnordered<PendingRequest> = FuturesUnordered::new();
         let mut next = after(renewed.instant, settings.retry_period);
-        // When the last attempt began, when the oldest write in flight began, and how many attempts were not answered.
+        // When the last attempt began, when the oldest write in flight began, and how many attempts have no response.
         let (mut last, mut oldest, mut unanswered) = (renewed.instant, renewed.instant, 0);
         loop {
             let deadline = until.borrow().instant;
@@ -220,11 +221,11 @@ impl Campaign {
                 next = after(last, settings.attempt_period());
                 let alone = pending.is_empty();
                 if !alone {
-                    // The write may have been carried out, and only its answer is late.
+                    // The write may have been carried out, and only its response is late.
                     pending.push(pending_read(connection.clone(), self.shared.lease.clone(), false));
                 }
-                // Of two writes from one version the server refuses the second, and that may be the one in flight. So
-                // there is no second one before the answer to the first would come too late.
+                // Of two writes from one version the API server refuses the second, and that may be the one in flight.
+                // So there is no second one before the response to the first would come too late.
                 if alone || last >= after(oldest, settings.renew_deadline / 2) {
                     oldest = if alone { last } else { oldest };
                     pending.push(self.renewal(connection, false));
@@ -296,7 +297,7 @@ impl Campaign {
 
     /// Releases the lease, so that other candidates need not wait until it expires.
     ///
-    /// It first waits for an acquisition in flight, because the answer shows the current lease.
+    /// It first waits for an acquisition in flight, because the response shows the current lease.
     async fn release(&mut self) {
         let (settings, key) = (self.shared.settings.clone(), self.shared.lease.clone());
         let began = Instant::now();

@@ -50,7 +50,7 @@ impl Connections {
         self.spare.clone().unwrap_or_else(|| self.current())
     }
 
-    /// Notes that a client was answered: if that is the second one, it is used from now on.
+    /// Records that a client received a response. If it is the second one, it becomes the client in use.
     pub(super) fn answered(&mut self, connection: &Connection) {
         if let Some(spare) = self.spare.take_if(|spare| spare.number == connection.number) {
             self.current = spare;

@@ -1,4 +1,4 @@
-//! The Lease as one candidate knows it.
+//! The Lease as one candidate has seen it.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use kube_informer::internal::after;
 /// unanswered.
 const MOST_UNCONFIRMED: usize = 16;
 
-/// The lease as last seen, and our own writes to it.
+/// The lease as last seen, and the writes of this candidate to it.
 ///
-/// Every write names the version that it was made from. So of two writes from the same version the server carries out
-/// one, and a write that arrives late undoes no other.
+/// Every write names the version that it was made from. So of two writes from the same version the API server carries
+/// out one, and a write that arrives late undoes no other.
 pub(super) struct Lock {
     key: ObjectKey,
     identity: String,
@@ -27,28 +27,29 @@ pub(super) struct Lock {
     seen: Option<SeenLease>,
     /// The last read found no lease.
     gone: bool,
-    /// Our last record that the server has confirmed.
+    /// The last record of this candidate that the API server has confirmed.
     confirmed: Option<LeaderElectionRecord>,
-    /// Our writes since then, oldest first: each may have been carried out, or may be carried out later.
+    /// The writes of this candidate since then, oldest first: each may have been carried out, or may be carried out
+    /// later.
     unconfirmed: Vec<(LeaderElectionRecord, Moment)>,
 }
 
 struct SeenLease {
     lease: Lease,
-    /// When the lease was seen to have changed, by our own clock.
+    /// When the lease was seen to change, by the clock of this candidate.
     since: Instant,
 }
 
 /// The result of a read of the lease.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Sight {
-    /// A write of ours that was not confirmed until now. It began at this moment.
+    /// A write of this candidate that was not confirmed until now. It began at this moment.
     Confirmed(Moment),
-    /// Our confirmed record, in the version that we know.
+    /// The confirmed record of this candidate, in the known version.
     Unchanged,
-    /// Our confirmed record, in a version that we did not know: another client has changed something else.
+    /// The confirmed record of this candidate, in a new version: another client has changed another field.
     NewVersion,
-    /// A record that is not ours.
+    /// A record that this candidate has not written.
     Foreign,
 }
 
@@ -72,7 +73,7 @@ impl Lock {
         theirs && Instant::now() < after(seen.since, record::duration(&seen.lease))
     }
 
-    /// Returns true if the server may hold a record of ours.
+    /// Returns true if the API server may hold a record of this candidate.
     pub(super) fn may_be_ours(&self) -> bool {
         !self.unconfirmed.is_empty() || self.known_ours().is_some()
     }
@@ -92,14 +93,14 @@ impl Lock {
         write
     }
 
-    /// Notes the answer to a write of ours: it was carried out.
+    /// Records that a write of this candidate was carried out.
     pub(super) fn written(&mut self, lease: Lease) {
         self.confirmed = Some(LeaderElectionRecord::of(&lease));
         self.unconfirmed.clear();
         self.note(lease);
     }
 
-    /// Notes a lease that was read.
+    /// Records a lease that was read.
     pub(super) fn see(&mut self, lease: Lease) -> Sight {
         let record = LeaderElectionRecord::of(&lease);
         let version = |lease: &Lease| lease.metadata.resource_version.clone();
@@ -112,7 +113,7 @@ impl Lock {
             return Sight::Confirmed(began);
         }
         if !unchanged {
-            // All of them were made from an older version: the server refuses them from now on.
+            // All of them were made from an older version: the API server refuses them from now on.
             self.unconfirmed.clear();
         }
         match (self.confirmed.as_ref() == Some(&record), unchanged) {
@@ -122,12 +123,12 @@ impl Lock {
         }
     }
 
-    /// Notes that a read found no lease.
+    /// Records that a read found no lease.
     pub(super) fn is_gone(&mut self) {
         self.gone = true;
     }
 
-    /// Makes a request that releases the lease, if it is ours.
+    /// Makes a request that releases the lease, if this candidate may hold it.
     pub(super) fn release(&mut self) -> Release {
         let records = self.unconfirmed.iter().map(|(record, _)| record);
         Release {
@@ -137,7 +138,7 @@ impl Lock {
         }
     }
 
-    /// Notes that the lease is not ours any more.
+    /// Records that this candidate does not hold the lease any more.
     pub(super) fn released(&mut self, lease: Option<Lease>) {
         (self.confirmed, self.unconfirmed) = (None, Vec::new());
         match lease {
@@ -146,7 +147,7 @@ impl Lock {
         }
     }
 
-    /// Returns the lease, if its last known record is ours.
+    /// Returns the lease, if its last known record is one of this candidate.
     fn known_ours(&self) -> Option<&Lease> {
         let lease = &self.seen.as_ref().filter(|_| !self.gone)?.lease;
         (self.confirmed == Some(LeaderElectionRecord::of(lease))).then_some(lease)
@@ -155,7 +156,7 @@ impl Lock {
     fn note(&mut self, lease: Lease) {
         self.gone = false;
         match &mut self.seen {
-            // Another client may have changed something else.
+            // Another client may have changed another field.
             Some(seen) if seen.lease.spec == lease.spec => seen.lease = lease,
             seen => *seen = Some(SeenLease { lease, since: Instant::now() }),
         }

@@ -23,8 +23,8 @@ impl LeaderElectionRecord {
     }
 }
 
-/// The time of day for records. It follows the clock of the runtime, and never gives the same time twice. No candidate
-/// judges by it whether a lease has expired.
+/// The time of day for records. It follows the clock of the runtime, and never returns the same time twice. No
+/// candidate judges by it whether a lease has expired.
 pub(super) struct RecordClock {
     then: Timestamp,
     since: Instant,

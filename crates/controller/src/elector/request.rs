@@ -35,9 +35,10 @@ impl Write {
 
 /// A request that releases the lease.
 pub(super) struct Release {
-    /// The lease as last seen, if it was ours.
+    /// The lease as last seen, if this candidate held it.
     pub(super) known: Option<Lease>,
-    /// All records that may be ours. A record of another copy with the same identity is not among them.
+    /// All records that this candidate may have written. A record of another copy with the same identity is not among
+    /// them.
     pub(super) own: Vec<LeaderElectionRecord>,
     pub(super) now: MicroTime,
 }
@@ -50,7 +51,7 @@ impl Release {
         if let Some(lease) = &self.known {
             match api.replace(key.name(), &PostParams::default(), &released(lease)).await {
                 Ok(lease) => return Ok(Some(lease)),
-                // The version is not current, or an answer was lost.
+                // The version is not current, or a response was lost.
                 Err(Error::Api(status)) if status.code == 409 => {}
                 Err(error) => return Err(error),
             }
@@ -68,7 +69,7 @@ pub(super) async fn read(client: Client, key: ObjectKey) -> Result<Option<Lease>
     api(client, &key).get_opt(key.name()).await
 }
 
-/// The answer to a request of a renewal.
+/// The response to a request of a renewal.
 pub(super) struct LeaseResponse {
     pub(super) connection: Connection,
     /// The request was sent at once after another one, without the pause between attempts.

@@ -119,7 +119,7 @@ impl ElectionSettings {
         Ok(())
     }
 
-    /// Returns after how much time without an answer another attempt begins beside the first.
+    /// Returns after how much time without a response another attempt begins beside the first.
     pub(super) fn attempt_period(&self) -> Duration {
         self.retry_period.max(self.renew_deadline / 4)
     }

@@ -131,7 +131,7 @@ impl Series {
         begins
     }
 
-    /// Notes that a task has ended.
+    /// Records that a task has ended.
     pub(super) fn end_writer(&mut self) {
         self.writers = self.writers.saturating_sub(1);
     }
@@ -158,7 +158,7 @@ impl Series {
         ids.iter().filter_map(|id| self.in_flight(id)).collect()
     }
 
-    /// Notes that a write has ended, with success or not.
+    /// Records that a write has ended, with success or not.
     pub(super) fn ended(&mut self, about: &About) {
         if let Some(told) = self.told.get_mut(&about.id()) {
             told.stage = SeriesStage::Idle;
@@ -221,7 +221,7 @@ impl Series {
         }
     }
 
-    /// Notes that a write failed: its events stay owed. If the event was deleted on the API server (`gone`), the next
+    /// Records that a write failed: its events stay owed. If the event was deleted on the API server (`gone`), the next
     /// write creates a new one.
     pub(super) fn not_written(&mut self, about: &About, step: &SeriesStep, gone: bool) {
         if let (Some(told), SeriesStep::Count { .. }, true) = (self.told.get_mut(&about.id()), step, gone) {

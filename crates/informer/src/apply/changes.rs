@@ -1,4 +1,4 @@
-//! A queue behind a lock, with waiting for room and for changes.
+//! A queue behind a lock. Pushing waits for room, and popping waits for changes.
 //!
 //! The lock is held for one change or one piece of a list. A list is compared with the store outside of it.
 
@@ -17,13 +17,13 @@ use crate::store::{Snapshot, Store};
 
 /// How many changes may wait. A push waits until there are fewer.
 const BOUND: usize = 512;
-/// How many bytes on the wire the waiting changes may have taken.
+/// How many bytes on the wire the waiting changes may have.
 pub(crate) const BYTES: u64 = 8 * 1024 * 1024;
 
-/// Takes changes out of a queue, one batch after the other: the classic controller's loop, for any queue and any process
+/// Pops changes from a queue, one batch after another: the loop of client-go's controller, for any queue and any
 /// function.
 ///
-/// An informer uses one by itself; by hand it is a reflector, a queue and a function:
+/// An informer has its own. By hand, connect a reflector, a queue and a function:
 ///
 /// ```
 /// use kube_informer::parts::{Changes, OnError};
@@ -56,18 +56,18 @@ pub struct Changes<T: ?Sized> {
     shared: Arc<ChangesShared<T>>,
 }
 
-/// Puts changes into a queue. Cloning gives another handle.
+/// Pushes changes into a queue. A clone is another handle.
 pub struct ChangesSink<T: ?Sized> {
     shared: Arc<ChangesShared<T>>,
 }
 
 struct ChangesShared<T: ?Sized> {
     state: Mutex<ChangesState<T>>,
-    /// The objects that are known already.
+    /// The objects that are already applied.
     known: Store<T>,
-    /// How many bytes on the wire the waiting changes may have taken.
+    /// How many bytes on the wire the waiting changes may have.
     bytes: u64,
-    /// True if the queue takes lists and resyncs in pieces.
+    /// True if the queue accepts lists and resyncs in pieces.
     takes_pieces: bool,
     arrived: Notify,
     room: Notify,
@@ -76,36 +76,36 @@ struct ChangesShared<T: ?Sized> {
 
 struct ChangesState<T: ?Sized> {
     queue: Box<dyn DeltaQueue<T>>,
-    /// True while one sink puts in the pieces of a list or a resync. All other pushes wait.
+    /// True while one sink pushes the pieces of a list or a resync. All other pushes wait.
     in_pieces: bool,
     /// True once the consumer is gone.
     closed: bool,
 }
 
-/// Lets one sink put in pieces, until it is dropped.
+/// The right of one sink to push pieces, until it is dropped.
 struct Turn<'s, T: ?Sized>(&'s ChangesShared<T>);
 
-/// A batch that was taken out and is not yet processed: whatever is pushed meanwhile is judged by it. Dropping says that it
-/// is processed.
+/// A batch that was popped and is not processed yet. The queue compares new changes with it. Dropping the guard marks
+/// the batch as processed.
 pub struct BatchGuard<'c, T: ?Sized + 'static> {
     shared: &'c ChangesShared<T>,
     batch: Option<Batch<T>>,
 }
 
-/// What to do with changes that could not be processed. They are reported in any case.
+/// Decides what happens to changes that could not be processed. The error is reported in any case.
 pub enum OnError {
-    /// Go on with the next.
+    /// Continues with the next batch.
     Report(Report),
-    /// Put them back, unless newer changes of the same object wait.
+    /// Puts the changes back, unless newer changes of the same object wait.
     Retry(Report),
 }
 
-/// Told of every failure.
+/// A function that receives every error.
 type Report = Box<dyn Fn(&(dyn Error + Send + Sync)) + Send + Sync>;
 
 impl<T: Cached + ?Sized> Changes<T> {
-    /// Returns the sink that puts changes into a queue, for a reflector, and the end that takes them out. A clone of the sink is another
-    /// handle. `known` has the objects that are applied already: queues compare lists with them.
+    /// Returns the sink that puts changes into a queue, for a reflector, and the end that takes them out. A clone of
+    /// the sink is another handle. `known` has the objects that are applied already: queues compare lists with them.
     pub fn new(queue: impl DeltaQueue<T>, known: Store<T>) -> (impl Sink<T> + Clone + std::fmt::Debug, Self) {
         Self::with_sink(queue, known)
     }
@@ -130,8 +130,8 @@ impl<T: Cached + ?Sized> Changes<T> {
         (ChangesSink { shared: shared.clone() }, Self { shared })
     }
 
-    /// Waits for the next batch, and calls a function with it. Until the function returns, the batch counts as queued: a queue compares
-    /// new changes with it. client-go's `Pop`.
+    /// Waits for the next batch, and calls a function with it. Until the function returns, the batch counts as queued:
+    /// a queue compares new changes with it. client-go's `Pop`.
     ///
     /// # Cancel safety
     ///
@@ -187,7 +187,7 @@ impl<T: Cached + ?Sized> Changes<T> {
         }
     }
 
-    /// Hands batch after batch to a function, until cancelled. What still waits then is not processed.
+    /// Passes each batch to a function, until cancelled. Batches that still wait then are not processed.
     pub async fn process<F>(&mut self, mut process: F, on_error: OnError, cancel: CancellationToken)
     where
         F: FnMut(Batch<T>) -> Result<(), Box<dyn Error + Send + Sync>>,
@@ -203,7 +203,7 @@ impl<T: Cached + ?Sized> Changes<T> {
                 if let Some(batch) = copy {
                     in_hand.shared.state.lock().queue.put_back(batch);
                     drop(in_hand);
-                    // A function that fails every time must not keep others from running.
+                    // A function that always fails must not stop other tasks from running.
                     tokio::task::yield_now().await;
                 }
             }
@@ -213,15 +213,16 @@ impl<T: Cached + ?Sized> Changes<T> {
 }
 
 impl<T: Cached + ?Sized> ChangesSink<T> {
-    /// Puts a change in, which took so many bytes on the wire, once there is room for it. One of any size is let through if
+    /// Pushes a change that took `bytes` bytes on the wire, as soon as there is room. A change of any size fits if
     /// nothing else waits.
     ///
-    /// A queue that takes lists apart receives them in pieces, each once there is room for it; other pushes wait until the list is complete.
+    /// A queue that splits lists receives them in pieces, each as soon as there is room. Other pushes wait until the
+    /// list is complete.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future may leave the first pieces of a list in the queue. No batch is [settled](Batch::settled) then until the next list
-    /// is complete.
+    /// Dropping the future may leave the first pieces of a list in the queue. No batch is [settled](Batch::settled)
+    /// then until the next list is complete.
     pub async fn push(&self, delta: Delta<T>, bytes: u64) {
         let shared = &*self.shared;
         match delta {
@@ -231,7 +232,7 @@ impl<T: Cached + ?Sized> ChangesSink<T> {
         }
     }
 
-    /// Waits until everything pushed so far is processed, or the consumer is gone.
+    /// Waits until every change pushed so far is processed, or the consumer is gone.
     pub async fn settled(&self) {
         let ChangesShared { state, processed, .. } = &*self.shared;
         let all = state.lock().queue.progress().0;
@@ -248,22 +249,22 @@ impl<T: Cached + ?Sized> ChangesSink<T> {
         }
     }
 
-    /// How many changes wait.
+    /// Returns how many changes wait.
     pub fn len(&self) -> usize {
         self.shared.state.lock().queue.len()
     }
 
-    /// True if nothing waits.
+    /// Returns true if no change waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many bytes all that waits took on the wire.
+    /// Returns how many bytes on the wire the waiting changes took.
     pub fn bytes(&self) -> u64 {
         self.shared.state.lock().queue.bytes()
     }
 
-    /// True once the first population is processed.
+    /// Returns true once the first list is processed.
     pub fn has_synced(&self) -> bool {
         self.shared.state.lock().queue.has_synced()
     }
@@ -290,7 +291,7 @@ impl<T: Cached + ?Sized> ChangesShared<T> {
                     return Some(result);
                 }
             }
-            // Listened for from before the next look, so that room made in between is not missed.
+            // Registered before the next check, so that a notification in between is not missed.
             let mut room = std::pin::pin!(self.room.notified());
             room.as_mut().enable();
             let still_full = {
@@ -303,7 +304,8 @@ impl<T: Cached + ?Sized> ChangesShared<T> {
         }
     }
 
-    /// Waits until no other sink puts in pieces. Returns the turn, the pending objects and the known ones, all of one instant.
+    /// Waits until no other sink pushes pieces. Returns the turn, the pending objects and the known objects, all of one
+    /// instant.
     async fn take_turn(&self) -> Option<(Turn<'_, T>, Pending<T>, Snapshot<T>)> {
         self.put(None, |state| {
             state.in_pieces = true;
@@ -316,8 +318,8 @@ impl<T: Cached + ?Sized> ChangesShared<T> {
         self.put(Some(turn), |state| state.queue.push_piece(piece, bytes, &self.known)).await;
     }
 
-    /// Puts in a list, a piece at a time. It is compared with the pending and the known objects as they are when it begins: no other
-    /// change comes in until it is complete, so that they only move from the one to the other.
+    /// Pushes a list, a piece at a time. It is compared with the pending and the known objects as of its beginning. No
+    /// other change is pushed until the list is complete, so objects only move from pending to known meanwhile.
     async fn push_list(&self, list: Replacement<T>, bytes: u64) {
         let Some((turn, pending, known)) = self.take_turn().await else { return };
         let mut pieces = Pieces::default();
@@ -345,7 +347,7 @@ impl<T: Cached + ?Sized> ChangesShared<T> {
         }
     }
 
-    /// Queues every known object to be looked at again, a piece at a time.
+    /// Pushes a resync of every known object, a piece at a time.
     async fn push_resync(&self) {
         let Some((turn, _, known)) = self.take_turn().await else { return };
         let mut keys = Vec::with_capacity(PIECE);
@@ -382,12 +384,12 @@ impl<T: Cached + ?Sized> Sink<T> for ChangesSink<T> {
 }
 
 impl<T: ?Sized + 'static> BatchGuard<'_, T> {
-    /// The batch, unless it was taken out.
+    /// Returns the batch, unless it was taken out.
     pub fn batch(&self) -> Option<&Batch<T>> {
         self.batch.as_ref()
     }
 
-    /// Takes the batch out of the guard, which goes on to say that it is in hand.
+    /// Takes the batch out of the guard. Until the guard is dropped, the batch counts as not processed.
     pub fn take(&mut self) -> Option<Batch<T>> {
         self.batch.take()
     }

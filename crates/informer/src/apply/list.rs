@@ -11,7 +11,7 @@ use crate::processor::Event;
 use crate::queue::{Deleted, Replacement};
 use crate::store::Transaction;
 
-/// Returns true if a state replaces the known one: it is neither equal to it nor older. The only place that decides this.
+/// Returns true if a state replaces the known one: it is neither equal to it nor older. No other code decides this.
 pub(super) fn is_news(object: &Arc<dyn Object>, known: Option<&Arc<dyn Object>>, reuse: bool) -> bool {
     known.is_none_or(|known| {
         let (new, known) = (object.id(), known.id());

@@ -1,4 +1,4 @@
-//! How far each part of a collection has come.
+//! How far each scope of a collection has come.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,40 +7,41 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::lock::Mutex;
 use crate::object::{KeyRef, ObjectKey, ResourceVersion, Scope};
 
-/// What is known of the part of a collection that one reflector follows.
+/// How far the scope of one reflector has come.
 #[derive(Debug, Default)]
 pub(super) struct ScopeProgress {
     pub(super) scope: Scope,
-    /// The store reflects every change up to this version.
+    /// The store has every change up to this version.
     pub(super) version: Option<ResourceVersion>,
-    /// The newest version that came out of the queue.
+    /// The newest version that left the queue.
     pub(super) seen: Option<ResourceVersion>,
-    /// True once a list was applied in full.
+    /// True once a list was applied.
     pub(super) listed: bool,
-    /// The last request for a relist that has been answered.
+    /// The number of the last relist request that is answered.
     pub(super) relists: u64,
 }
 
-/// What is known from before the server was restored to an older state: its versions mean nothing, and none of it is reused.
-/// Cloning gives another handle to the same.
+/// The keys of objects that were cached before the API server was restored to an older state. Their versions are
+/// invalid, and their states are not reused. A clone is another handle.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outdated(Arc<OutdatedKeys>);
 
 #[derive(Debug, Default)]
 struct OutdatedKeys {
-    /// Read with each change, and therefore without the lock.
+    /// Read with each change, and therefore outside the lock.
     any: AtomicBool,
-    /// Only the applier changes it. A long change is prepared on a copy, and the lock is held to swap the copy in.
+    /// Only the applier changes this set. It prepares a long change on a copy, and holds the lock only to swap the copy
+    /// in.
     keys: Mutex<Arc<HashSet<ObjectKey>>>,
 }
 
 impl Outdated {
-    /// True if what is known of an object is outdated.
+    /// Returns true if the cached state of an object is outdated.
     pub(crate) fn contains(&self, key: KeyRef<'_>) -> bool {
         self.0.any.load(Ordering::Relaxed) && self.0.keys.lock().contains(&ObjectKey::from(key))
     }
 
-    /// True if what is known of an object is outdated; it no longer is.
+    /// Marks the cached state of an object as current, and returns true if it was outdated.
     pub(super) fn remove(&self, key: KeyRef<'_>) -> bool {
         if !self.0.any.load(Ordering::Relaxed) {
             return false;
@@ -70,16 +71,16 @@ impl Outdated {
         let any = !keys.is_empty();
         let replaced = std::mem::replace(&mut *self.0.keys.lock(), Arc::new(keys));
         self.0.any.store(any, Ordering::Relaxed);
-        drop(replaced); // Outside the lock: it may be long.
+        drop(replaced); // Outside the lock: freeing many keys may take long.
     }
 }
 
-/// The part that objects of a namespace belong to.
+/// Returns the scope that objects of this namespace belong to.
 pub(super) fn part_of<'p>(parts: &'p mut [ScopeProgress], namespace: Option<&str>) -> Option<&'p mut ScopeProgress> {
     parts.iter_mut().find(|part| part.scope.is_none() || part.scope.as_deref() == namespace)
 }
 
-/// Moves a version on; it never goes back.
+/// Advances a version. It never goes back.
 pub(super) fn advance(version: &mut Option<ResourceVersion>, to: Option<ResourceVersion>) {
     let Some(to) = to else { return };
     if !version.as_ref().is_some_and(|known| to.is_older_than(known)) {
@@ -87,7 +88,7 @@ pub(super) fn advance(version: &mut Option<ResourceVersion>, to: Option<Resource
     }
 }
 
-/// The store reflects everything up to the lowest version of its parts.
+/// Returns the lowest version of all scopes: the store has every change up to that version.
 pub(super) fn lowest_version(parts: &[ScopeProgress]) -> Option<ResourceVersion> {
     let mut versions = parts.iter().map(|part| part.version.as_ref());
     let first = versions.next()??;

@@ -1,5 +1,5 @@
-//! Tasks that wait for one object or one version. A change wakes the tasks that it concerns and no others, so its cost does not
-//! depend on how many tasks wait.
+//! Tasks that wait for one object or one version. A change wakes only the tasks that wait for it, so its cost does not
+//! depend on the number of waiting tasks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::lock::Mutex;
 use crate::object::{Object, ObjectKey, ResourceVersion};
 use crate::processor::Event;
 
-/// The tasks that wait for an object or a version of one informer. Cloning gives another handle to the same.
+/// The tasks that wait for an object or a version of one informer. A clone is another handle.
 #[derive(Clone, Default)]
 pub(crate) struct Waiters(Arc<WaitersShared>);
 
 #[derive(Default)]
 struct WaitersShared {
-    /// How many tasks wait. Read with each batch, and therefore without the lock.
+    /// How many tasks wait. Read with each batch, and therefore outside the lock.
     waiting: AtomicUsize,
     state: Mutex<WaitersState>,
 }
@@ -32,14 +32,14 @@ struct WaitersState {
     by_version: BTreeMap<(Rank, u64), Arc<Notify>>,
 }
 
-/// A version that is a number, in the order of numbers: by its count of digits, then by its digits.
+/// A numeric version, in the order of the numbers: by its count of digits, then by its digits.
 type Rank = (usize, Arc<str>);
 
 fn rank(version: &ResourceVersion) -> Option<Rank> {
     version.is_number().then(|| (version.as_str().len(), version.as_str().into()))
 }
 
-/// One task that waits. Dropping it ends the wait.
+/// A task that waits. Dropping it ends the wait.
 pub(crate) struct Waiter {
     shared: Arc<WaitersShared>,
     place: WaitsFor,
@@ -53,13 +53,14 @@ enum WaitsFor {
 }
 
 impl Waiters {
-    /// Registers a task that is woken when an object changes. Look at the object after this call: a change since then is not missed.
+    /// Registers a task that is woken when an object changes. Read the object after this call: then no change is
+    /// missed.
     pub(crate) fn for_key(&self, key: ObjectKey) -> Waiter {
         self.register(WaitsFor::Key(key))
     }
 
-    /// Registers a task that is woken when a version is reached, or when versions start afresh. `None` if versions of this kind do
-    /// not compare.
+    /// Registers a task that is woken when a version is reached, or when versions start again. `None` if versions of
+    /// this kind do not compare.
     pub(crate) fn for_version(&self, version: &ResourceVersion) -> Option<Waiter> {
         rank(version).map(|rank| self.register(WaitsFor::Version(rank)))
     }
@@ -93,7 +94,7 @@ impl Waiters {
         match version.map(rank) {
             None => {}
             Some(Some(reached)) => {
-                // A task that was woken removes itself. Until then it is woken once more, which costs nothing.
+                // A woken task removes itself. Until then it may be woken again, which is cheap.
                 let reached = state.by_version.range(..=(reached, u64::MAX));
                 reached.for_each(|(_, notify)| notify.notify_one());
             }
@@ -101,7 +102,7 @@ impl Waiters {
         }
     }
 
-    /// Wakes every task that waits for a version: versions start afresh.
+    /// Wakes every task that waits for a version, because versions start again.
     pub(super) fn wake_for_restart(&self) {
         self.0.state.lock().by_version.values().for_each(|notify| notify.notify_one());
     }
@@ -112,7 +113,7 @@ impl Waiter {
     ///
     /// # Cancel safety
     ///
-    /// A wake that came before is kept for the next call.
+    /// A wake-up before the call is kept for it.
     pub(crate) async fn woken(&self) {
         self.notify.notified().await;
     }

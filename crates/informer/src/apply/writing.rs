@@ -7,21 +7,21 @@ use crate::object::Object;
 use crate::processor::Processor;
 use crate::store::StoreWriter;
 
-/// The store's writer and the handlers' mailboxes, under one lock: a handler that is added under it receives every change that is not
-/// in its snapshot of the store, and none that is.
+/// The writer of the store and the mailboxes of the handlers, under one lock. A handler that is added under this lock
+/// receives every change that is not in its snapshot of the store, and no change that is.
 ///
-/// The lock is held for a commit, and never while code of the program runs: no handler, index function, transform, hook or metrics
-/// recorder is called under it.
+/// The lock is held for a commit, and never while user code runs: no handler, index function, transform, hook or
+/// metrics recorder is called under it.
 pub(crate) struct Writing {
     state: Mutex<WritingState>,
-    /// Notified when commits may go on.
+    /// Notified when commits may continue.
     resumed: Notify,
 }
 
 pub(crate) struct WritingState {
     pub(crate) writer: StoreWriter<dyn Object>,
     pub(crate) processor: Processor,
-    /// How many indexes are being filled that must not be overtaken any more.
+    /// The number of [`Paused`] guards. While it is not zero, commits wait.
     paused: usize,
 }
 
@@ -34,13 +34,13 @@ impl Writing {
         self.state.lock()
     }
 
-    /// Lets no change be committed until the guard is dropped. Reads go on, and no lock is held meanwhile.
+    /// Stops commits until the guard is dropped. Reads continue, and no lock is held meanwhile.
     pub(crate) fn pause(&self) -> Paused<'_> {
         self.state.lock().paused += 1;
         Paused(self)
     }
 
-    /// Waits until changes may be committed, and locks.
+    /// Waits until commits are allowed, and takes the lock.
     pub(super) async fn lock_to_commit(&self) -> MutexGuard<'_, WritingState> {
         loop {
             {
@@ -60,7 +60,7 @@ impl Writing {
     }
 }
 
-/// Holds commits back while it lives.
+/// Stops commits while it exists.
 pub(crate) struct Paused<'w>(&'w Writing);
 
 impl Drop for Paused<'_> {

@@ -53,11 +53,11 @@ impl<T: Object> InformerRequest<T> {
         self
     }
 
-    /// Sets a function that changes every object once, after it is decoded. Functions cannot be compared, so requests with the same *name*
-    /// share an informer, which uses the function of the first request.
+    /// Sets a function that changes every object once, after it is decoded. Functions cannot be compared, so requests
+    /// with the same *name* share an informer, which uses the function of the first request.
     ///
-    /// The function must not change name, namespace, uid and version. If it fails, the object counts as one that could not be decoded: its
-    /// last known state stays, and the error is reported.
+    /// The function must not change name, namespace, uid and version. If it fails, the object counts as one that could
+    /// not be decoded: its last known state stays, and the error is reported.
     #[must_use]
     pub fn transform<F, E>(mut self, name: impl Into<String>, transform: F) -> Self
     where

@@ -1,4 +1,4 @@
-//! Where all parts of an informer say how they do.
+//! The board: all parts of an informer report their state to it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -20,12 +20,12 @@ use crate::reflector::{ListReason, Phase};
 use crate::source::BadObject;
 use crate::time::after;
 
-/// The same reason is warned of once in this time.
+/// The same reason is logged at most once in this time.
 const WARNED: Duration = Duration::from_secs(60);
-/// So many reasons are told apart.
+/// How many different reasons are remembered.
 const REASONS: usize = 64;
 
-/// Where all parts of an informer say how they do. Cloning gives another handle.
+/// The board to which all parts of an informer report their state. A clone is another handle.
 #[derive(Clone)]
 pub(crate) struct HealthBoard {
     shared: Arc<BoardShared>,
@@ -33,25 +33,25 @@ pub(crate) struct HealthBoard {
 
 struct BoardShared {
     name: String,
-    /// True if the objects are Secrets: no text of the user's code is shown.
+    /// True if the objects are Secrets: messages of user code are not shown.
     secret: bool,
     sender: watch::Sender<Health>,
-    /// What changes with each event, and therefore without the lock: one for each part.
+    /// The counters that change with each event, and therefore have no lock: one entry for each reflector.
     contacts: Vec<Contact>,
-    /// The instant that contacts are counted from.
+    /// The instant from which contacts are counted.
     began: Instant,
-    /// True if any object is known to be undecodable: looked at with each event.
+    /// True if any object is undecodable. It is read with each event.
     any_undecodable: AtomicBool,
     error_hook: Mutex<Option<ErrorHook>>,
-    /// When what was last warned of.
+    /// When each reason was last logged.
     warned: Mutex<HashMap<String, Instant>>,
     metrics: OnceLock<Metrics>,
 }
 
-/// What was heard from the server for one part.
+/// The data that arrived from the API server for one reflector.
 #[derive(Default)]
 struct Contact {
-    /// Nanoseconds after the board was made, plus one; 0 for never.
+    /// Nanoseconds since the board was made, plus one; 0 for never.
     last: AtomicU64,
     events: AtomicU64,
     bytes: AtomicU64,
@@ -113,7 +113,7 @@ impl HealthBoard {
         self.shared.metrics.get_or_init(|| Metrics::new(&self.shared.name, resource));
     }
 
-    /// The handles to the metrics facade, once started.
+    /// Returns the handles to the metrics facade, once the informer has started.
     pub(crate) fn metrics(&self) -> Option<&Metrics> {
         self.shared.metrics.get()
     }
@@ -131,16 +131,16 @@ impl HealthBoard {
         self.shared.sender.send_modify(|health| *health.counts.lists.entry(reason).or_default() += 1);
     }
 
-    /// Calls the hook, counts, and logs a warning if there is no hook.
+    /// Counts an error and calls the hook with it, or logs a warning if there is no hook.
     pub(crate) fn report(&self, error: &InformerError) {
         let withheld = self.shared.secret.then(|| error.without_user_text());
         let error = withheld.as_ref().unwrap_or(error);
-        // The hook runs outside the lock: it may take as long as it likes, and may call back.
+        // The hook runs outside the lock: it may take any time, and may call the informer.
         let hook = self.shared.error_hook.lock().clone();
         match hook {
             Some(hook) => {
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(|| hook(error))) {
-                    // Whoever reports has more to do than to report.
+                    // The caller must be able to continue.
                     error!(%error, panic = crate::panic_message(&*panic), "error hook panicked");
                 }
             }
@@ -164,7 +164,7 @@ impl HealthBoard {
         });
     }
 
-    /// Nobody else hears of it; but the log is not to be flooded.
+    /// Logs an error that no hook receives. The same reason is logged at most once a minute.
     fn warn(&self, error: &InformerError) {
         let (reason, now) = (error.to_string(), Instant::now());
         let mut warned = self.shared.warned.lock();
@@ -185,18 +185,18 @@ impl HealthBoard {
         }
         self.shared.sender.send_modify(|health| {
             health.counts.watches += u64::from(watching);
-            // A reflector that is being stopped may still have something to say; the informer has stopped all the same.
+            // A reflector that is being stopped may still report a phase, but the informer has stopped.
             let stopped = health.stopped;
             if let Some(part) = health.parts.iter_mut().find(|part| part.scope == *scope && !stopped) {
                 part.phase = phase;
                 if watching {
-                    part.last_error = None; // It works again.
+                    part.last_error = None; // The reflector works again.
                 }
             }
         });
     }
 
-    /// A list is in the cache. What could not be read before, and is not in it, is gone.
+    /// Records that a list is in the cache. Marked objects that are not in the list were deleted.
     pub(crate) fn listed(&self, mark: &ListMark) {
         self.shared.sender.send_modify(|health| {
             if let Some(part) = health.parts.iter_mut().find(|part| part.scope == mark.scope) {
@@ -210,7 +210,7 @@ impl HealthBoard {
         });
     }
 
-    /// Something was heard from the server: so many bytes, for the part of that number. No task is woken for it.
+    /// Records that bytes arrived from the API server for the reflector with this number. It wakes no task.
     pub(crate) fn contact(&self, part: usize, bytes: u64) {
         if let Some(contact) = self.shared.contacts.get(part) {
             contact.events.fetch_add(1, Ordering::Relaxed);
@@ -224,7 +224,7 @@ impl HealthBoard {
         self.shared.sender.send_modify(|health| health.synced = true);
     }
 
-    /// Nothing of the informer runs any more.
+    /// Records that all parts of the informer have stopped.
     pub(crate) fn stopped(&self) {
         if let Some(metrics) = self.metrics() {
             metrics.zero();
@@ -235,7 +235,7 @@ impl HealthBoard {
         });
     }
 
-    /// Returns true if the last state of the object that came could not be read.
+    /// Returns true if the last state of the object could not be decoded.
     pub(crate) fn is_undecodable(&self, key: KeyRef<'_>) -> bool {
         self.shared.any_undecodable.load(Ordering::Acquire)
             && self.shared.sender.borrow().undecodable.contains_key(&ObjectKey::from(key))
@@ -267,7 +267,7 @@ impl HealthBoard {
         health.undecodable.iter().filter(|(key, mark)| wanted(key, mark)).map(|(key, _)| key.clone()).collect()
     }
 
-    /// Removes the marks of objects that could be read or are gone, then marks the ones that could not be read.
+    /// Removes the marks of objects that were decoded or deleted, then marks the ones that could not be decoded.
     pub(crate) fn mark(&self, decodable: &[ObjectKey], undecodable: &[BadObject]) {
         self.shared.sender.send_modify(|health| {
             for key in decodable {
@@ -287,7 +287,7 @@ impl HealthBoard {
 }
 
 impl BoardShared {
-    /// Adds what changes with each event.
+    /// Adds the counters that change with each event.
     fn with_contacts(&self, mut health: Health) -> Health {
         for (part, contact) in health.parts.iter_mut().zip(&self.contacts) {
             let last = contact.last.load(Ordering::Relaxed).checked_sub(1);
@@ -299,9 +299,10 @@ impl BoardShared {
     }
 }
 
-/// The health of an informer as it changes; see [`SharedInformer::health_changes`](crate::SharedInformer::health_changes).
+/// The health of an informer as it changes; see
+/// [`SharedInformer::health_changes`](crate::SharedInformer::health_changes).
 ///
-/// It returns copies, and holds no lock: the informer goes on, whatever is done with them.
+/// It returns copies and holds no lock, so a slow reader does not delay the informer.
 #[derive(Clone)]
 pub struct HealthChanges {
     health: watch::Receiver<Health>,
@@ -309,18 +310,18 @@ pub struct HealthChanges {
 }
 
 impl HealthChanges {
-    /// Returns the health as of the last change.
+    /// Returns the current health.
     pub fn latest(&mut self) -> Health {
         let health = self.health.borrow_and_update().clone();
         self.board.shared.with_contacts(health)
     }
 
-    /// Waits until the health has changed since it was returned last, and returns it. `None` once the informer has stopped, and its
-    /// last health was returned.
+    /// Waits until the health has changed since it was last returned, and returns it. `None` once the informer has
+    /// stopped and its last health was returned.
     ///
     /// # Cancel safety
     ///
-    /// No change is lost: the next call returns the latest.
+    /// No change is lost: the next call returns the newest health.
     pub async fn changed(&mut self) -> Option<Health> {
         if self.health.borrow().stopped && !self.health.has_changed().unwrap_or(false) {
             return None;
@@ -329,11 +330,11 @@ impl HealthChanges {
         Some(self.latest())
     }
 
-    /// Waits until the health is as the predicate says, and returns it; `None` if the informer stopped before.
+    /// Waits until the predicate is true of the health, and returns it; `None` if the informer stopped before.
     ///
     /// # Cancel safety
     ///
-    /// Waiting again is fine.
+    /// It may be called again.
     pub async fn wait_for(&mut self, mut predicate: impl FnMut(&Health) -> bool) -> Option<Health> {
         let mut health = self.latest();
         while !predicate(&health) {

@@ -1,4 +1,4 @@
-//! Everything that can go wrong in an informer that goes on.
+//! The errors of an informer. None of them except a panic of one of its tasks ends it.
 
 use crate::object::{ObjectKey, Scope};
 use crate::reflector::ReflectorError;
@@ -6,22 +6,22 @@ use crate::representation::DecodeError;
 use crate::source::{BadObject, Status};
 use crate::store::IndexFailure;
 
-/// Something that went wrong. All of it reaches the error hook, [`Health`](crate::Health) and a counter.
+/// An error of an informer. Every error reaches the error hook, [`Health`](crate::Health) and a counter.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum InformerError {
-    /// Asking the server failed; it is asked again.
+    /// A request to the API server failed. The reflector retries it.
     #[error("{}{error}", scope_name(scope))]
     Reflector {
-        /// For which part of the collection.
+        /// The scope of the reflector.
         scope: Scope,
-        /// What went wrong.
+        /// The error of the reflector.
         error: ReflectorError,
     },
-    /// An object could not be read. What is known of it stays.
+    /// An object could not be decoded. Its last known state stays.
     #[error("object {} could not be read: {}", key_name(bad), bad.error)]
     Undecodable {
-        /// Which one, and why.
+        /// The object, and the reason.
         bad: BadObject,
     },
     /// An index function panicked; the object is not in that index.
@@ -31,15 +31,15 @@ pub enum InformerError {
         index: String,
         /// The object.
         key: ObjectKey,
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
-    /// A part of the informer panicked: it has ended.
+    /// A task of the informer panicked, so the informer has stopped.
     #[error("{part} panicked, and the informer ends: {message}")]
     Panicked {
-        /// Which part.
+        /// The task.
         part: &'static str,
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
     /// A handler panicked; the event counts as delivered.
@@ -47,13 +47,13 @@ pub enum InformerError {
     HandlerPanicked {
         /// The handler.
         handler: String,
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
 }
 
 impl InformerError {
-    /// What the server said, if it was the server.
+    /// Returns the error response, if the API server sent one.
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Reflector { error, .. } => error.source_error()?.status(),
@@ -62,11 +62,11 @@ impl InformerError {
     }
 }
 
-/// Stands for the text of an error or a panic of the user's code, which may quote a Secret.
+/// Replaces the message of an error or a panic of user code, which may quote a Secret.
 const WITHHELD: &str = "message withheld: it may quote a Secret";
 
 impl InformerError {
-    /// The same without texts that come from the user's code: transforms, index functions and handlers.
+    /// Returns the error without messages of user code: transforms, index functions and handlers.
     pub(super) fn without_user_text(&self) -> Self {
         let mut error = self.clone();
         match &mut error {
@@ -80,7 +80,7 @@ impl InformerError {
     }
 }
 
-/// The same for the error of an object that could not be read.
+/// Returns the error of an undecodable object without messages of user code.
 pub(super) fn decode_error_without_user_text(error: &DecodeError) -> DecodeError {
     match error {
         DecodeError::Transform(_) => DecodeError::Transform(WITHHELD.to_owned()),

@@ -1,8 +1,8 @@
-//! What an informer tells the `metrics` facade.
+//! The metrics that an informer reports to the `metrics` facade.
 //!
 //! Names are client-go's where it has them: `informer_queued_items`, `informer_processing_latency_seconds`,
-//! `informer_store_resource_version`. Ours beside them count lists and watches by reason, failures, objects that could not
-//! be read, what waits for each handler, and what a representation has to say (`informer_representation`, by `figure`).
+//! `informer_store_resource_version`. Additional metrics count lists and watches by reason, errors, undecodable
+//! objects, the backlog of each handler, and the figures of a representation (`informer_representation`, by `figure`).
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::lock::Mutex;
 use crate::object::{ResourceType, ResourceVersion};
 use crate::reflector::ListReason;
 
-/// The handles of one informer, taken once.
+/// The metric handles of one informer, registered once.
 pub(crate) struct Metrics {
     labels: Vec<Label>,
     queued: Gauge,
@@ -23,9 +23,9 @@ pub(crate) struct Metrics {
     watches: Counter,
     undecodable: Counter,
     failures: Counter,
-    /// What waits for each handler, and how often it was folded, by the handler's name.
+    /// The backlog of each handler, and how often its mailbox was folded, by the name of the handler.
     handlers: Mutex<HashMap<String, (Gauge, Counter)>>,
-    /// What the representation has to say, by its name.
+    /// The figures of the representation, by name.
     figures: Mutex<HashMap<&'static str, Gauge>>,
 }
 
@@ -56,7 +56,7 @@ impl Metrics {
         self.latency.record(took);
     }
 
-    /// The last fifteen digits: as much as a gauge can tell apart.
+    /// Sets the version. Only its last fifteen digits are reported, because a gauge cannot represent more.
     pub(crate) fn store_version(&self, version: &ResourceVersion) {
         let text = version.as_str();
         let digits = text.get(text.len().saturating_sub(15)..).and_then(|digits| digits.parse::<u64>().ok());
@@ -79,16 +79,16 @@ impl Metrics {
         self.undecodable.increment(1);
     }
 
-    /// How long ago the server was heard of.
+    /// Sets how long ago the API server last sent something.
     pub(crate) fn last_contact(&self, age: Duration) {
         self.last_contact.set(age.as_secs_f64());
     }
 
-    /// What the representation has to say, each by its name.
+    /// Sets the figures of the representation, by name.
     pub(crate) fn figures(&self, figures: &[(&'static str, f64)]) {
         for (name, value) in figures {
             let known = self.figures.lock().get(name).cloned();
-            // Made with no lock held: a recorder is code of the user's.
+            // Registered outside the lock: a recorder is user code.
             let gauge = known
                 .unwrap_or_else(|| gauge!("informer_representation", self.labels_and(Label::new("figure", *name))));
             gauge.set(*value);
@@ -102,7 +102,7 @@ impl Metrics {
         labels
     }
 
-    /// Where the time that a handler's calls take is recorded.
+    /// Returns the histogram of the duration of a handler's calls.
     pub(crate) fn handler_latency(&self, handler: &str) -> Histogram {
         histogram!("informer_handler_latency_seconds", self.labels_and(Label::new("handler", handler.to_owned())))
     }
@@ -118,7 +118,7 @@ impl Metrics {
         self.handlers.lock().insert(handler.to_owned(), (backlog, folded));
     }
 
-    /// A handler is gone: nothing waits for it any more.
+    /// Sets the backlog of a removed handler to zero.
     pub(crate) fn forget_handler(&self, handler: &str) {
         let removed = self.handlers.lock().remove(handler);
         if let Some((backlog, _)) = removed {
@@ -126,7 +126,7 @@ impl Metrics {
         }
     }
 
-    /// Nothing waits and nothing is known any more.
+    /// Sets all gauges to zero, because the informer has stopped.
     pub(crate) fn zero(&self) {
         self.queued.set(0.0);
         self.store_version.set(0.0);

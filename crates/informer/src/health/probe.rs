@@ -1,9 +1,9 @@
-//! Parts of a program that know whether they are live and ready.
+//! Probes: parts of a program that report whether they are live and ready.
 
 use std::fmt;
 
-/// A part of a program that answers for liveness and readiness, with reasons: the controllers and the election of a manager, or a part of
-/// your own. `kube-informer-inspect` serves them as `/livez` and `/readyz`.
+/// A part of a program that reports liveness and readiness, with reasons: the controllers and the election of a
+/// manager, or a part of your own. `kube-informer-inspect` serves them as `/livez` and `/readyz`.
 ///
 /// ```
 /// use kube_informer::{AnyProbe, Problem};

@@ -1,8 +1,8 @@
-//! What can be said of work that waits, without knowing what it is or who does it.
+//! The health of work queues, without the type of their items.
 
 use std::time::Duration;
 
-/// A queue of work that says how it does: what shows informers can show these beside them, and need not know who works.
+/// A work queue that reports its health, so that a tool that shows informers can also show their queues.
 ///
 /// ```
 /// use kube_informer::{AnyQueue, QueueHealth};
@@ -18,30 +18,30 @@ use std::time::Duration;
 /// }
 /// ```
 pub trait AnyQueue: Send + Sync + 'static {
-    /// How it does, at this moment.
+    /// Returns the current health.
     fn health(&self) -> QueueHealth;
 }
 
-/// How a queue of work does. What is not known is zero.
+/// The health of a work queue. Unknown numbers are zero.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct QueueHealth {
-    /// Its name, or that of who works on it.
+    /// The name of the queue, or of its controller.
     pub name: String,
     /// How many items can be taken.
     pub waiting: usize,
     /// How many items workers have.
     pub processing: usize,
-    /// How many items are to come later.
+    /// How many items are added to the queue at a later time.
     pub delayed: usize,
-    /// How many items wait until a cache has seen what was written for them.
+    /// How many items wait until a cache shows the writes for them.
     pub parked: usize,
-    /// How long a worker has had the item that it has had for longest.
+    /// The longest time for which a worker has had its item.
     pub longest_running: Duration,
-    /// How many items were worked on.
+    /// How many times an item was processed.
     pub worked: u64,
-    /// How many of them failed.
+    /// How many of these attempts failed.
     pub failures: u64,
-    /// What went wrong last, until it goes well, with the item it happened to.
+    /// The last error and its item, until that item succeeds.
     pub last_error: Option<String>,
 }

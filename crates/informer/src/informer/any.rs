@@ -98,7 +98,7 @@ fn any_event(event: &Event<dyn Object>, secret: Secret) -> AnyEvent {
 fn shown(object: &dyn Object, secret: Secret) -> Option<Value> {
     let mut value = object.to_json()?;
     let may_be_secret = match value["kind"].as_str() {
-        // Metadata alone may be that of a secret.
+        // A `PartialObjectMetadata` may be that of a Secret.
         Some(kind) => kind == "Secret" || kind == "PartialObjectMetadata",
         None => secret == Secret::Unknown,
     };
@@ -142,7 +142,8 @@ impl AnyInformer {
         &self.name
     }
 
-    /// Returns the number of the informer in this process. Several informers may have the same name, and each has its own number.
+    /// Returns the number of the informer in this process. Several informers may have the same name, and each has its
+    /// own number.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -169,7 +170,8 @@ impl AnyInformer {
         self.shared.upgrade().is_some_and(|shared| !shared.is_stopped())
     }
 
-    /// Returns the version up to which the cache has every change; `None` before the first list, and after the informer was dropped.
+    /// Returns the version up to which the cache has every change; `None` before the first list, and after the informer
+    /// was dropped.
     pub fn version(&self) -> Option<ResourceVersion> {
         self.core()?.store.version()
     }
@@ -219,11 +221,12 @@ impl AnyInformer {
         events.map(move |event| any_event(&event, secret)).boxed()
     }
 
-    /// Returns a stream of all changes from now on, until the informer stops. It leaves out the first list and the cached objects.
+    /// Returns a stream of all changes from now on, until the informer stops. It leaves out the first list and the
+    /// cached objects.
     pub fn changes(&self) -> BoxStream<'static, AnyEvent> {
         let Some(core) = self.core() else { return stream::empty().boxed() };
         let (events, secret) = (core.events("changes".to_owned(), Delivery::default(), None), self.secret);
-        // Objects that were there before are passed over before they are written as JSON, which is what costs.
+        // Known objects are skipped first, because writing them as JSON is expensive.
         let change = move |event: Event<dyn Object>| {
             let known = matches!(event, Event::Added { initial: true, .. });
             std::future::ready((!known).then(|| any_event(&event, secret)))

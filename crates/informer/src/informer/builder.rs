@@ -23,7 +23,7 @@ use crate::source::ListWatch;
 use crate::source::feed::{Feed, Transform, feed};
 use crate::store::Store;
 
-/// How many informers this program has made.
+/// How many informers this process has made.
 static MADE: AtomicU64 = AtomicU64::new(0);
 
 /// Configures a [`SharedInformer`]; see [`SharedInformer::builder`].
@@ -33,7 +33,7 @@ pub struct InformerBuilder<T> {
     settings: Settings,
 }
 
-/// What is set beside the sources.
+/// The settings of an informer without its sources.
 struct Settings {
     name: Option<String>,
     resource: Option<ResourceType>,
@@ -45,7 +45,7 @@ struct Settings {
     selection: Selection,
 }
 
-/// A source whose type is forgotten, once it is known how its objects are transformed.
+/// A source without its type, which still needs the transform of its objects.
 type BoxedSource<T> = Box<dyn FnOnce(Option<Transform<T>>) -> Arc<dyn Feed<dyn Object>> + Send>;
 
 impl<T: Object> InformerBuilder<T> {
@@ -70,24 +70,24 @@ impl<T: Object> InformerBuilder<T> {
         Self { sources, transform: None, settings }
     }
 
-    /// The name that logs, messages and metrics use; that of the resource or the type unless given.
+    /// Sets the name in logs, messages and metrics. The default is the name of the resource or of the type.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.settings.name = Some(name.into());
         self
     }
 
-    /// How the collection is asked for, and how it is kept.
+    /// Sets how the informer lists and watches, and how it keeps objects.
     #[must_use]
     pub fn options(mut self, options: InformerOptions) -> Self {
         self.settings.options = options;
         self
     }
 
-    /// Changes every object on its way in, once: to drop what is not needed, say.
+    /// Sets a function that changes every object once, after it is decoded: for example, to drop fields.
     ///
-    /// It must leave name, namespace, uid and version alone. What it fails on is treated like an object that could not be
-    /// decoded: the last good copy stays, and the error is reported.
+    /// The function must not change name, namespace, uid and version. If it fails, the object counts as one that could
+    /// not be decoded: its last known state stays, and the error is reported.
     #[must_use]
     pub fn transform<F, E>(mut self, transform: F) -> Self
     where
@@ -98,7 +98,7 @@ impl<T: Object> InformerBuilder<T> {
         self
     }
 
-    /// Which collection it is: for metrics, and for those who inspect it.
+    /// Sets the resource, for metrics and for [`AnyInformer::resource`](crate::AnyInformer::resource).
     #[must_use]
     pub fn resource(mut self, resource: ResourceType) -> Self {
         self.settings.resource = Some(resource);
@@ -128,21 +128,21 @@ impl<T: Object> InformerBuilder<T> {
         self
     }
 
-    /// How many bytes of memory one byte on the wire becomes.
+    /// Sets how many bytes of memory one byte on the wire takes.
     #[cfg(feature = "kube")]
     pub(crate) fn memory_factor(mut self, factor: f64) -> Self {
         self.settings.memory_factor = factor;
         self
     }
 
-    /// Says what the sources select.
+    /// Sets the selection of the sources.
     #[cfg(feature = "kube")]
     pub(crate) fn selection(mut self, selection: Selection) -> Self {
         self.settings.selection = selection;
         self
     }
 
-    /// The informer, which has not started.
+    /// Makes the informer. It is not started.
     pub fn build(self) -> SharedInformer<T> {
         let Self { sources, transform, settings } = self;
         let sources = sources.into_iter().map(|(scope, source)| (scope, source(transform.clone()))).collect();
@@ -160,7 +160,7 @@ fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, t
     let secret = resource.as_ref().is_some_and(ResourceType::is_secret);
     let health = HealthBoard::new(name.clone(), secret, scopes.clone());
     let (store, mut writer) = Store::<dyn Object>::new(seed);
-    // The first index of a new store: its name cannot be taken.
+    // This is the first index of a new store, so its name is free.
     let _ = writer.add_index(NAMESPACE_INDEX, |object: &dyn Object, add: &mut dyn FnMut(&str)| {
         object.id().key.namespace().into_iter().for_each(add);
     });
@@ -209,7 +209,7 @@ fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, t
     Held::new(InformerShared { core, cancel, lifecycle, ending, given_up, handles })
 }
 
-/// The last part of a type's name: enough to tell informers apart.
+/// Returns the last segment of the name of a type, which is enough to identify an informer.
 fn type_name<K>() -> String {
     let name = std::any::type_name::<K>();
     let name = name.split('<').next().unwrap_or(name);

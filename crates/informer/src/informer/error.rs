@@ -32,7 +32,7 @@ pub enum WaitError {
         /// How far the informer got.
         saw: String,
     },
-    /// The server was restored to an older state.
+    /// The API server was restored to an older state.
     #[error("the server was restored to an older state; versions from before it cannot be waited for")]
     VersionsRestarted,
     /// Versions that are not numbers cannot be compared.
@@ -60,7 +60,7 @@ pub struct StillRunning {
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
-    /// The server did not answer, or not in time.
+    /// The API server did not answer, or not in time.
     #[error("the server could not be asked: {0}")]
     List(#[from] SourceError),
     /// The informer has ended.

@@ -1,4 +1,4 @@
-//! Reads of a cache that tell an absent object from one that cannot be decoded.
+//! Lookups that distinguish an absent object from one that cannot be decoded.
 
 use std::sync::Arc;
 
@@ -6,21 +6,21 @@ use super::SharedInformer;
 use crate::health::Undecodable;
 use crate::object::{KeyRef, Object, ObjectKey};
 
-/// What a cache knows of one key.
+/// The result of a lookup of one key.
 ///
-/// A program that deletes or creates something because an object is *not* there needs this answer, and not that of
-/// [`Store::get`](crate::Store::get): an object that cannot be decoded exists, though the store does not hold it.
+/// A program that deletes or creates something because an object is absent needs this result, and not that of
+/// [`Store::get`](crate::Store::get): an object that cannot be decoded exists, although the store does not hold it.
 #[derive(Debug)]
 pub enum Lookup<T> {
-    /// The cache holds the object, in the last state that the server sent.
+    /// The cache holds the object in the last state that the API server sent.
     Present(Arc<T>),
     /// The API server has no such object, as far as the cache knows.
     Absent,
     /// The object exists, and its last state could not be decoded.
     Undecodable {
-        /// Why.
+        /// The error.
         why: Undecodable,
-        /// The last state that could be decoded. It is out of date.
+        /// The last state that could be decoded, which is out of date.
         last_good: Option<Arc<T>>,
     },
 }
@@ -41,7 +41,7 @@ impl<T> Lookup<T> {
 }
 
 impl<T: Object> SharedInformer<T> {
-    /// Returns what the cache knows of a key: the object, that it is absent, or that it cannot be decoded.
+    /// Looks a key up: the cache holds the object, or the object is absent, or it cannot be decoded.
     ///
     /// ```
     /// use kube_informer::Lookup;
@@ -61,9 +61,10 @@ impl<T: Object> SharedInformer<T> {
     /// ```
     pub fn lookup<'k>(&self, key: impl Into<KeyRef<'k>>) -> Lookup<T> {
         let (core, key) = (&self.shared.core, key.into());
-        // Read before the store. A mark is removed after the good state is in the store, so that nothing falls between the two.
+        // The marks are read before the store. A mark is removed after the good state is in the store, so that one of
+        // the two reads always finds the object.
         let marked = core.health.any_undecodable();
-        // Under the lock of a commit, the mark and the store are of one state.
+        // The lock of a commit is held, so that the mark and the store are consistent.
         let _no_commit = marked.then(|| core.writing.lock());
         let why = if marked { core.health.undecodable(key) } else { None };
         match (why, self.store().get(key)) {
@@ -73,8 +74,8 @@ impl<T: Object> SharedInformer<T> {
         }
     }
 
-    /// Returns the keys of undecodable objects that may belong to an owner: those that name its uid, and those in its namespace whose
-    /// owners could not be read.
+    /// Returns the keys of undecodable objects that may belong to an owner: those with its uid in an owner reference,
+    /// and those in its namespace whose owners could not be decoded.
     pub fn undecodable_owned_by(&self, owner: &impl Object) -> Vec<ObjectKey> {
         let id = owner.id();
         self.shared.core.health.undecodable_where(|key, mark| match &mark.owners {

@@ -17,7 +17,7 @@ use crate::processor::{
 };
 use crate::store::{Index, IndexError, IndexFunction, IndexValues, function_identity, index_function};
 
-/// How often an index is filled while changes are committed, before commits have to wait.
+/// How often an index is filled while commits continue, before commits have to wait.
 const ATTEMPTS: usize = 3;
 
 /// Configures a handler, and registers it; see [`SharedInformer::register`].
@@ -70,14 +70,15 @@ impl<T: Object> SharedInformer<T> {
         self.register().events()
     }
 
-    /// Adds a named index, which finds objects by the values that a function returns: one string, or any number of strings.
+    /// Adds a named index, which finds objects by the values that a function returns: one string, or any number of
+    /// strings.
     ///
-    /// An index can be added at any time. The same name with the same function returns the same index, if the function captures nothing:
-    /// closures with captures cannot be compared.
+    /// An index can be added at any time. The same name with the same function returns the same index, if the function
+    /// captures nothing. Closures with captures cannot be compared.
     ///
     /// # Errors
     ///
-    /// [`IndexError::Exists`] if the name is taken by another function.
+    /// [`IndexError::Exists`] if the name is used by another function.
     pub fn add_index<F, V, M>(&self, name: &str, function: F) -> Result<Index<T>, IndexError>
     where
         F: Fn(&T) -> V + Send + Sync + 'static,
@@ -88,11 +89,12 @@ impl<T: Object> SharedInformer<T> {
         self.index(name)
     }
 
-    /// Adds an index by a function that passes each value on as a borrowed string, so that nothing is allocated.
+    /// Adds an index with a function that passes borrowed strings to its second argument, so that values need no
+    /// allocation.
     ///
     /// # Errors
     ///
-    /// As [`SharedInformer::add_index`].
+    /// The same as [`SharedInformer::add_index`].
     pub fn add_index_with<F>(&self, name: &str, function: F) -> Result<Index<T>, IndexError>
     where
         F: Fn(&T, &mut dyn FnMut(&str)) + Send + Sync + 'static,
@@ -202,7 +204,7 @@ impl InformerShared {
                 handlers.push((listener.clone(), Box::pin(delivery)));
             }
             Lifecycle::Running { tasks, runtime } => {
-                while tasks.try_join_next().is_some() {} // Handlers that were removed meanwhile.
+                while tasks.try_join_next().is_some() {} // Joins the tasks of handlers that were removed meanwhile.
                 listener.starts();
                 tasks.spawn_on(delivery.instrument(core.span()), runtime);
             }
@@ -216,7 +218,7 @@ impl InformerShared {
         HandlerHandle::new(listener, self.unlist(), Arc::downgrade(&informer))
     }
 
-    /// Takes a listener off the list. One that waits for the start is dropped.
+    /// Returns a function that removes a listener. A listener that waits for the start is dropped.
     fn unlist(self: &Arc<Self>) -> impl Fn(u64) + Send + Sync + use<> {
         let (shared, unlist) = (Arc::downgrade(self), self.core.unlist());
         move |id| {
@@ -229,13 +231,13 @@ impl InformerShared {
                 }
                 _ => None,
             };
-            drop(waiter); // With the lock released: a handler is code of the user's.
+            drop(waiter); // Outside the lock: a handler is user code.
         }
     }
 }
 
 impl Core {
-    /// Adds a listener: under one lock it gets a snapshot of the cache, and from then on every change.
+    /// Adds a listener. Under one lock it receives a snapshot of the cache, and from then on every change.
     fn listen(
         &self,
         name: String,
@@ -248,7 +250,7 @@ impl Core {
         state.processor.add(name, delivery, resync, known)
     }
 
-    /// Every event, as a stream that does not keep the informer running.
+    /// Returns every event as a stream that does not keep the informer running.
     pub(super) fn events(
         self: &Arc<Self>,
         name: String,
@@ -263,7 +265,7 @@ impl Core {
         Events::new(listener, self.unlist())
     }
 
-    /// Takes a listener off the list.
+    /// Returns a function that removes a listener from the list.
     fn unlist(self: &Arc<Self>) -> impl Fn(u64) + Send + Sync + use<> {
         let core = Arc::downgrade(self);
         move |id| {
@@ -276,10 +278,11 @@ impl Core {
         }
     }
 
-    /// Adds an index, unless there is the same one already.
+    /// Adds an index, unless the same one exists already.
     fn add_index(&self, name: &str, identity: Option<TypeId>, function: IndexFunction) -> Result<(), IndexError> {
         for attempt in 1.. {
-            // It is filled on a copy while changes go on. If they always overtake it, they are held back; no lock is held.
+            // The index is filled on a copy while commits continue, and no lock is held. If commits always overtake it,
+            // they are paused.
             let _paused = (attempt > ATTEMPTS).then(|| self.writing.pause());
             let transaction = self.writing.lock().writer.begin();
             let Some(filled) = transaction.add_index(name, identity, function.clone())? else { break };

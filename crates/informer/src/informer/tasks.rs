@@ -1,4 +1,4 @@
-//! What runs inside an informer: it applies, keeps time, and ends aloud if something panics or its runtime goes.
+//! The tasks of an informer: the applier, the clock, and the supervision that stops the informer if a task panics.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use crate::queue::Delta;
 use crate::reflector::{ListReason, Phase, ReflectorError, Sink};
 use crate::time::after;
 
-/// How often what waits for each handler is measured.
+/// How often the backlog of each handler is measured.
 const MEASURED: Duration = Duration::from_secs(15);
 
-/// Runs a part of the informer. If it panics, or is dropped with its runtime, all of it ends and says so: a cache that
-/// nobody feeds must not look alive.
+/// Runs one task of the informer. If the task panics, or is dropped with its runtime, the whole informer stops and
+/// reports that: a cache without updates must not look healthy.
 pub(super) fn supervised(
     part: &'static str,
     work: BoxFuture<'static, ()>,
     core: Arc<Core>,
     cancel: CancellationToken,
 ) -> impl Future<Output = ()> + Send {
-    // Made before the first poll: a task may be dropped without ever having run.
+    // Made before the first poll, because a task may be dropped before it has run.
     let ends = InformerEndGuard { core, cancel };
     async move {
         if let Err(panic) = AssertUnwindSafe(work).catch_unwind().await {
@@ -39,7 +39,7 @@ pub(super) fn supervised(
     }
 }
 
-/// Ends the informer when a part of it ends, however that happens.
+/// Stops the informer when one of its tasks ends for any reason.
 struct InformerEndGuard {
     core: Arc<Core>,
     cancel: CancellationToken,
@@ -51,7 +51,7 @@ impl Drop for InformerEndGuard {
     }
 }
 
-/// Applies whatever the reflectors push, until cancelled.
+/// Applies all changes that the reflectors push, until cancelled.
 pub(super) async fn apply_all(
     core: Arc<Core>,
     mut applier: Applier,
@@ -77,7 +77,7 @@ pub(super) async fn apply_all(
     cancel.run_until_cancelled(forever).await;
 }
 
-/// Does what is to be done from time to time, until cancelled: resyncs, and measuring.
+/// Does the periodic work until cancelled: resyncs and measurements.
 pub(super) async fn keep_time(core: Arc<Core>, resync_check: Option<Duration>, cancel: CancellationToken) {
     let resyncs = async {
         let Some(check) = resync_check else { return std::future::pending().await };
@@ -86,7 +86,7 @@ pub(super) async fn keep_time(core: Arc<Core>, resync_check: Option<Duration>, c
             tokio::time::sleep_until(due).await;
             due = after(due, check);
             crate::yield_point::maybe_yield().await;
-            // Under one lock: a mailbox holds just the changes that the snapshot reflects.
+            // Under one lock, so that a mailbox holds exactly the changes that are in the snapshot.
             let state = core.writing.lock();
             state.processor.resync(&core.store.snapshot());
         }
@@ -108,11 +108,11 @@ pub(super) async fn keep_time(core: Arc<Core>, resync_check: Option<Duration>, c
     let _: Option<((), ())> = cancel.run_until_cancelled(forever).await;
 }
 
-/// What a reflector of an informer writes to.
+/// The sink of a reflector of an informer.
 pub(super) struct CoreSink {
     pub(super) core: Arc<Core>,
     pub(super) scope: Scope,
-    /// Which of the informer's reflectors it is.
+    /// The number of the reflector among those of the informer.
     pub(super) part: usize,
 }
 
@@ -127,7 +127,7 @@ impl Sink<dyn Object> for CoreSink {
     }
 
     fn known(&self, object: &dyn Object) -> Option<Arc<dyn Object>> {
-        // What is from before a restore is not what this server has, though it may bear the same version.
+        // A state from before a restore is not reused, although the current state may have the same version.
         self.core.store.get(object.id().key).filter(|_| !self.core.outdated.contains(object.id().key))
     }
 

@@ -1,4 +1,4 @@
-//! Compares a cache with its server, and asks a server how far it is.
+//! Compares a cache with the API server, and requests the current version of the API server.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -17,42 +17,43 @@ use crate::source::{Decoded, ListOptions, SourceError, WatchEvent, WatchOptions}
 use crate::store::Snapshot;
 use crate::time::after;
 
-/// How long a cache that differs may take to catch up with the list it is compared with.
+/// How long a cache with differences may take to reach the version of the list.
 const CATCH_UP: Duration = Duration::from_secs(5);
-/// How long a version may not be reached after a restore before the server is asked whether it ever will be.
+/// How long a version may stay unreached after a restore, before the API server is asked for its current version.
 pub(super) const DOUBT: Duration = Duration::from_secs(10);
-/// How long a cache may take to get to where the server is, before everything is asked for again.
+/// How long a cache may take to reach the current version of the API server, before the informer lists again.
 const SOON: Duration = Duration::from_secs(1);
-/// How long the watch lasts that shows whether anything changed. A server sends its last bookmark two seconds before the end.
+/// The timeout of the watch that shows whether anything changed. The API server sends its last bookmark two seconds
+/// before the end.
 const SHORT_WATCH: Duration = Duration::from_secs(3);
-/// How long after one list of everything for this reason the next one may come, if a cache does not get there by itself.
+/// The shortest time between two lists for this reason.
 const SELDOM: Duration = Duration::from_secs(30);
-/// How many identities are asked for at a time.
+/// How many identities are requested per page.
 const PAGE: usize = 5000;
 
-/// One object that is not the same in the cache and on the server.
+/// A difference between the cache and the API server in one object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Difference {
-    /// The server has it, the cache does not.
+    /// The API server has the object, the cache does not.
     Missing {
-        /// Which one.
+        /// The key.
         key: ObjectKey,
-        /// The server's version of it.
+        /// The version on the API server.
         version: String,
     },
-    /// The cache holds another state than the server, or another object of that name.
+    /// The cache holds another state than the API server, or another object of that name.
     Different {
-        /// Which one.
+        /// The key.
         key: ObjectKey,
         /// The version in the cache.
         cached: String,
-        /// The server's version.
+        /// The version on the API server.
         version: String,
     },
-    /// The cache has it, the server does not.
+    /// The cache has the object, the API server does not.
     Extra {
-        /// Which one.
+        /// The key.
         key: ObjectKey,
         /// The version in the cache.
         cached: String,
@@ -60,7 +61,7 @@ pub enum Difference {
 }
 
 impl Difference {
-    /// Which object.
+    /// Returns the key of the object.
     pub fn key(&self) -> &ObjectKey {
         match self {
             Self::Missing { key, .. } | Self::Different { key, .. } | Self::Extra { key, .. } => key,
@@ -68,16 +69,16 @@ impl Difference {
     }
 }
 
-/// What can be asked of the source of one scope.
+/// The requests about the current state that the source of one scope supports.
 #[derive(Clone)]
 pub(super) struct Questions {
     pub(super) scope: Scope,
     pub(super) source: Arc<dyn Feed<dyn Object>>,
-    /// How long an answer may bring next to nothing.
+    /// How long too little data may arrive before the request fails.
     pub(super) deadline: Duration,
 }
 
-/// What a server has of one scope.
+/// The identities of all objects that the API server has in one scope.
 pub(super) struct Inventory {
     version: Option<ResourceVersion>,
     objects: BTreeMap<ObjectKey, Identity>,
@@ -88,9 +89,10 @@ impl Questions {
         answered(self.deadline, self.source.newest_version()).await
     }
 
-    /// Returns true if a short watch shows that nothing changed between two versions: its first event is a bookmark of the later version.
+    /// Returns true if a short watch shows that nothing changed between two versions: its first event is a bookmark of
+    /// the later version.
     ///
-    /// A watch from the first version brings every change, and then a bookmark. That is much cheaper than a list of everything.
+    /// A watch from the first version sends every change and then a bookmark. That is much cheaper than a list.
     async fn is_unchanged(&self, since: &ResourceVersion, until: &ResourceVersion) -> bool {
         let options = WatchOptions { version: Some(since.clone()), initial_events: false, timeout: SHORT_WATCH };
         let bookmark = async {
@@ -130,35 +132,35 @@ impl Questions {
     }
 }
 
-/// What is not the same in the cache and on the server, twice in a row.
+/// Returns the differences between the cache and the API server that two comparisons in a row found.
 pub(super) async fn verify(informer: &InformerShared) -> Result<Vec<Difference>, VerifyError> {
     let first = differences(informer).await?;
     if first.is_empty() {
         return Ok(first);
     }
     let second = differences(informer).await?;
-    // Both are sorted.
+    // Both lists are sorted.
     Ok(first.into_iter().filter(|difference| second.binary_search(difference).is_ok()).collect())
 }
 
-/// Which version the server is at; `None` if nobody can tell.
+/// Returns the current version of the API server; `None` if the API server does not return one.
 pub(super) async fn newest_version(informer: &InformerShared) -> Option<ResourceVersion> {
     let questions = informer.core.questions.lock().first().cloned()?;
     questions.newest_version().await.ok().flatten()
 }
 
-/// True once the cache has got to where the server is now; false if everything has to be asked for, since it does not get
-/// there, or nobody can tell.
+/// Returns true once the cache has the current version of the API server. Returns false if the informer must list
+/// again: the cache does not reach the version, or the version is unknown.
 pub(super) async fn is_up_to_date(informer: &InformerShared) -> bool {
     let all = informer.core.questions.lock().clone();
-    // A list that could not be read as a whole may be all that a version stands for.
+    // A list may lack an object whose key could not be decoded, whatever its version is.
     if informer.core.health().parts.iter().any(|part| part.inconclusive) && may_list(informer) {
         return false;
     }
     for questions in &all {
         let before = informer.core.store.version();
         let Ok(Some(newest)) = questions.newest_version().await else { return false };
-        // No server is behind what it has told before, unless it was restored to an older state.
+        // The API server never returns an older version than before, unless it was restored to an older state.
         let Some(before) = before.filter(|before| !newest.is_older_than(before)) else { return false };
         tokio::select! {
             biased;
@@ -168,12 +170,12 @@ pub(super) async fn is_up_to_date(informer: &InformerShared) -> bool {
             },
         }
     }
-    // Nobody can be asked of an informer that has stopped.
+    // An informer that has stopped has no sources.
     !all.is_empty()
 }
 
-/// True once the cache has got to a version; false if it does not soon, and everything has not been asked for lately: a server
-/// that fails on writes must not be asked for everything with each of them.
+/// Returns true once the cache has reached a version, and false if the caller must list again. Such lists are limited,
+/// because a server that fails on writes would otherwise receive a list after each failed write.
 async fn gets_to(informer: &InformerShared, version: &ResourceVersion) -> bool {
     match within(SOON, informer.reach_version(version)).await {
         Some(Ok(())) => return true,
@@ -191,7 +193,7 @@ async fn gets_to(informer: &InformerShared, version: &ResourceVersion) -> bool {
     false
 }
 
-/// True if everything has not been asked for lately. Then it is about to be.
+/// Returns true if no list for this reason was made recently, and records that the caller makes one.
 fn may_list(informer: &InformerShared) -> bool {
     let mut listed = informer.core.listed_for_latest.lock();
     let now = Instant::now();
@@ -202,7 +204,7 @@ fn may_list(informer: &InformerShared) -> bool {
     may
 }
 
-/// The outcome of a wait; `None` if it took longer than this.
+/// Returns the output of a future, or `None` if it takes longer than this.
 async fn within<R>(limit: Duration, wait: impl Future<Output = R>) -> Option<R> {
     tokio::time::timeout(limit, wait).await.ok()
 }
@@ -214,12 +216,12 @@ async fn differences(informer: &InformerShared) -> Result<Vec<Difference>, Verif
         return Err(VerifyError::Stopped(informer.core.name.clone()));
     }
     for questions in all {
-        // A list is not older than what was known before it was asked for.
+        // The list is not older than this snapshot.
         let before = informer.core.store.snapshot();
         let inventory = questions.inventory().await?;
         let mut found = inventory.compare(&questions.scope, &before, &informer.core.store.snapshot());
         if let (false, Some(version)) = (found.is_empty(), &inventory.version) {
-            // It may only be behind. A cache that does not catch up is compared as it is.
+            // The cache may only lag. A cache that does not catch up is compared as it is.
             let _ = within(CATCH_UP, informer.reach_version(version)).await;
             found = inventory.compare(&questions.scope, &before, &informer.core.store.snapshot());
         }
@@ -230,10 +232,10 @@ async fn differences(informer: &InformerShared) -> Result<Vec<Difference>, Verif
 }
 
 impl Inventory {
-    /// What is not the same in a cache that should be at least as new; `before` is what it held before the list was asked
-    /// for.
+    /// Returns the differences between the API server and a cache that should be at least as new. `before` is the
+    /// content of the cache before the list was requested.
     fn compare(&self, scope: &Scope, before: &Snapshot<dyn Object>, now: &Snapshot<dyn Object>) -> Vec<Difference> {
-        // What is newer than the list was made since, unless it was there before the list.
+        // A state that is newer than the list was made after it, unless the cache held it before.
         let since = |id: &Id<'_>| {
             let list = self.version.as_ref().map(ResourceVersion::as_str);
             let newer = list.is_some_and(|list| is_older(list, id.version));

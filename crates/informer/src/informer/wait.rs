@@ -142,7 +142,8 @@ impl InformerShared {
             } else if let Ok(woken) = tokio::time::timeout(verify::DOUBT, self.unless_stopped(waiter.woken())).await {
                 woken?;
             } else if verify::newest_version(self).await.is_some_and(|newest| newest.is_older_than(version)) {
-                // A version from before the restore is never reached, though the new versions may become as high one day.
+                // A version from before the restore is never reached, though the new versions may become as high one
+                // day.
                 return Err(WaitError::VersionsRestarted);
             }
         }

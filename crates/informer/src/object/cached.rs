@@ -1,4 +1,4 @@
-//! Objects with and without their type.
+//! Conversion between objects with and without their type.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -7,8 +7,9 @@ use super::Object;
 
 /// Converts between the `Arc<T>` that programs use and the `Arc<dyn Object>` that a cache holds.
 ///
-/// Everything between source and handler works on `dyn Object` and is compiled once, in this crate. Only decoding, typed reads and
-/// the calls of handlers know the type. The trait is implemented for every [`Object`] and for `dyn Object` itself.
+/// All code between source and handler works on `dyn Object` and is compiled once, in this crate. Only decoding, typed
+/// reads and the calls of handlers know the type. The trait is implemented for every [`Object`] and for `dyn Object`
+/// itself.
 pub trait Cached: Object {
     /// Forgets the type.
     #[doc(hidden)]
@@ -18,7 +19,7 @@ pub trait Cached: Object {
     ///
     /// # Panics
     ///
-    /// If the object is of another type. A cache of `T` is only filled with `T`, so that this cannot happen to its readers.
+    /// If the object is of another type. A cache of `T` only holds `T`, so this cannot happen to its readers.
     #[doc(hidden)]
     fn typed(object: Arc<dyn Object>) -> Arc<Self>;
 

@@ -1,4 +1,4 @@
-//! Namespace and name: how objects are found.
+//! Keys of objects: namespace and name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::Object;
 
-/// `namespace/name`, or `name` in cluster scope, as an owned value.
+/// An owned key: `namespace/name`, or `name` in cluster scope.
 ///
-/// Cloning is cheap. What differs from client-go: it is a type, not a string, so it cannot be mixed up with other
-/// strings, and an object without a name has none.
+/// Cloning is cheap. The difference from client-go: a key is a type, so it cannot be confused with other strings. An
+/// object without a name has no key.
 ///
 /// ```
 /// use kube_informer::ObjectKey;
@@ -23,9 +23,9 @@ use super::Object;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey(Arc<str>);
 
-/// [`ObjectKey`], borrowed: enough to ask, with nothing allocated.
+/// A borrowed [`ObjectKey`]. A lookup with it allocates nothing.
 ///
-/// Made from `(namespace, name)`, from `"namespace/name"`, from a bare name in cluster scope, or from a key.
+/// It is made from `(namespace, name)`, from `"namespace/name"`, from a bare name in cluster scope, or from a key.
 ///
 /// ```
 /// use kube_informer::{KeyRef, ObjectKey};
@@ -42,23 +42,23 @@ pub struct KeyRef<'a> {
     name: &'a str,
 }
 
-/// Why a text is no key, or an object has none.
+/// Why a string is not a key, or why an object has no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// A key has at most one slash.
+    /// The string has more than one slash.
     #[error("{0:?} is not a key: expected `namespace/name` or `name`")]
     TooManySlashes(String),
-    /// A key has a name, and a namespace if there is a slash.
+    /// The name is empty, or the namespace before the slash is empty.
     #[error("{0:?} is not a key: its name or namespace is empty")]
     Empty(String),
-    /// The object's metadata holds no name.
+    /// The object has no `metadata.name`.
     #[error("object has no metadata.name")]
     NoName,
 }
 
 impl ObjectKey {
-    /// The key of an object.
+    /// Returns the key of an object.
     ///
     /// # Errors
     ///
@@ -68,34 +68,34 @@ impl ObjectKey {
         if key.name.is_empty() { Err(KeyError::NoName) } else { Ok(key.into()) }
     }
 
-    /// The namespace; `None` in cluster scope.
+    /// Returns the namespace; `None` in cluster scope.
     pub fn namespace(&self) -> Option<&str> {
         self.0.split_once('/').map(|(namespace, _)| namespace)
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         self.0.split_once('/').map_or(&*self.0, |(_, name)| name)
     }
 
-    /// The key as text: `namespace/name` or `name`.
+    /// Returns the key as a string: `namespace/name` or `name`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl<'a> KeyRef<'a> {
-    /// A key from its parts; an empty namespace means cluster scope.
+    /// Makes a key from its parts. An empty namespace means cluster scope.
     pub fn new(namespace: &'a str, name: &'a str) -> Self {
         Self { namespace, name }
     }
 
-    /// The namespace; `None` in cluster scope.
+    /// Returns the namespace; `None` in cluster scope.
     pub fn namespace(&self) -> Option<&'a str> {
         Some(self.namespace).filter(|namespace| !namespace.is_empty())
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &'a str {
         self.name
     }
@@ -109,7 +109,7 @@ impl<'a> From<(&'a str, &'a str)> for KeyRef<'a> {
 
 impl<'a> From<&'a str> for KeyRef<'a> {
     fn from(text: &'a str) -> Self {
-        // Asked for with every lookup: the quickest way to find a byte.
+        // This runs with every lookup, and `memchr` is the fastest way to find a byte.
         match memchr::memchr(b'/', text.as_bytes()) {
             Some(slash) => Self { namespace: &text[..slash], name: &text[slash + 1..] },
             None => Self { namespace: "", name: text },
@@ -174,7 +174,7 @@ impl fmt::Debug for ObjectKey {
 
 impl PartialEq<KeyRef<'_>> for ObjectKey {
     fn eq(&self, other: &KeyRef<'_>) -> bool {
-        // With each read of the cache: the text is compared where it stands, and not taken apart.
+        // This runs with every lookup: comparing in place is cheaper than splitting the string.
         let KeyRef { namespace, name } = other;
         match self.as_str().strip_suffix(name) {
             Some("") => namespace.is_empty(),
@@ -199,23 +199,23 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_read_and_written_as_text() {
+    fn keys_are_parsed_and_displayed() {
         check("name", Ok((None, "name")));
         check("space/name", Ok((Some("space"), "name")));
         check("a/b/c", Err(KeyError::TooManySlashes("a/b/c".into())));
-        // K-2 reads the empty text as an empty key; here a key that names nothing cannot be made.
+        // client-go (K-2) parses the empty string as an empty key. Here a key without a name cannot be made.
         check("", Err(KeyError::Empty(String::new())));
         check("/name", Err(KeyError::Empty("/name".into())));
         check("space/", Err(KeyError::Empty("space/".into())));
     }
 
     #[test]
-    fn an_empty_namespace_leaves_no_leading_slash() {
+    fn an_empty_namespace_adds_no_leading_slash() {
         assert_eq!(ObjectKey::from(KeyRef::new("", "node")).as_str(), "node");
     }
 
     #[test]
-    fn a_key_equals_its_parts_and_nothing_else() {
+    fn a_key_equals_only_its_own_parts() {
         let equal =
             |key: &str, namespace: &str, name: &str| key.parse::<ObjectKey>().unwrap() == KeyRef::new(namespace, name);
         assert!(equal("web/a", "web", "a") && equal("node", "", "node"));

@@ -1,7 +1,7 @@
 //! Resources of an API server.
 
-/// The groups with a dot in their name that kube-apiserver serves by itself. All other groups of the domain `k8s.io` come with a CRD, such
-/// as `gateway.networking.k8s.io`, or with an aggregated API server, such as `metrics.k8s.io`.
+/// The groups with a dot in their name that kube-apiserver serves by itself. All other groups of the domain `k8s.io`
+/// come with a CRD, such as `gateway.networking.k8s.io`, or with an aggregated API server, such as `metrics.k8s.io`.
 #[cfg(feature = "kube")]
 const BUILT_IN_GROUPS: [&str; 18] = [
     "admissionregistration.k8s.io",
@@ -61,7 +61,8 @@ impl ResourceType {
         self.group.is_empty() && self.plural == "secrets"
     }
 
-    /// Returns true if kube-apiserver does not serve the group by itself: the CRD or the aggregated API server may be missing.
+    /// Returns true if kube-apiserver does not serve the group by itself: the CRD or the aggregated API server may be
+    /// missing.
     #[cfg(feature = "kube")]
     pub(crate) fn is_custom(&self) -> bool {
         self.group.contains('.') && !BUILT_IN_GROUPS.contains(&self.group.as_str())

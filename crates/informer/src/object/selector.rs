@@ -1,4 +1,4 @@
-//! Label selectors, as the server reads them.
+//! Label selectors, with the syntax of the API server.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::Object;
 
-/// Chooses objects by their labels: every requirement must hold.
+/// A label selector. An object matches if all requirements hold.
 ///
 /// ```
 /// use kube_informer::Selector;
@@ -21,11 +21,11 @@ pub struct Selector {
     requirements: Vec<(String, Requirement)>,
 }
 
-/// What must be true of one label.
+/// A requirement on one label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Requirement {
     In(BTreeSet<String>),
-    /// Also true of objects without the label.
+    /// An object without the label matches, too.
     NotIn(BTreeSet<String>),
     Exists,
     Absent,
@@ -33,7 +33,7 @@ enum Requirement {
     Below(i64),
 }
 
-/// Why a text is no selector.
+/// Why a string is not a selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a label selector: {problem}")]
 pub struct SelectorError {
@@ -42,18 +42,18 @@ pub struct SelectorError {
 }
 
 impl Selector {
-    /// Chooses everything.
+    /// Makes a selector that matches every object.
     pub fn everything() -> Self {
         Self::default()
     }
 
-    /// One more requirement: the label has this value.
+    /// Adds a requirement: the label has this value.
     #[must_use]
     pub fn equal(self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.and(key, Requirement::In(BTreeSet::from([value.into()])))
     }
 
-    /// One more requirement: there is such a label.
+    /// Adds a requirement: the object has this label.
     #[must_use]
     pub fn exists(self, key: impl Into<String>) -> Self {
         self.and(key, Requirement::Exists)
@@ -64,17 +64,18 @@ impl Selector {
         self
     }
 
-    /// True if every object matches.
+    /// Returns true if every object matches.
     pub fn matches_everything(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// True if the object has the labels.
+    /// Returns true if the labels of the object match.
     pub fn matches(&self, object: &(impl Object + ?Sized)) -> bool {
         self.requirements.iter().all(|(key, requirement)| requirement.holds(object.label(key)))
     }
 
-    /// The same for many objects that exist as long: worked out once for each set of labels, where sets are shared.
+    /// Returns [`Selector::matches`] as a function for many objects. Objects that share a set of labels are evaluated
+    /// once. They must all exist until the last call.
     pub(crate) fn matching<'s>(&'s self) -> impl FnMut(&dyn Object) -> bool + use<'s> {
         let mut known: HashMap<usize, bool, foldhash::fast::RandomState> = HashMap::default();
         move |object| match object.label_set().filter(|_| !self.matches_everything()) {
@@ -149,14 +150,14 @@ fn requirement(tokens: &mut Tokens<'_>) -> Result<(String, Requirement), &'stati
     Ok((key, requirement))
 }
 
-/// A value, which may be empty.
+/// Parses one value, which may be empty.
 fn value(tokens: &mut Tokens<'_>) -> Result<String, &'static str> {
     let Token::Word(value) = tokens.peek() else { return Ok(String::new()) };
     tokens.next();
     if is_word(value) { Ok(value.to_owned()) } else { Err("a value is not valid") }
 }
 
-/// Values in parentheses, at least one, which may be empty.
+/// Parses a list of values in parentheses: at least one, each of which may be empty.
 fn values(tokens: &mut Tokens<'_>) -> Result<BTreeSet<String>, &'static str> {
     if !tokens.take(Token::Mark("(")) {
         return Err("expected values in parentheses");
@@ -172,7 +173,7 @@ fn values(tokens: &mut Tokens<'_>) -> Result<BTreeSet<String>, &'static str> {
     }
 }
 
-/// What a selector is written with.
+/// A token of the selector syntax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token<'t> {
     Word(&'t str),
@@ -185,7 +186,7 @@ struct Tokens<'t> {
 }
 
 impl<'t> Tokens<'t> {
-    /// The longer ones first.
+    /// All operators. If one is a prefix of another, the longer one comes first.
     const MARKS: [&'static str; 9] = ["==", "!=", "=", "!", "<", ">", "(", ")", ","];
 
     fn next(&mut self) -> Token<'t> {
@@ -207,7 +208,7 @@ impl<'t> Tokens<'t> {
         Self { rest: self.rest }.next()
     }
 
-    /// Takes a token out if it comes next.
+    /// Takes the next token if it is this one, and returns whether it was.
     fn take(&mut self, token: Token<'_>) -> bool {
         let comes = self.peek() == token;
         if comes {
@@ -222,7 +223,7 @@ fn checked_key(key: &str) -> Result<String, &'static str> {
     if is_word(name) && prefix.is_none_or(is_domain) { Ok(key.to_owned()) } else { Err("a key is not valid") }
 }
 
-/// Words of small letters, digits and `-`, with dots in between.
+/// Returns true for a DNS subdomain: words of small letters, digits and `-`, joined by dots.
 fn is_domain(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_label =
@@ -230,7 +231,7 @@ fn is_domain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)
 }
 
-/// Up to 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends.
+/// Returns true for up to 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends.
 fn is_word(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let outer = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn selectors_choose_as_the_server_does() {
+    fn selectors_match_as_on_the_api_server() {
         check("", [true, true, true]);
         check(" a ", [false, true, true]);
         check("!b", [true, false, true]);
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_selectors_say_what_is_wrong() {
+    fn invalid_selectors_are_refused_with_a_reason() {
         for text in [
             "a b", "a in b", "=1", "a=b=c", ",", "a,", "a in (b", "-a", "a=$", "a>x", "/a", "a/", "A/b", "a./b",
             "a/b/c", "!a=b", "a=b c",

@@ -1,13 +1,13 @@
-//! Resource versions: the server's clock.
+//! Resource versions, and their order.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// A version the server gave an object or a whole collection.
+/// A resource version of an object or of a whole collection.
 ///
-/// Decimal numbers of any width compare; anything else is only equal to itself. Versions compare within one collection
-/// only, and only until the server is restored from an older state (an *epoch*).
+/// Decimal numbers of any width compare; any other version is only equal to itself. Versions compare only within one
+/// collection, and only until the API server is restored from an older state (an *epoch*).
 ///
 /// ```
 /// use kube_informer::ResourceVersion;
@@ -20,27 +20,27 @@ use std::sync::Arc;
 pub struct ResourceVersion(Arc<str>);
 
 impl ResourceVersion {
-    /// The version as the server wrote it.
+    /// Returns the version as the API server wrote it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// True if it is a number, and so compares with others.
+    /// Returns true if the version is a number, so that it compares with others.
     pub fn is_number(&self) -> bool {
         is_canonical(&self.0)
     }
 
-    /// Which is older; `None` where that cannot be told.
+    /// Returns the order of both versions, or `None` if they do not compare.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         compare(&self.0, &other.0)
     }
 
-    /// True if both compare and this one is older.
+    /// Returns true if both versions compare and this one is older.
     pub fn is_older_than(&self, other: &Self) -> bool {
         is_older(&self.0, &other.0)
     }
 
-    /// True if both compare (or are equal) and this one is not older.
+    /// Returns true if both versions compare (or are equal) and this one is not older.
     pub fn is_at_least(&self, other: &Self) -> bool {
         matches!(self.compare(other), Some(Ordering::Equal | Ordering::Greater))
     }
@@ -63,8 +63,8 @@ pub(crate) fn compare(left: &str, right: &str) -> Option<Ordering> {
     comparable.then(|| left.len().cmp(&right.len()).then_with(|| left.cmp(right)))
 }
 
-/// Returns a value that orders as the number does, if the version is a canonical number of at most 16 digits. All digits are checked at
-/// once: versions are compared several times per event.
+/// Returns a value with the order of the number, if the version is a canonical number of at most 16 digits. All digits
+/// are checked at once, because versions are compared several times per event.
 fn pack(text: &str) -> Option<u128> {
     const HIGH: u128 = u128::from_ne_bytes([0xf0; 16]);
     const ZEROS: u128 = u128::from_ne_bytes([b'0'; 16]);
@@ -77,7 +77,8 @@ fn pack(text: &str) -> Option<u128> {
     let mut digits = ZEROS.to_be_bytes();
     digits[start..].copy_from_slice(text);
     let packed = u128::from_be_bytes(digits);
-    // A digit is 0x30 to 0x39: its high half is 3, and stays 3 when six is added. No byte carries into the next if both hold.
+    // A digit is 0x30 to 0x39: its high half is 3, and is still 3 after six is added. No byte carries into the next if
+    // both hold.
     let is_number = packed & HIGH == ZEROS && packed.wrapping_add(SIX) & HIGH == ZEROS;
     is_number.then_some(packed)
 }
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn only_canonical_decimals_compare() {
+    fn only_canonical_decimals_compare_with_each_other() {
         check("9", "10", Some(Ordering::Less));
         check("99999999999999999999999", "100000000000000000000000", Some(Ordering::Less));
         check("12", "12", Some(Ordering::Equal));
@@ -147,12 +148,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn order_is_that_of_the_numbers(left in 1u64.., right in 1u64..) {
+        fn versions_compare_as_their_numbers(left in 1u64.., right in 1u64..) {
             prop_assert_eq!(compare(&left.to_string(), &right.to_string()), Some(left.cmp(&right)));
         }
 
         #[test]
-        fn a_number_is_packed_just_if_it_is_canonical(text in "[/0-9:]{0,17}|\\PC{0,5}") {
+        fn a_string_is_packed_only_if_it_is_a_canonical_number(text in "[/0-9:]{0,17}|\\PC{0,5}") {
             prop_assert_eq!(pack(&text).is_some(), is_canonical(&text) && text.len() <= 16);
         }
     }

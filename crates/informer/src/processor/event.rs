@@ -1,4 +1,4 @@
-//! What a handler is told.
+//! The events that a handler receives.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::object::{Cached as _, KeyRef, Object, ObjectKey};
 use crate::queue::Deleted;
 
-/// What a handler is told.
+/// An event that a handler receives.
 ///
 /// ```
 /// use kube_informer::Event;
@@ -19,33 +19,33 @@ use crate::queue::Deleted;
 /// assert_eq!(event.object().version, "2", "the newest state");
 /// ```
 pub enum Event<T: ?Sized> {
-    /// An object appeared.
+    /// An object was added.
     Added {
         /// The object.
         object: Arc<T>,
-        /// True if it was there already when the informer, or this handler, started.
+        /// True if the object existed when the informer, or this handler, started.
         initial: bool,
     },
-    /// An object changed. With another uid it was deleted and made again in between.
+    /// An object changed. If the uids differ, it was deleted and created again in between.
     Updated {
-        /// What this handler was told before.
+        /// The state in the event that this handler received before.
         old: Arc<T>,
-        /// What it is now.
+        /// The current state.
         new: Arc<T>,
     },
-    /// Nothing changed: this handler asked to be shown the cache from time to time.
+    /// A resync: the object has not changed. Only handlers that asked for resyncs receive it.
     Resynced(Arc<T>),
-    /// An object is gone.
+    /// An object was deleted.
     Deleted(Deleted<T>),
 }
 
 impl<T: Object + ?Sized> Event<T> {
-    /// Which object this is about.
+    /// Returns the key of the object.
     pub fn key(&self) -> ObjectKey {
         self.key_ref().into()
     }
 
-    /// The newest state this event carries.
+    /// Returns the newest state in this event.
     pub fn object(&self) -> &Arc<T> {
         match self {
             Self::Added { object, .. } | Self::Updated { new: object, .. } | Self::Resynced(object) => object,
@@ -53,14 +53,14 @@ impl<T: Object + ?Sized> Event<T> {
         }
     }
 
-    /// Which object this is about, borrowed: nothing is allocated.
+    /// Returns the key of the object, borrowed. This allocates nothing.
     pub fn key_ref(&self) -> KeyRef<'_> {
         self.object().id().key
     }
 }
 
 impl Event<dyn Object> {
-    /// The same with the type of its objects.
+    /// Returns the same event with the type of its objects.
     pub(crate) fn typed<T: Object>(self) -> Event<T> {
         match self {
             Self::Added { object, initial } => Event::Added { object: T::typed(object), initial },

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::{Deleted, Event, EventHandler};
 use crate::object::{Object, ObjectKey};
 
-/// Passes on the events of objects that match a filter. An object that begins to match is added, and one that stops matching is deleted.
+/// Passes on the events of objects that match a filter. An object that begins to match is added, and one that stops
+/// matching is deleted.
 ///
-/// client-go's `FilteringResourceEventHandler`. What differs: the filter always gets an object, and an object that stops
-/// matching, though it may still exist, is delivered as [`Deleted::Unknown`] with the last state that matched.
+/// client-go's `FilteringResourceEventHandler`. The difference: the filter always receives an object. An object that
+/// stops matching may still exist, and is delivered as [`Deleted::Unknown`] with the last state that matched.
 ///
 /// ```
 /// use kube_informer::{EventHandler as _, FilteringEventHandler, EventHandlerFuncs};
@@ -30,12 +31,14 @@ use crate::object::{Object, ObjectKey};
 pub struct FilteringEventHandler<F, H> {
     filter: F,
     handler: H,
-    /// The objects that the handler knows. A folded history may leave out the event in which an object began or stopped to match.
+    /// The keys of the objects that the handler knows. A folded mailbox may leave out the event in which an object
+    /// began or stopped to match.
     told: HashSet<ObjectKey>,
 }
 
 impl<F, H> FilteringEventHandler<F, H> {
-    /// Makes a handler that receives the events of objects for which the filter returns true. The filter must depend on the object only.
+    /// Makes a handler that receives the events of objects for which the filter returns true. The filter must depend on
+    /// the object only.
     pub fn new<T: Object>(filter: F, handler: H) -> Self
     where
         F: FnMut(&T) -> bool + Send + 'static,

@@ -34,7 +34,7 @@ pub struct HandlerHandle {
 }
 
 impl HandlerHandle {
-    /// A handle to a listener of an informer; `unlist` takes it off the informer's list.
+    /// Makes a handle to a listener of an informer. `unlist` removes it from the informer's list.
     pub(crate) fn new(
         listener: Arc<Listener>,
         unlist: impl Fn(u64) + Send + Sync + 'static,
@@ -58,7 +58,8 @@ impl HandlerHandle {
         self.listener.status.phase.borrow().is_synced()
     }
 
-    /// Waits until all objects of the initial state are delivered, and returns true; or false if the handler ended before.
+    /// Waits until all objects of the initial state are delivered, and returns true; or false if the handler ended
+    /// before.
     ///
     /// # Cancel safety
     ///
@@ -74,7 +75,7 @@ impl HandlerHandle {
         self.listener.backlog()
     }
 
-    /// How long the oldest undelivered event has waited; zero if none waits.
+    /// Returns how long the oldest undelivered event has waited; zero if no event waits.
     pub fn lag(&self) -> Duration {
         self.listener.mailbox.lag()
     }
@@ -86,12 +87,13 @@ impl HandlerHandle {
 
     /// Removes the handler, and waits until its last call has returned and the handler itself is dropped.
     ///
-    /// Two handlers that remove each other from inside their callbacks wait for each other for ever: remove one of them from another
-    /// task, or with [`HandlerHandle::remove_on_drop`], which does not wait.
+    /// Two handlers that remove each other from inside their callbacks wait for each other for ever: remove one of them
+    /// from another task, or with [`HandlerHandle::remove_on_drop`], which does not wait.
     ///
     /// # Errors
     ///
-    /// [`RemoveError::FromItself`] inside the handler's own callback: it would wait for itself. The handle can still be used.
+    /// [`RemoveError::FromItself`] inside the handler's own callback: it would wait for itself. The handle can still be
+    /// used.
     ///
     /// # Cancel safety
     ///
@@ -103,13 +105,13 @@ impl HandlerHandle {
         self.close(mode);
         self.listener.status.moves(ListenerPhase::New, ListenerPhase::Ended { synced: false });
         let mut phase = self.listener.status.phase.subscribe();
-        // An error means that all is gone, which is as good as ended.
+        // An error means that the sender is gone, so the handler has ended.
         let _ = phase.wait_for(|phase| phase.is_ended()).await;
         Ok(())
     }
 
-    /// Returns a guard that removes the handler when it is dropped, without waiting for a call in progress. Until then the guard keeps the
-    /// informer running.
+    /// Returns a guard that removes the handler when it is dropped, without waiting for a call in progress. Until then
+    /// the guard keeps the informer running.
     #[must_use = "dropping the guard removes the handler"]
     pub fn remove_on_drop(self) -> HandlerGuard {
         HandlerGuard { _informer: self.informer.upgrade(), handle: self }

@@ -1,4 +1,4 @@
-//! What programs write to be told of changes: callbacks in whatever form suits them.
+//! Handlers: the callbacks that programs write to receive changes, in all their forms.
 
 use std::fmt;
 use std::future::Future;
@@ -22,69 +22,72 @@ use crate::queue::Deleted;
 ///
 /// They hold for every handler: closures, traits, async handlers and streams.
 ///
-/// **Order.** A handler receives the changes of one object in the order in which they happened: an addition, then updates, of which each
-/// begins with the state that ended the one before, then a deletion, and perhaps an addition again. Changes of different objects come in
-/// the order of the watch. Two handlers are independent: one may be far ahead of the other.
+/// **Order.** A handler receives the changes of one object in the order in which they happened: an addition, then
+/// updates, of which each begins with the state that ended the one before, then a deletion, and perhaps an addition
+/// again. Changes of different objects come in the order of the watch. Two handlers are independent: one may be far
+/// ahead of the other.
 ///
-/// **Store first.** A change is in the store before a handler receives it. A handler that reads the store may find a newer state there.
+/// **Store first.** A change is in the store before a handler receives it. A handler that reads the store may find a
+/// newer state there.
 ///
-/// **Replay.** A handler can be added at any time. It first receives every object in the cache as an addition with `initial` set, and then
-/// every later change. It misses nothing and receives nothing twice, and nothing waits for it.
+/// **Replay.** A handler can be added at any time. It first receives every object in the cache as an addition with
+/// `initial` set, and then every later change. It misses nothing and receives nothing twice, and nothing waits for it.
 /// [`HandlerHandle::synced`](crate::HandlerHandle::synced) waits until all those objects are delivered.
 ///
-/// **Deletions.** A handler that received an object also receives its deletion, even if no watch reported it. A relist then finds that the
-/// object is missing, and the handler receives the last known state ([`Deleted::Unknown`]). If an object was deleted and created again
-/// between two watches, the handler receives an update whose uids differ.
+/// **Deletions.** A handler that received an object also receives its deletion, even if no watch reported it. A relist
+/// then finds that the object is missing, and the handler receives the last known state ([`Deleted::Unknown`]). If an
+/// object was deleted and created again between two watches, the handler receives an update whose uids differ.
 ///
-/// **No event.** An event with a state that the cache has already, and the deletion of an unknown object, are not delivered. An object that
-/// cannot be decoded is an error (see [`Health`](crate::Health)), not an event.
+/// **No event.** An event with a state that the cache has already, and the deletion of an unknown object, are not
+/// delivered. An object that cannot be decoded is an error (see [`Health`](crate::Health)), not an event.
 ///
-/// **One call at a time.** Calls of one handler never overlap. Closures and [`EventHandler`]s run on the runtime and must be brief. Handlers
-/// that wait are async. Handlers that block run on a thread of their own
+/// **One call at a time.** Calls of one handler never overlap. Closures and [`EventHandler`]s run on the runtime and
+/// must be brief. Handlers that wait are async. Handlers that block run on a thread of their own
 /// ([`Registration::on_event_blocking`](crate::Registration::on_event_blocking)).
 ///
-/// **Fast handlers.** A handler that keeps up receives every event, however fast events come: before it applies the next batch of changes,
-/// the informer waits until its handlers have taken their events. It waits at most 5 ms for a handler that is still busy, and does not
-/// wait for one that awaits or blocks.
+/// **Fast handlers.** A handler that keeps up receives every event, however fast events come: before it applies the
+/// next batch of changes, the informer waits until its handlers have taken their events. It waits at most 5 ms for a
+/// handler that is still busy, and does not wait for one that awaits or blocks.
 ///
-/// **Slow handlers.** The events that wait for a handler are bounded. Above the bound ([`Delivery`](crate::Delivery)) its mailbox *folds*: for
-/// each object it keeps only the difference between the state that was delivered last and the current one. An addition and an update become
-/// one addition. An addition and a deletion cancel out. Several updates become one, which begins with the state that was delivered last. A
-/// deletion followed by an addition stays two events. So a folded history is shorter and still correct.
-/// [`HandlerHandle::folds`](crate::HandlerHandle::folds) counts the folds. Other handlers and the cache do not wait.
+/// **Slow handlers.** The events that wait for a handler are bounded. Above the bound ([`Delivery`](crate::Delivery))
+/// its mailbox *folds*: for each object it keeps only the difference between the state that was delivered last and the
+/// current one. An addition and an update become one addition. An addition and a deletion cancel out. Several updates
+/// become one, which begins with the state that was delivered last. A deletion followed by an addition stays two
+/// events. So a folded history is shorter and still correct. [`HandlerHandle::folds`](crate::HandlerHandle::folds)
+/// counts the folds. Other handlers and the cache do not wait.
 ///
-/// **Resync.** A handler that asked for resyncs receives every cached object at each period, as [`Event::Resynced`], in line with the changes.
-/// A resync never hides a change and sends no request to the API server.
+/// **Resync.** A handler that asked for resyncs receives every cached object at each period, as [`Event::Resynced`], in
+/// line with the changes. A resync never hides a change and sends no request to the API server.
 ///
 /// **Panics.** A panic in a handler is caught, reported and counted, and the event counts as delivered.
 ///
 /// **Removal.** Dropping a [`HandlerHandle`](crate::HandlerHandle) does not remove the handler.
-/// [`HandlerHandle::remove`](crate::HandlerHandle::remove) removes it and waits until its last call has returned. Inside the handler's own
-/// callback it returns an error; it does not deadlock.
+/// [`HandlerHandle::remove`](crate::HandlerHandle::remove) removes it and waits until its last call has returned.
+/// Inside the handler's own callback it returns an error; it does not deadlock.
 ///
 /// **Stop.** When the informer stops, waiting events are dropped, and `stop` waits for the calls in progress.
 pub trait EventHandler<T>: Send + 'static {
-    /// An object appeared. `initial`: it was there already when the informer, or this handler, started.
+    /// Handles a new object. `initial` is true if the object existed when the informer, or this handler, started.
     fn on_add(&mut self, object: Arc<T>, initial: bool) {
         let _ = (object, initial);
     }
 
-    /// An object changed. With another uid it was deleted and made again in between.
+    /// Handles a changed object. If the uids differ, it was deleted and created again in between.
     fn on_update(&mut self, old: Arc<T>, new: Arc<T>) {
         let _ = (old, new);
     }
 
-    /// An object is gone.
+    /// Handles a deleted object.
     fn on_delete(&mut self, gone: Deleted<T>) {
         let _ = gone;
     }
 
-    /// The cache is shown again. Taken for an update unless said otherwise, as in client-go.
+    /// Handles a resync. The default calls `on_update`, as in client-go.
     fn on_resync(&mut self, object: Arc<T>) {
         self.on_update(object.clone(), object);
     }
 
-    /// All of the above: calls one of them.
+    /// Handles any event. The default calls one of the callbacks above.
     fn on_event(&mut self, event: Event<T>) {
         match event {
             Event::Added { object, initial } => self.on_add(object, initial),
@@ -95,33 +98,33 @@ pub trait EventHandler<T>: Send + 'static {
     }
 }
 
-/// An [`EventHandler`] whose callbacks may wait. The next event comes when the call before has ended.
+/// An [`EventHandler`] with async callbacks. The next callback starts after the one before has ended.
 pub trait AsyncEventHandler<T: Object>: Send + 'static {
-    /// An object appeared. `initial`: it was there already when the informer, or this handler, started.
+    /// Handles a new object. `initial` is true if the object existed when the informer, or this handler, started.
     fn on_add(&mut self, object: Arc<T>, initial: bool) -> impl Future<Output = ()> + Send {
         let _ = (object, initial);
         async {}
     }
 
-    /// An object changed. With another uid it was deleted and made again in between.
+    /// Handles a changed object. If the uids differ, it was deleted and created again in between.
     fn on_update(&mut self, old: Arc<T>, new: Arc<T>) -> impl Future<Output = ()> + Send {
         let _ = (old, new);
         async {}
     }
 
-    /// An object is gone.
+    /// Handles a deleted object.
     fn on_delete(&mut self, gone: Deleted<T>) -> impl Future<Output = ()> + Send {
         let _ = gone;
         async {}
     }
 
-    /// The cache is shown again. Taken for an update unless said otherwise, as in client-go.
+    /// Handles a resync. The default calls `on_update`, as in client-go.
     fn on_resync(&mut self, object: Arc<T>) -> impl Future<Output = ()> + Send {
         self.on_update(object.clone(), object)
     }
 }
 
-/// An [`EventHandler`] put together from closures, each of them optional.
+/// An [`EventHandler`] made of closures, each of them optional.
 pub struct EventHandlerFuncs<T> {
     add: Option<BoxedCallback<(Arc<T>, bool)>>,
     update: Option<BoxedCallback<(Arc<T>, Arc<T>)>>,
@@ -137,28 +140,28 @@ impl<T: Object> EventHandlerFuncs<T> {
         Self { add: None, update: None, delete: None, resync: None }
     }
 
-    /// Called with objects that appear, and whether they were there from the start.
+    /// Sets the callback for new objects. Its second argument is true if the object existed from the start.
     #[must_use]
     pub fn on_add(mut self, mut f: impl FnMut(Arc<T>, bool) + Send + 'static) -> Self {
         self.add = Some(Box::new(move |(object, initial)| f(object, initial)));
         self
     }
 
-    /// Called with the old and the new state of objects that change.
+    /// Sets the callback for changed objects, with their old and their new state.
     #[must_use]
     pub fn on_update(mut self, mut f: impl FnMut(Arc<T>, Arc<T>) + Send + 'static) -> Self {
         self.update = Some(Box::new(move |(old, new)| f(old, new)));
         self
     }
 
-    /// Called with objects that are gone.
+    /// Sets the callback for deleted objects.
     #[must_use]
     pub fn on_delete(mut self, f: impl FnMut(Deleted<T>) + Send + 'static) -> Self {
         self.delete = Some(Box::new(f));
         self
     }
 
-    /// Called with objects that are shown again; without it, the one for updates is called.
+    /// Sets the callback for resyncs. Without it, the callback for updates is called.
     #[must_use]
     pub fn on_resync(mut self, f: impl FnMut(Arc<T>) + Send + 'static) -> Self {
         self.resync = Some(Box::new(f));
@@ -199,17 +202,17 @@ impl<T: Object> EventHandler<T> for EventHandlerFuncs<T> {
     }
 }
 
-/// A handler in whatever form it came, without the type of its objects.
+/// A handler of any form, without the type of its objects.
 pub(crate) enum AnyHandler {
     Sync(BoxedHandler),
     Async(Box<dyn DynAsyncHandler>),
-    /// Called on a thread where it may block; `None` while it is there.
+    /// A handler that is called on a thread where it may block; `None` while it is on that thread.
     Blocking(Option<BoxedHandler>),
 }
 
 pub(crate) type BoxedHandler = Box<dyn FnMut(Event<dyn Object>) + Send>;
 
-/// [`AsyncEventHandler`] and async closures, behind one pointer.
+/// An [`AsyncEventHandler`] or an async closure, behind one pointer.
 pub(crate) trait DynAsyncHandler: Send {
     fn call(&mut self, event: Event<dyn Object>) -> BoxFuture<'_, ()>;
 }
@@ -251,7 +254,7 @@ impl<T: Object, H: AsyncEventHandler<T>> DynAsyncHandler for AsyncCalls<T, H> {
     }
 }
 
-/// A closure that gives a future for each event.
+/// A closure that returns a future for each event.
 struct AsyncClosure<T, F>(F, PhantomData<fn(T)>);
 
 impl<T, F, R> DynAsyncHandler for AsyncClosure<T, F>
@@ -266,7 +269,7 @@ where
 }
 
 impl AnyHandler {
-    /// Calls it with one event. A panic is caught, and its message returned.
+    /// Calls the handler with one event. Catches a panic and returns its message as the error.
     pub(super) async fn call(&mut self, event: Event<dyn Object>, ended: &Arc<ListenerEndGuard>) -> Result<(), String> {
         match self {
             Self::Sync(handler) => call_caught(handler, event),
@@ -280,7 +283,7 @@ impl AnyHandler {
                 let Some(mut handler) = slot.take() else { return Err("handler is gone".to_owned()) };
                 let (current, ended) = (super::listener::current(), ended.clone());
                 let call = move || {
-                    let _ended = ended; // Dropped when the call returns, whatever has become of the task that waits for it.
+                    let _ended = ended; // Dropped when the call returns, even if the task that waits is gone.
                     let outcome = super::listener::within(current, || call_caught(&mut handler, event));
                     (handler, outcome)
                 };
@@ -292,7 +295,7 @@ impl AnyHandler {
     }
 }
 
-/// Calls a handler that does not wait. A panic is caught, and its message returned.
+/// Calls a handler that does not wait. Catches a panic and returns its message as the error.
 pub(super) fn call_caught(handler: &mut BoxedHandler, event: Event<dyn Object>) -> Result<(), String> {
     catch_unwind(AssertUnwindSafe(|| handler(event))).map_err(|panic| crate::panic_message(&*panic))
 }

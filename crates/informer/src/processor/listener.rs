@@ -1,4 +1,4 @@
-//! Registered handlers, and the tasks that deliver to them.
+//! Registered handlers, and the tasks that deliver events to them.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::health::{HandlerHealth, HealthBoard, InformerError};
 use crate::lock::Mutex;
 use crate::object::Object;
 
-/// So many events are delivered before other tasks may run: no fewer than a batch of watch events has.
+/// How many events are delivered before other tasks may run: at least as many as a batch of watch events has.
 const WITHOUT_YIELD: usize = 256;
 
 tokio::task_local! {
-    /// The handler whose callback is running, so that it cannot wait for itself.
+    /// The id of the handler whose callback is running. With it, a handler does not wait for itself.
     static CURRENT: u64;
 }
 
-/// The handler whose callback is running.
+/// Returns the id of the handler whose callback is running.
 pub(super) fn current() -> Option<u64> {
     CURRENT.try_with(|id| *id).ok()
 }
 
-/// Runs something as part of a handler's callback, on whatever thread this is.
+/// Runs a function as part of a handler's callback, on any thread.
 pub(super) fn within<R>(id: Option<u64>, run: impl FnOnce() -> R) -> R {
     match id {
         Some(id) => CURRENT.sync_scope(id, run),
@@ -39,17 +39,17 @@ pub(super) fn within<R>(id: Option<u64>, run: impl FnOnce() -> R) -> R {
     }
 }
 
-/// One registered handler, whatever its form.
+/// One registered handler of any form.
 pub(crate) struct Listener {
     pub(crate) id: u64,
     pub(crate) mailbox: Mailbox,
     pub(crate) resync: Mutex<Resync>,
     pub(super) status: Arc<ListenerStatus>,
-    /// True once a task of the informer delivers; a stream is polled by the program.
+    /// True once a task of the informer delivers. A stream has none: the program polls it.
     has_task: AtomicBool,
 }
 
-/// When a listener is shown the cache again.
+/// When a listener receives a resync.
 #[derive(Debug, Default)]
 pub(crate) struct Resync {
     pub(crate) requested: Option<Duration>,
@@ -57,18 +57,18 @@ pub(crate) struct Resync {
     pub(crate) next: Option<Instant>,
 }
 
-/// What can be said of a listener without its type.
+/// The state of a listener that does not depend on the type of its objects.
 #[derive(Debug)]
 pub(super) struct ListenerStatus {
     pub(super) name: String,
-    /// How many events were taken out of the mailbox and are not yet delivered.
+    /// How many events were taken out of the mailbox and are not delivered yet.
     in_hand: AtomicUsize,
     pub(super) phase: watch::Sender<ListenerPhase>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListenerPhase {
-    /// Nobody delivers yet.
+    /// Delivery has not started.
     New,
     Starting,
     Synced,
@@ -113,7 +113,7 @@ impl ListenerStatus {
 
 impl Listener {
     pub(crate) fn new(name: String, delivery: Delivery, resync: Option<Duration>) -> Self {
-        // Unique among all informers, so that a callback knows whether it is one of theirs.
+        // Unique among all informers, so that a callback can tell which informer it belongs to.
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let phase = watch::Sender::new(ListenerPhase::New);
         let status = Arc::new(ListenerStatus { name, in_hand: AtomicUsize::new(0), phase });
@@ -126,7 +126,7 @@ impl Listener {
         &self.status.name
     }
 
-    /// True while a task of the informer delivers.
+    /// Returns true while a task of the informer delivers.
     pub(crate) fn has_task(&self) -> bool {
         self.has_task.load(Ordering::Relaxed)
     }
@@ -140,7 +140,7 @@ impl Listener {
         HandlerHealth {
             name: self.name().to_owned(),
             backlog,
-            // A stream that is not asked may have handed over all it had.
+            // A stream that is not polled may have returned all its events.
             lag: if backlog == 0 { Duration::ZERO } else { self.mailbox.lag() },
             folds: self.mailbox.folds(),
             synced: self.status.phase.borrow().is_synced(),
@@ -151,31 +151,32 @@ impl Listener {
         self.status.phase.borrow().is_ended()
     }
 
-    /// It came too late.
+    /// Marks a listener as ended that was added too late to run.
     pub(crate) fn never_runs(&self) {
         self.status.ends();
     }
 
-    /// From now on somebody delivers; false if it was removed before.
+    /// Marks the listener as starting. Returns false if it was removed before.
     pub(crate) fn starts(&self) -> bool {
         self.status.moves(ListenerPhase::New, ListenerPhase::Starting)
     }
 
-    /// Delivers until the mailbox is closed. A call that awaits is dropped once the handler is given up.
+    /// Delivers events until the mailbox is closed. Drops a call that awaits once the handler is given up.
     pub(crate) fn run(
         self: Arc<Self>,
         mut handler: AnyHandler,
         health: HealthBoard,
         given_up: CancellationToken,
     ) -> impl Future<Output = ()> + Send + 'static {
-        // Also if this is dropped half way, or before it began: a task that waits for its end must not wait for ever. A call that
-        // blocks holds it too, since nothing can end such a call.
+        // The guard also ends the listener if this future is dropped before it has run or halfway: a task that waits
+        // for the end must not wait for ever. A call that blocks holds the guard, too, since nothing can stop such a
+        // call.
         let ended = Arc::new(ListenerEndGuard(self.status.clone()));
         async move {
             let _closes = ClosesOnDrop(&self.mailbox);
             self.has_task.store(true, Ordering::Relaxed);
             CURRENT.scope(self.id, self.deliver_all(&mut handler, &health, &given_up, &ended)).await;
-            drop(handler); // Before the end is announced: `remove` promises that the handler is gone.
+            drop(handler); // Before the end is announced: `remove` promises that the handler is dropped.
             drop(ended);
         }
     }
@@ -223,7 +224,7 @@ impl Listener {
     }
 }
 
-/// Calls one handler with one event after the other.
+/// Calls one handler with one event after another.
 struct Deliveries<'l> {
     listener: &'l Listener,
     handler: &'l mut AnyHandler,
@@ -231,7 +232,7 @@ struct Deliveries<'l> {
     given_up: &'l CancellationToken,
     ended: &'l Arc<ListenerEndGuard>,
     latency: Option<&'l Histogram>,
-    /// When the next call begins: when the call before it ended. The clock is read once per event.
+    /// When the next call begins: the time at which the call before ended. The clock is read once per event.
     now: Instant,
     /// How many events were delivered since other tasks could run.
     since_yield: usize,
@@ -239,7 +240,7 @@ struct Deliveries<'l> {
 
 impl Deliveries<'_> {
     async fn deliver(&mut self, event: Event<dyn Object>) {
-        // Events that were discarded after their parcel was taken out are not delivered any more.
+        // Events that were discarded after their parcel was taken out must not be delivered.
         if self.listener.mailbox.is_discarded() {
             return;
         }
@@ -253,7 +254,7 @@ impl Deliveries<'_> {
         }
         self.listener.status.in_hand.fetch_sub(1, Ordering::Relaxed);
         self.since_yield += 1;
-        // A batch of watch events is delivered in one go; a long list leaves room for other tasks.
+        // A batch of watch events is delivered without a pause. A long list must let other tasks run.
         if self.since_yield >= WITHOUT_YIELD {
             self.since_yield = 0;
             tokio::task::yield_now().await;
@@ -278,7 +279,7 @@ impl Deliveries<'_> {
     }
 }
 
-/// Closes a mailbox when its task ends, also by a panic: the applier must not wait for a task that is gone.
+/// Closes a mailbox when its task ends, also by a panic: the applier must not wait for a task that has ended.
 struct ClosesOnDrop<'m>(&'m Mailbox);
 
 impl Drop for ClosesOnDrop<'_> {
@@ -287,7 +288,7 @@ impl Drop for ClosesOnDrop<'_> {
     }
 }
 
-/// Says that a listener has ended, however that happens.
+/// Marks a listener as ended when the last copy is dropped.
 pub(super) struct ListenerEndGuard(pub(super) Arc<ListenerStatus>);
 
 impl Drop for ListenerEndGuard {

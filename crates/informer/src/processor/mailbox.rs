@@ -1,9 +1,10 @@
 //! The events that wait for one handler.
 //!
-//! A mailbox has three zones, oldest first: parcels as they came (`waiting`), the latest state of each object (`folded`), and parcels
-//! that have yet to be folded (`unfolded`). The last two exist only while the handler is behind its bound. Putting a parcel in takes
-//! constant time in every state, because the applier does it inside its commit. Folding is done afterwards, a piece at a time: by the
-//! applier before its next batch, since the handler may be stuck, and by the task that delivers if it comes first.
+//! A mailbox has three zones, oldest first: parcels in order of arrival (`waiting`), the latest state of each object
+//! (`folded`), and parcels that are not folded yet (`unfolded`). The last two exist only while the handler is behind
+//! its bound. Putting a parcel in takes constant time in every state, because the applier does it inside its commit.
+//! Folding is done later, a piece at a time: by the applier before its next batch, since the handler may be stuck, or
+//! by the delivering task if that comes first.
 
 mod folded;
 
@@ -24,20 +25,20 @@ use crate::store::Snapshot;
 /// How many events are folded while the lock is held once.
 const PIECE: usize = 256;
 
-/// Says which events a handler receives when they come faster than it takes them.
+/// How events are kept for a handler that is slower than the watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Delivery {
-    /// Every event, one by one, within these bounds. Beyond them only the latest state of each object is kept until the handler
-    /// has caught up: memory does not grow because a handler is slow. One batch of any size, such as a first list, is
-    /// always let through.
+    /// Delivers every event, within these bounds. Beyond them the mailbox keeps only the latest state of each object,
+    /// until the handler has caught up. So a slow handler does not make memory grow. One batch of any size, such as a
+    /// first list, always fits.
     Every {
-        /// How many events may wait beside one for each object in the cache: 100,000 by default.
+        /// How many events may wait in addition to one for each object in the cache. The default is 100,000.
         max_backlog: usize,
-        /// How many bytes of memory, as estimated from the bytes on the wire, may be taken by states that the cache no longer
-        /// holds: 64 MiB by default.
+        /// How many bytes of memory states may take that the cache no longer holds, estimated from the bytes on the
+        /// wire. The default is 64 MiB.
         max_bytes: u64,
     },
-    /// Only the latest state of each object that waits.
+    /// Keeps only the latest state of each object that waits.
     Latest,
 }
 
@@ -48,39 +49,41 @@ impl Default for Delivery {
 }
 
 impl Delivery {
-    /// Every event, as long as no more than this many wait beside one for each object in the cache.
+    /// Delivers every event, as long as no more than `max_backlog` wait in addition to one for each object in the
+    /// cache.
     pub fn every(max_backlog: usize) -> Self {
         Self::Every { max_backlog, max_bytes: 64 * 1024 * 1024 }
     }
 }
 
-/// Events of one batch, shared by all handlers.
+/// The events of one batch, shared by all handlers.
 pub(crate) type EventBatch = Arc<Vec<Event<dyn Object>>>;
 
 /// The events that wait for one handler, in order.
 ///
-/// Holds at most one event per live object, `max_backlog` more, and one batch; or, folded, one entry per live object, one per
-/// object whose deletion is still owed, and a bounded number of events that have yet to be folded.
+/// It holds at most one event per live object, `max_backlog` more, and one batch. A folded mailbox holds one entry per
+/// live object, one per object whose deletion is not delivered yet, and a bounded number of events that are not folded
+/// yet.
 pub(crate) struct Mailbox {
     delivery: Delivery,
     state: Mutex<MailboxState>,
     arrived: Notify,
-    /// Notified when the applier need not wait for this mailbox any more, if it does.
+    /// Notified when the applier need not wait for this mailbox any more.
     attended: Notify,
     waited_for: AtomicBool,
-    /// Read with each event, and therefore without the lock.
+    /// Read with each event, and therefore outside the lock.
     discarded: AtomicBool,
 }
 
-/// The next thing for a handler.
+/// An item of a mailbox.
 pub(crate) enum Parcel {
-    /// Everything known when the handler was added.
+    /// All objects that were known when the handler was added.
     Replay(Snapshot<dyn Object>),
-    /// Everything known when a resync was due.
+    /// All objects that were known when a resync was due.
     Resync(Snapshot<dyn Object>),
     /// Changes.
     Events(EventBatch),
-    /// The initial state has been delivered in full.
+    /// The mark after the initial state: it has been delivered in full.
     Synced,
 }
 
@@ -93,29 +96,29 @@ struct WaitingParcel {
 #[derive(Default)]
 struct MailboxState {
     waiting: VecDeque<WaitingParcel>,
-    /// The latest state of each object, once too much waits. It comes after `waiting`.
+    /// The latest state of each object, while the handler is behind its bound. It comes after `waiting`.
     folded: Option<Folded>,
-    /// Parcels that came after `folded` began, and are to be folded into it.
+    /// Parcels that arrived after `folded` began and are not folded into it yet.
     unfolded: VecDeque<WaitingParcel>,
-    /// How many events of the first of `unfolded` are folded already.
+    /// How many events of the first parcel in `unfolded` are folded already.
     folded_of_first: usize,
     /// How many events are in `waiting` and `unfolded`.
     events: usize,
     /// How many objects are in the snapshots among `waiting`.
     in_snapshots: usize,
-    /// How many bytes of states that are in no store any more are in `waiting`.
+    /// How many bytes the states in `waiting` take that no store holds any more.
     bytes: u64,
-    /// True if a resync is among `waiting`.
+    /// True if a resync is in `waiting`.
     resync_waits: bool,
-    /// Since when the parcel that was taken out last had waited; `None` once it is delivered.
+    /// Since when the parcel in delivery has waited; `None` once it is delivered.
     in_hand: Option<Instant>,
     /// True while the handler awaits or blocks inside a call.
     awaits: bool,
-    /// True if the applier waited in vain. It does not wait again until the mailbox has been empty.
+    /// True if the applier reached its time limit. It does not wait again until the mailbox has been empty.
     left_out: bool,
-    /// How often the mailbox had to be folded.
+    /// How often the mailbox was folded.
     folds: u64,
-    /// No more comes; parcels that wait may still be taken out.
+    /// True once no more parcels are accepted. Parcels that wait may still be taken out.
     closed: bool,
 }
 
@@ -131,7 +134,7 @@ impl Mailbox {
         }
     }
 
-    /// Puts in everything known when the handler was added.
+    /// Puts in all objects that were known when the handler was added.
     pub(crate) fn push_replay(&self, known: Snapshot<dyn Object>) {
         if !known.is_empty() {
             let mut state = self.state.lock();
@@ -142,8 +145,8 @@ impl Mailbox {
         }
     }
 
-    /// Puts in everything known, to be shown again. Returns false if the mailbox is folded: the handler is so far behind that it has
-    /// to catch up first. A resync that still waits stands for this one.
+    /// Puts in all known objects as a resync. Returns false if the mailbox is folded: the handler must catch up first.
+    /// If a resync already waits, this does nothing and returns true.
     pub(crate) fn push_resync(&self, known: Snapshot<dyn Object>) -> bool {
         let mut state = self.state.lock();
         if state.folded.is_some() {
@@ -158,8 +161,8 @@ impl Mailbox {
         true
     }
 
-    /// Puts in events, which keep about `bytes` bytes of states in memory that the store no longer holds. The store has `live` objects.
-    /// The events wait since `since`.
+    /// Puts in events. `bytes` estimates the memory of states that only these events keep alive. `live` is the number
+    /// of objects in the store, and `since` is when the events began to wait.
     pub(crate) fn push(&self, events: &EventBatch, bytes: u64, live: usize, since: Instant) {
         let mut state = self.state.lock();
         if state.closed || events.is_empty() {
@@ -181,13 +184,14 @@ impl Mailbox {
         self.arrived.notify_one();
     }
 
-    /// Puts in the mark behind the initial state.
+    /// Puts in the mark after the initial state.
     pub(crate) fn push_synced(&self) {
         self.state.lock().wait(Parcel::Synced, 0, Instant::now());
         self.arrived.notify_one();
     }
 
-    /// Ends it: nothing more is taken in, and parcels that wait are kept or thrown away.
+    /// Closes the mailbox: it accepts no more parcels. Parcels that wait stay if `keep` is true, and are dropped
+    /// otherwise.
     pub(crate) fn close(&self, keep: bool) {
         let mut state = self.state.lock();
         state.closed = true;
@@ -200,24 +204,24 @@ impl Mailbox {
             (state.events, state.bytes, state.in_snapshots) = (0, 0, 0);
         }
         drop(state);
-        drop(dropped); // Outside the lock: it may be many objects.
+        drop(dropped); // Outside the lock: freeing many objects may take long.
         self.arrived.notify_one();
         self.wake_applier();
     }
 
-    /// True if the parcels that waited were thrown away.
+    /// Returns true if the waiting parcels were dropped.
     pub(crate) fn is_discarded(&self) -> bool {
         self.discarded.load(Ordering::Relaxed)
     }
 
-    /// Returns the next parcel, once there is one; `None` at the end. The caller has delivered the one before.
+    /// Waits for the next parcel and returns it; `None` at the end. The call marks the parcel before as delivered.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is taken out unless it is returned.
+    /// A parcel is taken out only if it is returned.
     pub(crate) async fn next(&self) -> Option<Parcel> {
         loop {
-            // Mostly there is nothing to fold.
+            // Usually there is nothing to fold.
             let mut dropped = None;
             {
                 let mut state = self.state.lock();
@@ -238,7 +242,7 @@ impl Mailbox {
             }
             match dropped {
                 None => self.arrived.notified().await,
-                // Something was folded: look again.
+                // Some events were folded: look again.
                 Some(dropped) => {
                     dropped.drop_in_pieces().await;
                     tokio::task::yield_now().await;
@@ -255,7 +259,7 @@ impl Mailbox {
         more_to_fold
     }
 
-    /// Says that the handler awaits or blocks inside a call, so that nothing waits for it.
+    /// Marks the handler as awaiting or blocking inside a call, so that the applier does not wait for it.
     pub(crate) fn awaits(&self) {
         self.state.lock().awaits = true;
         self.wake_applier();
@@ -267,21 +271,21 @@ impl Mailbox {
         }
     }
 
-    /// Waits until the task that delivers has been polled since events arrived. A task that was woken is polled sooner or later, so
-    /// there is no limit; a stream is polled only if the program does so, and is not to be waited for here.
+    /// Waits until the delivering task has been polled since events arrived. There is no limit, because the runtime
+    /// polls a woken task at some time. Do not call this for a stream, which is polled only if the program does so.
     pub(crate) async fn polled(&self) {
         self.until(|state| state.in_hand.is_some() || state.is_attended()).await;
     }
 
-    /// Waits until the handler has taken out everything, or is found to await or block.
+    /// Waits until the handler has taken out all events, or awaits or blocks inside a call.
     ///
-    /// Returns at once for a handler that was given up by [`Mailbox::leave_out`], until its mailbox has been empty.
+    /// Returns at once after [`Mailbox::leave_out`], until the mailbox has been empty.
     pub(crate) async fn attended(&self) {
         self.until(MailboxState::is_attended).await;
     }
 
     async fn until(&self, condition: impl Fn(&MailboxState) -> bool) {
-        // Left set if this is dropped: the handler then notifies in vain.
+        // It stays set if this future is dropped: the handler then sends a notification that no task waits for.
         self.waited_for.store(true, Ordering::SeqCst);
         loop {
             let mut attended = std::pin::pin!(self.attended.notified());
@@ -294,25 +298,25 @@ impl Mailbox {
         self.waited_for.store(false, Ordering::SeqCst);
     }
 
-    /// True if nothing need wait for the handler, and there is nothing to fold for it.
+    /// Returns true if the applier need not wait for the handler, and there is nothing to fold.
     pub(crate) fn is_attended(&self) -> bool {
         let state = self.state.lock();
         state.is_attended() && state.unfolded.is_empty()
     }
 
-    /// Gives up waiting for the handler until its mailbox has been empty.
+    /// Stops waiting for the handler until its mailbox has been empty.
     pub(crate) fn leave_out(&self) {
         let mut state = self.state.lock();
         state.left_out = !state.is_empty();
     }
 
-    /// How many events wait.
+    /// Returns how many events wait.
     pub(crate) fn len(&self) -> usize {
         let state = self.state.lock();
         state.in_snapshots + state.events + state.folded.as_ref().map_or(0, Folded::len)
     }
 
-    /// How long the oldest event has waited that is not delivered.
+    /// Returns how long the oldest undelivered event has waited.
     pub(crate) fn lag(&self) -> Duration {
         let state = self.state.lock();
         let oldest = |waiting: &VecDeque<WaitingParcel>| waiting.front().map(|waiting| waiting.since);
@@ -321,14 +325,14 @@ impl Mailbox {
         since.or_else(|| oldest(&state.unfolded)).map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// How often it had to be folded because the handler was too slow.
+    /// Returns how often the mailbox was folded because the handler was too slow.
     pub(crate) fn folds(&self) -> u64 {
         self.state.lock().folds
     }
 }
 
 impl MailboxState {
-    /// Appends a parcel behind all others.
+    /// Appends a parcel.
     fn wait(&mut self, parcel: Parcel, bytes: u64, since: Instant) {
         let waiting = WaitingParcel { since, parcel, bytes };
         if self.folded.is_some() {
@@ -343,7 +347,7 @@ impl MailboxState {
         self.waiting.is_empty() && self.unfolded.is_empty() && self.folded.as_ref().is_none_or(Folded::is_empty)
     }
 
-    /// True if nothing need wait for the handler.
+    /// Returns true if the applier need not wait for the handler.
     fn is_attended(&self) -> bool {
         self.is_empty() || self.awaits || self.left_out || self.closed
     }
@@ -367,13 +371,14 @@ impl MailboxState {
         self.in_hand = folded.since();
         let parcel = folded.take();
         if folded.is_empty() && self.unfolded.is_empty() {
-            // It has caught up: every event counts again.
+            // The handler has caught up: every event is kept again.
             self.folded = None;
         }
         parcel
     }
 
-    /// From now on only the latest state of each object is kept. A snapshot holds one entry per object by nature, and keeps its place.
+    /// Begins to keep only the latest state of each object. A snapshot has one entry per object already, and keeps its
+    /// position.
     fn begin_folding(&mut self) {
         let is_snapshot = |waiting: &WaitingParcel| matches!(waiting.parcel, Parcel::Replay(_) | Parcel::Resync(_));
         let first = self.waiting.iter().rposition(is_snapshot).map_or(0, |last| last + 1);
@@ -382,7 +387,8 @@ impl MailboxState {
         self.folded = Some(Folded::new());
     }
 
-    /// Folds up to `most` events. Returns true if there is more to fold. The caller drops `dropped` once the lock is released.
+    /// Folds up to `most` events. Returns true if there is more to fold. The caller must release the lock before it
+    /// drops `dropped`.
     fn fold(&mut self, most: usize, dropped: &mut Dropped) -> bool {
         let Some(folded) = &mut self.folded else { return false };
         let mut left = most;
@@ -400,7 +406,7 @@ impl MailboxState {
                     }
                 }
                 Parcel::Synced => folded.mark(*since),
-                Parcel::Replay(_) | Parcel::Resync(_) => {} // These come before folding begins.
+                Parcel::Replay(_) | Parcel::Resync(_) => {} // Snapshots come before folding begins.
             }
             self.folded_of_first = 0;
             dropped.parcels.extend(self.unfolded.pop_front());
@@ -412,7 +418,8 @@ impl MailboxState {
     }
 }
 
-/// Events that are folded into others. Freeing their objects may take long and run the program's code, so no lock is held then.
+/// Events that were folded into others. Freeing their objects may take long and run user code, so the lock is released
+/// first.
 #[derive(Default)]
 struct Dropped {
     parcels: Vec<WaitingParcel>,
@@ -420,7 +427,7 @@ struct Dropped {
 }
 
 impl Dropped {
-    /// True if it is dropped in pieces, before the next parcel is taken out.
+    /// Returns true if the events are dropped in pieces, before the next parcel is taken out.
     fn is_long(&self) -> bool {
         self.parcels
             .iter()
@@ -437,8 +444,8 @@ impl Dropped {
     }
 }
 
-/// Drops the events of a batch, if nothing else holds it, and lets other tasks run in between: the last of a long list of objects may be
-/// freed here.
+/// Drops the events of a batch, if this is its last owner, and lets other tasks run in between. This may free the last
+/// references to a long list of objects.
 pub(crate) async fn drop_in_pieces(events: EventBatch) {
     let Some(mut events) = Arc::into_inner(events) else { return };
     while events.len() > PIECE {

@@ -19,9 +19,9 @@ use super::mailbox::{EventBatch, Parcel};
 use crate::object::Object;
 use crate::store::Snapshot;
 
-/// The events of one informer, for those who would rather ask than be called. Dropping it ends it.
+/// A stream of the events of one informer, for programs that poll instead of being called. Dropping it ends it.
 ///
-/// It ends when the informer does, and keeps the informer running as long as it is held.
+/// The stream ends when the informer stops. It keeps the informer running as long as it exists.
 ///
 /// ```
 /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -40,11 +40,11 @@ pub struct EventStream<T> {
     objects: PhantomData<fn() -> T>,
 }
 
-/// The same without the type of its objects, and without keeping the informer running.
+/// An event stream without the type of its objects. It does not keep the informer running.
 pub(crate) struct Events {
-    /// `None` once it has ended.
+    /// `None` once the stream has ended.
     parcels: Option<BoxStream<'static, Parcel>>,
-    /// The events that were taken out of the mailbox and are not yet handed over.
+    /// The events that were taken out of the mailbox and are not yet returned.
     current: Current,
     listener: Arc<Listener>,
     _unlisted: Unlisted,
@@ -78,7 +78,7 @@ impl Current {
     }
 }
 
-/// Takes the listener off the informer's list when it is dropped.
+/// Removes the listener from the informer's list when it is dropped.
 struct Unlisted {
     id: u64,
     unlist: Box<dyn Fn(u64) + Send + Sync>,
@@ -91,7 +91,7 @@ impl Drop for Unlisted {
 }
 
 impl Events {
-    /// A stream of the events of a listener; `unlist` takes it off the informer's list.
+    /// Makes a stream of the events of a listener. `unlist` removes it from the informer's list.
     pub(crate) fn new(listener: Arc<Listener>, unlist: impl Fn(u64) + Send + Sync + 'static) -> Self {
         let ended = ListenerEndGuard(listener.status.clone());
         let unlisted = Unlisted { id: listener.id, unlist: Box::new(unlist) };
@@ -103,7 +103,7 @@ impl Events {
     }
 }
 
-/// Frees the events that wait: the applier may hold the listener for some milliseconds more.
+/// Frees the waiting events at once, because the applier may hold the listener for some more milliseconds.
 impl Drop for Events {
     fn drop(&mut self) {
         self.listener.mailbox.close(false);
@@ -115,22 +115,22 @@ impl<T: Object> EventStream<T> {
         Self { events, _informer: informer, objects: PhantomData }
     }
 
-    /// The name it was registered under.
+    /// Returns the name under which the stream was registered.
     pub fn name(&self) -> &str {
         self.events.listener.name()
     }
 
-    /// How many events wait.
+    /// Returns how many events wait.
     pub fn backlog(&self) -> usize {
         self.events.listener.backlog()
     }
 
-    /// How long the oldest event has waited; zero if none waits.
+    /// Returns how long the oldest event has waited; zero if none waits.
     pub fn lag(&self) -> Duration {
         if self.backlog() == 0 { Duration::ZERO } else { self.events.listener.mailbox.lag() }
     }
 
-    /// How often it was so slow that only the latest of each object was kept for it.
+    /// Returns how often the mailbox was folded because the stream was polled too slowly.
     pub fn folds(&self) -> u64 {
         self.events.listener.mailbox.folds()
     }
@@ -144,7 +144,7 @@ impl<T: Object> Stream for EventStream<T> {
     }
 }
 
-/// It may be polled after its end.
+/// Polling the stream after its end is allowed.
 impl<T: Object> FusedStream for EventStream<T> {
     fn is_terminated(&self) -> bool {
         self.events.parcels.is_none()
@@ -156,7 +156,7 @@ impl Stream for Events {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event<dyn Object>>> {
         loop {
-            // Events that were discarded after their parcel was taken out are not handed over any more.
+            // Events that were discarded after their parcel was taken out must not be returned.
             if self.listener.mailbox.is_discarded() {
                 self.current = Current::Nothing;
             }

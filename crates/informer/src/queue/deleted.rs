@@ -9,8 +9,8 @@ use crate::object::{Object, ObjectKey};
 pub enum Deleted<T: ?Sized> {
     /// The state at the deletion, as the API server sent it.
     Final(Arc<T>),
-    /// The last state in the cache, which may be older than the deletion: a relist found that the object is missing. client-go's
-    /// `DeletedFinalStateUnknown`.
+    /// The last state in the cache, which may be older than the deletion: a relist found that the object is missing.
+    /// client-go's `DeletedFinalStateUnknown`.
     Unknown(Arc<T>),
 }
 

@@ -11,25 +11,27 @@ use crate::store::{Snapshot, Store};
 
 /// One change of one object.
 pub enum KeyDelta<T: ?Sized> {
-    /// It appeared.
+    /// The object was added.
     Added(Arc<T>),
-    /// It changed.
+    /// The object changed.
     Updated(Arc<T>),
-    /// It was listed; see [`DeltaFifo::emit_replaced`].
+    /// The object was listed; see [`DeltaFifo::emit_replaced`].
     Replaced(Arc<T>),
-    /// It is to be looked at again, though nothing changed.
+    /// The object is processed again, though it has not changed.
     Sync(Arc<T>),
-    /// It is gone.
+    /// The object was deleted.
     Deleted(Deleted<T>),
 }
 
 /// The changes of one object, oldest first. There is at least one.
 pub type Deltas<T> = Vec<KeyDelta<T>>;
 
-/// Changes waiting to be applied, all of one object together, objects in the order in which they first changed.
+/// Changes that wait to be applied. The changes of one object stay together, and objects keep the order in which they
+/// first changed.
 ///
-/// client-go's `DeltaFIFO`, with its order and its rules. Two deletions in a row become one; nothing else is merged. What
-/// differs: what was popped still counts as waiting until it is processed, and what the store knows is passed in.
+/// client-go's `DeltaFIFO`, with its order and its rules. Two deletions in a row become one; no other changes are
+/// merged. The differences: popped changes count as waiting until they are processed, and the caller passes the known
+/// objects.
 ///
 /// ```
 /// use kube_informer::{Deleted, Store};
@@ -53,22 +55,22 @@ pub type Deltas<T> = Vec<KeyDelta<T>>;
 pub struct DeltaFifo<T: ?Sized> {
     order: VecDeque<QueuePlace<T>>,
     waiting: HashMap<ObjectKey, QueuedDeltas<T>>,
-    /// What becomes of each object that was popped and is not yet processed: its state, or `None` if it is gone.
+    /// The future state of each object that was popped and is not processed yet, or `None` if it will be deleted.
     in_hand: HashMap<ObjectKey, Option<Arc<T>>>,
-    /// The keys of what could not be read, of which a mark waits.
+    /// The keys of undecodable objects for which a mark waits.
     unread: HashSet<ObjectKey>,
-    /// How many places were popped and are not yet processed.
+    /// How many entries were popped and are not processed yet.
     popped: usize,
     emit_replaced: bool,
-    /// How many objects of the first population are not yet processed; `None` before it.
+    /// How many objects of the first list are not processed yet; `None` before the first list.
     initial: Option<usize>,
-    /// How many of those were popped and are not yet processed.
+    /// How many of those were popped and are not processed yet.
     initial_in_hand: usize,
-    /// True while the list that is the first population is put in.
+    /// True while the first list is pushed.
     populating: bool,
-    /// The scopes of lists of which not all pieces were put in.
+    /// The scopes of lists whose pieces are not all pushed.
     open_lists: HashSet<Scope>,
-    /// How many places were ever taken.
+    /// How many entries were ever queued.
     placed: u64,
     bytes: u64,
     closed: bool,
@@ -79,15 +81,15 @@ struct QueuedDeltas<T: ?Sized> {
     bytes: u64,
 }
 
-/// One place in the line.
+/// One entry of the queue.
 enum QueuePlace<T: ?Sized> {
     Key(ObjectKey),
-    /// Something about many objects or none, in line with the changes before and behind it.
+    /// A change of many objects or of none, in order with the changes before and after it.
     Mark(Work<T>),
 }
 
 impl<T: Cached + ?Sized> DeltaFifo<T> {
-    /// An empty queue. What is listed comes out as [`KeyDelta::Sync`] unless told otherwise.
+    /// Makes an empty queue. Listed objects come out as [`KeyDelta::Sync`], unless [`DeltaFifo::emit_replaced`] is set.
     pub fn new() -> Self {
         Self {
             order: VecDeque::new(),
@@ -106,26 +108,26 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         }
     }
 
-    /// Says whether what is listed comes out as [`KeyDelta::Replaced`], told apart from a resync.
+    /// Sets whether listed objects come out as [`KeyDelta::Replaced`], so that they differ from a resync.
     #[must_use]
     pub fn emit_replaced(mut self, emit_replaced: bool) -> Self {
         self.emit_replaced = emit_replaced;
         self
     }
 
-    /// An object appeared.
+    /// Queues the addition of an object.
     pub fn add(&mut self, object: Arc<T>) {
         self.populate();
         self.enqueue(object.id().key.into(), KeyDelta::Added(object), 0);
     }
 
-    /// An object changed.
+    /// Queues the change of an object.
     pub fn update(&mut self, object: Arc<T>) {
         self.populate();
         self.enqueue(object.id().key.into(), KeyDelta::Updated(object), 0);
     }
 
-    /// An object is gone. Ignored if it is neither queued, nor in hand, nor known.
+    /// Queues the deletion of an object. It is ignored if the object is neither queued, nor being processed, nor known.
     pub fn delete(&mut self, object: Deleted<T>, known: &Snapshot<T>) {
         self.delete_sized(object, 0, |key| known.get_arc(key));
     }
@@ -138,26 +140,26 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         }
     }
 
-    /// What an object will be once everything pushed so far is processed.
+    /// Returns the state that an object will have once everything pushed so far is processed.
     fn newest(&self, key: &ObjectKey, known: impl Fn(KeyRef<'_>) -> Option<Arc<T>>) -> Option<Arc<T>> {
         let queued = self.waiting.get(key).map(|waiting| state_after(&waiting.deltas));
         queued.or_else(|| self.in_hand.get(key).cloned()).unwrap_or_else(|| known(key.into()))
     }
 
-    /// Replaces everything: listed objects are queued, and objects that are missing from the list are deleted, whether they are queued, being
-    /// processed or known.
+    /// Queues a list: listed objects are queued, and objects that are missing from the list are deleted, whether they
+    /// are queued, being processed or known.
     pub fn replace(&mut self, objects: Vec<Arc<T>>, known: &Snapshot<T>) {
         let list = Replacement { mark: ListMark::default(), objects, undecodable: Vec::new() };
         for (piece, bytes) in self.cut(list, 0, known) {
             match piece {
-                // Only a reflector's list is announced by a mark.
+                // Only a list of a reflector ends with a mark in the queue.
                 Piece::ListEnds(mark) => self.end_list(&mark),
                 piece => self.put_piece(piece, bytes, |_| None),
             }
         }
     }
 
-    /// Compares a list with the queue and with the known objects, and cuts it into pieces.
+    /// Compares a list with the queue and with the known objects, and splits it into pieces.
     fn cut(&self, list: Replacement<T>, bytes: u64, known: &Snapshot<T>) -> ListPieces<T> {
         let mut comparison = Comparison::new(&list);
         list.objects.iter().for_each(|object| comparison.add_listed(object.id().key));
@@ -194,7 +196,7 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
             }
             Piece::Resync(keys) => {
                 for key in keys {
-                    // Read now: the object may have changed since the resync began.
+                    // Read at this time, because the object may have changed since the resync began.
                     if let Some(object) = known((&key).into()).filter(|_| !self.is_pending(&key)) {
                         self.enqueue(key, KeyDelta::Sync(object), 0);
                     }
@@ -204,10 +206,10 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         }
     }
 
-    /// Notes that a list of a scope is put in from now on, because of which so many objects will be popped.
+    /// Records that a list of a scope begins, of which `objects` objects will be popped.
     fn begin_list(&mut self, scope: Scope, objects: usize) {
-        // Undecodable objects are never popped as objects, and so are not counted. A first list that was given up half way is replaced by
-        // this one.
+        // Undecodable objects are not counted, because they are never popped as objects. This list replaces a first
+        // list that was not completed.
         if self.initial.is_none() || self.populating {
             self.initial = Some(objects + self.initial_in_hand);
             self.populating = true;
@@ -220,12 +222,12 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         self.open_lists.remove(&mark.scope);
     }
 
-    /// True if changes of an object wait or are being processed.
+    /// Returns true if changes of an object wait or are being processed.
     fn is_pending(&self, key: &ObjectKey) -> bool {
         self.waiting.contains_key(key) || self.in_hand.contains_key(key)
     }
 
-    /// Queues every known object to be looked at again, except objects with changes that wait or are being processed.
+    /// Queues every known object to be processed again, except objects with changes that wait or are being processed.
     pub fn resync(&mut self, known: &Snapshot<T>) {
         for object in known.objects() {
             let key = ObjectKey::from(object.id().key);
@@ -235,9 +237,9 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         }
     }
 
-    /// Takes out the changes of the object that has waited longest; `None` if nothing waits.
+    /// Pops the changes of the object that has waited longest; `None` if nothing waits.
     ///
-    /// Until [`DeltaFifo::processed`] says that they are done, whatever is pushed is judged as if they still waited.
+    /// Until [`DeltaFifo::processed`] is called, the popped changes still count as waiting.
     pub fn pop(&mut self) -> Option<(ObjectKey, Deltas<T>)> {
         while let Some(place) = self.order.pop_front() {
             self.popped += 1;
@@ -257,7 +259,7 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         waiting
     }
 
-    /// Says that everything popped so far is processed.
+    /// Marks everything popped so far as processed.
     pub fn processed(&mut self) {
         if let Some(initial) = &mut self.initial {
             *initial = initial.saturating_sub(self.initial_in_hand);
@@ -267,10 +269,10 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         self.in_hand.clear();
     }
 
-    /// Puts changes back that could not be processed, unless newer ones of the same object wait.
+    /// Puts back changes that could not be processed, unless newer changes of the same object wait.
     pub fn add_if_absent(&mut self, key: ObjectKey, deltas: Deltas<T>) {
         if !deltas.is_empty() && !self.waiting.contains_key(&key) {
-            // If it was in hand it takes up its place again, and is not processed.
+            // An object in processing returns to the queue, so it does not count as processed.
             match self.in_hand.remove(&key) {
                 Some(_) => {
                     self.popped = self.popped.saturating_sub(1);
@@ -283,39 +285,39 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         }
     }
 
-    /// The changes of one object that wait, oldest first.
+    /// Returns the waiting changes of one object, oldest first.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<&[KeyDelta<T>]> {
         self.waiting.get(&ObjectKey::from(key.into())).map(|waiting| waiting.deltas.as_slice())
     }
 
-    /// The keys of all objects with changes that wait, in the order in which they will be popped.
+    /// Returns the keys of all objects with waiting changes, in the order in which they will be popped.
     pub fn keys(&self) -> Vec<KeyRef<'_>> {
         let keys =
             self.order.iter().filter_map(|place| if let QueuePlace::Key(key) = place { Some(key) } else { None });
         keys.map(KeyRef::from).collect()
     }
 
-    /// How many objects have changes that wait.
+    /// Returns how many objects have waiting changes.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// True if no object has changes that wait.
+    /// Returns true if no object has waiting changes.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// True once the first population is popped and processed.
+    /// Returns true once the first list is popped and processed.
     pub fn has_synced(&self) -> bool {
         self.initial == Some(0)
     }
 
-    /// Takes no more changes. What waits can still be popped.
+    /// Closes the queue: it accepts no more changes. Waiting changes can still be popped.
     pub fn close(&mut self) {
         self.closed = true;
     }
 
-    /// True if it takes no more changes.
+    /// Returns true if the queue is closed.
     pub fn is_closed(&self) -> bool {
         self.closed
     }
@@ -335,7 +337,8 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
             return;
         }
         self.bytes += bytes;
-        // A change may take a place in front of a mark that is older: what could not be read then has been read now.
+        // A mark of an older, undecodable state may come after the new change. It is removed, because this change makes
+        // it obsolete.
         if !matches!(delta, KeyDelta::Sync(_)) && self.unread.remove(&key) {
             self.order.retain(|place| place.unread() != Some(&key));
         }
@@ -348,7 +351,7 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
             Some(waiting) => {
                 waiting.bytes += bytes;
                 match (waiting.deltas.last(), &delta) {
-                    // Of two deletions the one that knows the final state says more.
+                    // Of two deletions, the one with the final state is kept.
                     (Some(KeyDelta::Deleted(Deleted::Final(_))), KeyDelta::Deleted(_)) => {}
                     (Some(KeyDelta::Deleted(Deleted::Unknown(_))), KeyDelta::Deleted(_)) => {
                         waiting.deltas.pop();
@@ -360,7 +363,7 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         }
     }
 
-    /// What waits is from a history that is no more.
+    /// Removes the waiting changes of a scope, because the API server was restored and they belong to its old history.
     fn forget(&mut self, scope: &Scope) {
         for place in std::mem::take(&mut self.order) {
             match place {
@@ -388,7 +391,7 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
 }
 
 impl<T: ?Sized> QueuePlace<T> {
-    /// The object that could not be read, if this is about one.
+    /// Returns the key of the undecodable object, if this is a mark for one.
     fn unread(&self) -> Option<&ObjectKey> {
         match self {
             Self::Mark(Work::Deltas(deltas)) => match &deltas[..] {
@@ -400,7 +403,7 @@ impl<T: ?Sized> QueuePlace<T> {
     }
 }
 
-/// What an object is after its changes: `None` if it is gone.
+/// Returns the state of an object after its changes, or `None` if it is deleted.
 fn state_after<T: ?Sized>(deltas: &[KeyDelta<T>]) -> Option<Arc<T>> {
     match deltas.last() {
         None | Some(KeyDelta::Deleted(_)) => None,
@@ -420,7 +423,7 @@ impl<T: Cached + ?Sized> DeltaQueue<T> for DeltaFifo<T> {
                 self.enqueue(object.id().key.into(), KeyDelta::Updated(object), bytes);
             }
             Delta::Deleted(object) => {
-                // Behind it, for its version, if nobody knows it.
+                // If the object is unknown, a mark after the other changes reports the version of the deletion.
                 let version = object.id().known_version();
                 let key = object.id().key.into();
                 self.delete_sized(Deleted::Final(object), bytes, |key| known.get(key));
@@ -432,7 +435,8 @@ impl<T: Cached + ?Sized> DeltaQueue<T> for DeltaFifo<T> {
                 if let Some(last) = self.newest(&key, |key| known.get(key)) {
                     self.enqueue(key.clone(), KeyDelta::Deleted(Deleted::Unknown(last)), bytes);
                 }
-                // Behind it, for its version. What is made from now on may come out before.
+                // The mark comes after the other changes and reports the version. Later changes of queued objects may
+                // be popped before it.
                 self.mark(Work::Gone { key, version });
             }
             Delta::Replaced(list) => {
@@ -463,7 +467,7 @@ impl<T: Cached + ?Sized> DeltaQueue<T> for DeltaFifo<T> {
             QueuePlace::Mark(_) => None,
         });
         let only_in_hand = self.in_hand.iter().filter(|(key, _)| !self.waiting.contains_key(key));
-        // Sorted, so that the order does not depend on chance.
+        // Sorted, so that the order does not depend on the hash map.
         let mut in_hand: Pending<T> = only_in_hand.map(|(key, state)| (key.clone(), state.clone())).collect();
         in_hand.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         queued.chain(in_hand).collect()
@@ -496,7 +500,7 @@ impl<T: Cached + ?Sized> DeltaQueue<T> for DeltaFifo<T> {
     fn put_back(&mut self, batch: Batch<T>) {
         match batch.work {
             Work::Object(key, deltas) => self.add_if_absent(key, deltas),
-            // In front, where it was: what came later must still come later.
+            // The mark goes back to the front, because later changes must stay behind it.
             mark => {
                 self.popped = self.popped.saturating_sub(1);
                 self.order.push_front(QueuePlace::Mark(mark));
@@ -522,7 +526,7 @@ impl<T: Cached + ?Sized> DeltaQueue<T> for DeltaFifo<T> {
 }
 
 impl<T: ?Sized> KeyDelta<T> {
-    /// The newest state this change carries.
+    /// Returns the newest state in this change.
     pub fn object(&self) -> &Arc<T> {
         match self {
             Self::Added(object) | Self::Updated(object) | Self::Replaced(object) | Self::Sync(object) => object,

@@ -9,13 +9,14 @@ use super::{Batch, Delta, DeltaQueue, Work};
 use crate::object::{Cached, Object, ObjectKey};
 use crate::store::Store;
 
-/// The most changes one batch holds. A batch is committed under one lock, and delivered to a handler in one go.
+/// How many changes a batch has at most. A batch is committed under one lock, and delivered to a handler without a
+/// pause.
 const BATCH: usize = 256;
 
-/// Changes waiting to be applied, oldest first. Nothing is merged, compressed or dropped.
+/// Changes that wait to be applied, oldest first. No change is merged, compressed or dropped.
 ///
-/// client-go's `RealFIFO` in its atomic mode. What differs: synced is true only once what was popped is also processed,
-/// an empty first list included.
+/// client-go's `RealFIFO` in its atomic mode. The difference: the queue is synced only once the popped changes are
+/// processed, also after an empty first list.
 ///
 /// ```
 /// use kube_informer::parts::Delta;
@@ -36,22 +37,22 @@ const BATCH: usize = 256;
 /// ```
 pub struct OrderedQueue<T: ?Sized> {
     waiting: VecDeque<(Delta<T>, u64)>,
-    /// How many of the deltas at the front, popped ones included, belong to the first population; `None` before it.
+    /// How many of the oldest deltas belong to the first list, including popped ones; `None` before the first list.
     initial: Option<usize>,
-    /// How many were popped and are not yet processed.
+    /// How many deltas were popped and are not processed yet.
     in_hand: usize,
-    /// How many were ever pushed.
+    /// How many deltas were ever pushed.
     pushed: u64,
     bytes: u64,
 }
 
 impl<T: Object + ?Sized> OrderedQueue<T> {
-    /// An empty queue.
+    /// Makes an empty queue.
     pub fn new() -> Self {
         Self { waiting: VecDeque::new(), initial: None, in_hand: 0, pushed: 0, bytes: 0 }
     }
 
-    /// Puts a change behind all others.
+    /// Pushes a change.
     pub fn push(&mut self, delta: Delta<T>) {
         self.push_sized(delta, 0);
     }
@@ -63,30 +64,30 @@ impl<T: Object + ?Sized> OrderedQueue<T> {
         self.pushed += 1;
         self.bytes += bytes;
         if self.initial.is_none() && populates {
-            // A first list makes up the first population, with all that waits before it; a first event none at all.
+            // A first list counts with all deltas before it. If the first delta is no list, nothing counts.
             self.initial = Some(if replaced { self.waiting.len() + self.in_hand } else { 0 });
         }
     }
 
-    /// How many changes wait.
+    /// Returns how many changes wait.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// True if nothing waits.
+    /// Returns true if no change waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// True once the first population is popped and processed.
+    /// Returns true once the first list is popped and processed.
     pub fn has_synced(&self) -> bool {
         self.initial == Some(0)
     }
 
-    /// Takes the oldest changes out: empty if nothing waits.
+    /// Pops the oldest changes. The result is empty if nothing waits.
     ///
-    /// Changes of a batch are about different objects. What is about many objects or none comes alone, and no batch
-    /// reaches beyond the first population. [`OrderedQueue::processed`] is to be called before the next batch.
+    /// The changes of a batch are about different objects. A change of many objects or of none is a batch of its own,
+    /// and no batch extends beyond the first list. Call [`OrderedQueue::processed`] before the next batch.
     pub fn pop_batch(&mut self) -> Vec<Delta<T>> {
         self.take().0
     }
@@ -113,7 +114,7 @@ impl<T: Object + ?Sized> OrderedQueue<T> {
         if limit < 2 {
             return limit;
         }
-        // Two keys of one hash only end a batch early.
+        // If two keys have the same hash, the batch only ends early.
         let hasher = FixedState::default();
         let mut keys = HashSet::with_capacity_and_hasher(limit, hasher.clone());
         let mut length = 0;
@@ -127,7 +128,7 @@ impl<T: Object + ?Sized> OrderedQueue<T> {
         length
     }
 
-    /// Says that everything popped so far is processed.
+    /// Marks everything popped so far as processed.
     pub fn processed(&mut self) {
         if let Some(initial) = &mut self.initial {
             *initial = initial.saturating_sub(self.in_hand);
@@ -143,7 +144,7 @@ impl<T: Cached + ?Sized> DeltaQueue<T> for OrderedQueue<T> {
 
     fn pop(&mut self) -> Option<Batch<T>> {
         let (deltas, bytes) = self.take();
-        // In the order of the stream nothing older can wait behind.
+        // Changes stay in the order of the stream, so no older change waits.
         (!deltas.is_empty()).then(|| Batch { work: Work::Deltas(deltas), bytes, settled: true })
     }
 
@@ -156,7 +157,7 @@ impl<T: Cached + ?Sized> DeltaQueue<T> for OrderedQueue<T> {
         let key = |delta: &Delta<T>| delta.key().map(ObjectKey::from);
         let waiting: HashSet<_> = self.waiting.iter().filter_map(|(delta, _)| key(delta)).collect();
         let absent = |delta: &Delta<T>| !key(delta).is_some_and(|key| waiting.contains(&key));
-        // In front, where they were: what came later must still come later.
+        // The changes go back to the front, because later changes must stay behind them.
         for delta in deltas.into_iter().rev().filter(absent) {
             self.waiting.push_front((delta, 0));
             self.in_hand = self.in_hand.saturating_sub(1);

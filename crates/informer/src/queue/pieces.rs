@@ -1,4 +1,4 @@
-//! Cuts a list into pieces, so that a queue which takes lists apart is locked for one piece at a time.
+//! Splits a list into pieces, so that a queue is locked for one piece at a time.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub enum Piece<T: ?Sized> {
         /// How many objects will be popped because of this list: the distinct listed ones and the missing ones.
         objects: usize,
     },
-    /// Objects of the list, in the server's order.
+    /// Objects of the list, in the API server's order.
     Listed(Vec<Arc<T>>),
     /// The last known states of objects that are missing from the list: they are deleted.
     Missing(Vec<Arc<T>>),
@@ -30,20 +30,20 @@ pub enum Piece<T: ?Sized> {
     Undecodable(Vec<BadObject>),
     /// The list is complete. It comes last.
     ListEnds(ListMark),
-    /// The keys of objects that handlers are to be shown again.
+    /// The keys of objects to send to the handlers again.
     Resync(Vec<ObjectKey>),
     /// The resync is complete.
     ResyncEnds,
 }
 
-/// The objects with changes that wait or are being processed, in the queue's order. Each comes with the state that it will have, or `None`
-/// if it will be deleted.
+/// The objects with changes that wait or are being processed, in the queue's order. Each comes with the state that it
+/// will have, or `None` if it will be deleted.
 pub type Pending<T> = Vec<(ObjectKey, Option<Arc<T>>)>;
 
 /// Finds the objects that are missing from a list.
 ///
-/// The caller adds the keys of the list, then the pending objects, then the objects of the store. Each step takes constant time, so that
-/// the caller can let other tasks run in between.
+/// The caller adds the keys of the list, then the pending objects, then the objects of the store. Each step takes
+/// constant time, so that the caller can let other tasks run in between.
 pub(crate) struct Comparison<'l, T: ?Sized> {
     scope: &'l Scope,
     listed: HashSet<KeyRef<'l>, RandomState>,
@@ -97,8 +97,8 @@ impl<'l, T: Cached + ?Sized> Comparison<'l, T> {
 
 /// The pieces of a list in the order in which they are pushed, each with its bytes on the wire.
 ///
-/// New objects come before deletions, as in client-go. Undecodable objects come last: a list may hold a good state of an object and a
-/// later one that could not be decoded.
+/// New objects come before deletions, as in client-go. Undecodable objects come last: a list may hold a good state of
+/// an object and a later one that could not be decoded.
 pub(crate) struct ListPieces<T: ?Sized> {
     begin: Option<(Scope, usize)>,
     objects: IntoIter<Arc<T>>,

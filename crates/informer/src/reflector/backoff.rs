@@ -1,4 +1,4 @@
-//! How long to wait before trying again.
+//! The delays between attempts.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use rand::{RngExt as _, SeedableRng as _};
 use super::recovery::Class;
 use crate::settings::BackoffOptions;
 
-/// A server may ask for no more than this.
+/// The longest delay that an API server can request.
 const LONGEST: Duration = Duration::from_secs(300);
-/// The longest time between two watches that anybody can want.
+/// The longest watch timeout in seconds: one year.
 const LONGEST_WATCH: u64 = 365 * 24 * 3600;
 
-/// Delays that double up to a cap, each with up to its own length of jitter on top.
+/// Delays that double up to a cap. Each has a random part of up to its own length added.
 ///
-/// client-go's sequence. What differs: it starts over after a healthy time, not after any time.
+/// client-go's sequence. The difference: it starts again after a healthy time, not after any time.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     options: BackoffOptions,
     base: Duration,
-    /// How long watches were healthy since the last delay.
+    /// For how long watches were healthy since the last delay.
     healthy: Duration,
     random: StdRng,
 }
@@ -30,12 +30,12 @@ impl Backoff {
         Self { base: options.initial, options, healthy: Duration::ZERO, random: StdRng::seed_from_u64(seed) }
     }
 
-    /// Says that a watch was healthy for so long.
+    /// Records that a watch was healthy for this long.
     pub(crate) fn healthy(&mut self, lasted: Duration) {
         self.healthy = self.healthy.saturating_add(lasted);
     }
 
-    /// The next delay; at least as long as the server asks for, within reason.
+    /// Returns the next delay. It is at least as long as the API server asks for, up to five minutes.
     pub(crate) fn next(&mut self, at_least: Option<Duration>) -> Duration {
         if std::mem::take(&mut self.healthy) >= self.options.reset_after {
             self.base = self.options.initial;
@@ -46,24 +46,24 @@ impl Backoff {
         delay.max(at_least.unwrap_or_default().min(LONGEST))
     }
 
-    /// The next delay of the reflector that probes for its class; at least as long as the server asks for, within reason.
+    /// Returns the next delay of the prober. It is at least as long as the API server asks for, up to five minutes.
     pub(crate) fn probe(&mut self, class: Class, lasts: Duration, at_least: Option<Duration>) -> Duration {
         let delay = class.probe_after(lasts, self.options.initial, self.options.max);
         let delay = self.part_of(delay / 2).saturating_add(delay);
         delay.max(at_least.unwrap_or_default().min(LONGEST))
     }
 
-    /// A delay that spreads what all do at once over a second.
+    /// Returns a random delay of up to a second, which spreads simultaneous requests.
     pub(crate) fn second(&mut self) -> Duration {
         self.part_of(Duration::from_secs(1).min(self.options.max))
     }
 
-    /// A moment that keeps thousands from doing the same at once.
+    /// Returns a random delay of up to the initial one, so that thousands of reflectors do not act at once.
     pub(crate) fn moment(&mut self) -> Duration {
         self.part_of(self.options.initial)
     }
 
-    /// A whole number of seconds between this many and twice as many.
+    /// Returns a random whole number of seconds between this many and twice as many.
     pub(crate) fn spread(&mut self, seconds: Duration) -> Duration {
         let least = seconds.as_secs().clamp(1, LONGEST_WATCH);
         Duration::from_secs(self.random.random_range(least..=least * 2))
@@ -97,9 +97,9 @@ mod tests {
         assert_eq!(bases(&mut backoff, 8), [800, 1600, 3200, 6400, 12800, 25600, 30000, 30000]);
     }
 
-    // B-01: time alone must not reset the sequence, and neither must a short spell of health.
+    // B-01: neither time alone nor a short healthy time resets the sequence.
     #[test]
-    fn only_two_healthy_minutes_earn_the_shortest_delay_again() {
+    fn only_two_healthy_minutes_reset_the_delay() {
         let mut backoff = Backoff::new(BackoffOptions::default(), 1);
         bases(&mut backoff, 8);
         assert_eq!(bases(&mut backoff, 1), [30000]);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_may_ask_for_longer() {
+    fn the_server_may_ask_for_a_longer_delay() {
         let mut backoff = Backoff::new(BackoffOptions::default(), 1);
         assert_eq!(backoff.next(Some(Duration::from_secs(90))), Duration::from_secs(90));
         assert!(backoff.next(Some(Duration::from_millis(1))) >= Duration::from_millis(1600));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::source::SourceError;
 
-/// Why a round ended, or a watch within it was interrupted. None of it ends the reflector.
+/// Why a round ended, or why a watch in it was interrupted. No such error ends the reflector.
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,30 +25,30 @@ pub enum ReflectorError {
     /// The collection could not be listed.
     #[error("list failed: {0}")]
     List(#[source] SourceError),
-    /// The server handed out the same place to go on from twice.
+    /// The API server returned the same continue token twice.
     #[error("list does not end: the server repeats a continue token")]
     RepeatedContinue,
-    /// The server hands out one page after the other without end.
+    /// The API server returns pages without end.
     #[error("list does not end: {pages} pages came, of which the last {empty} were empty")]
     EndlessList {
-        /// How many pages came.
+        /// How many pages arrived.
         pages: usize,
-        /// How many of the last ones were empty.
+        /// How many of the last pages were empty.
         empty: usize,
     },
-    /// The server did not send the initial state by a watch; it is asked for by a list instead, and nothing is missing.
+    /// The API server does not stream the initial state. The reflector lists instead, and no object is missing.
     #[error("initial state is listed, as the server does not stream it: {0}")]
     NotStreamed(#[source] SourceError),
-    /// The initial state was to come by a watch, and did not come in full.
+    /// The initial state by a streaming watch is not complete.
     #[error("initial state did not arrive in full: {0}")]
     Incomplete(IncompleteReason),
     /// A watch could not be opened.
     #[error("watch failed: {0}")]
     Watch(#[source] SourceError),
-    /// A watch broke off, or sent an error.
+    /// A watch was interrupted, or sent an error.
     #[error("watch was interrupted: {0}")]
     Stream(#[source] SourceError),
-    /// The server has forgotten, or not yet reached, the version to go on from.
+    /// The version to watch from has expired, or the API server has not reached it yet.
     #[error("the version to watch from is not available: {0}")]
     Expired(#[source] SourceError),
     /// A watch ended at once.
@@ -57,37 +57,37 @@ pub enum ReflectorError {
         /// How long it lasted.
         lasted: Duration,
     },
-    /// An event came of which not even the key could be read: nobody knows what is missing now.
+    /// The key of the object in an event could not be read, so it is unknown which object in the store is outdated.
     #[error("an event could not be read, not even which object it is about")]
     Unreadable,
-    /// A watch neither sent anything nor ended.
+    /// The watch sent nothing and did not end.
     #[error("nothing was heard for {after:?}; the connection is taken for dead")]
     Silent {
-        /// How long.
+        /// How long it was silent.
         after: Duration,
     },
 }
 
-/// Why an initial state did not come in full.
+/// Why an initial state is not complete.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum IncompleteReason {
-    /// The stream ended before the bookmark that marks the end of the initial state.
+    /// The stream ended before the bookmark at the end of the initial state.
     #[error("the stream ended before its end was marked")]
     Ended,
-    /// Its end was marked, but not with a version.
+    /// The bookmark at the end of the initial state has no version.
     #[error("its end was marked without a version")]
     NoVersion,
-    /// Too little came for too long.
+    /// Too little data arrived in time.
     #[error("{0}")]
     Stalled(SourceError),
-    /// Changes came, but the end of the initial state was not marked before them, nor soon after.
+    /// Changes arrived, but the bookmark at the end of the initial state did not follow in time.
     #[error("its end was not marked within {0:?} of the first change")]
     NoEnd(Duration),
 }
 
 impl ReflectorError {
-    /// What the source said, if it was the source.
+    /// Returns the error of the source, if the source caused this one.
     pub fn source_error(&self) -> Option<&SourceError> {
         match self {
             Self::List(error)
@@ -99,7 +99,7 @@ impl ReflectorError {
         }
     }
 
-    /// True if a connection broke or fell silent: nothing is known to be wrong with the server.
+    /// Returns true if the connection broke or fell silent. The API server itself may be healthy.
     pub fn is_lost_connection(&self) -> bool {
         match self {
             Self::Silent { .. } => true,
@@ -108,12 +108,12 @@ impl ReflectorError {
         }
     }
 
-    /// True if the server says that there is no such resource.
+    /// Returns true if the API server answered that the resource does not exist.
     pub fn is_missing_resource(&self) -> bool {
         self.source_error().is_some_and(|error| error.has_code(&[404]))
     }
 
-    /// How long the server asks to be left alone.
+    /// Returns how long the API server asks the client to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         self.source_error().and_then(SourceError::retry_after)
     }

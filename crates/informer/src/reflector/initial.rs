@@ -1,4 +1,4 @@
-//! How a round gets its initial state: by a watch that starts with it, or by a list.
+//! The initial state of a round: by a streaming watch, or by a list.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,23 +17,23 @@ use crate::representation::DecodeError;
 use crate::source::{BadObject, Decoded, ListEnd, ListOptions, SourceError, WatchEvent};
 use crate::time::after;
 
-/// How many objects a page holds, where pages are wanted.
+/// How many objects a page has, where pages are used.
 const PAGE: usize = 500;
-/// A list has at most so many pages, and so many empty ones in a row.
+/// A list may have at most this many pages, and the next constant limits the empty ones in a row.
 pub(crate) const MOST_PAGES: usize = 100_000;
 const EMPTY_PAGES: usize = 16;
-/// Progress is told every so many objects.
+/// The phase is updated after each such number of objects.
 const PROGRESS: u64 = 256;
-/// How often in a row an initial stream may end early before lists are used instead.
+/// After this many streams in a row that end early, the reflector lists instead.
 const EARLY_ENDS: u32 = 3;
-/// How long lists are used instead, once a server has shown that it does not stream.
+/// For how long the reflector lists after a server has shown that it does not stream.
 const REMEMBERED: Duration = Duration::from_secs(600);
 
-/// Whether to ask for the initial state by a watch, and what became of it so far.
+/// Whether to get the initial state by a streaming watch.
 #[derive(Debug)]
 pub(super) struct Streaming {
     wanted: bool,
-    /// Lists are used until then.
+    /// The reflector lists until then.
     lists_until: Option<Instant>,
     early_ends: u32,
 }
@@ -53,15 +53,15 @@ impl Streaming {
     }
 }
 
-/// Objects on their way to a [`Replacement`], in the server's order.
+/// Objects that are collected for a [`Replacement`], in the order of the API server.
 struct Collected<T: ?Sized> {
     objects: Vec<Option<Arc<T>>>,
-    /// Where each key stands; made when the first change comes before the end, which is rare.
+    /// The position of each key. It is built when a change arrives before the end of the initial state, which is rare.
     places: Option<HashMap<ObjectKey, usize>>,
     undecodable: Vec<BadObject>,
-    /// True if what is known already may be kept instead of an equal copy.
+    /// True if the known `Arc` may be kept instead of an equal copy.
     reuse: bool,
-    /// True if an object is older than what is known of it. No server says that of one and the same history.
+    /// True if an object is older than its known state. That only happens if the API server was restored.
     contradicts: bool,
     bytes: u64,
 }
@@ -82,11 +82,11 @@ impl<T: Object + ?Sized> Collected<T> {
                 if let Some(places) = &mut self.places
                     && let Some(before) = places.insert(object.id().key.into(), self.objects.len())
                 {
-                    self.objects[before] = None; // It came twice; the last counts.
+                    self.objects[before] = None; // The object arrived twice; the last state counts.
                 }
                 let known = if self.reuse { sink.known(&object) } else { None };
                 self.contradicts |= known.as_ref().is_some_and(|known| object.id().is_older_than(&known.id()));
-                // An equal copy is given up at once: a list of what is known already takes no memory.
+                // An equal copy is dropped at once, so that a list of known objects takes no memory.
                 let same = known.filter(|known| known.id().same_state(&object.id()));
                 self.objects.push(Some(same.unwrap_or(object)));
             }
@@ -94,7 +94,7 @@ impl<T: Object + ?Sized> Collected<T> {
         }
     }
 
-    /// Takes one away again, whatever became of it.
+    /// Removes an object, decoded or not.
     fn forget(&mut self, key: &ObjectKey) {
         let objects = &mut self.objects;
         let places = self.places.get_or_insert_with(|| {
@@ -102,7 +102,7 @@ impl<T: Object + ?Sized> Collected<T> {
             for at in 0..objects.len() {
                 let key = objects[at].as_ref().map(|object| ObjectKey::from(object.id().key));
                 if let Some(before) = key.and_then(|key| places.insert(key, at)) {
-                    objects[before] = None; // It came twice; the last counts.
+                    objects[before] = None; // The object arrived twice; the last state counts.
                 }
             }
             places
@@ -113,7 +113,7 @@ impl<T: Object + ?Sized> Collected<T> {
         self.undecodable.retain(|bad| bad.key.as_ref() != Some(key));
     }
 
-    /// Takes a newer state. One that cannot be read leaves the last good one in place.
+    /// Replaces an object by a newer state. If the new state cannot be decoded, the last good one stays.
     fn change(&mut self, item: Decoded<Arc<T>>, sink: &impl Sink<T>) {
         if let Decoded::Object(object) = &item {
             self.forget(&object.id().key.into());
@@ -133,19 +133,19 @@ fn key_of<T: Object + ?Sized>(item: &Decoded<Arc<T>>) -> Option<ObjectKey> {
     }
 }
 
-/// What became of an attempt to stream.
+/// The outcome of an attempt to stream.
 enum Attempt<T: ?Sized> {
     Complete(OpenWatch<T>),
-    /// Stream once more, after a delay.
+    /// Retry the stream after a delay.
     Again(ReflectorError),
-    /// Ask once more at once, in another way.
+    /// Retry at once without a version.
     Otherwise,
     /// List instead.
     List(ReflectorError),
 }
 
 impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
-    /// Gets everything, one way or the other. A watch that started with it goes on being used.
+    /// Gets the initial state. Returns the watch that it began with, if it was streamed.
     pub(super) async fn initial_state(&mut self) -> Result<Option<OpenWatch<T>>, ReflectorError> {
         while self.streaming.is_on() {
             match self.stream().await {
@@ -168,8 +168,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         Ok(None)
     }
 
-    /// True if a state is from another history than what is known: then everything known is worth nothing, and neither is
-    /// this state, which was compared with it.
+    /// Checks whether the API server was restored: a version is older than a known one. Then all known objects are
+    /// outdated, and so is this state, because equal known objects were kept in it.
     async fn is_restored(&mut self, collected: &Collected<T>, version: Option<&ResourceVersion>) -> bool {
         let restored = self.place.is_contradicted_by(version) || collected.contradicts;
         if restored {
@@ -179,12 +179,12 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         restored
     }
 
-    /// True unless nothing that is known can be relied on.
+    /// Returns false if all known objects are outdated.
     fn may_reuse(&self) -> bool {
         self.place != super::Position::Restored
     }
 
-    /// Asks for the initial state by a watch.
+    /// Gets the initial state by a streaming watch.
     async fn stream(&mut self) -> Attempt<T> {
         self.sink.phase(Phase::Streaming { received: 0 });
         let mut watch = match self.open(true).await {
@@ -201,7 +201,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                 return self.never_streams(IncompleteReason::NoEnd(self.progress_deadline));
             }
             let event = match next {
-                // It accepts the request and then stands still: another attempt would do the same.
+                // The API server accepts the request and then sends too little: a retry would do the same.
                 Err(stalled) => return self.never_streams(IncompleteReason::Stalled(stalled)),
                 Ok(None) => return self.ended_early(&watch),
                 Ok(Some(Err(error))) if error.is_interruption() => return self.ended_early(&watch),
@@ -213,11 +213,11 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             self.sink.contact(bytes);
             watch.hear(&event, &mut self.rhythm, Instant::now());
             if !matches!(event, WatchEvent::Added(_)) {
-                // The initial events are over, whether the server says so or not.
+                // The initial events are over, even if the API server has not sent the bookmark.
                 over.get_or_insert_with(Instant::now);
             }
             match event {
-                // A collection holds one kind: this is not the state that was asked for.
+                // A collection holds objects of one kind, so this is not the requested state.
                 WatchEvent::Added(Decoded::Bad(BadObject {
                     error: DecodeError::WrongKind { expected, got }, ..
                 })) => {
@@ -230,7 +230,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                     None => collected.add(item, &self.sink),
                 },
                 WatchEvent::Bookmark { version, initial_events_end: true } if version.as_str().is_empty() => {
-                    // It cannot be gone on from.
+                    // A watch cannot continue without a version.
                     return self.never_streams(IncompleteReason::NoVersion);
                 }
                 WatchEvent::Bookmark { version, initial_events_end: true } => break version,
@@ -258,24 +258,24 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             self.place.give_up();
             return Attempt::Otherwise;
         }
-        // Who may not watch, or asks for what is not there, hears the same of a list.
+        // A list would be refused in the same way.
         if error.is_unavailable() || error.is_unreachable() || error.is_refusal() {
             return Attempt::Again(ReflectorError::Watch(error));
         }
-        // A server that does not know what it is asked says so with these.
+        // Servers that do not support streaming lists answer with these codes.
         if error.has_code(&[400, 405, 415, 422]) {
             self.streaming.use_lists();
         }
         Attempt::List(ReflectorError::NotStreamed(error))
     }
 
-    /// The server accepts the request, and does not do what it asks for.
+    /// Handles a server that accepts the request but does not stream.
     fn never_streams(&mut self, reason: IncompleteReason) -> Attempt<T> {
         self.streaming.use_lists();
         Attempt::List(ReflectorError::Incomplete(reason))
     }
 
-    /// The stream ended before everything had come.
+    /// Handles a stream that ended before the initial state was complete.
     fn ended_early(&mut self, watch: &OpenWatch<T>) -> Attempt<T> {
         let lasted = watch.began.elapsed();
         if watch.heard == 0 && lasted < VERY_SHORT {
@@ -290,7 +290,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         Attempt::List(error)
     }
 
-    /// Asks for everything by a list. False if it is to be asked for once more, in another way.
+    /// Gets the initial state by a list. Returns false if the caller must list once more, in another way.
     async fn list(&mut self) -> Result<bool, ReflectorError> {
         self.sink.phase(Phase::Listing { received: 0, remaining: None });
         let version = self.place.at_least();
@@ -310,15 +310,15 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         Ok(true)
     }
 
-    /// Lists at one version, page by page.
+    /// Lists everything at one version, page by page.
     async fn list_all(&mut self, version: Option<ResourceVersion>) -> Result<(Collected<T>, ListEnd), ReflectorError> {
         let any = version.as_ref().is_some_and(|version| version.as_str() == "0");
         let limit = self.page_size.unwrap_or(match &version {
-            // At a known version the server answers from memory, if it is asked for all at once.
+            // At a known version the API server can answer from memory, if all objects are requested at once.
             Some(_) if !any && !self.paginated => 0,
             _ => PAGE,
         });
-        // Without this a limit and a version together mean exactly that version.
+        // Otherwise a limit with a version means exactly that version.
         let not_older_than = version.is_some() && limit > 0;
         let first = ListOptions { version: version.clone(), not_older_than, limit, continue_token: None };
         match self.list_pages(first, any).await {
@@ -331,7 +331,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         }
     }
 
-    /// Lists one page, and then all those behind it.
+    /// Lists one page and then all following pages.
     async fn list_pages(&mut self, first: ListOptions, any: bool) -> Result<(Collected<T>, ListEnd), Expired> {
         let (mut collected, mut seen) = (Collected::new(self.may_reuse()), HashSet::new());
         let limit = first.limit;
@@ -378,7 +378,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     }
 }
 
-/// Why a list ended, and whether its version had expired behind the first page.
+/// Why a list failed, and whether its version had expired after the first page.
 enum Expired {
     InTheMiddle(SourceError),
     Not(ReflectorError),

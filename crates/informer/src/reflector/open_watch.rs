@@ -1,4 +1,4 @@
-//! A watch under way, and how long it may stay silent.
+//! An open watch, and how long it may be silent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,50 +12,51 @@ use crate::object::Object;
 use crate::source::{Decoded, SourceError, WatchEvent, WatchStream};
 use crate::time::after;
 
-/// A server that marks the end of an initial state sends bookmarks about so often.
+/// How often a server that supports streaming lists sends bookmarks, about.
 const USUAL_RHYTHM: Duration = Duration::from_secs(60);
-/// No rhythm is taken to be quicker: the last bookmark of a watch may come soon after the one before.
+/// The shortest interval that is assumed: the last bookmark of a watch may come soon after the one before.
 const QUICKEST_RHYTHM: Duration = Duration::from_secs(30);
 
-/// How often a server sends bookmarks, carried from watch to watch.
+/// The longest interval between bookmarks. It is kept from watch to watch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rhythm(Option<Duration>);
 
 impl Rhythm {
-    /// The server has shown that it sends bookmarks.
+    /// Records that the API server sends bookmarks.
     pub(super) fn expect(&mut self) {
         self.0.get_or_insert(USUAL_RHYTHM);
     }
 
-    /// Two bookmarks came so far apart.
+    /// Records the interval between two bookmarks.
     fn hear(&mut self, gap: Duration) {
         self.0 = Some(self.0.unwrap_or(QUICKEST_RHYTHM).max(gap));
     }
 
-    /// How long silence is believed: two and a half beats.
+    /// Returns how long a watch may be silent: two and a half intervals.
     fn patience(self) -> Option<Duration> {
         self.0.map(|beat| beat.saturating_mul(5) / 2)
     }
 }
 
-/// A watch under way.
+/// An open watch.
 pub(super) struct OpenWatch<T: ?Sized> {
     pub(super) events: WatchStream<Arc<T>>,
-    /// When it was asked for.
+    /// When the request was sent.
     opened: Instant,
-    /// When the server is to end it, at the latest.
+    /// When the API server must have ended the watch.
     ends: Instant,
-    /// When the changes began: behind the initial state, if there was one.
+    /// When the changes began: after the initial state, if there was one.
     pub(super) began: Instant,
-    /// How many changes and bookmarks came since then.
+    /// How many changes and bookmarks arrived since then.
     pub(super) heard: u64,
-    /// True if the initial state came first.
+    /// True if the watch began with the initial state.
     pub(super) after_initial_state: bool,
-    /// True as long as versions do not tell what is missing: an initial state that nobody asked for may come first.
+    /// True while versions do not show which changes are missing, because the API server may send an initial state that
+    /// was not requested.
     pub(super) unordered: bool,
     last_heard: Instant,
     last_bookmark: Option<Instant>,
-    /// How many bytes were accounted for.
+    /// How many bytes are already counted.
     counted: u64,
     pub(super) pace: Pace,
 }
@@ -84,7 +85,7 @@ impl<T: Object + ?Sized> OpenWatch<T> {
         }
     }
 
-    /// The initial state is over; what comes now are changes. Its end is no beat.
+    /// Marks the initial state as complete. The bookmark at its end does not count as an interval.
     pub(super) fn initial_state_is_over(&mut self) {
         self.began = Instant::now();
         (self.heard, self.after_initial_state) = (0, true);
@@ -108,7 +109,8 @@ impl<T: Object + ?Sized> OpenWatch<T> {
         }
     }
 
-    /// Returns how many bytes came since the event before this one. A source that does not count sends at least what the object takes.
+    /// Returns how many bytes arrived since the event before this one. For a source that does not count bytes, the size
+    /// of the object is a lower bound.
     pub(super) fn bytes(&mut self, event: &WatchEvent<Arc<T>>) -> u64 {
         let received = self.events.meter().received();
         let bytes = received - std::mem::replace(&mut self.counted, received);
@@ -121,13 +123,13 @@ impl<T: Object + ?Sized> OpenWatch<T> {
         }
     }
 
-    /// When it is taken for dead if nothing comes.
+    /// Returns when the watch is considered dead if nothing arrives.
     pub(super) fn dead_at(&self, rhythm: Rhythm) -> Instant {
         let patience = rhythm.patience().map(|patience| after(self.last_heard, patience));
         patience.map_or(self.ends, |patience| patience.min(self.ends))
     }
 
-    /// How long it has been silent.
+    /// Returns how long the watch has been silent.
     pub(super) fn silent_for(&self) -> Duration {
         if self.heard == 0 && !self.after_initial_state { self.opened.elapsed() } else { self.last_heard.elapsed() }
     }

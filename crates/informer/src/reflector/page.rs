@@ -1,4 +1,4 @@
-//! One page of a list, with a limit to how little may come of it.
+//! One page of a list, with a minimum speed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use tokio::time::{timeout, timeout_at};
 use super::progress::Pace;
 use crate::source::{ByteMeter, Decoded, ListEnd, ListPart, ListStream, SourceError};
 
-/// What a page is asked for may take so long to be answered.
+/// Returns how long the response to a request may take.
 pub(super) fn answer_deadline(deadline: Duration) -> Duration {
     deadline.saturating_mul(2)
 }
 
-/// Waits for an answer, but not for ever.
+/// Waits for a response, within [`answer_deadline`].
 pub(crate) async fn answered<R>(
     deadline: Duration,
     answer: impl Future<Output = Result<R, SourceError>>,
@@ -24,7 +24,7 @@ pub(crate) async fn answered<R>(
     timeout(answer_deadline(deadline), answer).await.map_err(nobody)?
 }
 
-/// Reads one page, and hands over each item as it comes.
+/// Reads one page, and calls `each` with every item as it arrives.
 pub(crate) async fn read_page<T: Send + 'static>(
     deadline: Duration,
     list: impl Future<Output = Result<ListStream<T>, SourceError>>,
@@ -46,7 +46,7 @@ pub(crate) async fn read_page<T: Send + 'static>(
     }
 }
 
-/// The next of a stream that owes something.
+/// Returns the next item, or [`SourceError::Stalled`] if too little arrives in time.
 pub(super) async fn next_within<S: Stream + Unpin>(
     stream: &mut S,
     pace: &mut Pace,

@@ -31,7 +31,8 @@ pub enum Phase {
         /// The error.
         why: String,
     },
-    /// The API server does not have the resource. The reflector asks again every second, and after a minute every 30 seconds.
+    /// The API server does not have the resource. The reflector asks again every second, and after a minute every 30
+    /// seconds.
     Parked {
         /// The time of the next request.
         until: Instant,

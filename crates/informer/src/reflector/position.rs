@@ -1,24 +1,25 @@
-//! How far a reflector has come, and what that is worth.
+//! How far a reflector has come in the history of the API server.
 
 use crate::object::ResourceVersion;
 
-/// How far a reflector has come in the server's history, and what it may ask for next.
+/// How far a reflector has come, and which version it may request next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Position {
-    /// Nothing is known; whatever the server has at hand will do.
+    /// No version is known; any state of the API server will do.
     Start,
-    /// Everything up to this version has been passed on.
+    /// Every change up to this version was passed to the sink.
     At(ResourceVersion),
-    /// The same, but the server may have been restored to an older state since: it is to be asked.
+    /// As `At`, but the API server may have been restored since then: the reflector must check that first.
     Doubtful(ResourceVersion),
-    /// The same, but the server does not answer for this version any more, or not yet.
+    /// As `At`, but this version has expired, or the API server has not reached it yet.
     Unavailable(ResourceVersion),
-    /// The server was restored to an older state: only its most recent one will do, and nothing known is reused.
+    /// The API server was restored to an older state: the reflector needs the most recent state, and reuses no known
+    /// object.
     Restored,
 }
 
 impl Position {
-    /// The version after the last change that was passed on.
+    /// Returns the version of the last change that was passed to the sink.
     pub(super) fn version(&self) -> Option<&ResourceVersion> {
         match self {
             Self::At(version) | Self::Doubtful(version) | Self::Unavailable(version) => Some(version),
@@ -26,7 +27,7 @@ impl Position {
         }
     }
 
-    /// Which version an initial state must at least be of; `None` for the most recent one.
+    /// Returns the version that an initial state must at least have; `None` for the most recent one.
     pub(super) fn at_least(&self) -> Option<ResourceVersion> {
         match self {
             Self::Start => Some(ResourceVersion::from("0")),
@@ -35,14 +36,14 @@ impl Position {
         }
     }
 
-    /// The server may be another one than it was.
+    /// Marks the position as doubtful: the API server may have been restored.
     pub(super) fn doubt(&mut self) {
         if let Self::At(version) = self {
             *self = Self::Doubtful(version.clone());
         }
     }
 
-    /// The version is not to be asked for again.
+    /// Marks the version as unavailable: it must not be requested again.
     pub(super) fn give_up(&mut self) {
         if let Self::At(version) | Self::Doubtful(version) = self {
             *self = Self::Unavailable(version.clone());
@@ -51,12 +52,13 @@ impl Position {
         }
     }
 
-    /// True if a version can be gone on from: it is there, and not older than one already seen, or of another kind.
+    /// Returns true if a watch can continue from a version: it is not empty, and it is not older than the last one or
+    /// does not compare with it.
     pub(super) fn can_reach(&self, version: &ResourceVersion) -> bool {
         !version.as_str().is_empty() && self.version().is_none_or(|last| version.is_at_least(last) || !last.is_number())
     }
 
-    /// True if no server says this version after what it has said so far, unless it was restored to an older state.
+    /// Returns true if a version is older than the last one. That only happens if the API server was restored.
     pub(super) fn is_contradicted_by(&self, version: Option<&ResourceVersion>) -> bool {
         version.zip(self.version()).is_some_and(|(now, last)| now.is_older_than(last))
     }

@@ -1,4 +1,4 @@
-//! Whether enough comes: a connection that brings a few bytes now and then is as good as dead.
+//! The minimum speed of a response: a connection that delivers only a few bytes at a time counts as dead.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use tokio::time::Instant;
 use crate::source::{ByteMeter, SourceError};
 use crate::time::after;
 
-/// In one deadline so many bytes must come, or so many objects.
+/// Within one deadline at least this many bytes must arrive, or this many objects.
 const BYTES: u64 = 16 * 1024;
 const OBJECTS: u64 = 16;
 
-/// Measures what comes, one deadline after the other.
+/// Measures the speed, one deadline after another.
 #[derive(Debug)]
 pub(super) struct Pace {
     deadline: Duration,
     since: Instant,
     bytes: u64,
     objects: u64,
-    /// Whether it began in the middle of an object.
+    /// True if the interval began in the middle of an object.
     within: bool,
 }
 
@@ -28,17 +28,18 @@ impl Pace {
         Self { deadline, since: Instant::now(), bytes, objects: 0, within }
     }
 
-    /// When it is to be checked next.
+    /// Returns the time of the next check.
     pub(super) fn due(&self) -> Instant {
         after(self.since, self.deadline)
     }
 
-    /// While a list or an initial state is coming, something must come all the time.
+    /// Checks a list or an initial state, in which data must arrive all the time.
     pub(super) fn check(&mut self, meter: &ByteMeter, objects: u64) -> Result<(), SourceError> {
         self.check_if(|came| came < OBJECTS, meter, objects)
     }
 
-    /// While nothing is owed, a connection that is always in the middle of an object is behind: then only bytes count.
+    /// Checks a watch, which may be silent between events. Only a connection that is in the middle of an object at both
+    /// ends of the interval can fail. For such a connection only bytes count.
     pub(super) fn check_within(&mut self, meter: &ByteMeter, objects: u64) -> Result<(), SourceError> {
         let within = self.within && meter.is_within();
         self.check_if(|_| within, meter, objects)
@@ -53,7 +54,7 @@ impl Pace {
         if Instant::now() < self.due() {
             return Ok(());
         }
-        // What turns out to be gone again is taken off the count.
+        // Objects that were removed again do not count.
         let (received, came) = (meter.received() - self.bytes, objects.saturating_sub(self.objects));
         if received < BYTES && is_few(came) {
             return Err(SourceError::Stalled { received, objects: came, within: self.deadline });

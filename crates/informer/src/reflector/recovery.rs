@@ -1,10 +1,11 @@
-//! Ends waits as soon as the server is known to answer again.
+//! Ends waits as soon as the API server answers again.
 //!
-//! Delays protect a server that is in trouble. They must not outlast the trouble. So of all reflectors of a client that wait because of
-//! the same class of failure, one is the *prober*: it repeats its own request about every second. The others wait for longer and longer,
-//! as long as they would alone. The first of them that succeeds ends the waits of all, spread over a second.
+//! Delays protect a server with a problem. They must not last longer than the problem. So of all reflectors of a client
+//! that wait because of the same class of failure, one is the *prober*: it repeats its own request about every second.
+//! The others wait with growing delays, as they would alone. The first of them that succeeds ends the waits of all,
+//! spread over a second.
 //!
-//! The probe is the failed request itself: a cheap request to another path says nothing about watches.
+//! The probe is the failed request itself, because a cheap request to another path does not show whether watches work.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,25 +18,26 @@ use super::ReflectorError;
 use crate::lock::Mutex;
 use crate::source::SourceError;
 
-/// After so long, a refusal is repeated as seldom as [`SELDOM`]: it ends when permissions or resources change.
+/// After this time, a refused request is only repeated every [`SELDOM`]: it fails until permissions or resources
+/// change.
 const PATIENT: Duration = Duration::from_secs(60);
 const SELDOM: Duration = Duration::from_secs(30);
 
-/// A class of failures: what ends one of them is likely to end all.
+/// A class of failures, which usually end together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Class {
     request: RequestKind,
     trouble: Trouble,
 }
 
-/// Which request failed. Only the same request shows that it works again.
+/// The failed request. Only the same request shows that it works again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum RequestKind {
     /// A list.
     List,
-    /// A watch that was not opened.
+    /// The request to open a watch.
     Watch,
-    /// A watch that was opened, and ended too soon.
+    /// A watch that was opened and ended too soon.
     Follow,
 }
 
@@ -47,13 +49,13 @@ enum Trouble {
     Refused,
     Missing,
     Invalid,
-    /// Something other than an API server answers: a proxy, say.
+    /// The response does not come from an API server, but for example from a proxy.
     Answer,
 }
 
 impl Class {
-    /// The class of a failure; `None` if the server works, and something else is wrong: its history, or what it sends. Such
-    /// failures cost a list each, and their delays grow.
+    /// Returns the class of a failure, or `None` if the API server works and the failure has another cause: an expired
+    /// version, or data that cannot be read. Such failures cost one list each, and their delays grow.
     pub(super) fn of(error: &ReflectorError) -> Option<Self> {
         let (request, trouble) = match error {
             ReflectorError::List(error) if error.is_interruption() => return None,
@@ -69,7 +71,7 @@ impl Class {
         Some(Self { request, trouble })
     }
 
-    /// How long the prober waits, given the shortest and the longest delay that are set.
+    /// Returns how long the prober waits, given the shortest and the longest configured delay.
     pub(super) fn probe_after(self, lasts: Duration, shortest: Duration, longest: Duration) -> Duration {
         let refused = matches!(self.trouble, Trouble::Refused | Trouble::Missing | Trouble::Invalid);
         let delay = match lasts {
@@ -95,7 +97,7 @@ fn trouble_of(error: &SourceError) -> Option<Trouble> {
             404 => Some(Trouble::Missing),
             400 | 405 | 415 | 422 => Some(Trouble::Invalid),
             500.. => Some(Trouble::Server),
-            // An API server redirects nobody.
+            // An API server never redirects.
             300..400 => Some(Trouble::Answer),
             _ => None,
         },
@@ -103,14 +105,14 @@ fn trouble_of(error: &SourceError) -> Option<Trouble> {
     }
 }
 
-/// The outages that the reflectors of one client are waiting out. Cloning gives another handle to the same.
+/// The outages in which the reflectors of one client wait. A clone is another handle.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recovery(Arc<Mutex<Outages>>);
 
 #[derive(Debug, Default)]
 struct Outages {
     by_class: HashMap<Class, Outage>,
-    /// How many outages and waits there were: the numbers that tell them apart.
+    /// The last number that was given to an outage or a wait.
     numbers: u64,
 }
 
@@ -135,11 +137,12 @@ enum News {
 pub(super) enum OutageChange {
     /// A request of this class has succeeded.
     Over,
-    /// The prober is gone: another one is wanted.
+    /// The prober is gone: another reflector must take over.
     Vacant,
 }
 
-/// A reflector's part in an outage, from its first failure until a request succeeds. Dropping it lets another one probe.
+/// The participation of one reflector in an outage, from its first failure until a request succeeds. Dropping it lets
+/// another reflector probe.
 #[derive(Debug)]
 pub(super) struct Outwaiting {
     class: Class,
@@ -151,7 +154,7 @@ pub(super) struct Outwaiting {
 }
 
 impl Recovery {
-    /// Takes part in the outage of a class, which begins now if there is none.
+    /// Joins the outage of a class, and begins one if there is none.
     pub(super) fn join(&self, class: Class) -> Outwaiting {
         let mut outages = self.0.lock();
         outages.numbers += 2;
@@ -174,12 +177,12 @@ impl Outwaiting {
         self.class
     }
 
-    /// How long the outage has lasted.
+    /// Returns how long the outage has lasted.
     pub(super) fn lasts(&self) -> Duration {
         self.since.elapsed()
     }
 
-    /// True if this one is the prober. It becomes that if there is none.
+    /// Returns true if this reflector is the prober. If there is no prober, it becomes the prober.
     pub(super) fn probes(&self) -> bool {
         self.with_outage(|outage| *outage.prober.get_or_insert(self.number) == self.number).unwrap_or(true)
     }
@@ -188,7 +191,7 @@ impl Outwaiting {
     ///
     /// # Cancel safety
     ///
-    /// Waiting again is fine.
+    /// It may be called again.
     pub(super) async fn changed(&mut self) -> OutageChange {
         match self.news.changed().await {
             Ok(()) if *self.news.borrow() == News::Lasts => OutageChange::Vacant,
@@ -196,25 +199,25 @@ impl Outwaiting {
         }
     }
 
-    /// True if this request shows that the trouble is over.
+    /// Returns true if the success of this request ends the outage.
     pub(super) fn is_ended_by(&self, request: RequestKind) -> bool {
         self.class.request == request || (self.class.request, request) == (RequestKind::Watch, RequestKind::Follow)
     }
 
-    /// A request succeeded: the outage is over for all.
+    /// Ends the outage for all reflectors, because a request has succeeded.
     pub(super) fn over(self) {
         let mut outages = self.recovery.0.lock();
         if let Some(outage) = outages.by_class.remove(&self.class) {
             if outage.number == self.outage {
                 outage.news.send_replace(News::Over);
             } else {
-                // Another one has begun since.
+                // This outage is over already, and another one has begun.
                 outages.by_class.insert(self.class, outage);
             }
         }
     }
 
-    /// Looks at the outage, unless it is over.
+    /// Calls a function with the outage, unless the outage is over.
     fn with_outage<R>(&self, look: impl FnOnce(&mut Outage) -> R) -> Option<R> {
         let mut outages = self.recovery.0.lock();
         outages.by_class.get_mut(&self.class).filter(|outage| outage.number == self.outage).map(look)
@@ -248,7 +251,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_probes_and_its_success_ends_the_waits_of_its_class_only() {
+    async fn the_success_of_the_prober_ends_the_waits_of_its_class_only() {
         let recovery = Recovery::default();
         let (first, mut second, mut other) =
             (recovery.join(refused(503)), recovery.join(refused(500)), recovery.join(refused(403)));
@@ -261,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_prober_that_is_gone_is_followed_by_another() {
+    async fn another_reflector_follows_a_prober_that_is_gone() {
         let recovery = Recovery::default();
         let (first, mut second, third) =
             (recovery.join(refused(503)), recovery.join(refused(503)), recovery.join(refused(503)));
@@ -269,7 +272,7 @@ mod tests {
         drop(first);
         assert_eq!(second.changed().await, OutageChange::Vacant);
         assert!(second.probes() && !third.probes());
-        // What comes too late ends nothing.
+        // An outage that is over already can end nothing.
         drop((second, third));
         let stale = recovery.join(refused(503));
         let again = recovery.join(refused(503));
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prober_asks_about_every_second_and_a_refusal_is_repeated_seldom_after_a_minute() {
+    fn the_prober_asks_about_every_second_and_seldom_for_a_refusal_older_than_a_minute() {
         let after = |class: Class, lasts| {
             class
                 .probe_after(Duration::from_secs(lasts), Duration::from_millis(800), Duration::from_secs(30))

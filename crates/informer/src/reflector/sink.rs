@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{ListReason, Phase, ReflectorError};
 use crate::queue::Delta;
 
-/// Receives what a reflector learns: client-go's `ReflectorStore`.
+/// The receiver of a reflector's deltas: client-go's `ReflectorStore`.
 pub trait Sink<T: ?Sized>: Send + 'static {
     /// Takes a change that took `bytes` bytes on the wire. Waits while the sink is full.
     fn push(&mut self, delta: Delta<T>, bytes: u64) -> impl Future<Output = ()> + Send;

@@ -25,8 +25,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         }
     }
 
-    /// Waits before the next attempt: for a growing delay, or until another reflector of the same client has succeeded with a request that
-    /// failed in the same way.
+    /// Waits before the next attempt: for a growing delay, or until another reflector of the same client has succeeded
+    /// with a request that failed in the same way.
     pub(super) async fn wait(&mut self, error: &ReflectorError) -> Waited {
         let Some(class) = Class::of(error) else {
             let delay = self.backoff.next(error.retry_after());
@@ -74,7 +74,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     /// Sleeps, but no longer than until the program requests a relist.
     pub(super) async fn pause(&self, delay: Duration) -> Waited {
         if delay.is_zero() {
-            // A source that fails at once must not keep other tasks from running.
+            // A source that fails at once must not stop other tasks from running.
             tokio::task::yield_now().await;
             return Waited::Enough;
         }

@@ -1,4 +1,4 @@
-//! An object as the bytes it came in, compressed, with its metadata at hand.
+//! Objects as compressed JSON, with their metadata decoded.
 
 mod body;
 mod decoded;
@@ -20,13 +20,14 @@ use super::metadata::Fields;
 use super::{Decode, DecodeError, ManagedFields, Raw, StaticResource};
 use crate::object::{Id, Object, Owner, ResourceType};
 
-/// An object as the bytes it came in, compressed against a dictionary of its own kind: metadata ready, the rest decoded when
-/// somebody reads it. A whole pod takes less than two kilobytes.
+/// An object as its JSON, compressed with a dictionary of its kind. The metadata is decoded at once, the rest when the
+/// program reads it. A whole pod takes less than two kilobytes.
 ///
-/// What it is good for: large caches of which programs read metadata, a few fields, or few objects. An event decodes nothing
-/// that nobody reads. What it costs: a field is read in some microseconds and a whole object in some tens, unless it was read
-/// lately. When an object comes its metadata is read, and of the rest that brackets and quotes fit together; whether it is what it
-/// should be turns out when it is read. [`Compact::validate`] looks at all of it, as a transform if that is to be done when objects come. Bodies of Secrets are kept as they are, and never train a dictionary.
+/// Use it for large caches of which programs read metadata, a few fields, or few objects. An event decodes only
+/// metadata. The cost: reading a field takes some microseconds and reading a whole object some tens of microseconds,
+/// unless it was read recently. When an object arrives, only its metadata is decoded, and in the rest only brackets and
+/// quotes are checked; other errors appear when the object is read. [`Compact::validate`] checks the whole object: use
+/// it as a transform to check objects on arrival. Secrets are stored uncompressed, and never train a dictionary.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -44,12 +45,12 @@ use crate::object::{Id, Object, Owner, ResourceType};
 pub struct Compact<K> {
     metadata: Pack,
     body: CompactBody,
-    /// Counts the objects of one informer: what tells one state from all others.
+    /// The number of this state among all states of the informer.
     number: u64,
     shared: Arc<CompactShared<K>>,
 }
 
-/// What one informer of compact objects needs, as long as one of them lives.
+/// The state that one informer of compact objects needs. It exists as long as one of the objects.
 pub struct CompactDecoder<K> {
     shared: Arc<CompactShared<K>>,
 }
@@ -57,7 +58,7 @@ pub struct CompactDecoder<K> {
 type ReadWhole<K> = Box<dyn Fn(&Raw<'_>) -> Result<K, DecodeError> + Send + Sync>;
 
 struct CompactShared<K> {
-    /// Makes a whole object of its JSON.
+    /// Decodes a whole object from its JSON.
     read: ReadWhole<K>,
     interner: Interner,
     bodies: Bodies,
@@ -65,11 +66,12 @@ struct CompactShared<K> {
 }
 
 impl<K: Decode> Compact<K> {
-    /// The whole object. What was read lately is kept, up to about 16 MiB for an informer: reading it again costs nothing.
+    /// Decodes the whole object. Recently decoded objects are kept, up to about 16 MiB per informer, and returned
+    /// again.
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] if it is not what it should be: nobody has looked before.
+    /// [`DecodeError`] if the object does not fit its type: it was not checked on arrival.
     pub fn decode(&self) -> Result<Arc<K>, DecodeError> {
         if let Some(known) = self.shared.decoded.get(self.number) {
             return Ok(known);
@@ -79,40 +81,41 @@ impl<K: Decode> Compact<K> {
         Ok(object)
     }
 
-    /// The same object, if all of it is what it should be; as a transform, an object that is not counts as one that cannot be
-    /// read, and is told of when it comes and not when it is read:
-    /// `InformerRequest::new().transform("validated", Compact::validate)`.
+    /// Returns the same object if all of it can be decoded. As a transform, it reports an undecodable object on arrival
+    /// and not when it is read: `InformerRequest::new().transform("validated", Compact::validate)`.
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] if it is not.
+    /// [`DecodeError`] if the object cannot be decoded.
     pub fn validate(self) -> Result<Self, DecodeError> {
         self.read()?;
         Ok(self)
     }
 
     fn read(&self) -> Result<K, DecodeError> {
-        // What is kept is kept on purpose, and says its kind.
+        // The stored JSON needs no other changes: managed fields were removed or kept on arrival, and the kind was
+        // added.
         self.body.with(|json| (self.shared.read)(&Raw::read(json, ManagedFields::Keep, None, String::new())?))
     }
 }
 
 impl<K> Compact<K> {
-    /// The value at a JSON pointer such as `/spec/nodeName`, read without the rest; `None` if there is nothing.
+    /// Reads the value at a JSON pointer such as `/spec/nodeName`, without decoding the rest; `None` if there is no
+    /// value.
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] if what is there is not of this type, or the object is no JSON up to there.
+    /// [`DecodeError`] if the value is not of this type, or if the JSON before it is not valid.
     pub fn get<V: DeserializeOwned>(&self, pointer: &str) -> Result<Option<V>, DecodeError> {
         self.body.with(|json| pointer::read(json, pointer))
     }
 
-    /// The object as JSON, as the server sent it but for managed fields.
+    /// Returns the object as JSON, as the API server sent it, without managed fields.
     pub fn json(&self) -> Vec<u8> {
         self.body.with(|json| Ok(json.to_vec())).unwrap_or_default()
     }
 
-    /// How many bytes its body takes.
+    /// Returns how many bytes the compressed object takes.
     pub fn stored_bytes(&self) -> usize {
         self.body.stored()
     }

@@ -1,30 +1,30 @@
-//! Finds the parts of an object in its bytes without reading the rest.
+//! Finds the sections of an object in its JSON without parsing the rest.
 
 use std::ops::Range;
 
 use super::scan::{Passing, is_blank};
 
-/// Where the parts of an object are. An object says each of them once, or not at all.
+/// The byte ranges of the sections of an object. Each section occurs once or not at all.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Parts {
-    /// Where its first member begins.
+    /// The offset of the first member.
     pub(super) members: usize,
     pub(super) api_version: Option<Range<usize>>,
     pub(super) kind: Option<Range<usize>>,
     pub(super) metadata: Option<Range<usize>>,
-    /// With the comma beside them.
+    /// The managed fields, including one adjacent comma.
     pub(super) managed_fields: Option<Range<usize>>,
 }
 
 impl Parts {
-    /// True if the object has no members at all.
+    /// Returns true if the object has no members.
     pub(super) fn is_empty(&self, json: &str) -> bool {
         json.as_bytes().get(self.members) == Some(&b'}')
     }
 }
 
-/// The parts of an object, or `None` where it takes reading to tell: keys that come twice or with escapes, and what is no
-/// object at all. Of most of it only brackets and quotes are looked at.
+/// Returns the sections of an object, or `None` if that needs a full parser: for duplicate keys, keys with escapes, and
+/// anything that is not an object. In most of the object only brackets and quotes are checked.
 pub(super) fn parts(json: &str) -> Option<Parts> {
     let mut cursor = Cursor { json: json.as_bytes(), at: 0 };
     let mut parts = Parts::default();
@@ -53,14 +53,14 @@ pub(super) fn parts(json: &str) -> Option<Parts> {
     (cursor.at == json.len()).then_some(parts)
 }
 
-/// Goes from left to right, once. Whatever it does not understand ends it.
+/// Scans once from left to right. It stops at anything that it does not understand.
 struct Cursor<'a> {
     json: &'a [u8],
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// Goes through metadata, and gives where managed fields are.
+    /// Scans metadata, and returns the range of the managed fields.
     fn managed_fields(&mut self) -> Option<Option<Range<usize>>> {
         let (json, mut found, mut last) = (self.json, None, None);
         self.members(|cursor, key, start| {
@@ -76,7 +76,8 @@ impl<'a> Cursor<'a> {
             Some(())
         })?;
         let Some((before, start, end)) = found else { return Some(None) };
-        // The comma behind goes with them; if they are the last, the one before.
+        // The comma after the managed fields is removed with them. If they are the last member, the comma before them
+        // is removed.
         let rest = &json[end..];
         let comma = rest.iter().position(|byte| !is_blank(*byte)).filter(|at| rest[*at] == b',');
         Some(Some(match (comma, before) {
@@ -86,7 +87,8 @@ impl<'a> Cursor<'a> {
         }))
     }
 
-    /// Goes through an object, and gives where its first member begins: calls `member` behind each colon, with the key and where the member begins.
+    /// Scans an object, and returns the offset of its first member. Calls `member` after each colon, with the key and
+    /// the offset of the member.
     fn members(&mut self, mut member: impl FnMut(&mut Self, &'a [u8], usize) -> Option<()>) -> Option<usize> {
         self.expect(b'{')?;
         self.blank();
@@ -111,7 +113,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A key without escapes.
+    /// Scans a key without escapes.
     fn key(&mut self) -> Option<&'a [u8]> {
         self.expect(b'"')?;
         let key = &self.json[self.at..];

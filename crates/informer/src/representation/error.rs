@@ -1,24 +1,24 @@
-//! Why an object could not be made. No value of an object appears in any of it.
+//! Why an object could not be decoded. The errors contain no value of an object.
 
-/// Why an object could not be made from its JSON.
+/// Why an object could not be decoded from its JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
     /// The bytes are not UTF-8.
     #[error("object is not valid UTF-8")]
     NotUtf8,
-    /// The JSON is broken or has another shape. What stood there instead is not repeated: it may be a secret.
+    /// The JSON is not valid or does not fit the type. The error does not repeat the value, which may be a secret.
     #[error("object does not fit its type: {0}")]
     Shape(String),
-    /// Every object of a collection has a name.
+    /// The object has no name.
     #[error("object has no metadata.name")]
     NoName,
-    /// The collection holds objects of one kind.
+    /// The object is not of the kind of its collection.
     #[error("expected an object of kind {expected}, got {got}")]
     WrongKind {
         /// The kind of the collection.
         expected: String,
-        /// What came.
+        /// The received kind.
         got: String,
     },
     /// The object is larger than [`InformerOptions::object_limit`](crate::InformerOptions::object_limit).
@@ -38,12 +38,12 @@ impl From<serde_json::Error> for DecodeError {
     }
 }
 
-/// What serde says, without what it quotes from the input.
+/// Returns the message of a serde error without the values that it quotes from the input.
 pub(crate) fn without_values(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!("at line {} column {}", error.line(), error.column());
     let text = text.strip_suffix(&format!(" {place}")).unwrap_or(&text);
-    // These name fields of the type, which stand in its source for all to see.
+    // These messages name fields of the type, which are not secret.
     let names_a_field = ["missing field `", "duplicate field `"].iter().any(|start| text.starts_with(start));
     let quotes = ["invalid type: ", "invalid value: ", "invalid length ", "unknown variant `"];
     let expected = || quotes.iter().any(|start| text.starts_with(start)).then(|| text.rsplit_once(", expected "));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_was_expected_and_where_but_not_what_was_there() {
+    fn an_error_tells_the_expected_type_and_the_position_and_no_value() {
         check(r#"{"number":"hunter2"}"#, "expected u8 at line 1 column 19");
         check(r#"{"number":"hunter2, expected x"}"#, "expected u8 at line 1 column 31");
         check(r#"{"number":4711}"#, "expected u8 at line 1 column 14");

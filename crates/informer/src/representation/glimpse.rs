@@ -1,4 +1,4 @@
-//! As much of an object as tells which one it is: read when the whole cannot be.
+//! Reads key, version and owners of an object that cannot be decoded as a whole.
 
 #![cfg(feature = "kube")]
 
@@ -11,10 +11,11 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 use crate::object::{KeyRef, ObjectKey};
 
-/// The fields that tell which object it is. A field of another type than expected counts as absent, whatever else is wrong.
+/// The fields that identify an object. A field with a value of another type counts as absent. Other errors in the
+/// object do not matter.
 #[derive(Debug, Default)]
 pub(crate) struct Glimpse {
-    /// The type of a watch event, if this is one.
+    /// The type of a watch event, if the JSON is an event.
     pub(crate) event: Option<String>,
     pub(crate) kind: Option<String>,
     pub(crate) metadata: GlimpseMetadata,
@@ -26,13 +27,14 @@ pub(crate) struct GlimpseMetadata {
     pub(crate) name: Option<String>,
     pub(crate) resource_version: Option<String>,
     pub(crate) annotations: BTreeMap<String, GlimpseText>,
-    /// The uids of its owners; `None` if they were not read.
+    /// The uids of the owners; `None` if they could not be read.
     pub(crate) owners: Option<Vec<String>>,
     has_owners: bool,
 }
 
 impl Glimpse {
-    /// Reads an object, or returns `None` if it is no JSON object. Of a key that comes twice, the last counts, as everywhere.
+    /// Reads an object, or returns `None` if the JSON is not an object. If a key occurs twice, the last one counts, as
+    /// in all JSON that this crate reads.
     pub(crate) fn read(json: &[u8]) -> Option<Self> {
         let mut glimpse = Self::default();
         let mut reader = serde_json::Deserializer::from_slice(json);
@@ -43,10 +45,10 @@ impl Glimpse {
         Some(glimpse)
     }
 
-    /// Reads the beginning of an object whose rest was not kept: whatever comes before the cut.
+    /// Reads the beginning of an object whose rest was not kept: every field before the cut.
     pub(crate) fn read_beginning(json: &[u8]) -> Self {
         let mut glimpse = Self::default();
-        // It always ends with an error; the fields that came before it are kept.
+        // This always fails at the cut. The fields before it are kept.
         let _ = Object(&mut glimpse).deserialize(&mut serde_json::Deserializer::from_slice(json));
         glimpse
     }
@@ -58,7 +60,7 @@ impl Glimpse {
         glimpse
     }
 
-    /// The key, if at least a name could be read.
+    /// Returns the key, if at least a name could be read.
     pub(crate) fn key(&self) -> Option<ObjectKey> {
         let name = self.metadata.name.as_deref().filter(|name| !name.is_empty())?;
         Some(ObjectKey::from(KeyRef::new(self.metadata.namespace.as_deref().unwrap_or_default(), name)))
@@ -69,7 +71,7 @@ impl Glimpse {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct GlimpseText(pub(crate) Option<String>);
 
-/// Writes the fields of a JSON object into a glimpse as they come.
+/// Generates a visitor that writes the fields of a JSON object into a glimpse.
 macro_rules! fields_of {
     ($name:ident, $into:ty, |$glimpse:ident, $map:ident| { $($key:literal => $read:expr,)+ }) => {
         struct $name<'g>(&'g mut $into);
@@ -131,7 +133,7 @@ fields_of!(Metadata, GlimpseMetadata, |metadata, map| {
     "annotations" => metadata.annotations = map.next_value::<Option<BTreeMap<String, GlimpseText>>>()?.unwrap_or_default(),
 });
 
-/// Returns the uids that owner references name, or `None` if one of them cannot be read.
+/// Returns the uids of the owner references, or `None` if one of them cannot be read.
 fn owner_uids(references: &serde_json::Value) -> Option<Vec<String>> {
     match references {
         serde_json::Value::Null => Some(Vec::new()),
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_another_type_hides_nothing_else() {
+    fn a_value_of_another_type_does_not_hide_the_other_fields() {
         for odd in ["null", "7", "-7", "1.5", "true", "[1,{}]", r#"{"a":[1]}"#] {
             let json = format!(
                 r#"{{"kind":{odd},"metadata":{{"annotations":{{"a":{odd},"b":"c"}},"namespace":"web","name":"a"}}}}"#
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_that_cannot_be_read_are_not_taken_for_none() {
+    fn unreadable_owners_are_not_taken_for_no_owners() {
         let owners = |json: &str| Glimpse::read(json.as_bytes()).unwrap().metadata.owners;
         assert_eq!(owners(r#"{"metadata":{"name":"a"}}"#), Some(vec![]));
         assert_eq!(
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_an_object_tells_its_key() {
+    fn the_beginning_of_an_object_yields_its_key() {
         let json = r#"{"kind":"ConfigMap","metadata":{"name":"a","namespace":"web","resourceVersion":"7","labels":{}},"data":{"k":"xxxx"#;
         let glimpse = Glimpse::read_beginning(json.as_bytes());
         assert_eq!(glimpse.key().map(|key| key.to_string()).as_deref(), Some("web/a"));

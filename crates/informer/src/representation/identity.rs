@@ -1,24 +1,24 @@
-//! Objects of which nothing is kept but which they are.
+//! Objects of which only key, uid and version are kept.
 
 use super::{Decode, DecodeError, Raw};
 use crate::object::{Id, Object, ObjectKey, ResourceType};
 
-/// Which object, and which version of it: an object of which nothing else is kept.
+/// The key, uid and version of an object. Nothing else of the object is kept.
 ///
-/// It is what a cache keeps that only wants to know what is there, and what [`verify`](crate::SharedInformer::verify) asks
-/// a server for.
+/// Use it for a cache that only needs to know which objects exist. [`verify`](crate::SharedInformer::verify) lists
+/// identities from the API server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity {
     /// Namespace and name.
     pub key: ObjectKey,
-    /// What tells a recreated object from its namesake; empty if unknown.
+    /// The uid, which differs between an object and a later one of the same name; empty if unknown.
     pub uid: String,
-    /// The version the server gave it; empty if unknown.
+    /// The resource version; empty if unknown.
     pub version: String,
 }
 
 impl Identity {
-    /// That of another object.
+    /// Returns the identity of another object.
     pub fn of(object: &impl Object) -> Self {
         let Id { key, uid, version } = object.id();
         Self { key: key.into(), uid: uid.to_owned(), version: version.to_owned() }
@@ -32,7 +32,7 @@ impl Object for Identity {
 }
 
 impl Decode for Identity {
-    /// Nothing is kept but key, uid and version.
+    /// Only key, uid and version are kept.
     const MEMORY_PER_WIRE_BYTE: f64 = 0.25;
 
     type Decoder = ();

@@ -13,7 +13,7 @@ use crate::object::{Id, KeyRef, Object, Owner, finalizer_set};
 /// kubectl's last-applied annotation: a full copy of the object. Dropped to save memory.
 pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The metadata of an object, without managed fields, finalizers and the copy that `kubectl apply` leaves in an annotation.
+/// The metadata of an object, without managed fields, finalizers and kubectl's last-applied annotation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Metadata {
     namespace: Box<str>,
@@ -28,7 +28,7 @@ pub struct Metadata {
     owners: Box<[OwnerReference]>,
 }
 
-/// Sorted by key.
+/// Pairs of key and value, sorted by key.
 type Pairs = Box<[(Box<str>, Box<str>)]>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,7 +41,7 @@ pub(super) struct OwnerReference {
 }
 
 impl Metadata {
-    /// Reads JSON; nothing, and null, is the default.
+    /// Parses JSON. An empty string and null yield the default.
     pub(super) fn read(json: &str) -> Result<Self, DecodeError> {
         let owned = |pairs: &Listed<'_>| pairs.iter().map(|(key, value)| (key.boxed(), value.boxed())).collect();
         let fields = Fields::read(json)?;
@@ -59,22 +59,22 @@ impl Metadata {
         })
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The namespace; `None` in cluster scope.
+    /// Returns the namespace; `None` in cluster scope.
     pub fn namespace(&self) -> Option<&str> {
         Some(&*self.namespace).filter(|namespace| !namespace.is_empty())
     }
 
-    /// All labels, by key.
+    /// Iterates over all labels, by key.
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
         self.labels.iter().map(|(key, value)| (&**key, &**value))
     }
 
-    /// All annotations, by key.
+    /// Iterates over all annotations, by key.
     pub fn annotations(&self) -> impl Iterator<Item = (&str, &str)> {
         self.annotations.iter().map(|(key, value)| (&**key, &**value))
     }
@@ -115,7 +115,8 @@ fn find<'p>(pairs: &'p Pairs, key: &str) -> Option<&'p str> {
     Some(&pairs[at].1)
 }
 
-/// Metadata as it stands in JSON, nothing copied that need not be. Of a key that comes twice, the last counts, as everywhere.
+/// Metadata that borrows from its JSON where possible. If a key occurs twice, the last one counts, as in all JSON that
+/// this crate reads.
 #[derive(Default)]
 pub(super) struct Fields<'a> {
     pub(super) namespace: Text<'a>,
@@ -176,13 +177,13 @@ impl<'a> Members<'a> for OwnerFields<'a> {
     }
 }
 
-/// Something with members: what derives make of a struct refuses those that come twice.
+/// A type with members that is parsed by hand: a derived `Deserialize` refuses duplicate keys.
 trait Members<'a>: Default {
-    /// Takes the value of a key.
+    /// Parses the value of a key.
     fn member<A: MapAccess<'a>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error>;
 }
 
-/// An object that is read member by member.
+/// Parses an object member by member.
 struct Read<M>(M);
 
 impl<'de, M: Members<'de>> Deserialize<'de> for Read<M> {
@@ -207,7 +208,7 @@ impl<'de, M: Members<'de>> Deserialize<'de> for Read<M> {
 }
 
 impl<'a> Fields<'a> {
-    /// Reads JSON; nothing, and null, is the default.
+    /// Parses JSON. An empty string and null yield the default.
     pub(super) fn read(json: &'a str) -> Result<Self, DecodeError> {
         if json.is_empty() {
             return Ok(Self::default());
@@ -241,7 +242,7 @@ impl OwnerReference {
     }
 }
 
-/// A text; null is none, as with every field of Kubernetes.
+/// A string. Null counts as absent, as in every field of Kubernetes.
 #[derive(Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Text<'a>(Cow<'a, str>);
 
@@ -285,7 +286,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// Labels or annotations, sorted by key; of a key that comes twice, the last.
+/// Labels or annotations, sorted by key. If a key occurs twice, the last one counts.
 #[derive(Default)]
 pub(super) struct Listed<'a>(Vec<(Text<'a>, Text<'a>)>);
 
@@ -313,7 +314,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Listed<'a> {
                     pairs.push((key, value));
                 }
                 if !pairs.is_sorted_by(|(one, _), (next, _)| one < next) {
-                    // The later ones first, so that they are what stays.
+                    // The last of several equal keys comes first now, and is the one that `dedup_by` keeps.
                     pairs.reverse();
                     pairs.sort_by(|(one, _), (other, _)| one.cmp(other));
                     pairs.dedup_by(|(later, _), (kept, _)| later == kept);

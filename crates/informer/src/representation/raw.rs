@@ -1,4 +1,4 @@
-//! The JSON of one object, ready to be read.
+//! The JSON of one object, ready to be decoded.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::cut::{Parts, parts};
 use super::scan::is_blank;
 use super::{DecodeError, Metadata};
 
-/// The JSON of one object as a server sent it, but for managed fields, and of the kind it should be.
+/// The JSON of one object as the API server sent it, without managed fields, with `apiVersion` and `kind`.
 ///
 /// ```
 /// use kube_informer::Raw;
@@ -27,46 +27,47 @@ pub struct Raw<'a> {
     metadata: Range<usize>,
 }
 
-/// Whether `metadata.managedFields` is read at all. It is half of a Pod's memory and few programs look at it.
+/// Whether `metadata.managedFields` is decoded. It takes half of a Pod's memory, and few programs read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ManagedFields {
-    /// Cut out before anything is decoded.
+    /// Removes the managed fields before decoding.
     #[default]
     Skip,
-    /// Decoded and kept.
+    /// Decodes and keeps the managed fields.
     Keep,
 }
 
-/// What the objects of a collection are: another kind is refused, and an object that does not say what it is, as items of a
-/// list do not, is read as if it did.
+/// The expected `apiVersion` and `kind` of a collection. An object of another kind is refused. An object without a
+/// kind, such as an item of a list, is decoded as if it had this one.
 #[derive(Debug, Clone)]
 pub(crate) struct Types {
     api_version: String,
     pub(crate) kind: String,
-    /// Both as the first members of an object.
+    /// Both fields as JSON, to be inserted as the first members of an object.
     members: String,
 }
 
 impl<'a> Raw<'a> {
-    /// An object of whatever kind, without managed fields.
+    /// Reads an object of any kind, without managed fields.
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] when the bytes are no UTF-8, or no object. Of most of it only brackets and quotes are looked at:
-    /// whether all of it is JSON turns out when it is read.
+    /// [`DecodeError`] if the bytes are not UTF-8, or not an object. In most of the object only brackets and quotes are
+    /// checked: other errors appear when it is decoded.
     pub fn new(json: &'a [u8]) -> Result<Self, DecodeError> {
         Self::read(json, ManagedFields::Skip, None, String::new())
     }
 
-    /// An object of a collection. What has to be written anew goes into the buffer, which [`into_buffer`](Self::into_buffer) gives
-    /// back: pieces of memory this large, taken and given back for each object, leave holes between what is kept.
+    /// Reads an object of a collection. JSON that must be rewritten goes into the buffer, which
+    /// [`into_buffer`](Self::into_buffer) returns. The buffer is reused because allocating and freeing one this large
+    /// for each object would fragment the memory.
     pub(crate) fn read(
         json: &'a [u8],
         managed_fields: ManagedFields,
         types: Option<&Types>,
         buffer: String,
     ) -> Result<Self, DecodeError> {
-        // One check up front is cheaper than one for every text.
+        // One check of all bytes is cheaper than one per string.
         let json = std::str::from_utf8(json).map_err(|_| DecodeError::NotUtf8)?;
         let found = if has_control_characters(json) { None } else { parts(json) };
         let Some(mut found) = found else { return Self::read_slowly(json, managed_fields, types) };
@@ -86,7 +87,7 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// The same text without managed fields, and with something more before its first member.
+    /// Copies the JSON without managed fields, and inserts `more` before its first member.
     fn spliced(json: &'a str, parts: Parts, more: &str, mut text: String) -> Self {
         let Parts { members, metadata, managed_fields, .. } = parts;
         let metadata = metadata.unwrap_or_default();
@@ -106,8 +107,8 @@ impl<'a> Raw<'a> {
         Self { json: Cow::Owned(text), metadata }
     }
 
-    /// Something unusual: bytes that no JSON has, keys twice or with escapes, another kind, or no object at all. It is read properly, and written
-    /// again.
+    /// Parses and rewrites an unusual object: control characters, duplicate keys or keys with escapes, another kind, or
+    /// no object at all.
     fn read_slowly(json: &str, managed_fields: ManagedFields, types: Option<&Types>) -> Result<Self, DecodeError> {
         let mut object: Map<String, Value> = serde_json::from_str(json)?;
         if let (ManagedFields::Skip, Some(Value::Object(metadata))) = (managed_fields, object.get_mut("metadata")) {
@@ -127,7 +128,7 @@ impl<'a> Raw<'a> {
                 }
             }
         }
-        // Metadata first, so that it is known where it is.
+        // Metadata comes first, so that its position is known.
         let start = r#"{"metadata":"#;
         let Some(metadata) = object.remove("metadata") else {
             return Ok(Self { json: Cow::Owned(serde_json::to_string(&object)?), metadata: 0..0 });
@@ -138,7 +139,7 @@ impl<'a> Raw<'a> {
         Ok(Self { json, metadata: start.len()..start.len() + metadata.len() })
     }
 
-    /// A buffer to read the next object with.
+    /// Returns the buffer, for the next object.
     #[cfg(feature = "kube")]
     pub(crate) fn into_buffer(self) -> String {
         match self.json {
@@ -147,36 +148,36 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// The object.
+    /// Returns the JSON of the object.
     pub fn json(&self) -> &str {
         &self.json
     }
 
-    /// Reads metadata; an object without any has the default.
+    /// Decodes the metadata. An object without metadata has the default.
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] when it is no JSON, or not of this shape.
+    /// [`DecodeError`] if the metadata is not valid JSON, or does not fit.
     pub fn metadata(&self) -> Result<Metadata, DecodeError> {
         Metadata::read(self.metadata_json())
     }
 
-    /// The metadata; empty if there is none.
+    /// Returns the metadata as JSON; empty if there is none.
     pub(super) fn metadata_json(&self) -> &str {
         &self.json[self.metadata.clone()]
     }
 
-    /// Reads any type that serde can read.
+    /// Decodes the object into any type that implements `Deserialize`.
     ///
     /// # Errors
     ///
-    /// [`DecodeError`] when it is no JSON, or not of this shape.
+    /// [`DecodeError`] if the object is not valid JSON, or does not fit the type.
     pub fn deserialize<D: DeserializeOwned>(&self) -> Result<D, DecodeError> {
         Ok(serde_json::from_str(&self.json)?)
     }
 }
 
-/// It may be a Secret: nothing of it is shown.
+/// Shows no content, because the object may be a Secret.
 impl std::fmt::Debug for Raw<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Raw").field("bytes", &self.json.len()).finish_non_exhaustive()
@@ -191,15 +192,16 @@ impl Types {
         Self { api_version, kind, members }
     }
 
-    /// True if a JSON text is this kind, as most objects say it.
+    /// Returns true if a JSON string without escapes equals this kind.
     fn is_kind(&self, json: &str) -> bool {
         json.strip_prefix('"').and_then(|kind| kind.strip_suffix('"')) == Some(&self.kind)
     }
 }
 
-/// True if there is a byte that no JSON has, wherever it stands. Cheap, and what a line gone bad on the way often has.
+/// Returns true if any byte is a control character that JSON does not allow. This check is cheap, and corrupted lines
+/// often have such bytes.
 fn has_control_characters(json: &str) -> bool {
-    // Without a way out, so that many bytes are looked at in one step.
+    // Without an early exit, so that the compiler can check many bytes in one instruction.
     json.bytes().fold(false, |found, byte| found | (byte < b' ' && !is_blank(byte)))
 }
 

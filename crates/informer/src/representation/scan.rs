@@ -1,42 +1,42 @@
-//! Passes over JSON without reading it, sixty-four bytes at a time.
+//! Skips JSON values without parsing them, sixty-four bytes at a time.
 
 use wide::u8x16;
 
-/// A value that is being passed over, in as many pieces as it comes in: no byte is looked at twice.
+/// A scanner that skips one JSON value. The value may arrive in any number of pieces, and each byte is scanned once.
 ///
-/// Only brackets and quotes are looked at. Whether what stands between them is JSON is for who reads it to say.
+/// Only brackets and quotes are checked. The code that decodes the value checks the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passing {
     Text(InString),
     /// An object or an array.
     Nested(Nested),
-    /// A number, or one of the three words. It ends where something else begins.
+    /// A number, `true`, `false` or `null`. It ends before the first byte that does not belong to it.
     Word,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InString {
-    /// Before the quote that begins it.
+    /// Before the opening quote.
     Before,
     Inside,
-    /// Behind a backslash.
+    /// After a backslash.
     Escaped,
 }
 
-/// Where in an object or an array.
+/// The position in an object or an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Nested {
     /// How many brackets are open.
     depth: usize,
     in_text: bool,
-    /// The next byte is behind a backslash.
+    /// True if the next byte is after a backslash.
     escaped: bool,
 }
 
 const BLOCK: usize = 64;
 
 impl Passing {
-    /// A value that begins with this byte.
+    /// Makes a scanner for a value that begins with this byte.
     pub(crate) fn from(first: u8) -> Self {
         match first {
             b'"' => Self::Text(InString::Before),
@@ -45,8 +45,8 @@ impl Passing {
         }
     }
 
-    /// Where the value ends, counted from the start of this piece, or `None` if it goes on behind it. The first piece begins
-    /// with the value.
+    /// Returns the end of the value, as an offset into this piece, or `None` if the value continues in the next piece.
+    /// The first piece must begin with the value.
     pub(crate) fn end_in(&mut self, piece: &[u8]) -> Option<usize> {
         match self {
             Self::Text(text) => text.end_in(piece),
@@ -92,11 +92,11 @@ impl Nested {
         self.end_in_block(&block, rest.len()).map(|end| blocks.len() * BLOCK + end)
     }
 
-    /// The same for one block, of which the first `length` bytes count.
+    /// Scans one block, of which the first `length` bytes are valid.
     fn end_in_block(&mut self, block: &[u8; BLOCK], length: usize) -> Option<usize> {
         let Marks { quotes, backslashes, opening, closing } = Marks::of(block);
         let quotes = quotes & !self.escapes(backslashes, length);
-        // A one from each quote up to the next: the bytes of texts.
+        // Each quote sets the bits up to the next quote: the bytes inside strings.
         let texts = up_to_next(quotes) ^ if self.in_text { u64::MAX } else { 0 };
         self.in_text = texts >> (BLOCK - 1) == 1;
         let (mut opening, mut closing) = (opening & !texts, closing & !texts);
@@ -104,7 +104,7 @@ impl Nested {
             self.depth = self.depth + opening.count_ones() as usize - closing.count_ones() as usize;
             return None;
         }
-        // It may end here: bracket by bracket.
+        // The value may end in this block, so each closing bracket is checked.
         while closing != 0 {
             let end = closing.trailing_zeros();
             let before = opening & ((1 << end) - 1);
@@ -119,14 +119,14 @@ impl Nested {
         None
     }
 
-    /// The bytes behind backslashes that are not behind one themselves.
+    /// Returns the bytes that are escaped: those after a backslash that is not escaped itself.
     fn escapes(&mut self, mut backslashes: u64, length: usize) -> u64 {
         let mut escapes = u64::from(std::mem::take(&mut self.escaped));
         backslashes &= !escapes;
         while backslashes != 0 {
             let behind = backslashes.trailing_zeros() as usize + 1;
             self.escaped = behind == length;
-            // Nothing is left behind the last byte.
+            // The last byte of the block has no byte after it.
             let escape = 1_u64.checked_shl(behind as u32).unwrap_or(0);
             escapes |= escape;
             backslashes &= backslashes - 1;
@@ -136,7 +136,7 @@ impl Nested {
     }
 }
 
-/// Which bytes of a block are what, the first the lowest.
+/// Bit masks of the special bytes of a block. The first byte is the lowest bit.
 struct Marks {
     quotes: u64,
     backslashes: u64,
@@ -152,7 +152,7 @@ impl Marks {
             let bytes = u8x16::new(*part);
             let is =
                 |bytes: u8x16, byte: u8| u64::from(bytes.simd_eq(u8x16::splat(byte)).to_bitmask()) << (16 * number);
-            // Both kinds of brackets are the same but for this bit.
+            // Braces and brackets differ only in this bit.
             let brackets = bytes | u8x16::splat(b'{' ^ b'[');
             marks.quotes |= is(bytes, b'"');
             marks.backslashes |= is(bytes, b'\\');
@@ -163,7 +163,7 @@ impl Marks {
     }
 }
 
-/// From each one up to the next, that one left out.
+/// Sets each bit from a one up to the next one, excluding that one.
 fn up_to_next(mut ones: u64) -> u64 {
     for shift in [1, 2, 4, 8, 16, 32] {
         ones ^= ones << shift;
@@ -171,7 +171,7 @@ fn up_to_next(mut ones: u64) -> u64 {
     ones
 }
 
-/// What may stand between the values of JSON.
+/// Returns true for JSON white space.
 pub(crate) fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same, slowly.
+    /// Finds the end of a value byte by byte.
     fn reference(value: &[u8]) -> Option<usize> {
         let (mut depth, mut in_text, mut escaped) = (0_i64, false, false);
         for (at, byte) in value.iter().enumerate() {
@@ -213,7 +213,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_value_ends_where_its_brackets_and_quotes_say(
+        fn a_value_ends_at_its_matching_bracket_or_quote(
             first in prop::sample::select(&b"{[\""[..]),
             rest in prop::collection::vec(prop::sample::select(&br#"{}[]""\\a1:, "#[..]), 0..400),
             size in 1usize..200,
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_with_escapes_at_every_place_are_passed_over() {
+    fn long_strings_with_escapes_at_every_offset_are_skipped() {
         for length in 0..200 {
             let value = format!(r#"{{"{}\"]}}\\":[1]}} rest"#, "x".repeat(length));
             assert_eq!(in_pieces(value.as_bytes(), 4096), Some(value.len() - 5), "{value}");
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_ends_where_something_else_begins() {
+    fn a_word_ends_before_the_first_byte_that_does_not_belong_to_it() {
         assert_eq!(in_pieces(b"true,", 2), Some(4));
         assert_eq!(in_pieces(b"-1.5e3}", 3), Some(6));
         assert_eq!(in_pieces(b"null", 3), None);

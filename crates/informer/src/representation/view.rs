@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::{Decode, DecodeError, Metadata, Raw, StaticResource};
 use crate::object::{Id, Object, Owner, ResourceType};
 
-/// Metadata, and a struct of yours with the fields you care about: a fifteenth of a whole pod's memory.
+/// Metadata, and a struct of yours with the fields that you need: a fifteenth of the memory of a whole pod.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -37,14 +37,14 @@ pub struct View<P> {
     value: P,
 }
 
-/// A struct with some fields of a kind, and which kind that is.
+/// A struct with some fields of a kind.
 pub trait Projection: DeserializeOwned + Send + Sync + 'static {
-    /// The kind whose objects it is made from.
+    /// The kind whose objects are decoded into this struct.
     type Of: StaticResource;
 }
 
 impl<P> View<P> {
-    /// Which object it is, its labels, annotations and owners.
+    /// Returns the metadata: name, namespace, labels and annotations.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
@@ -89,7 +89,7 @@ impl<P: Send + Sync + 'static> Object for View<P> {
 }
 
 impl<P: DeserializeOwned + Send + Sync + 'static> Decode for View<P> {
-    /// A view of a few fields of a pod of 9 KB takes 2.2 KiB; of a smaller object it is more.
+    /// A view of a few fields of a pod of 9 KB takes 2.2 KiB. The factor is larger for smaller objects.
     const MEMORY_PER_WIRE_BYTE: f64 = 0.5;
 
     type Decoder = ();

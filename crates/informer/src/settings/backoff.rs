@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// Sets how delays between attempts grow, and when they begin again. A random part of up to the same length is added to each.
+/// Sets how delays between attempts grow, and when they begin again. A random part of up to the same length is added to
+/// each.
 ///
 /// ```
 /// use std::time::Duration;

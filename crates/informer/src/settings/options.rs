@@ -72,8 +72,8 @@ impl InformerOptions {
         Self { queue_order: Some(order), ..self }
     }
 
-    /// Sets how many bytes on the wire may wait to be applied before the reflector stops reading. The default is 8 MiB. One change of any
-    /// size always fits.
+    /// Sets how many bytes on the wire may wait to be applied before the reflector stops reading. The default is 8 MiB.
+    /// One change of any size always fits.
     #[must_use]
     pub fn queue_bytes(self, bytes: u64) -> Self {
         Self { queue_bytes: Some(bytes), ..self }
@@ -99,8 +99,8 @@ impl InformerOptions {
 
     /// Sets the seed of all random numbers: the same seed gives the same delays.
     ///
-    /// A factory derives a seed for each of its informers from its own, so that they do not all retry at the same instants. A seed in an
-    /// [`InformerRequest`](crate::InformerRequest) is used as it is.
+    /// A factory derives a seed for each of its informers from its own, so that they do not all retry at the same
+    /// instants. A seed in an [`InformerRequest`](crate::InformerRequest) is used as it is.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         Self { seed: Some(seed), ..self }
@@ -128,7 +128,8 @@ impl InformerOptions {
 /// Selects the queue of an informer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum QueueOrder {
-    /// Keeps all changes in the order of the stream, and a relist is one change: [`OrderedQueue`](crate::parts::OrderedQueue).
+    /// Keeps all changes in the order of the stream, and a relist is one change:
+    /// [`OrderedQueue`](crate::parts::OrderedQueue).
     #[default]
     Ordered,
     /// Keeps the changes of one object together: [`DeltaFifo`](crate::parts::DeltaFifo).

@@ -1,9 +1,9 @@
-//! Which objects an informer requests.
+//! The selection: which objects an informer requests.
 
 use crate::object::{Object, Selector, SelectorError};
 use crate::representation::ManagedFields;
 
-/// Parameters that lists and watches set themselves.
+/// Parameters that lists and watches set.
 const OURS: [&str; 10] = [
     "allowWatchBookmarks",
     "continue",
@@ -17,7 +17,8 @@ const OURS: [&str; 10] = [
     "watch",
 ];
 
-/// Selects the objects of a resource: by namespaces, labels and fields. Requests with the same selection share an informer.
+/// Selects the objects of a resource: by namespaces, labels and fields. Requests with the same selection share an
+/// informer.
 ///
 /// A part that is not set comes from the factory's selection, and otherwise selects everything.
 ///
@@ -43,19 +44,19 @@ pub struct Selection {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionError {
-    /// No namespace can have this name.
+    /// The string is not a valid name of a namespace.
     #[error("{0:?} is not the name of a namespace: small letters, digits and `-`, at most 63 of them")]
     Namespace(String),
-    /// The label selector cannot be read.
+    /// The label selector is invalid.
     #[error(transparent)]
     Labels(#[from] SelectorError),
-    /// The field selector cannot be read.
+    /// The field selector is invalid.
     #[error("{0:?} is not a field selector: expected terms such as `spec.nodeName=worker-7`, with commas in between")]
     Fields(String),
     /// The query parameter is one that every list or watch sets.
     #[error("query parameter {0:?} is set by each request itself")]
     Query(String),
-    /// A source follows one namespace or all; several need a factory, or several sources.
+    /// A source follows one namespace or all. For several namespaces use a factory, or several sources.
     #[error("one source follows one namespace or all of them, not {0}")]
     ManyNamespaces(usize),
 }
@@ -70,7 +71,7 @@ impl Selection {
     ///
     /// # Errors
     ///
-    /// [`SelectionError::Namespace`] if no namespace can have this name.
+    /// [`SelectionError::Namespace`] if the name is not a valid name of a namespace.
     pub fn namespace(mut self, namespace: impl AsRef<str>) -> Result<Self, SelectionError> {
         let (namespace, namespaces) = (namespace.as_ref(), self.namespaces.get_or_insert_default());
         if namespace.is_empty() {
@@ -87,7 +88,7 @@ impl Selection {
     ///
     /// # Errors
     ///
-    /// [`SelectionError::Namespace`] if no namespace can have one of these names.
+    /// [`SelectionError::Namespace`] if one of the names is not a valid name of a namespace.
     pub fn namespaces<S: AsRef<str>>(self, namespaces: impl IntoIterator<Item = S>) -> Result<Self, SelectionError> {
         let all = Self { namespaces: Some(self.namespaces.unwrap_or_default()), ..self };
         namespaces.into_iter().try_fold(all, |selection, namespace| selection.namespace(namespace))
@@ -97,7 +98,7 @@ impl Selection {
     ///
     /// # Errors
     ///
-    /// [`SelectionError::Labels`] if it cannot be read.
+    /// [`SelectionError::Labels`] if the selector is invalid.
     pub fn labels(mut self, selector: impl AsRef<str>) -> Result<Self, SelectionError> {
         let text = selector.as_ref();
         self.labels = text.parse::<Selector>().map(|_| Some(text.to_owned()))?;
@@ -108,7 +109,7 @@ impl Selection {
     ///
     /// # Errors
     ///
-    /// [`SelectionError::Fields`] if it cannot be read.
+    /// [`SelectionError::Fields`] if the selector is invalid.
     pub fn fields(mut self, selector: impl AsRef<str>) -> Result<Self, SelectionError> {
         let text = selector.as_ref();
         if !is_field_selector(text) {
@@ -151,8 +152,8 @@ impl Selection {
         }
     }
 
-    /// Returns why this selection leaves an object out. `None` if the object matches, or if only the API server can tell: field
-    /// selectors other than `metadata.name` and `metadata.namespace` are not evaluated here.
+    /// Returns why this selection leaves an object out. `None` if the object matches, or if only the API server can
+    /// tell: field selectors other than `metadata.name` and `metadata.namespace` are not evaluated here.
     pub(crate) fn excludes(&self, object: &dyn Object) -> Option<String> {
         let key = object.id().key;
         let namespaces = self.namespaces.as_deref().unwrap_or_default();
@@ -185,7 +186,7 @@ impl Selection {
         excluded.map(|term| format!("its fields do not match {term:?}"))
     }
 
-    /// One selection for each namespace, or one for all.
+    /// Returns one selection for each namespace, or one for all.
     #[cfg(feature = "kube")]
     pub(crate) fn split(&self) -> Vec<Self> {
         match self.namespaces.as_deref() {
@@ -197,7 +198,7 @@ impl Selection {
         }
     }
 
-    /// The one namespace it is about; `None` for all.
+    /// Returns the single namespace of the selection; `None` for all.
     #[cfg(feature = "kube")]
     pub(crate) fn one_namespace(&self) -> Result<Option<&str>, SelectionError> {
         match self.namespaces.as_deref() {
@@ -213,7 +214,7 @@ fn is_namespace(text: &str) -> bool {
     text.len() <= 63 && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
-/// Terms with `=`, `==` or `!=` in them, a field before and any value behind.
+/// Returns true for terms with `=`, `==` or `!=`, each after a field name and before any value.
 fn is_field_selector(text: &str) -> bool {
     let is_term = |term: &str| {
         let field = term.split_once('=').map(|(field, _)| field.strip_suffix('!').unwrap_or(field).trim());
@@ -224,7 +225,7 @@ fn is_field_selector(text: &str) -> bool {
 
 /// Splits a field selector into its terms.
 fn terms(text: &str) -> Vec<&str> {
-    // What is behind a backslash is part of a value.
+    // A character after a backslash is part of the value.
     let mut escaped = false;
     let ends_term = |character: char| {
         let ends = character == ',' && !escaped;
@@ -240,7 +241,7 @@ mod tests {
     use crate::representation::Identity;
 
     #[test]
-    fn an_object_that_a_selection_leaves_out_is_recognised_where_that_can_be_known() {
+    fn excludes_recognises_objects_that_the_selection_leaves_out() {
         let excluded = |selection: Result<Selection, SelectionError>, key: &str| {
             let object = Identity { key: key.parse().unwrap(), uid: String::new(), version: String::new() };
             selection.unwrap().excludes(&object).is_some()
@@ -268,14 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn names_that_no_namespace_can_have_are_refused() {
+    fn invalid_names_of_namespaces_are_refused() {
         for name in ["Web", "a/b", "-a", "a-", "a b", "..", &"x".repeat(64)] {
             assert_eq!(Selection::new().namespace(name), Err(SelectionError::Namespace(name.to_owned())));
         }
     }
 
     #[test]
-    fn selectors_that_cannot_be_read_are_refused_when_they_are_set() {
+    fn invalid_selectors_are_refused_when_they_are_set() {
         assert!(matches!(Selection::new().labels("app in web"), Err(SelectionError::Labels(_))));
         for text in ["a", "=b", "a=b,c", "a b=c"] {
             assert!(matches!(Selection::new().fields(text), Err(SelectionError::Fields(_))), "{text}");

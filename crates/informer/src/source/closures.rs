@@ -1,4 +1,4 @@
-//! A source made of two closures: for tests, and for things that are not Kubernetes.
+//! A source made of two closures: for tests, and for objects that do not come from Kubernetes.
 
 use std::future::Future;
 
@@ -21,7 +21,7 @@ use crate::object::Object;
 /// let things = SharedInformer::builder(source).build();
 /// ```
 ///
-/// Such a source is asked for plain lists; see [`ListWatchFns::with_streaming_lists`].
+/// The reflector uses plain lists for such a source; see [`ListWatchFns::with_streaming_lists`].
 #[derive(Debug, Clone)]
 pub struct ListWatchFns<L, W> {
     list: L,
@@ -30,7 +30,7 @@ pub struct ListWatchFns<L, W> {
 }
 
 impl<L, W> ListWatchFns<L, W> {
-    /// A source that lists and watches with these.
+    /// Makes a source from a function that lists and a function that watches.
     pub fn new<T, LF, WF>(list: L, watch: W) -> Self
     where
         L: Fn(ListOptions) -> LF,
@@ -41,7 +41,7 @@ impl<L, W> ListWatchFns<L, W> {
         Self { list, watch, streaming_lists: false }
     }
 
-    /// Says that `watch` understands [`WatchOptions::initial_events`].
+    /// Declares that `watch` supports [`WatchOptions::initial_events`].
     #[must_use]
     pub fn with_streaming_lists(self) -> Self {
         Self { streaming_lists: true, ..self }

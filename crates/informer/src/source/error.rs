@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Why a list or watch failed. No value of an object appears in any of it.
+/// Why a list or watch failed. The error contains no value of an object.
 ///
-/// What the predicates are for, is to tell what to do next:
+/// The predicates tell what to do next:
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,124 +23,124 @@ use std::time::Duration;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
-    /// The server answered with an error, or sent one within the stream.
+    /// The API server answered with an error, or sent one within the stream.
     #[error("{0}")]
     Status(Status),
-    /// The server could not be reached.
+    /// The API server could not be reached.
     #[error("cannot reach the server: {}", chain(&**.0))]
     Unreachable(Arc<dyn Error + Send + Sync>),
     /// The connection broke.
     #[error("connection was interrupted: {}", chain(&**.0))]
     Interrupted(Arc<dyn Error + Send + Sync>),
-    /// Too little came in too long a time.
+    /// Too little data arrived in time.
     #[error("{received} bytes and {objects} objects in {within:?} are too few; the connection is given up")]
     Stalled {
-        /// How many bytes came.
+        /// How many bytes arrived.
         received: u64,
-        /// How many objects came.
+        /// How many objects arrived.
         objects: u64,
-        /// In how long.
+        /// The time limit.
         within: Duration,
     },
-    /// The answer ended in the middle.
+    /// The response ended early.
     #[error("answer was cut off")]
     CutOff,
     /// A line of a watch is not an event.
     #[error("not a watch event: {0}")]
     NotAnEvent(&'static str),
-    /// The body of a list is something else.
+    /// The body of a list is not a list.
     #[error("not a list: {0}")]
     NotAList(String),
-    /// The server sent a table for people.
+    /// The API server sent a `Table`, the format that kubectl prints.
     #[error("the server sent a Table instead of objects")]
     Table,
-    /// The server sent objects of another kind.
+    /// The API server sent objects of another kind.
     #[error("expected a {expected}, got a {got}")]
     WrongKind {
-        /// What was asked for.
+        /// The requested kind.
         expected: String,
-        /// What came.
+        /// The received kind.
         got: String,
     },
-    /// The server sent something that is not JSON.
+    /// The response is not JSON.
     #[error("the server sent {content_type} instead of JSON; is a proxy in the way?")]
     NotJson {
-        /// What it says it is.
+        /// The content type of the response.
         content_type: String,
     },
-    /// An object is larger than is allowed.
+    /// An object is larger than the limit.
     #[error("object is larger than the limit of {limit} bytes")]
     TooLarge {
         /// The limit.
         limit: usize,
     },
-    /// The request could not even be written.
+    /// The request could not be built.
     #[error("cannot make the request: {0}")]
     Request(String),
 }
 
-/// What the server said in an error.
+/// The error response of an API server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Status {
     /// The HTTP status code.
     pub code: u16,
-    /// One word for machines, such as `Expired`.
+    /// The reason in one word, such as `Expired`.
     pub reason: String,
-    /// A sentence for people.
+    /// The message for people.
     pub message: String,
-    /// How long the server asks to be left alone.
+    /// How long the API server asks the client to wait.
     pub retry_after: Option<Duration>,
-    /// True if the version asked for is one that the server has not reached.
+    /// True if the API server has not reached the requested version yet.
     pub version_too_large: bool,
 }
 
 impl SourceError {
-    /// What the server said, if it was the server.
+    /// Returns the error response, if the API server sent one.
     pub fn status(&self) -> Option<&Status> {
         if let Self::Status(status) = self { Some(status) } else { None }
     }
 
-    /// True if the version asked for has been forgotten, or is not reached yet.
+    /// Returns true if the requested version has expired, or is not reached yet.
     pub fn is_version_unavailable(&self) -> bool {
         self.is_expired() || self.status().is_some_and(|status| status.version_too_large)
     }
 
-    /// True if another version, or none, may be answered.
+    /// Returns true if a request for another version, or for none, may succeed.
     pub(crate) fn is_about_version(&self) -> bool {
         self.is_version_unavailable() || self.has_code(&[400, 422])
     }
 
-    /// True if the version asked for has been forgotten.
+    /// Returns true if the requested version has expired.
     pub fn is_expired(&self) -> bool {
         self.status().is_some_and(|status| status.code == 410 || status.reason == "Expired" || status.reason == "Gone")
     }
 
-    /// True if the server has too much to do.
+    /// Returns true if the API server refused the request because of too many requests (429).
     pub fn is_overload(&self) -> bool {
         self.has_code(&[429])
     }
 
-    /// True if the server, or somebody in front of it, is away for a moment.
+    /// Returns true if the API server, or a proxy in front of it, is temporarily unavailable.
     pub fn is_unavailable(&self) -> bool {
         self.has_code(&[429, 502, 503, 504]) && !self.is_version_unavailable()
     }
 
-    /// True if asking again will not change the answer before somebody changes something: rights, or the resource itself.
+    /// Returns true if a retry fails as well until permissions change or the resource exists.
     pub fn is_refusal(&self) -> bool {
         self.has_code(&[401, 403, 404])
     }
 
-    /// True if nobody answered.
+    /// Returns true if no response arrived.
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Self::Unreachable(_))
     }
 
-    /// True if the connection broke in the middle, or might as well have.
+    /// Returns true if the connection broke during the response, or too little data arrived.
     pub fn is_interruption(&self) -> bool {
         matches!(self, Self::Interrupted(_) | Self::CutOff | Self::Stalled { .. })
     }
 
-    /// How long the server asks to be left alone.
+    /// Returns how long the API server asks the client to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         self.status().and_then(|status| status.retry_after)
     }
@@ -160,7 +160,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// What an error says and what caused it, each once: the last words are often the ones that help.
+/// Joins the messages of an error and all its causes, each once: the innermost cause is often the most helpful.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! A source as reflectors use it: its type is forgotten, and its objects are transformed and shared on their way in.
+//! A source as reflectors use it: without its type, and with objects that are transformed and shared as they arrive.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,10 +9,11 @@ use super::{BadObject, Decoded, ListOptions, ListStream, ListWatch, SourceError,
 use crate::object::{Object, ResourceVersion};
 use crate::representation::{DecodeError, Identity};
 
-/// Changes an object, or says why it cannot.
+/// A function that changes an object, or returns why it cannot.
 pub(crate) type Transform<T> = Arc<dyn Fn(T) -> Result<T, String> + Send + Sync>;
 
-/// What a reflector asks of a source, whatever the type of that source: a [`ListWatch`] whose objects come as `Arc<T>`.
+/// The interface of a source to a reflector, without the type of that source: a [`ListWatch`] whose objects are
+/// `Arc<T>`.
 pub(crate) trait Feed<T: ?Sized>: Send + Sync {
     fn list(&self, options: ListOptions) -> BoxFuture<'_, Result<ListStream<Arc<T>>, SourceError>>;
     fn watch(&self, options: WatchOptions) -> BoxFuture<'_, Result<WatchStream<Arc<T>>, SourceError>>;
@@ -21,7 +22,7 @@ pub(crate) trait Feed<T: ?Sized>: Send + Sync {
     fn supports_streaming_lists(&self) -> bool;
 }
 
-/// Makes a [`Feed`] of a source. `share` keeps the type of its objects, or forgets it.
+/// Makes a [`Feed`] of a source. `share` keeps the type of its objects, or erases it.
 pub(crate) fn feed<T, U, L>(source: L, transform: Option<Transform<T>>, share: fn(Arc<T>) -> Arc<U>) -> Arc<dyn Feed<U>>
 where
     T: Object,
@@ -36,7 +37,7 @@ struct TransformedSource<T, U: ?Sized, L> {
     way: Way<T, U>,
 }
 
-/// What each object passes through.
+/// The steps that each object goes through: the transform, then sharing.
 struct Way<T, U: ?Sized> {
     transform: Option<Transform<T>>,
     share: fn(Arc<T>) -> Arc<U>,
@@ -49,7 +50,7 @@ impl<T: Object, U: Object + ?Sized> Way<T, U> {
             None => item,
         };
         match item {
-            // Shared at once: what is large is not moved again from here on.
+            // The object is shared at once, so that a large one is not moved again.
             Decoded::Object(object) => Decoded::Object((self.share)(Arc::new(object))),
             Decoded::Bad(bad) => Decoded::Bad(bad),
         }
@@ -90,13 +91,13 @@ impl<T: Object, U: Object + ?Sized, L: ListWatch<T>> Feed<U> for TransformedSour
     }
 }
 
-/// Transforms an object. One that the transform fails on is reported like an object that cannot be decoded.
+/// Transforms an object. An object that the transform refuses is reported like an object that cannot be decoded.
 fn apply<T: Object>(transform: &Transform<T>, item: Decoded<T>) -> Decoded<T> {
     let Decoded::Object(object) = item else { return item };
     let before = Identity::of(&object);
     let mut owners = Vec::new();
     object.each_owner(&mut |owner| owners.push(owner.uid.to_owned()));
-    // A panic leaves nothing behind: the object that the function was given is gone with it.
+    // A panic leaves no broken state behind: the function owned the object, which is dropped.
     let outcome = catch_unwind(AssertUnwindSafe(|| transform(object)))
         .unwrap_or_else(|panic| Err(format!("it panicked: {}", crate::panic_message(&*panic))))
         .and_then(|object| match Identity::of(&object) == before {

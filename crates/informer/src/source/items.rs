@@ -1,4 +1,4 @@
-//! Cuts the items of a list out of its body as it arrives, so that the body is never held as a whole.
+//! Splits the body of a list into its items as it arrives, so that the body is never held as a whole.
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -8,30 +8,30 @@ use super::{ListEnd, SourceError};
 use crate::object::ResourceVersion;
 use crate::representation::{Passing, is_blank, without_values};
 
-/// Collects bytes and hands out the items of a list, and in the end what the list says of itself.
+/// Collects bytes and returns the items of a list, and at its end the metadata of the list.
 ///
-/// State is kept across chunks: each byte is looked at once, however the body is cut. An item inside one chunk is a slice of
-/// it; only what straddles chunks is copied. Holds at most one unfinished item, and that no larger than the limit: of a larger one the
-/// beginning is kept, and the rest is passed over.
+/// The state lasts across chunks, so each byte is scanned once however the body is split. An item inside one chunk is a
+/// slice of it; only an item that spans chunks is copied. The splitter holds at most one unfinished item of at most the
+/// limit. It keeps only the beginning of a larger item, and skips the rest.
 pub(crate) struct ItemSplitter {
     limit: usize,
-    /// The start of a value whose end has not come yet.
+    /// The beginning of a value whose end has not arrived yet.
     partial: BytesMut,
-    /// How many bytes of that value were passed over, because it is too large.
+    /// How many bytes of that value were skipped because it is too large.
     passed_over: usize,
-    /// What has come and is not looked at yet.
+    /// Bytes that arrived and are not scanned yet.
     chunk: Bytes,
     place: ItemPlace,
-    /// The key whose value is read now, if the place is inside the list object.
+    /// The key of the current value, if the position is inside the list object.
     key: String,
     envelope: Envelope,
 }
 
-/// What a list should say it is a list of.
+/// The expected kind of a list.
 #[derive(Debug, Clone)]
 pub(crate) struct ExpectedKind {
     pub(crate) list: String,
-    /// True if nothing else will do: custom resources may call their lists what they like.
+    /// True if any other kind is an error. False for custom resources, whose lists may have any kind.
     pub(crate) strict: bool,
 }
 
@@ -41,22 +41,22 @@ impl ExpectedKind {
     }
 }
 
-/// Where in the body the scanner is.
+/// The position of the scanner in the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemPlace {
     /// Before the opening brace.
     Start,
-    /// Behind the opening brace.
+    /// After the opening brace.
     FirstKey,
-    /// Behind a comma between fields.
+    /// After a comma between fields.
     Key,
     AfterKey,
-    /// Behind the colon.
+    /// After the colon.
     Field,
     AfterField,
-    /// Behind the opening bracket of the items.
+    /// After the opening bracket of the items.
     FirstItem,
-    /// Behind a comma between items.
+    /// After a comma between items.
     Item,
     AfterItem,
     /// In a value that is kept until its end.
@@ -64,7 +64,7 @@ enum ItemPlace {
         of: ItemRole,
         passing: Passing,
     },
-    /// Behind the closing brace.
+    /// After the closing brace.
     Done,
 }
 
@@ -75,7 +75,7 @@ enum ItemRole {
     Item,
 }
 
-/// What a list says of itself.
+/// The metadata of a list.
 #[derive(Debug, Default)]
 struct Envelope {
     kind: String,
@@ -105,17 +105,17 @@ impl ItemSplitter {
         }
     }
 
-    /// Takes the next chunk of the body. The items of the one before must have been taken out.
+    /// Takes the next chunk of the body. All items of the chunk before must have been taken out.
     pub(crate) fn push(&mut self, chunk: Bytes) {
         debug_assert!(self.chunk.is_empty(), "items are taken out before more bytes come");
         self.chunk = chunk;
     }
 
-    /// The next item, or `None` until more bytes come.
+    /// Returns the next item, or `None` until more bytes arrive.
     ///
     /// # Errors
     ///
-    /// [`SourceError::NotAList`] if the body is something else, [`SourceError::TooLarge`] if an item does not end.
+    /// [`SourceError::NotAList`] if the body is not a list, [`SourceError::TooLarge`] if an item does not end.
     pub(crate) fn next(&mut self) -> Result<Option<LinePiece>, SourceError> {
         loop {
             if let ItemPlace::Value { of, passing } = self.place {
@@ -143,12 +143,12 @@ impl ItemSplitter {
         }
     }
 
-    /// What the list said of itself, once the whole body has come.
+    /// Returns the metadata of the list, once the whole body has arrived.
     ///
     /// # Errors
     ///
-    /// [`SourceError::CutOff`] if the body ended early, [`SourceError::Table`], [`SourceError::WrongKind`] or
-    /// [`SourceError::NotAList`] if it is something else.
+    /// [`SourceError::CutOff`] if the body ended early; [`SourceError::Table`], [`SourceError::WrongKind`] or
+    /// [`SourceError::NotAList`] if it is not the expected list.
     pub(crate) fn finish(self, expected: &ExpectedKind) -> Result<ListEnd, SourceError> {
         if self.place != ItemPlace::Done {
             return Err(SourceError::CutOff);
@@ -171,7 +171,7 @@ impl ItemSplitter {
         })
     }
 
-    /// One byte between values.
+    /// Scans one byte between values.
     fn step(&mut self, byte: u8) -> Result<(), SourceError> {
         let value = |of| ItemPlace::Value { of, passing: Passing::from(byte) };
         let (place, consumed) = match (self.place, byte) {
@@ -197,7 +197,7 @@ impl ItemSplitter {
         Ok(())
     }
 
-    /// The value that is being passed over, once its end has come.
+    /// Returns the current value, once its end has arrived.
     fn rest_of_value(&mut self, of: ItemRole, mut passing: Passing) -> Result<Option<LinePiece>, SourceError> {
         let end = passing.end_in(&self.chunk);
         let rest = self.chunk.split_to(end.unwrap_or(self.chunk.len()));
@@ -230,7 +230,7 @@ impl ItemSplitter {
         match self.key.as_str() {
             "kind" => self.envelope.kind = read::<Option<String>>(value)?.unwrap_or_default(),
             "metadata" => self.envelope.metadata = read(value)?,
-            // An empty list may say `null`.
+            // An empty list may have `null` as its items.
             "items" if value == b"null" => self.has_items()?,
             "items" => return Err(SourceError::NotAList("its items are not an array".to_owned())),
             _ => {
@@ -248,7 +248,7 @@ impl ItemSplitter {
     }
 }
 
-/// Of a key that comes twice, the last counts, as everywhere.
+/// Parses a value. If a key occurs twice, the last one counts, as in all JSON that this crate reads.
 fn read<T: DeserializeOwned>(value: &[u8]) -> Result<T, SourceError> {
     let properly = |_| serde_json::from_value(serde_json::from_slice(value)?);
     serde_json::from_slice(value).or_else(properly).map_err(|error| not_a_list(&error))
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_another_kind_is_refused_where_the_kind_is_known() {
+    fn a_list_of_a_known_kind_refuses_another_kind() {
         let finish = |kind: &str, strict| {
             let mut splitter = ItemSplitter::new(1000);
             splitter.push(Bytes::from(format!(r#"{{"kind":"{kind}","items":[]}}"#)));
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_list_says_twice_counts_the_last_time_and_a_kind_may_be_null() {
+    fn the_last_duplicate_key_counts_and_a_kind_may_be_null() {
         let body = br#"{"kind":null,"metadata":{"resourceVersion":"1","resourceVersion":"2"},"items":[]}"#;
         assert_eq!(split(body, 10).unwrap(), (Vec::new(), end("2")));
     }
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_may_stand_before_or_behind_the_items() {
+    fn metadata_may_stand_before_or_after_the_items() {
         let item = json!({"metadata": {"name": "a"}});
         let before = br#"{"kind":"PodList","metadata":{"resourceVersion":"7","remainingItemCount":3},"items":[{"metadata":{"name":"a"}}]}"#;
         assert_eq!(split(before, 7).unwrap(), (vec![item.clone()], ListEnd { remaining: Some(3), ..end("7") }));
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_list_says_what_it_is() {
+    fn a_body_that_is_not_a_list_is_an_error_that_says_why() {
         let error = |body: &str| split(body.as_bytes(), 5).unwrap_err();
         assert!(matches!(error(r#"{"kind":"Table","rows":[{}],"metadata":{}}"#), SourceError::Table));
         assert!(matches!(error("<html></html>"), SourceError::NotAList(_)));
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_above_the_limit_is_passed_over_and_the_others_are_not() {
+    fn an_item_above_the_limit_is_skipped_and_the_others_are_returned() {
         let huge = format!(r#"{{"a":"{}"}}"#, "x".repeat(5000));
         let body = format!(r#"{{"items":[{{"b":1}},{huge},{{"c":2}}],"metadata":{{"resourceVersion":"7"}}}}"#);
         for chunk in [1, 7, 64, 999, 1000, 1001, 4000, 10_000] {
@@ -368,7 +368,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn items_are_the_same_however_the_body_arrives(values in prop::collection::vec(tree(), 0..6), other in tree(), chunk in 1usize..64, pretty: bool) {
+        fn items_do_not_depend_on_how_the_body_is_split_into_chunks(values in prop::collection::vec(tree(), 0..6), other in tree(), chunk in 1usize..64, pretty: bool) {
             let items: Vec<Value> = values.into_iter().map(|value| json!({"v": value})).collect();
             let body = json!({"aaa": other, "items": items, "metadata": {"resourceVersion": "7"}, "zzz": other});
             let body = if pretty { serde_json::to_vec_pretty(&body) } else { serde_json::to_vec(&body) }.unwrap();
@@ -377,7 +377,7 @@ mod tests {
         }
 
         #[test]
-        fn garbage_is_an_error_or_a_list_but_never_a_panic(body in prop::collection::vec(prop::sample::select(&br#"{}[]",:\ items1n"#[..]), 0..60), chunk in 1usize..9) {
+        fn garbage_is_an_error_or_a_list_and_never_a_panic(body in prop::collection::vec(prop::sample::select(&br#"{}[]",:\ items1n"#[..]), 0..60), chunk in 1usize..9) {
             let _ = split(&body, chunk);
         }
     }

@@ -1,7 +1,7 @@
-//! The source over a [`kube_client::Client`]: requests and answers.
+//! The source over a [`kube_client::Client`]: requests and responses.
 //!
-//! This is the only module that talks to a server. It asks for JSON without compression, reads the raw body, and decodes
-//! each object once. JSON that is called something else, or is compressed all the same, is read too.
+//! This is the only module that sends requests to an API server. It requests JSON without compression, reads the raw
+//! body, and decodes each object once. It also accepts compressed JSON, and JSON with another content type.
 
 mod chunks;
 mod decode;
@@ -29,13 +29,13 @@ use crate::object::{ResourceType, ResourceVersion};
 use crate::representation::{Decode, DecodeError, Identity, ManagedFields, StaticResource, Types};
 use crate::settings::{InformerOptions, Selection, SelectionError};
 
-/// Objects above this size are refused unless said otherwise: 32 MiB.
+/// The default limit of the size of an object: 32 MiB.
 const OBJECT_LIMIT: usize = 32 * 1024 * 1024;
 
 /// Lists and watches one collection of an API server.
 ///
-/// A factory makes them by itself; by hand one is needed for a [`Reflector`](crate::parts::Reflector), or for an informer that is
-/// not shared:
+/// A factory makes its sources itself. Make one by hand for a [`Reflector`](crate::parts::Reflector), or for an
+/// informer that is not shared:
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -58,21 +58,21 @@ pub struct KubeSource<T: Decode> {
 }
 
 impl<T: StaticResource> KubeSource<T> {
-    /// All objects of a kind, in all namespaces.
+    /// Makes a source of all objects of a kind, in all namespaces.
     pub fn new(client: Client) -> Self {
         Self::of(client, T::resource_type())
     }
 }
 
 impl<T: Decode> KubeSource<T> {
-    /// All objects of a collection that is known at run time only.
+    /// Makes a source of all objects of a collection that is known only at run time.
     pub fn of(client: Client, resource: impl Into<ResourceType>) -> Self {
         let resource = resource.into();
         let decoder = Arc::new(T::decoder(&resource));
         Self::with_decoder(client, resource, decoder)
     }
 
-    /// The same with a decoder that other sources share.
+    /// Makes a source with a decoder that other sources share.
     pub(crate) fn with_decoder(client: Client, resource: ResourceType, decoder: Arc<T::Decoder>) -> Self {
         Self {
             client,
@@ -85,25 +85,25 @@ impl<T: Decode> KubeSource<T> {
         }
     }
 
-    /// Only what is selected.
+    /// Restricts the source to a selection.
     ///
     /// # Errors
     ///
-    /// [`SelectionError::ManyNamespaces`] if it names several: each needs a source of its own.
+    /// [`SelectionError::ManyNamespaces`] if the selection has several namespaces: each needs its own source.
     pub fn select(mut self, selection: Selection) -> Result<Self, SelectionError> {
         self.namespace = selection.one_namespace()?.filter(|_| self.resource.namespaced).map(ToOwned::to_owned);
         self.selection = selection;
         Ok(self)
     }
 
-    /// As large as is allowed there; what else is said there is for the informer.
+    /// Takes the object limit from these options. The informer uses all other options.
     #[must_use]
     pub fn options(mut self, options: &InformerOptions) -> Self {
         self.object_limit = options.object_limit.unwrap_or(OBJECT_LIMIT);
         self
     }
 
-    /// Asks the server for metadata only. The type must be one that needs no more, such as `PartialObjectMeta`.
+    /// Requests only metadata from the API server. The type must need no more, such as `PartialObjectMeta`.
     #[must_use]
     pub fn metadata_only(mut self) -> Self {
         self.metadata_only = true;
@@ -128,7 +128,7 @@ impl<T: Decode> KubeSource<T> {
     async fn get(&self, query: &[(&str, Cow<'_, str>)], accept: &'static str) -> Result<BodyChunks, SourceError> {
         let request = Request::get(self.uri(query))
             .header(header::ACCEPT, accept)
-            // A compressed watch is many compressed pieces in a row, which common decoders take for an error.
+            // A compressed watch is a series of gzip members, which common decoders refuse.
             .header(header::ACCEPT_ENCODING, "identity")
             .body(Body::empty())
             .map_err(|error| SourceError::Request(error.to_string()))?;
@@ -164,7 +164,7 @@ impl<T: Decode> KubeSource<T> {
         ExpectedKind { list: format!("{list}List"), strict: !self.resource.is_custom() }
     }
 
-    /// The same collection, of which only metadata is asked for.
+    /// Returns a source of the same collection that requests only metadata.
     fn identities(&self) -> KubeSource<Identity> {
         KubeSource {
             client: self.client.clone(),
@@ -222,15 +222,16 @@ impl<T: Decode> ListWatch<T> for KubeSource<T> {
 
     async fn newest_version(&self) -> Result<Option<ResourceVersion>, SourceError> {
         let selected = self.identities();
-        // Where a selector matches little, the first object that matches may be the last of all; any object will do.
+        // If few objects match a selector, the API server may scan the whole collection for the first match. Any object
+        // has the version.
         let any = Selection { query: selected.selection.query.clone(), ..Selection::new() };
-        // A user who may see one object by its name only may ask in no other way, and that costs nothing.
+        // A user who may only read one object by name can only send that request, and it is cheap.
         let by_name = selected.selection.fields.as_deref().is_some_and(|fields| fields.contains("metadata.name="));
         let one = ListOptions { limit: 1, ..ListOptions::default() };
         if !by_name && any != selected.selection {
             let unselected = KubeSource { selection: any, ..self.identities() };
             match unselected.list(one.clone()).await {
-                // A user may be authorised to list with these selectors only.
+                // The user may be allowed to list with these selectors only.
                 Err(error) if error.is_refusal() => {}
                 answer => return answer?.version().await,
             }
@@ -270,10 +271,10 @@ impl<T: Decode> ListWatch<T> for KubeSource<T> {
     }
 }
 
-/// The body of a list, cut into items.
+/// The body of a list, split into items.
 struct ListBody<T: Decode> {
     body: BodyChunks,
-    /// `None` once it is over.
+    /// `None` at the end of the body.
     splitter: Option<ItemSplitter>,
     expected: ExpectedKind,
     reader: ObjectReader<T>,
@@ -291,7 +292,7 @@ impl<T: Decode> ListBody<T> {
                     LinePiece::TooLarge { beginning } => self.reader.too_large(&beginning, self.limit),
                 };
                 return match item {
-                    // A collection holds one kind: this is not the list that was asked for.
+                    // A collection holds objects of one kind, so this is not the requested list.
                     Decoded::Bad(BadObject { error: DecodeError::WrongKind { expected, got }, .. }) => {
                         Err(SourceError::WrongKind { expected, got })
                     }
@@ -303,7 +304,7 @@ impl<T: Decode> ListBody<T> {
                 None => {
                     let Some(splitter) = self.splitter.take() else { return Ok(None) };
                     let end = splitter.finish(&self.expected)?;
-                    // A server always has one, and there is no safe way on without it.
+                    // kube-apiserver always sends a version, and a reflector cannot watch without one.
                     let unversioned = || SourceError::NotAList("it has no resourceVersion".to_owned());
                     end.version.as_ref().ok_or_else(unversioned)?;
                     return Ok(Some(ListPart::End(end)));
@@ -313,9 +314,9 @@ impl<T: Decode> ListBody<T> {
     }
 }
 
-/// The body of a watch, cut into lines.
+/// The body of a watch, split into lines.
 struct WatchBody<T: Decode> {
-    /// `None` once it is over.
+    /// `None` at the end of the body.
     body: Option<BodyChunks>,
     lines: Lines,
     reader: ObjectReader<T>,

@@ -1,38 +1,38 @@
-//! Cuts the lines of a watch out of the bytes as they arrive.
+//! Splits the bytes of a watch into lines as they arrive.
 
 use bytes::{Buf as _, Bytes, BytesMut};
 
 use super::SourceError;
 use crate::representation::KEPT_BUFFER;
 
-/// An object that is so many times larger than the limit is taken to have no end: the connection is given up.
+/// A line that is this many times longer than the limit counts as endless, and the connection is closed.
 const ENDLESS: usize = 16;
-/// How many bytes of an object that is too large are kept, to read its key from.
+/// How many bytes of an object that is too large are kept, so that its key can be read.
 const BEGINNING: usize = 1024 * 1024;
 
-/// How many bytes are kept of an object that is larger than this limit.
+/// Returns how many bytes are kept of an object that is larger than this limit.
 pub(super) fn beginning(limit: usize) -> usize {
     limit.min(BEGINNING)
 }
 
-/// How many bytes are passed over, at most, of an object that is larger than this limit.
+/// Returns how many bytes are skipped at most of an object that is larger than this limit.
 pub(super) fn most_passed_over(limit: usize) -> usize {
     limit.saturating_mul(ENDLESS)
 }
 
-/// A line of a watch or an item of a list.
+/// A line of a watch, or an item of a list.
 pub(crate) enum LinePiece {
-    /// All of it.
+    /// The complete line or item.
     Whole(Bytes),
-    /// It is larger than the limit, and this is how it begins. The rest was passed over.
+    /// A line or item that is larger than the limit. The rest was skipped.
     TooLarge {
-        /// At most the first MiB.
+        /// The beginning: at most the first MiB.
         beginning: Bytes,
     },
 }
 
 impl LinePiece {
-    /// The bytes that were kept.
+    /// Returns the bytes that were kept.
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
             Self::Whole(bytes) | Self::TooLarge { beginning: bytes } => bytes,
@@ -40,18 +40,18 @@ impl LinePiece {
     }
 }
 
-/// Collects bytes and hands out lines, without their line ends.
+/// Collects bytes and returns lines, without their line ends.
 ///
-/// A line inside one chunk is a slice of it; only a line that straddles chunks is copied. Holds at most one unfinished
-/// line, and that no longer than the limit: of a longer one the beginning is kept, and the rest is passed over. Blanks in front of a
-/// line are none of it, so that they can come without end.
+/// A line inside one chunk is a slice of it; only a line that spans chunks is copied. This holds at most one unfinished
+/// line of at most the limit. It keeps only the beginning of a longer line, and skips the rest. White space before a
+/// line is dropped, so it may arrive without end.
 pub(crate) struct Lines {
     limit: usize,
-    /// The start of a line whose end has not come yet. It does not begin with a blank.
+    /// The beginning of a line whose end has not arrived yet. It does not begin with white space.
     partial: BytesMut,
-    /// How many bytes of that line were passed over, because it is too long.
+    /// How many bytes of that line were skipped because it is too long.
     passed_over: usize,
-    /// What has come and is not yet handed out.
+    /// Bytes that arrived and are not returned yet.
     chunk: Bytes,
 }
 
@@ -60,17 +60,17 @@ impl Lines {
         Self { limit, partial: BytesMut::new(), passed_over: 0, chunk: Bytes::new() }
     }
 
-    /// Takes the next chunk. The lines of the one before must have been taken out.
+    /// Takes the next chunk. All lines of the chunk before must have been taken out.
     pub(crate) fn push(&mut self, chunk: Bytes) {
         debug_assert!(self.chunk.is_empty(), "lines are taken out before more bytes come");
         self.chunk = chunk;
     }
 
-    /// The next line that is not blank, or `None` until more bytes come.
+    /// Returns the next line that is not blank, or `None` until more bytes arrive.
     ///
     /// # Errors
     ///
-    /// [`SourceError::TooLarge`] for a line that does not end within reason.
+    /// [`SourceError::TooLarge`] for a line that is many times longer than the limit.
     pub(crate) fn next(&mut self) -> Result<Option<LinePiece>, SourceError> {
         if self.is_at_line_end() {
             let blank = self.chunk.len() - self.chunk.trim_ascii_start().len();
@@ -104,13 +104,14 @@ impl Lines {
         Ok(Some(LinePiece::Whole(whole(&mut self.partial))))
     }
 
-    /// True if nothing is left of an unfinished line.
+    /// Returns true if no unfinished line is left.
     pub(crate) fn is_at_line_end(&self) -> bool {
         self.partial.is_empty() && self.passed_over == 0
     }
 }
 
-/// Takes out what has been collected. Where that was much, its buffer goes with it: it would stay as long as the watch.
+/// Takes out the collected bytes. A large buffer is given away with them: otherwise it would be kept as long as the
+/// watch.
 pub(super) fn whole(partial: &mut BytesMut) -> Bytes {
     if partial.len() > KEPT_BUFFER { std::mem::take(partial).freeze() } else { partial.split().freeze() }
 }
@@ -133,7 +134,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_are_the_same_however_the_bytes_arrive(text in prop::collection::vec(prop::sample::select(&b"ab \r\n\n"[..]), 0..200), chunk in 1usize..40) {
+        fn lines_do_not_depend_on_how_the_bytes_are_split_into_chunks(text in prop::collection::vec(prop::sample::select(&b"ab \r\n\n"[..]), 0..200), chunk in 1usize..40) {
             let mut expected: Vec<Vec<u8>> = text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
             let rest = expected.pop().unwrap_or_default();
             expected.retain(|line| !line.trim_ascii().is_empty());
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_without_end_take_no_room() {
+    fn endless_white_space_takes_no_memory() {
         let mut lines = Lines::new(10);
         for _ in 0..1000 {
             lines.push(Bytes::from_static(b" \r\n "));
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_above_the_limit_is_passed_over_and_the_next_is_not() {
+    fn a_line_above_the_limit_is_skipped_and_the_next_is_returned() {
         let text = [&[b'x'; 5000][..], b"\nnext\n"].concat();
         for chunk in [1, 64, 999, 1000, 1001, 5000, 6000] {
             let (found, at_end) = lines(&text, chunk, 1000).unwrap();

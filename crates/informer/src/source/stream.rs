@@ -42,7 +42,7 @@ pub struct ListEnd {
     pub version: Option<ResourceVersion>,
     /// The token of the next page; `None` on the last page.
     pub continue_token: Option<String>,
-    /// How many items follow this page, if the server reports it.
+    /// How many items follow this page, if the API server reports it.
     pub remaining: Option<u64>,
 }
 
@@ -53,7 +53,8 @@ pub enum WatchEvent<T> {
     Added(Decoded<T>),
     /// An object changed.
     Modified(Decoded<T>),
-    /// An object was deleted, or stopped matching the selectors. The event has the last state, with the version of the deletion.
+    /// An object was deleted, or stopped matching the selectors. The event has the last state, with the version of the
+    /// deletion.
     Deleted(Decoded<T>),
     /// Every event up to this version was sent.
     Bookmark {
@@ -114,7 +115,7 @@ impl ByteMeter {
         self.0.received.load(Ordering::Relaxed)
     }
 
-    /// True if more of an object has yet to come.
+    /// Returns true if an object has not arrived as a whole.
     pub fn is_within(&self) -> bool {
         self.0.within.load(Ordering::Relaxed)
     }

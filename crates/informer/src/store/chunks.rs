@@ -1,8 +1,8 @@
 //! A vector of small chunks that can be cloned in constant time.
 //!
-//! Chunks live in wide nodes, nodes in a root; each of those is an `Arc`, and a chunk is something that is cheap to clone, such
-//! as one. A clone shares the root. A writer changes what only it holds in place, and copies a path of two small vectors the
-//! first time it touches one that a clone still shares.
+//! Chunks are in wide nodes, and nodes in a root. Each node and the root is an `Arc`, and a chunk is a value that is
+//! cheap to clone, such as an `Arc`. A clone shares the root. A writer changes unshared nodes in place. It copies a
+//! path of two small vectors the first time it changes a node that a clone still shares.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl<C: Clone> Chunks<C> {
         self.nodes.get(at / NODE)?.get(at % NODE)
     }
 
-    /// The chunk, to be changed.
+    /// Returns a chunk for writing.
     pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut C> {
         if at >= self.len {
             return None;

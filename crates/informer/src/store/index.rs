@@ -14,9 +14,10 @@ use super::state::StoreState;
 use super::table::Table;
 use crate::object::{Cached, Object, ObjectKey};
 
-/// A named index: finds the objects that share a value. Cloning gives another handle.
+/// A named index: finds the objects that share a value. A clone is another handle.
 ///
-/// client-go's `Indexer`, one index at a time. What differs: the handle knows its index, so that there is no name to get wrong.
+/// client-go's `Indexer`, one index at a time. The difference: the handle belongs to its index, so no name can be
+/// wrong.
 ///
 /// ```
 /// # use k8s_openapi::api::core::v1::Pod;
@@ -40,24 +41,24 @@ pub struct Index<T: ?Sized> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {
-    /// The name is taken.
+    /// The name is used by another function.
     #[error("an index named {0:?} with another function exists already; choose another name")]
     Exists(String),
 }
 
-/// What an index function may give: one text, or any number of them.
+/// The result of an index function: one string, or any number of strings.
 ///
-/// `M` only tells the two apart, and is never written.
+/// `M` only distinguishes the implementations. Programs do not write it.
 pub trait IndexValues<M> {
     /// Calls a function with each value.
     fn each_value(self, f: &mut dyn FnMut(&str));
 }
 
-/// Marks one text.
+/// Marks one string.
 #[derive(Debug)]
 pub enum One {}
 
-/// Marks any number of texts.
+/// Marks any number of strings.
 #[derive(Debug)]
 pub enum Many {}
 
@@ -75,7 +76,7 @@ impl<I: IntoIterator<Item: AsRef<str>>> IndexValues<Many> for I {
     }
 }
 
-/// Gives the values of an object.
+/// A function that passes the index values of an object to its second argument.
 pub(crate) type IndexFunction = Arc<dyn Fn(&dyn Object, &mut dyn FnMut(&str)) + Send + Sync>;
 
 pub(crate) fn index_function<T, F>(function: F) -> IndexFunction
@@ -86,7 +87,7 @@ where
     Arc::new(move |object, add| function(T::typed_ref(object), add))
 }
 
-/// An object that an index function panicked on.
+/// The failure of an index function: it panicked on an object.
 #[derive(Debug, Clone)]
 pub(crate) struct IndexFailure {
     pub(crate) index: Arc<str>,
@@ -99,19 +100,19 @@ impl<T: Cached + ?Sized> Index<T> {
         Self { store, at }
     }
 
-    /// The objects that have a value, in no particular order.
+    /// Returns the objects with a value, in no particular order.
     pub fn get(&self, value: &str) -> Vec<Arc<T>> {
-        // Of a copy, which takes constant time: the writer does not wait while many objects are collected.
+        // Cloning the state takes constant time, so the writer does not wait while many objects are collected.
         let state = self.store.read(StoreState::clone);
         state.members(&state.indexes[self.at], value).cloned().map(T::typed).collect()
     }
 
-    /// How many objects have a value.
+    /// Returns how many objects have a value.
     pub fn count(&self, value: &str) -> usize {
         self.store.read(|state| state.member_count(&state.indexes[self.at], value))
     }
 
-    /// Every value that some object has, sorted.
+    /// Returns all values that objects have, sorted.
     pub fn values(&self) -> Vec<String> {
         let state = self.store.read(StoreState::clone);
         let mut values: Vec<String> = state.indexes[self.at].values().map(ToOwned::to_owned).collect();
@@ -119,7 +120,7 @@ impl<T: Cached + ?Sized> Index<T> {
         values
     }
 
-    /// The name it was added under.
+    /// Returns the name of the index.
     pub fn name(&self) -> Arc<str> {
         self.store.read(|state| state.indexes[self.at].name.clone())
     }
@@ -137,17 +138,17 @@ impl<T: Cached + ?Sized> std::fmt::Debug for Index<T> {
     }
 }
 
-/// One index of a state. Values have numbers, by which the objects that have them remember them.
+/// One index of a state. Each value has a number, and objects refer to their values by these numbers.
 #[derive(Clone)]
 pub(super) struct IndexState {
     name: Arc<str>,
-    /// The type of its function, if that tells functions apart.
+    /// The type of its function, if the type alone identifies the function.
     identity: Option<TypeId>,
     postings: Slots<Posting>,
     by_value: Table,
 }
 
-/// A value, and the objects that have it.
+/// A value, and the objects with that value.
 #[derive(Clone)]
 struct Posting {
     value: Arc<str>,
@@ -167,7 +168,7 @@ impl IndexState {
         &*self.name == name
     }
 
-    /// True if its function is known to be the same.
+    /// Returns true if its function is known to be the same.
     pub(super) fn is_of(&self, identity: Option<TypeId>) -> bool {
         self.identity.is_some() && self.identity == identity
     }
@@ -187,12 +188,12 @@ impl IndexState {
         self.postings.iter().map(|(_, posting)| &*posting.value)
     }
 
-    /// The value of a number.
+    /// Returns the value with a number.
     pub(super) fn value(&self, number: Slot) -> Option<&str> {
         self.postings.get(number).map(|posting| &*posting.value)
     }
 
-    /// Adds an object to those that have a value, and gives the value's number.
+    /// Adds an object to a value, and returns the number of the value.
     pub(super) fn join(&mut self, hasher: &FixedState, value: &str, slot: Slot) -> Slot {
         let hash = hash(hasher, value);
         let number = self.number(hash, value).unwrap_or_else(|| {
@@ -206,7 +207,7 @@ impl IndexState {
         number
     }
 
-    /// Takes an object away from those that have a value.
+    /// Removes an object from a value.
     pub(super) fn leave(&mut self, hasher: &FixedState, number: Slot, slot: Slot) {
         let Some(posting) = self.postings.get_mut(number) else { return };
         posting.members.remove(scatter(slot), |known| known == slot);
@@ -217,7 +218,7 @@ impl IndexState {
         }
     }
 
-    /// The number of a value, if any object has it.
+    /// Returns the number of a value, if any object has it.
     pub(super) fn find(&self, hasher: &FixedState, value: &str) -> Option<Slot> {
         self.number(hash(hasher, value), value)
     }
@@ -231,21 +232,21 @@ fn hash(hasher: &FixedState, value: &str) -> u32 {
     hasher.hash_one(value) as u32
 }
 
-/// Slots are small numbers in a row; a table wants them spread.
+/// Spreads slots over the hash range, because slots are small consecutive numbers.
 fn scatter(slot: Slot) -> u32 {
     slot.wrapping_mul(0x9E37_79B1).rotate_left(16)
 }
 
-/// So many values, or fewer, are looked through one by one; more are hashed.
+/// Up to this many values are searched one by one; more are hashed.
 pub(super) const FEW: usize = 16;
 
-/// The values of one object in all indexes, in one piece of memory that is filled again and again.
+/// The values of one object in all indexes. The memory is reused for each object.
 #[derive(Default)]
 pub(crate) struct Values {
     text: String,
-    /// The index, and where in the text the value ends.
+    /// The index of each value, and the end of the value in `text`.
     ends: Vec<(u32, usize)>,
-    /// Those of the index at hand, once they are many.
+    /// The values of the current index, once there are many.
     many: HashSet<Box<str>>,
 }
 
@@ -253,7 +254,7 @@ pub(crate) struct Values {
 pub(crate) type NamedFunction = (Arc<str>, IndexFunction);
 
 impl Values {
-    /// Becomes the values of an object in all indexes, and returns the failures of index functions.
+    /// Computes the values of an object in all indexes, and returns the failures of index functions.
     pub(crate) fn fill(&mut self, functions: &[NamedFunction], object: &dyn Object) -> Vec<IndexFailure> {
         let mut failures = Vec::new();
         self.clear();
@@ -263,7 +264,7 @@ impl Values {
         failures
     }
 
-    /// The values of an object in one index. Nothing of a call that panics is kept.
+    /// Adds the values of an object in one index. If the function panics, none of its values is kept.
     pub(super) fn add_all(
         &mut self,
         index: u32,
@@ -273,7 +274,7 @@ impl Values {
     ) {
         let (text, first) = (self.text.len(), self.ends.len());
         self.many = HashSet::new();
-        // The function only borrows the object, so that what it leaves behind in a panic is its own affair.
+        // The function only borrows the object, so a panic cannot leave broken state in this crate.
         let outcome = catch_unwind(AssertUnwindSafe(|| function(object, &mut |value| self.add(index, first, value))));
         if let Err(panic) = outcome {
             self.text.truncate(text);
@@ -290,7 +291,8 @@ impl Values {
         }
     }
 
-    /// Whether a value is among those from the first of its index on. One that is not is about to be.
+    /// Returns true if the value is already among those of the current index, which begin at `first`. The caller adds
+    /// it otherwise.
     fn is_known(&mut self, first: usize, value: &str) -> bool {
         if self.ends.len() - first <= FEW {
             return self.iter().skip(first).any(|(_, known)| known == value);

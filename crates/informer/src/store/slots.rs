@@ -1,37 +1,37 @@
-//! Entries by number. Whoever refers to an entry by its number need not be told when the entry is replaced.
+//! Entries by number. A number stays valid when its entry is replaced.
 
 use std::sync::Arc;
 
 use super::chunks::Chunks;
 
-/// How many places a chunk has.
+/// How many entries a chunk has.
 const CHUNK: usize = 32;
-/// So many chunks are made at once, at most.
+/// How many chunks are created together at most.
 const AT_ONCE: u32 = 64;
-/// No chunk.
+/// Stands for no chunk.
 const NONE: u32 = u32::MAX;
 
 /// The number of an entry, which it keeps until it is removed.
 pub(crate) type Slot = u32;
 
-/// Entries by number, cloned in constant time. A chunk that has become empty takes no memory for its places.
+/// Entries by number, with clones in constant time. An empty chunk takes no memory for entries.
 #[derive(Debug, Clone)]
 pub(super) struct Slots<E> {
     chunks: Chunks<Chunk<E>>,
-    /// The first chunk with a free place; each of them names the next.
+    /// The first chunk with a free slot. Each such chunk stores the next one.
     free: u32,
     len: usize,
 }
 
 #[derive(Debug, Clone)]
 struct Chunk<E> {
-    /// `None` if it has become empty.
+    /// `None` if the chunk is empty.
     places: Option<Arc<Places<E>>>,
     taken: u32,
     next_free: u32,
 }
 
-/// In one piece of memory: what is read often is found in one step.
+/// In one allocation, so that a read needs one step.
 type Places<E> = [Option<E>; CHUNK];
 
 impl<E: Clone> Slots<E> {
@@ -52,7 +52,7 @@ impl<E: Clone> Slots<E> {
         Arc::make_mut(places)[slot as usize % CHUNK].as_mut()
     }
 
-    /// Puts an entry into a free place.
+    /// Adds an entry in a free slot.
     pub(super) fn add(&mut self, entry: E) -> Slot {
         if self.free == NONE {
             self.grow();
@@ -70,8 +70,8 @@ impl<E: Clone> Slots<E> {
         (number * CHUNK + place) as Slot
     }
 
-    /// Makes as many chunks as a part of those there are: made in a row they lie in a row, in few pages of memory, and not each
-    /// between other objects.
+    /// Creates chunks, in proportion to the existing ones. Chunks that are created together lie side by side in few
+    /// memory pages, and not between other objects.
     fn grow(&mut self) {
         let first = self.chunks.len() as u32;
         let more = (first / 4).clamp(1, AT_ONCE);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_that_are_free_are_taken_first() {
+    fn free_slots_are_reused_first() {
         let mut slots = Slots::new();
         let all: Vec<Slot> = (0..5000).map(|value| slots.add(value)).collect();
         all.iter().for_each(|&slot| assert!(slots.remove(slot).is_some()));

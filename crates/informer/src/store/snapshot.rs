@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::state::StoreState;
 use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 
-/// All objects and indexes of one instant. It never changes, and blocks no writer, however long it is kept.
+/// All objects and indexes of one instant. A snapshot never changes, and it blocks no writer however long it is kept.
 ///
 /// ```
 /// use kube_informer::Store;
@@ -34,7 +34,8 @@ impl<T: ?Sized> Snapshot<T> {
 }
 
 impl<T: Cached + ?Sized> Snapshot<T> {
-    /// Returns the object, or `None` if the cache did not hold it at that instant. [`Snapshot::get_arc`] returns one to keep.
+    /// Returns the object, or `None` if the cache did not hold it at that instant. [`Snapshot::get_arc`] returns one to
+    /// keep.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<&T> {
         self.state.get(key.into()).map(|object| T::typed_ref(&**object))
     }

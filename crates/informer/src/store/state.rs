@@ -1,4 +1,4 @@
-//! Objects, indexes and version together: what is shared, cloned and replaced as one.
+//! The state of a store: objects, indexes and version, which are shared, cloned and replaced together.
 
 use std::collections::HashSet;
 use std::hash::BuildHasher as _;
@@ -16,22 +16,22 @@ use crate::object::{KeyRef, Object, ResourceVersion};
 pub(super) struct StoreState {
     hasher: FixedState,
     entries: Slots<Entry>,
-    /// Where each object is, by the hash of its key.
+    /// The slot of each object, by the hash of its key.
     by_key: Table,
     pub(super) indexes: Arc<Vec<IndexState>>,
     pub(super) version: Option<ResourceVersion>,
 }
 
-/// An object, its key beside it, and what it is indexed by: nothing of it is worked out twice.
+/// An object, its key and its index values, so that they are computed only once.
 pub(super) struct Entry {
-    /// Namespace, a slash, and name. In place where it fits: texts by themselves would lie between the objects, each in another
-    /// page of memory.
+    /// Namespace, a slash, and name. Stored inline if it fits: separate strings would lie between the objects, each in
+    /// another memory page.
     key: SmallVec<[u8; 48]>,
     object: Arc<dyn Object>,
     posted: Posted,
 }
 
-/// The values an object is indexed by, each as the number of an index and the number of a value in it.
+/// The index values of an object, each as the number of an index and the number of a value in it.
 type Posted = Arc<[(u32, Slot)]>;
 
 impl StoreState {
@@ -51,7 +51,7 @@ impl StoreState {
 
     #[inline]
     pub(super) fn get(&self, key: KeyRef<'_>) -> Option<&Arc<dyn Object>> {
-        // In one go: what tells that it is the one stands beside the object.
+        // In one step: the key for the comparison is next to the object.
         self.by_key.get(self.hash(key), |slot| self.entry(slot, key)).map(|entry| &entry.object)
     }
 
@@ -59,7 +59,7 @@ impl StoreState {
         self.entries.iter().map(|(_, entry)| &entry.object)
     }
 
-    /// The objects that have a value.
+    /// Returns the objects with a value.
     pub(super) fn members<'s>(
         &'s self,
         index: &'s IndexState,
@@ -72,12 +72,13 @@ impl StoreState {
         index.count(&self.hasher, value)
     }
 
-    /// Finds an object, and the slot it is in.
+    /// Returns an object and its slot.
     pub(super) fn find(&self, key: KeyRef<'_>) -> Option<(Slot, &Arc<dyn Object>)> {
         self.by_key.get(self.hash(key), |slot| self.entry(slot, key).map(|entry| (slot, &entry.object)))
     }
 
-    /// Puts an object in, indexed by `values`, and returns the one it replaces. If `likely` is its slot, it is not looked for.
+    /// Puts in an object with its index values, and returns the one that it replaces. If `likely` is its slot, no
+    /// search is needed.
     pub(super) fn put(
         &mut self,
         object: Arc<dyn Object>,
@@ -114,7 +115,7 @@ impl StoreState {
         Some(object)
     }
 
-    /// Adds one more index, filled with the values of every object.
+    /// Adds an index with the values of every object.
     pub(super) fn add_index(&mut self, index: IndexState, mut values: impl FnMut(&dyn Object, u32, &mut Values)) {
         let at = self.indexes.len() as u32;
         Arc::make_mut(&mut self.indexes).push(index);
@@ -146,13 +147,13 @@ impl StoreState {
         self.by_key.get(hash, |slot| self.entry(slot, key).map(|_| slot))
     }
 
-    /// The entry, if it has this key.
+    /// Returns the entry, if it has this key.
     #[inline]
     fn entry(&self, slot: Slot, key: KeyRef<'_>) -> Option<&Entry> {
         self.entries.get(slot).filter(|entry| is_key(&entry.key, key))
     }
 
-    /// True if an object is indexed by just these values: most changes leave them as they were.
+    /// Returns true if an object has exactly these index values already. Most changes leave them unchanged.
     fn is_posted(&self, slot: Slot, values: &Values) -> bool {
         let Some(entry) = self.entries.get(slot) else { return false };
         entry.posted.len() == values.len()
@@ -161,7 +162,7 @@ impl StoreState {
             })
     }
 
-    /// Has an object indexed by these values, and by no others.
+    /// Replaces the index values of an object.
     fn post(&mut self, slot: Slot, values: &Values) {
         let indexes = Arc::make_mut(&mut self.indexes);
         let before = self.entries.get(slot).map(|entry| entry.posted.clone()).unwrap_or_default();
@@ -184,7 +185,7 @@ impl StoreState {
     }
 }
 
-/// What an object is indexed by, to be looked among.
+/// A set of index values.
 enum Among<'a> {
     Few(&'a [(u32, Slot)]),
     Many(HashSet<(u32, Slot)>),
@@ -237,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_its_parts_and_the_slash_between_them() {
+    fn a_key_equals_only_its_own_namespace_and_name() {
         let check = |namespace, name, same| {
             assert_eq!(
                 is_key(&key_text(KeyRef::new("a", "bc")), KeyRef::new(namespace, name)),

@@ -1,18 +1,18 @@
-//! A hash table of numbers that can be cloned in constant time.
+//! A hash table of numbers, with clones in constant time.
 //!
-//! Numbers live in small leaves. The table grows and shrinks one leaf at a time (linear hashing), so that no single write
-//! pays for all of them.
+//! Numbers are in small leaves. The table grows and shrinks by one leaf at a time (linear hashing), so that no single
+//! write has to move all of them.
 
 use std::sync::Arc;
 
 use super::chunks::Chunks;
 use super::slots::Slot;
 
-/// How many numbers a leaf holds on average. With the room between them a kilobyte: quick to copy, and all leaves of a large table
-/// together lie in few enough pages of memory that the processor knows where those are.
+/// How many numbers a leaf holds on average. With free places a leaf takes a kilobyte: it is quick to copy, and all
+/// leaves of a large table lie in few enough memory pages for the TLB.
 const LEAF: usize = 64;
 
-/// Numbers by hash; equality is the caller's, given with each call.
+/// A set of numbers by hash. The caller passes the equality with each call.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     leaves: Leaves,
@@ -21,7 +21,7 @@ pub(super) struct Table {
 
 #[derive(Debug, Clone)]
 enum Leaves {
-    /// Up to one leaf's worth: index postings mostly have a few members, and should cost little more than those.
+    /// Up to one leaf. Most values of an index have few members, and should cost little more than those.
     One(Leaf),
     Many(Chunks<Leaf>),
 }
@@ -39,7 +39,7 @@ impl Table {
         self.len == 0
     }
 
-    /// The first that is found in a number with this hash.
+    /// Returns the first result of `find` for a number with this hash.
     pub(super) fn get<R>(&self, hash: u32, find: impl Fn(Slot) -> Option<R>) -> Option<R> {
         let leaf = match &self.leaves {
             Leaves::One(leaf) => leaf,
@@ -48,7 +48,7 @@ impl Table {
         leaf.find(hash, find).map(|(_, found)| found)
     }
 
-    /// Puts a number in that is not there yet.
+    /// Adds a number that is not in the table yet.
     pub(super) fn add(&mut self, hash: u32, slot: Slot) {
         let Some(leaf) = self.leaf_mut(hash) else { return };
         *leaf = Leaf::of(leaf.iter().chain([Hashed { hash, slot }]), leaf.len() + 1);
@@ -64,7 +64,8 @@ impl Table {
         let kept = (0..).zip(&*leaf.0).filter(|(at, known)| *at != place && !known.is_empty()).map(|(_, known)| *known);
         *leaf = Leaf::of(kept, leaf.len() - 1);
         self.len -= 1;
-        // Far below the point of growth, so that a size that wavers does not split and merge in turn.
+        // This limit is far below the limit for growth, so that a varying size does not split and merge again and
+        // again.
         if self.len < LEAF / 4 * (self.leaf_count() - 1) {
             self.merge_one();
         }
@@ -93,7 +94,7 @@ impl Table {
         }
     }
 
-    /// Adds one leaf, and deals the numbers of the leaf it splits off from between the two.
+    /// Adds one leaf, and divides the numbers of the leaf that it is split from.
     fn split_one(&mut self) {
         if let Leaves::One(leaf) = &mut self.leaves {
             let mut leaves = Chunks::new();
@@ -108,7 +109,7 @@ impl Table {
         leaves.push(Leaf::of(go.iter().copied(), go.len()));
     }
 
-    /// Takes the last leaf away, and puts its numbers back where they were split off from.
+    /// Removes the last leaf, and moves its numbers back to the leaf that it was split from.
     fn merge_one(&mut self) {
         let Leaves::Many(leaves) = &mut self.leaves else { return };
         let Some(leaf) = leaves.pop() else { return };
@@ -121,8 +122,8 @@ impl Table {
     }
 }
 
-/// Each number where its hash says, or in the next place that was free, in one piece of memory that is made anew whenever it
-/// changes: what is read often is found in one step.
+/// Each number is at the place of its hash, or at the next free place. The leaf is one allocation, which is replaced
+/// with each change, so that a read needs one step.
 #[derive(Debug, Clone, Default)]
 struct Leaf(Arc<[Hashed]>);
 
@@ -133,7 +134,7 @@ struct Hashed {
 }
 
 impl Hashed {
-    /// No slot has this number: there would be no room for so many objects.
+    /// No slot has this number, because a store cannot hold so many objects.
     const EMPTY: Self = Self { hash: 0, slot: Slot::MAX };
 
     fn is_empty(self) -> bool {
@@ -143,7 +144,7 @@ impl Hashed {
 
 impl Leaf {
     fn of(all: impl Iterator<Item = Hashed>, len: usize) -> Self {
-        // Never full, so that there is an end to looking.
+        // A leaf is never full, so that each search ends.
         let places = (len + len / 2 + 1).next_power_of_two();
         let mut leaf = vec![Hashed::EMPTY; if len == 0 { 0 } else { places }];
         for known in all {
@@ -164,7 +165,7 @@ impl Leaf {
         self.0.iter().copied().filter(|known| !known.is_empty())
     }
 
-    /// The first that is found in a number with this hash, and where that is.
+    /// Returns the first result of `find` for a number with this hash, and its place.
     fn find<R>(&self, hash: u32, find: impl Fn(Slot) -> Option<R>) -> Option<(usize, R)> {
         let mask = self.0.len().checked_sub(1)?;
         let mut at = place(hash, self.0.len());
@@ -183,19 +184,20 @@ impl Leaf {
     }
 }
 
-/// Which of so many places, a power of two, a hash asks for: by its upper bits, as the lower ones are the same in all of a leaf.
+/// Returns the place of a hash among this many places, a power of two. It uses the upper bits, because the lower bits
+/// are equal within a leaf.
 fn place(hash: u32, places: usize) -> usize {
     ((u64::from(hash) * places as u64) >> 32) as usize
 }
 
-/// Which of `count` leaves a hash belongs to.
+/// Returns the leaf of a hash among `count` leaves.
 fn leaf_of(hash: u32, count: usize) -> usize {
     let mask = count.next_power_of_two() - 1;
     let at = hash as usize & mask;
     if at < count { at } else { at & (mask >> 1) }
 }
 
-/// Which leaf a later one was split off from.
+/// Returns the leaf that a later one was split from.
 fn parent_of(leaf: usize) -> usize {
     leaf - (1 << leaf.ilog2())
 }
@@ -206,7 +208,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    // Weak on purpose: many numbers share a hash, so that equality is needed.
+    // Weak on purpose: many numbers have the same hash, so that equality is tested, too.
     fn hash(slot: Slot) -> u32 {
         (slot / 3).wrapping_mul(0x9E37_79B9)
     }
@@ -235,7 +237,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_set_and_its_clones_never_change(steps in prop::collection::vec((0u8..10, 0u32..600), 0..3000)) {
+        fn a_table_is_a_set_and_its_clones_never_change(steps in prop::collection::vec((0u8..10, 0u32..600), 0..3000)) {
             let (mut table, mut model) = (Table::new(), BTreeSet::new());
             let mut clones = Vec::new();
             for (step, slot) in steps {
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_to_many_nodes_and_shrinks_back_to_nothing() {
+    fn a_table_grows_to_many_nodes_and_shrinks_to_nothing() {
         let mut table = Table::new();
         for slot in 0..20_000 {
             put(&mut table, slot);

@@ -21,7 +21,7 @@ fn add_index(writer: &mut StoreWriter<Thing>, name: &str) -> Index<Thing> {
     writer.add_index(name, by_value).unwrap()
 }
 
-/// What an index should say, worked out the slow way.
+/// Computes the expected content of an index from the model.
 fn expected(model: &BTreeMap<u8, Arc<Thing>>) -> BTreeMap<String, BTreeSet<String>> {
     let mut index: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for thing in model.values() {
@@ -80,7 +80,7 @@ proptest! {
 }
 
 #[test]
-fn a_transaction_is_seen_all_at_once_or_not_at_all() {
+fn readers_see_all_of_a_transaction_or_nothing() {
     let (store, mut writer) = Store::new(1);
     writer.put(thing("web/a", 1));
     writer.transaction(|inside| {
@@ -123,7 +123,7 @@ fn an_index_name_belongs_to_one_function() {
 }
 
 #[test]
-fn two_functions_of_one_type_that_capture_different_values_are_not_the_same() {
+fn closures_of_one_type_with_different_captures_are_different_functions() {
     let (_, mut writer) = Store::<Thing>::new(1);
     let prefixed =
         |prefix: &'static str| move |thing: &Thing, add: &mut dyn FnMut(&str)| add(&(prefix.to_owned() + &thing.name));
@@ -148,9 +148,9 @@ fn an_index_function_may_read_its_own_store() {
     assert_eq!(index.values(), ["1", "2"]);
 }
 
-// Decision 28: what an object was indexed by is remembered, not worked out again.
+// Decision 28: the index values of an object are stored, not computed again.
 #[test]
-fn a_function_that_answers_differently_each_time_leaves_no_wrong_posting_behind() {
+fn an_inconsistent_index_function_leaves_no_stale_value() {
     let (_, mut writer) = Store::new(1);
     let calls = std::sync::atomic::AtomicU32::new(0);
     let index = writer
@@ -168,7 +168,7 @@ fn a_function_that_answers_differently_each_time_leaves_no_wrong_posting_behind(
 }
 
 #[test]
-fn what_overtakes_an_index_that_is_being_filled_is_not_undone() {
+fn changes_that_overtake_a_new_index_are_not_undone() {
     let (store, mut writer) = Store::new(1);
     writer.put(thing("web/a", 5));
     writer.set_version(Some("5".into()));

@@ -31,9 +31,9 @@ use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 pub struct StoreWriter<T: ?Sized> {
     store: Store<T>,
     functions: Functions,
-    /// Filled again and again.
+    /// Reused for each change.
     scratch: Values,
-    /// How many changes were made: a transaction that began before the last one is out of date.
+    /// How many changes were made. A transaction that began before the last one is outdated.
     changes: u64,
 }
 
@@ -105,8 +105,8 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
         }
     }
 
-    /// Makes a transaction's changes, and returns the state that it replaces, to be dropped outside of any lock. Fails if other changes
-    /// were made since the transaction began.
+    /// Makes a transaction's changes, and returns the state that it replaces, to be dropped outside of any lock. Fails
+    /// if other changes were made since the transaction began.
     pub(crate) fn commit(&mut self, transaction: Transaction<T>) -> Result<(Replaced, Vec<IndexFailure>), Overtaken> {
         if transaction.began == self.changes { Ok(self.install(transaction)) } else { Err(Overtaken) }
     }
@@ -119,7 +119,7 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
         (Replaced(replaced), transaction.failures)
     }
 
-    /// Makes prepared changes and sets the version, under one lock.
+    /// Applies prepared changes and sets the version, under one lock.
     pub(crate) fn make<'c>(
         &mut self,
         changes: impl Iterator<Item = StoreChange<'c>>,
@@ -136,12 +136,12 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
         state.version = version;
     }
 
-    /// The functions of all indexes.
+    /// Returns the functions of all indexes.
     pub(crate) fn functions(&self) -> Functions {
         self.functions.clone()
     }
 
-    /// True if no index was added since these were its functions.
+    /// Returns true if these are the functions of all indexes, so that no index was added since.
     pub(crate) fn has_functions(&self, functions: &Functions) -> bool {
         Arc::ptr_eq(&self.functions, functions)
     }
@@ -171,30 +171,30 @@ pub(crate) enum StoreChange<'c> {
     Remove(KeyRef<'c>),
 }
 
-/// What a transaction replaced. Dropping it may free many objects.
+/// The state that a transaction replaced. Dropping it may free many objects.
 pub(crate) struct Replaced(#[allow(dead_code, reason = "held to be dropped later")] StoreState);
 
 /// Other changes were made since a transaction began.
 #[derive(Debug)]
 pub(crate) struct Overtaken;
 
-/// Identifies an index function, if its type alone does: one that captures something is equal to no other.
+/// Returns the identity of an index function, if its type alone identifies it. A closure that captures values has none.
 pub(crate) fn function_identity<F: 'static>() -> Option<TypeId> {
     (size_of::<F>() == 0).then(TypeId::of::<F>)
 }
 
 impl<T: Cached + ?Sized> Transaction<T> {
-    /// The object as it will be.
+    /// Returns the object in the state of this transaction.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
         self.state.get(key.into()).cloned().map(T::typed)
     }
 
-    /// Every object as it will be, in no particular order.
+    /// Iterates over every object in the state of this transaction, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.objects().map(|object| T::typed_ref(&**object))
     }
 
-    /// The same, without their type.
+    /// Iterates over the same objects without their type.
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<dyn Object>> {
         self.state.iter()
     }
@@ -211,12 +211,12 @@ impl<T: Cached + ?Sized> Transaction<T> {
         self.state.remove(key.into()).map(T::typed)
     }
 
-    /// Says how far the store will reflect the server.
+    /// Sets the version up to which the store will have every change.
     pub fn set_version(&mut self, version: Option<ResourceVersion>) {
         self.state.version = version;
     }
 
-    /// The same with one more index; `None` if it has that index already.
+    /// Returns the transaction with one more index, or `None` if it has that index already.
     pub(crate) fn add_index(
         mut self,
         name: &str,

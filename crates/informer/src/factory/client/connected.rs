@@ -1,4 +1,4 @@
-//! Clients whose connections are shared, and noticed when they are dead.
+//! Clients that share connections, and detect dead ones.
 
 mod lanes;
 
@@ -19,29 +19,30 @@ use tower::{BoxError, ServiceBuilder};
 
 use self::lanes::Lanes;
 
-/// So much may be on its way in one stream before we have read any of it: one stream alone is no slower than a connection.
+/// How many bytes one stream may have in flight. So a single stream is as fast as a connection of its own.
 const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
-/// The same for all streams of a connection, so that a few that nobody reads do not hold up the others.
+/// How many bytes all streams of a connection may have in flight. So some streams that are not read do not delay the
+/// others.
 const CONNECTION_WINDOW: u32 = 64 * 1024 * 1024;
-/// Fewer, larger frames are read with less work.
+/// Fewer and larger frames need less work.
 const FRAME: u32 = 256 * 1024;
 
-/// How much of an answer its headers may be, and how many.
+/// The limits of the size and the number of response headers.
 const HEADERS: u32 = 1024 * 1024;
 const MOST_HEADERS: usize = 4096;
 
-/// How patient a client is with its connections.
+/// The timeouts of connections.
 pub(super) struct Patience {
-    /// When a silent HTTP/2 connection is asked whether anybody is there.
+    /// How long an HTTP/2 connection may be silent before a ping is sent.
     pub(super) ping_after: Duration,
-    /// How long it may take to answer.
+    /// How long the response to a ping may take.
     pub(super) ping_within: Duration,
-    /// How long one is kept on which no request has begun. Streams that run on it are no requests: it must be longer than a
-    /// watch takes, or each watch that is opened again would find nothing to share.
+    /// How long a connection is kept after its last request began. An open stream is not a new request: this must be
+    /// longer than a watch lasts, or a watch that is opened again would find no connection to share.
     pub(super) idle: Duration,
 }
 
-/// As client-go has it, but for the last.
+/// The timeouts of client-go, except for `idle`.
 impl Default for Patience {
     fn default() -> Self {
         let [ping_after, ping_within, idle] = [30, 15, 15 * 60].map(Duration::from_secs);
@@ -49,9 +50,9 @@ impl Default for Patience {
     }
 }
 
-/// As kube puts a client together, but for the connector.
+/// Builds a client as kube does, with another connector.
 pub(super) fn client(config: Config, patience: Patience) -> Result<Client, kube_client::Error> {
-    // Checks the configuration, chooses who does the cryptography, and knows how long certificates are good for.
+    // This validates the configuration, selects the crypto provider, and reads the expiry of certificates.
     let of_kube = ClientBuilder::try_from(config.clone())?.build();
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
@@ -61,11 +62,11 @@ pub(super) fn client(config: Config, patience: Patience) -> Result<Client, kube_
     connector.set_keepalive_interval(Some(Duration::from_secs(10)));
     connector.set_keepalive_retries(Some(3));
     let mut https = HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
-    // One that is no name has been refused above.
+    // An invalid name was refused above.
     if let Some(name) = config.tls_server_name.clone().and_then(|name| name.try_into().ok()) {
         https = https.with_server_name_resolver(FixedServerNameResolver::new(name));
     }
-    // Around all of it, so that a handshake that does not end is given up as well.
+    // The timeout includes the TLS handshake, so that a handshake without end fails as well.
     let mut connector = TimeoutConnector::new(https.enable_all_versions().wrap_connector(connector));
     connector.set_connect_timeout(config.connect_timeout);
     connector.set_read_timeout(config.read_timeout);
@@ -78,9 +79,9 @@ pub(super) fn client(config: Config, patience: Patience) -> Result<Client, kube_
         .pool_idle_timeout(patience.idle)
         .http2_keep_alive_interval(patience.ping_after)
         .http2_keep_alive_timeout(patience.ping_within)
-        // One that has no streams just now is to be alive when it gets one.
+        // A connection without streams must be alive when it gets a new one.
         .http2_keep_alive_while_idle(true)
-        // Hundreds of warnings are no reason to refuse an answer.
+        // A response with hundreds of `Warning` headers is valid.
         .http2_max_header_list_size(HEADERS)
         .http1_max_headers(MOST_HEADERS)
         .http2_initial_stream_window_size(STREAM_WINDOW)
@@ -92,7 +93,7 @@ pub(super) fn client(config: Config, patience: Patience) -> Result<Client, kube_
         async move {
             let response = client.request(request).await?;
             place.answered();
-            // A stream is over when nobody holds its body any more.
+            // A stream ends when its body is dropped.
             Ok::<_, hyper_util::client::legacy::Error>(
                 response.map(|body| body.map_frame(move |frame| place.pass(frame))),
             )

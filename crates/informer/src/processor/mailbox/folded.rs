@@ -11,12 +11,12 @@ use super::{Event, Parcel};
 use crate::object::{Object, ObjectKey};
 use crate::queue::Deleted;
 
-/// The latest state of each object, in the order in which they first changed.
+/// The latest state of each object, in the order in which the objects first changed.
 pub(super) struct Folded {
-    /// Events and marks by order of arrival; `None` is the mark behind the initial state.
+    /// Events and marks by order of arrival. `None` is the mark after the initial state.
     entries: BTreeMap<u64, (Instant, Option<Event<dyn Object>>)>,
-    /// Where the newest entry of each object stands, by the hash of its key. A hash table would move all its entries when it grows, and the
-    /// mailbox is locked meanwhile.
+    /// The number of the newest entry of each object, by the hash of its key. Not a hash table: a hash table moves all
+    /// its entries when it grows, and the mailbox is locked meanwhile.
     newest: BTreeMap<(u64, ObjectKey), u64>,
     hasher: RandomState,
     /// How many of the entries are marks.
@@ -25,7 +25,7 @@ pub(super) struct Folded {
 }
 
 impl Folded {
-    /// How many entries one parcel takes out.
+    /// How many entries one parcel has.
     const PARCEL: usize = 64;
 
     pub(super) fn new() -> Self {
@@ -33,7 +33,7 @@ impl Folded {
         Self { entries, newest, hasher, marks: 0, next: 0 }
     }
 
-    /// How many events there are.
+    /// Returns the number of events.
     pub(super) fn len(&self) -> usize {
         self.entries.len() - self.marks
     }
@@ -42,7 +42,7 @@ impl Folded {
         self.entries.is_empty()
     }
 
-    /// Since when the first of them has waited.
+    /// Returns since when the first entry has waited.
     pub(super) fn since(&self) -> Option<Instant> {
         self.entries.first_key_value().map(|(_, (since, _))| *since)
     }
@@ -53,7 +53,7 @@ impl Folded {
         self.next += 1;
     }
 
-    /// Folds an event into the entries. An event that it is folded with goes to `dropped`.
+    /// Folds an event into the entries. The event that it replaces goes to `dropped`.
     pub(super) fn add(&mut self, now: Instant, event: Event<dyn Object>, dropped: &mut Vec<Event<dyn Object>>) {
         let key = self.hashed(event.key());
         let Some(&at) = self.newest.get(&key) else { return self.append(key, now, event) };
@@ -112,16 +112,17 @@ enum Folding {
     Both(Event<dyn Object>, Event<dyn Object>),
 }
 
-/// Returns what is left to deliver of two changes of one object, the second right behind the first.
+/// Folds two changes of one object, the second directly after the first, into the events that are still to be
+/// delivered.
 fn fold(first: Event<dyn Object>, second: Event<dyn Object>) -> Folding {
     use Event::{Added, Deleted as Gone, Resynced, Updated};
     match (first, second) {
-        // To a handler that does not know the object yet, it appears as it is now, or not at all.
+        // The handler does not know the object yet: it receives one addition with the newest state, or nothing.
         (Added { initial, .. }, Added { object, .. } | Updated { new: object, .. }) => {
             Folding::One(Added { object, initial })
         }
         (Added { .. }, Gone(_)) => Folding::Nothing,
-        // The oldest state is the one that was told last.
+        // The oldest state is the one that the handler received last.
         (Updated { old, .. }, Updated { new, .. } | Added { object: new, .. }) => Folding::One(Updated { old, new }),
         // A resync never replaces a change.
         (change @ (Added { .. } | Updated { .. }), Resynced(_)) => Folding::One(change),

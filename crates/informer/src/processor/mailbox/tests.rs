@@ -8,7 +8,7 @@ use crate::queue::Deleted;
 use crate::store::{Store, StoreWriter};
 use crate::testing::{Thing, thing};
 
-/// A batch of one event.
+/// Makes a batch of one event.
 fn batch(event: Event<Thing>) -> EventBatch {
     Arc::new(vec![match event {
         Event::Added { object, initial } => Event::Added { object: Thing::erase(object), initial },
@@ -19,7 +19,7 @@ fn batch(event: Event<Thing>) -> EventBatch {
 }
 
 impl Mailbox {
-    /// Puts in one event, and folds what is to be folded, as the applier does for a handler that is stuck.
+    /// Puts in one event and folds all pending events, as the applier does for a handler that is stuck.
     fn put(&self, event: Event<Thing>) {
         self.push(&batch(event), 0, 0, Instant::now());
         self.fold_all();
@@ -34,7 +34,7 @@ impl Mailbox {
     }
 }
 
-/// What a handler knows after a series of events, and whether the series made sense to it.
+/// The objects that a handler knows after a series of events. It checks that each event fits the ones before.
 #[derive(Debug, Default, PartialEq, Eq, Clone)]
 struct Told(BTreeMap<String, u64>);
 
@@ -54,7 +54,8 @@ impl Told {
     }
 }
 
-/// Events as a store would announce them: what happens to a key depends on whether it is there.
+/// Changes a key in the store, and returns the event: an addition, an update or a deletion, depending on whether the
+/// store holds the key.
 fn announce(writer: &mut StoreWriter<Thing>, key: u8, step: u8, version: u64) -> Option<Event<Thing>> {
     let name = format!("web/{key}");
     let object = thing(&name, version);
@@ -84,7 +85,7 @@ fn drain(mailbox: &Mailbox, told: &mut Told, parcels: usize) {
 proptest! {
     // Decision 12.
     #[test]
-    fn however_slow_a_handler_is_what_it_is_told_makes_sense_and_ends_in_the_present(
+    fn a_slow_handler_receives_a_consistent_history_that_ends_in_the_present(
         steps in prop::collection::vec((0u8..6, 0u8..10), 1..300),
         max_backlog in 0usize..20,
         pace in 1usize..30,
@@ -97,8 +98,8 @@ proptest! {
             }
             let Some(event) = announce(&mut writer, key, step, at as u64 + 1) else { continue };
             mailbox.put(event);
-            // A deletion can be owed only of an object that the handler received, also if the object is there again. A resync holds
-            // one entry for each object, and what came before it keeps its place.
+            // A pending deletion belongs to an object that the handler received, even if the object exists again. A
+            // resync holds one entry for each object, and the events before it stay in front of it.
             let bound = (max_backlog + 1).max(store.len() + told.0.len());
             let resync = mailbox.state.lock().in_snapshots;
             let bound = if resync > 0 { bound + 2 * (max_backlog + 1) + resync } else { bound };
@@ -146,7 +147,7 @@ fn deleted(version: u64) -> Event<Thing> {
 }
 
 #[test]
-fn folding_follows_its_table() {
+fn two_events_of_one_object_fold_as_the_table_says() {
     assert_eq!(folded([added(1, true), updated(1, 2)]), ["Added(a@2, initial)"]);
     assert_eq!(folded([added(1, false), deleted(2)]), Vec::<String>::new());
     assert_eq!(folded([updated(1, 2), updated(2, 3)]), ["Updated(a@1 to 3)"]);
@@ -160,7 +161,7 @@ fn folding_follows_its_table() {
 }
 
 #[test]
-fn a_mailbox_that_overflows_folds_once_and_counts_every_change_again_when_empty() {
+fn an_overflowing_mailbox_folds_once_and_keeps_every_event_again_when_empty() {
     let mailbox = Mailbox::new(Delivery::every(2));
     for version in 1..=5 {
         mailbox.put(updated(version, version + 1));
@@ -176,7 +177,7 @@ fn a_mailbox_that_overflows_folds_once_and_counts_every_change_again_when_empty(
 }
 
 #[test]
-fn a_resync_keeps_its_place_between_changes_and_is_not_shown_twice() {
+fn a_resync_keeps_its_position_and_is_not_delivered_twice() {
     let (store, mut writer) = Store::new(1);
     writer.put(thing("a", 2));
     let (mailbox, known) = (Mailbox::new(Delivery::every(100)), store.cast().snapshot());
@@ -190,7 +191,7 @@ fn a_resync_keeps_its_place_between_changes_and_is_not_shown_twice() {
 }
 
 #[test]
-fn a_handler_that_is_folded_catches_up_before_it_is_resynced() {
+fn a_folded_mailbox_catches_up_before_it_accepts_a_resync() {
     let (store, mut writer) = Store::new(1);
     writer.put(thing("a", 9));
     let mailbox = Mailbox::new(Delivery::every(0));
@@ -210,7 +211,7 @@ fn putting_a_batch_into_a_folded_mailbox_takes_constant_time() {
     assert_eq!(mailbox.len(), 1 + 1000 - PIECE);
 }
 
-/// An object that records whether its mailbox was locked when it was freed.
+/// An object that records whether its mailbox was locked when the object was freed.
 struct Witness {
     version: &'static str,
     mailbox: Arc<Mailbox>,
@@ -238,7 +239,7 @@ async fn no_object_is_freed_while_its_mailbox_is_locked() {
     let witness =
         |version| -> Arc<dyn Object> { Arc::new(Witness { version, mailbox: mailbox.clone(), freed: freed.clone() }) };
     let put = |event: Event<dyn Object>| mailbox.push(&Arc::new(vec![event]), 0, 0, Instant::now());
-    // By the applier, for a handler that is stuck; each parcel is folded before the next one comes.
+    // The applier folds, for a handler that is stuck. Each parcel is folded before the next one arrives.
     let (one, two) = (witness("1"), witness("2"));
     put(Event::Added { object: one.clone(), initial: false });
     while mailbox.fold_piece().await {}
@@ -247,7 +248,7 @@ async fn no_object_is_freed_while_its_mailbox_is_locked() {
     put(Event::Deleted(Deleted::Final(witness("3"))));
     while mailbox.fold_piece().await {}
     assert_eq!(*freed.lock(), [("1", false), ("2", false), ("3", false)], "it came and went");
-    // By the task that delivers.
+    // The delivering task folds.
     let (four, five, six) = (witness("4"), witness("5"), witness("6"));
     put(Event::Updated { old: four, new: five.clone() });
     put(Event::Updated { old: five, new: six });

@@ -1,4 +1,4 @@
-//! The bytes of an object, and how they are kept.
+//! The compressed JSON of an object.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ pub(super) enum CompactBody {
     Packed { bytes: Box<[u8]>, length: u32, dictionary: Arc<Dictionary> },
 }
 
-/// What the bodies of one informer share.
+/// The state that the bodies of one informer share.
 pub(super) struct Bodies {
-    /// `None` if nothing is compressed.
+    /// `None` if this informer does not compress.
     training: Option<Training>,
     raw_bytes: AtomicU64,
     stored_bytes: AtomicU64,
 }
 
 thread_local! {
-    /// Read into, and read from, in one call.
+    /// The buffer into which one read decompresses.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -33,7 +33,7 @@ impl Bodies {
         Self { training: compressed.then(Training::default), raw_bytes, stored_bytes }
     }
 
-    /// Keeps a body in as few bytes as is known how.
+    /// Stores the JSON in as few bytes as possible.
     pub(super) fn keep(&self, json: &str) -> CompactBody {
         let body = self.pack(json.as_bytes());
         self.raw_bytes.fetch_add(json.len() as u64, Ordering::Relaxed);
@@ -58,13 +58,13 @@ impl Bodies {
 }
 
 impl CompactBody {
-    /// Reads the JSON.
+    /// Decompresses the JSON, and calls a function with it.
     pub(super) fn with<R>(&self, read: impl FnOnce(&[u8]) -> Result<R, DecodeError>) -> Result<R, DecodeError> {
         let (bytes, length, dictionary) = match self {
             Self::Raw(json) => return read(json),
             Self::Packed { bytes, length, dictionary } => (bytes, length, dictionary),
         };
-        // Whoever reads within a read gets a buffer of its own.
+        // A read inside of another read gets its own buffer.
         let mut buffer = BUFFER.take();
         buffer.clear();
         buffer.reserve(*length as usize);
@@ -75,7 +75,7 @@ impl CompactBody {
         outcome
     }
 
-    /// How long the JSON is.
+    /// Returns the length of the JSON.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Raw(json) => json.len(),
@@ -83,7 +83,7 @@ impl CompactBody {
         }
     }
 
-    /// How many bytes it takes.
+    /// Returns how many bytes the stored form takes.
     pub(super) fn stored(&self) -> usize {
         match self {
             Self::Raw(bytes) | Self::Packed { bytes, .. } => bytes.len(),

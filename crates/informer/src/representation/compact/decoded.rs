@@ -1,4 +1,4 @@
-//! Objects that were decoded lately.
+//! A cache of recently decoded objects.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use foldhash::fast::RandomState;
 
 use crate::lock::Mutex;
 
-/// How many bytes they may take, as far as can be told.
+/// The limit of its memory in bytes, as estimated.
 const BYTES: usize = 16 * 1024 * 1024;
-/// So much more does a decoded object take than its JSON, about.
+/// An estimate of how many times larger a decoded object is than its JSON.
 const LARGER: usize = 6;
 
-/// Objects that were decoded lately, by number: two halves. What is asked for moves to the young one; when that is full it
-/// becomes the old one, and what was old goes.
+/// Recently decoded objects by number, in two halves. An object that is read moves to the young half. When that is
+/// full, it becomes the old half, and the objects of the old half are dropped.
 pub(super) struct RecentlyDecoded<K> {
     numbers: AtomicU64,
     hits: AtomicU64,
@@ -25,7 +25,7 @@ pub(super) struct RecentlyDecoded<K> {
 struct Halves<K> {
     young: HashMap<u64, RecentEntry<K>, RandomState>,
     old: HashMap<u64, RecentEntry<K>, RandomState>,
-    /// What the young ones take.
+    /// How many bytes the young half takes.
     bytes: usize,
 }
 
@@ -47,7 +47,7 @@ impl<K> Default for RecentlyDecoded<K> {
 }
 
 impl<K> RecentlyDecoded<K> {
-    /// A number that no other object has.
+    /// Returns a number that no other object has.
     pub(super) fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
@@ -66,11 +66,11 @@ impl<K> RecentlyDecoded<K> {
         let object = entry.object.clone();
         let gone = halves.insert(number, entry);
         drop(halves);
-        drop(gone); // Not under the lock: there may be many.
+        drop(gone); // Outside the lock: these may be many objects.
         Some(object)
     }
 
-    /// Keeps an object that was made from so many bytes.
+    /// Keeps an object that was decoded from this many bytes of JSON.
     pub(super) fn put(&self, number: u64, object: Arc<K>, json: usize) {
         let gone = self.halves.lock().insert(number, RecentEntry { object, bytes: size_of::<K>() + json * LARGER });
         drop(gone);
@@ -83,7 +83,8 @@ impl<K> RecentlyDecoded<K> {
 }
 
 impl<K> Halves<K> {
-    /// Gives what has to go. What would not fit into a half is not kept at all: it would drive out everything else.
+    /// Inserts an object, and returns the objects to drop. An object that does not fit into a half is not kept: it
+    /// would displace all others.
     fn insert(&mut self, number: u64, entry: RecentEntry<K>) -> HashMap<u64, RecentEntry<K>, RandomState> {
         let mut gone = HashMap::default();
         if entry.bytes > BYTES / 2 {
@@ -105,14 +106,14 @@ impl<K> Halves<K> {
 mod tests {
     use super::*;
 
-    /// What all of them take, as far as can be told.
+    /// Returns how many bytes all objects take, as estimated.
     fn held(decoded: &RecentlyDecoded<usize>) -> usize {
         let halves = decoded.halves.lock();
         halves.young.values().chain(halves.old.values()).map(|entry| entry.bytes).sum()
     }
 
     #[test]
-    fn what_is_kept_never_takes_more_than_it_may() {
+    fn the_cache_never_exceeds_its_limit() {
         let decoded = RecentlyDecoded::default();
         for number in 0..1000 {
             let bytes = (number * 7919) % (BYTES / 2);
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_not_kept_and_drives_nothing_out() {
+    fn an_object_that_is_too_large_is_not_kept_and_displaces_nothing() {
         let decoded = RecentlyDecoded::default();
         decoded.put(1, Arc::new(1), 100);
         decoded.put(2, Arc::new(2), BYTES);

@@ -1,4 +1,4 @@
-//! Dictionaries, trained on objects of a kind.
+//! Compression dictionaries, trained on objects of a kind.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -9,47 +9,48 @@ use zstd_safe::{CCtx, CDict, DCtx, DDict};
 use super::super::KEPT_BUFFER;
 use crate::lock::Mutex;
 
-/// A dictionary is trained on so many objects, or so many bytes of them, whatever comes first.
+/// A dictionary is trained on this many objects, or on `SAMPLE_BYTES` bytes of them, whichever is reached first.
 const SAMPLES: usize = 128;
 const SAMPLE_BYTES: usize = 2 * 1024 * 1024;
 const DICTIONARY: usize = 32 * 1024;
-/// The quickest that is worth it.
+/// The compression level: the fastest that compresses well.
 const LEVEL: i32 = 1;
-/// The ratio is looked at over so many objects.
+/// The compression ratio is measured over this many objects.
 const WINDOW: u32 = 2048;
-/// If the ratio gets worse than it was by this much, the objects are no longer what they were.
+/// If the ratio gets worse by this factor, the shape of the objects has changed.
 const WORSE: f64 = 1.5;
-/// An informer trains no more dictionaries than this: objects of several shapes that take turns would have one trained at each turn.
+/// An informer trains no more dictionaries than this. Otherwise objects of several shapes in turn would train one at
+/// each turn.
 const MOST_GENERATIONS: usize = 8;
 
-/// One generation. What was compressed against it needs it to be read.
+/// One generation of a dictionary. Objects that were compressed with it need it for decompression.
 pub(super) struct Dictionary {
     compress: CDict<'static>,
     decompress: DDict<'static>,
 }
 
-/// How a dictionary comes to be, and when there is a new one.
+/// Trains dictionaries, and decides when a new one is needed.
 #[derive(Default)]
 pub(super) struct Training {
     state: Mutex<TrainingState>,
-    /// Beside the state, which is held while a dictionary is trained.
+    /// Outside of the state, which is locked while a dictionary is trained.
     generations: AtomicUsize,
 }
 
 #[derive(Default)]
 struct TrainingState {
     context: Option<CCtx<'static>>,
-    /// Compressed into: as large as the worst case, of which little is used.
+    /// The output buffer: as large as the worst case.
     buffer: Vec<u8>,
     dictionary: Option<Arc<Dictionary>>,
-    /// What the next one will be trained on.
+    /// The samples for the next dictionary.
     samples: Samples,
-    /// What the ratio was when the dictionary was new.
+    /// The compression ratio when the dictionary was new.
     baseline: Option<f64>,
     window: Window,
 }
 
-/// Objects, one behind the other.
+/// Sample objects, concatenated.
 struct Samples {
     wanted: bool,
     bytes: Vec<u8>,
@@ -70,7 +71,7 @@ struct Window {
 }
 
 impl Training {
-    /// Compresses an object; `None` as long as there is no dictionary, or if it would not get smaller.
+    /// Compresses an object; `None` if there is no dictionary yet, or if the result would not be smaller.
     pub(super) fn compress(&self, json: &[u8]) -> Option<(Box<[u8]>, Arc<Dictionary>)> {
         let mut state = self.state.lock();
         if self.generations() < MOST_GENERATIONS && state.sample(json) {
@@ -96,9 +97,10 @@ impl Training {
 }
 
 impl TrainingState {
-    /// Takes an object as a sample if samples are wanted; trains a dictionary when there are enough. True if there is a new one.
+    /// Adds an object to the samples if they are needed, and trains a dictionary if they are complete. Returns true if
+    /// there is a new one.
     ///
-    /// Whoever brings the last sample waits for it: what came meanwhile would stay as large as it is.
+    /// The caller with the last sample waits for the training: objects that arrived meanwhile would stay uncompressed.
     fn sample(&mut self, json: &[u8]) -> bool {
         let Samples { wanted: true, bytes, sizes } = &mut self.samples else { return false };
         bytes.extend_from_slice(json);
@@ -108,7 +110,8 @@ impl TrainingState {
         }
         let samples = std::mem::replace(&mut self.samples, Samples { wanted: false, ..Samples::default() });
         let mut trained = Vec::with_capacity(DICTIONARY);
-        // Too few samples, or too alike: the objects themselves serve nearly as well.
+        // Training fails if there are too few samples or if they are too similar. The objects themselves then serve
+        // nearly as well.
         if zstd_safe::train_from_buffer(&mut trained, &samples.bytes, &samples.sizes).is_err() {
             trained = samples.bytes[..samples.bytes.len().min(DICTIONARY)].to_vec();
         }
@@ -119,7 +122,7 @@ impl TrainingState {
         true
     }
 
-    /// Notes how well it went, and wants new samples if that has become much worse.
+    /// Records the ratio, and requests new samples if it has become much worse.
     fn look(&mut self, raw: usize, stored: usize) {
         let Window { objects, raw: all, stored: kept } = &mut self.window;
         *objects += 1;
@@ -136,7 +139,7 @@ impl TrainingState {
     }
 }
 
-/// Writes what was compressed into an empty buffer that has room for it. False if it cannot be read.
+/// Decompresses into an empty buffer with enough capacity. Returns false if the data is not valid.
 pub(super) fn decompress(packed: &[u8], dictionary: &Dictionary, into: &mut Vec<u8>) -> bool {
     thread_local! {
         static CONTEXT: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());

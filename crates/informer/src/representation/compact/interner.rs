@@ -1,4 +1,4 @@
-//! Texts and lists that many objects share.
+//! Strings and lists that many objects share.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -9,10 +9,11 @@ use foldhash::fast::RandomState;
 use super::super::metadata::OwnerReference;
 use crate::lock::Mutex;
 
-/// So many may have come since it was last looked which of them are still used.
+/// After this many new values, the interner looks for values that are unused.
 const SWEEP: usize = 4096;
 
-/// What many objects have in common: each is kept once, as long as anybody has it and until some thousands of others have come.
+/// Shares equal values among many objects: each is stored once. An unused value is removed after some thousands of new
+/// ones.
 #[derive(Default)]
 pub(super) struct Interner {
     pub(super) namespaces: InternedShared<str>,
@@ -25,7 +26,7 @@ pub(super) struct InternedShared<V: ?Sized>(Mutex<InternedSets<V>>);
 
 struct InternedSets<V: ?Sized> {
     all: HashSet<Arc<V>, RandomState>,
-    /// How many there may be before it is looked again.
+    /// The number of values at which the next search for unused ones happens.
     sweep_at: usize,
 }
 
@@ -36,7 +37,7 @@ impl<V: ?Sized> Default for InternedShared<V> {
 }
 
 impl<V: ?Sized + Eq + Hash> InternedShared<V> {
-    /// The one that is equal; the first of its kind is kept.
+    /// Returns the stored value that is equal to this one. The first of its kind is stored.
     pub(super) fn share<'v>(&self, value: &'v V) -> Arc<V>
     where
         Arc<V>: From<&'v V>,

@@ -1,4 +1,4 @@
-//! Metadata in as little memory as can still be lent.
+//! Metadata in as little memory as possible that can still be borrowed.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use super::super::metadata::{Fields, Listed, OwnerReference};
 use super::interner::Interner;
 use crate::object::{Id, KeyRef, Owner};
 
-/// The metadata of an object. What many have in common is shared, the rest is one text.
+/// The metadata of an object. Values that many objects have in common are shared, and the rest is one string.
 #[derive(Clone)]
 pub(super) struct Pack {
     namespace: Arc<str>,
-    /// Name, uid and version, one behind the other; behind them a list of the values of annotations.
+    /// Name, uid and version, concatenated, followed by a list of the values of annotations.
     text: Box<str>,
     name: u16,
     uid: u16,
@@ -20,7 +20,7 @@ pub(super) struct Pack {
     being_deleted: bool,
     finalizer_set: u32,
     generation: Option<i64>,
-    /// A list of keys and values in turn.
+    /// A list that alternates between keys and values.
     labels: Arc<str>,
     /// A list of the keys of annotations.
     annotations: Arc<str>,
@@ -28,7 +28,7 @@ pub(super) struct Pack {
 }
 
 impl Pack {
-    /// Reads metadata.
+    /// Packs metadata.
     pub(super) fn new(fields: &Fields<'_>, interner: &Interner) -> Result<Self, DecodeError> {
         let length = |text: &str| {
             let too_long = |_| DecodeError::Shape("name, uid or version is too long".to_owned());
@@ -69,7 +69,7 @@ impl Pack {
         None
     }
 
-    /// Equal texts are shared, so that where it lies says which it is.
+    /// Equal strings are shared, so the address identifies the set of labels.
     pub(super) fn label_set(&self) -> usize {
         self.labels.as_ptr().addr()
     }
@@ -101,7 +101,8 @@ fn pairs<'f>(pairs: &'f Listed<'_>) -> impl Iterator<Item = (&'f str, &'f str)> 
     pairs.iter().map(|(key, value)| (&**key, &**value))
 }
 
-/// A list of texts, each behind its length and a colon: annotations may be any text, so that nothing could stand between them.
+/// Joins strings into a list, each after its length and a colon. No separator would do: the value of an annotation may
+/// be any string.
 fn listed<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     let mut list = String::with_capacity(256);
     for text in texts {
@@ -110,7 +111,7 @@ fn listed<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     list
 }
 
-/// The texts of a list.
+/// Iterates over the strings of a list.
 fn texts(mut list: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let (length, rest) = list.split_once(':')?;

@@ -1,4 +1,4 @@
-//! One value out of an object, by JSON pointer.
+//! Reads one value of an object by JSON pointer.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, Map
 
 use super::super::DecodeError;
 
-/// The value at a pointer such as `/spec/nodeName`; `None` if there is nothing, or null.
+/// Returns the value at a pointer such as `/spec/nodeName`; `None` if it is absent or null.
 pub(super) fn read<V: DeserializeOwned>(json: &[u8], pointer: &str) -> Result<Option<V>, DecodeError> {
     let parts: Vec<Cow<'_, str>> = match pointer {
         "" => Vec::new(),
@@ -19,12 +19,12 @@ pub(super) fn read<V: DeserializeOwned>(json: &[u8], pointer: &str) -> Result<Op
     Ok(PointerStep { parts: &parts, value: PhantomData }.deserialize(&mut deserializer)?)
 }
 
-/// `~1` is a slash, and `~0` a tilde.
+/// Decodes the escapes of a JSON pointer: `~1` is a slash, and `~0` a tilde.
 fn unescaped(part: &str) -> Cow<'_, str> {
     if part.contains('~') { part.replace("~1", "/").replace("~0", "~").into() } else { part.into() }
 }
 
-/// What is left of the way.
+/// The rest of the pointer.
 struct PointerStep<'p, V> {
     parts: &'p [Cow<'p, str>],
     value: PhantomData<V>,
@@ -74,7 +74,7 @@ impl<'de, V: DeserializeOwned> Visitor<'de> for PointerStep<'_, V> {
         Ok(found)
     }
 
-    // There is nothing below any of these.
+    // These values have no members.
     fn visit_unit<E>(self) -> Result<Option<V>, E> {
         Ok(None)
     }

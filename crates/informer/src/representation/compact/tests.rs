@@ -45,7 +45,7 @@ fn figure<K: StaticResource>(decoder: &CompactDecoder<K>, name: &str) -> f64 {
 }
 
 #[test]
-fn an_object_is_the_same_before_and_after_there_is_a_dictionary() {
+fn objects_are_unchanged_before_and_after_a_dictionary_is_trained() {
     let decoder = decoder::<Pod>();
     let pods: Vec<_> = (0..400).map(|number| compact(&decoder, &pod(number))).collect();
     for (number, compact) in pods.iter().enumerate() {
@@ -61,7 +61,7 @@ fn an_object_is_the_same_before_and_after_there_is_a_dictionary() {
 }
 
 #[test]
-fn metadata_is_at_hand_and_says_what_a_view_of_it_says() {
+fn metadata_equals_that_of_a_view() {
     let (decoder, object) = (decoder::<Pod>(), pod(7));
     let compact = compact(&decoder, &object);
     let json = serde_json::to_vec(&object).unwrap();
@@ -82,7 +82,7 @@ fn metadata_is_at_hand_and_says_what_a_view_of_it_says() {
 }
 
 #[test]
-fn annotations_may_be_any_text() {
+fn the_value_of_an_annotation_may_be_any_string() {
     let mut object = pod(1);
     let texts = ["a\0b", "", "\0", "12:colon", "\u{1F600}"];
     for (number, text) in texts.iter().enumerate() {
@@ -98,7 +98,7 @@ fn annotations_may_be_any_text() {
 }
 
 #[test]
-fn what_many_have_in_common_is_kept_once_and_let_go_when_nobody_has_it() {
+fn shared_values_are_stored_once_and_removed_when_unused() {
     let decoder = decoder::<Pod>();
     let pods: Vec<_> = (0..100).map(|number| compact(&decoder, &pod(number))).collect();
     assert_eq!((figure(&decoder, "label_sets"), figure(&decoder, "owner_sets")), (20.0, 20.0));
@@ -111,7 +111,7 @@ fn what_many_have_in_common_is_kept_once_and_let_go_when_nobody_has_it() {
 }
 
 #[test]
-fn only_the_annotation_that_kubectl_leaves_is_dropped_and_not_a_label_of_that_name() {
+fn only_the_last_applied_annotation_is_dropped_and_not_a_label_of_that_name() {
     let last_applied = json!({"kubectl.kubernetes.io/last-applied-configuration": "x"});
     let object = json!({"metadata": {"name": "a", "labels": last_applied, "annotations": last_applied}});
     let pod = compact(&decoder::<Pod>(), &object);
@@ -120,7 +120,7 @@ fn only_the_annotation_that_kubectl_leaves_is_dropped_and_not_a_label_of_that_na
 }
 
 #[test]
-fn a_selector_that_is_worked_out_once_for_each_set_of_labels_finds_the_same() {
+fn a_selector_evaluated_once_per_label_set_finds_the_same_objects() {
     let (decoder, (store, mut writer)) = (decoder::<Pod>(), crate::Store::new(0));
     (0..200).for_each(|number| _ = writer.put(Arc::new(compact(&decoder, &pod(number)))));
     let lister = crate::Lister::new(store.clone());
@@ -150,7 +150,7 @@ fn a_field_is_read_by_its_pointer() {
 }
 
 #[test]
-fn secrets_are_kept_as_they_are() {
+fn secrets_are_stored_uncompressed() {
     let decoder = decoder::<Secret>();
     for number in 0..300 {
         let secret = json!({"metadata": {"name": format!("s{number}")}, "data": {"password": "aHVudGVyMg=="}});
@@ -161,7 +161,7 @@ fn secrets_are_kept_as_they_are() {
 }
 
 #[test]
-fn what_was_decoded_lately_is_not_decoded_again_and_what_is_kept_is_bounded() {
+fn recently_decoded_objects_are_reused_and_their_memory_is_bounded() {
     let decoder = decoder::<Pod>();
     let pods: Vec<_> = (0..5000).map(|number| compact(&decoder, &pod(number))).collect();
     let first = pods[0].decode().unwrap();
@@ -174,7 +174,7 @@ fn what_was_decoded_lately_is_not_decoded_again_and_what_is_kept_is_bounded() {
 }
 
 #[test]
-fn what_does_not_decode_is_an_error_when_it_is_read_or_when_it_comes() {
+fn an_undecodable_object_is_an_error_when_it_is_read_or_validated() {
     let decoder = decoder::<Pod>();
     let odd = || compact(&decoder, &json!({"metadata": {"name": "a"}, "spec": {"containers": "hunter2"}}));
     assert_eq!(odd().id().key.name(), "a");
@@ -186,7 +186,7 @@ fn what_does_not_decode_is_an_error_when_it_is_read_or_when_it_comes() {
 }
 
 #[test]
-fn objects_that_become_others_get_a_dictionary_of_their_own() {
+fn objects_of_a_new_shape_get_a_new_dictionary() {
     let decoder = decoder::<Pod>();
     for number in 0..3000 {
         compact(&decoder, &pod(number));
@@ -201,7 +201,8 @@ fn objects_that_become_others_get_a_dictionary_of_their_own() {
     assert!(kept.iter().all(|compact| compact.get::<String>("/metadata/name").unwrap().is_some()), "each by its own");
 }
 
-/// Strings of one of two vocabularies: each compresses well with a dictionary of its own, and badly with the other one's.
+/// Makes strings of one of two vocabularies. Each compresses well with its own dictionary, and badly with the other
+/// one.
 fn words(vocabulary: u64, number: u64) -> Vec<u8> {
     let mix =
         |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -210,11 +211,11 @@ fn words(vocabulary: u64, number: u64) -> Vec<u8> {
 }
 
 #[test]
-fn objects_of_two_shapes_that_take_turns_train_eight_dictionaries_at_most() {
+fn objects_of_two_shapes_in_turn_train_at_most_eight_dictionaries() {
     let training = dictionary::Training::default();
     let mut after_turns = Vec::new();
     for turn in 0..11 {
-        // Two windows to notice the other vocabulary, the samples, and one window with the new dictionary.
+        // Two windows to detect the other vocabulary, the samples, and one window with the new dictionary.
         for number in 0..6_300 {
             let json = words(turn % 2, number);
             let Some((packed, dictionary)) = training.compress(&json) else { continue };

@@ -9,7 +9,7 @@ fn types() -> Types {
     Types::new("v1".to_owned(), "Pod".to_owned())
 }
 
-/// What a plain parser makes of an object, without managed fields.
+/// Parses an object with `serde_json`, and removes the managed fields.
 fn plain(json: &str) -> Option<Value> {
     let mut value: Value = serde_json::from_str(json).ok().filter(Value::is_object)?;
     if let Some(metadata) = value["metadata"].as_object_mut() {
@@ -35,7 +35,7 @@ fn check(json: &str) {
 }
 
 #[test]
-fn managed_fields_are_left_out_wherever_they_stand() {
+fn managed_fields_are_removed_at_every_position() {
     for metadata in [
         r#"{"managedFields":[{"a":1}]}"#,
         r#"{ "managedFields" : [ ] }"#,
@@ -55,7 +55,7 @@ fn managed_fields_are_left_out_wherever_they_stand() {
 }
 
 #[test]
-fn they_are_kept_if_that_is_asked_for() {
+fn managed_fields_are_kept_on_request() {
     let json = r#"{"metadata":{"name":"a","managedFields":[1]}}"#;
     assert_eq!(Raw::read(json.as_bytes(), ManagedFields::Keep, None, String::new()).unwrap().json(), json);
     let odd = r#"{"metadata":{},"metadata":{"managedFields":[1],"name":"a"}}"#;
@@ -66,7 +66,7 @@ fn they_are_kept_if_that_is_asked_for() {
 }
 
 #[test]
-fn typed_objects_lose_managed_fields_and_nothing_else() {
+fn typed_objects_lose_only_their_managed_fields() {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
@@ -86,7 +86,7 @@ fn typed_objects_lose_managed_fields_and_nothing_else() {
 }
 
 #[test]
-fn of_a_key_that_comes_twice_the_last_counts_in_metadata_too() {
+fn the_last_duplicate_key_counts_in_metadata_too() {
     let json = br#"{"metadata":{"name":"a","name":"b","labels":{"l":"1"},"labels":{"l":"2"},"ownerReferences":[{"uid":"1","uid":"2"}]}}"#;
     let raw = Raw::new(json).unwrap();
     let (metadata, pod) = (raw.metadata().unwrap(), raw.deserialize::<Pod>().unwrap());
@@ -100,7 +100,7 @@ fn read(json: &str) -> Result<Value, DecodeError> {
 }
 
 #[test]
-fn another_kind_is_refused() {
+fn an_object_of_another_kind_is_refused() {
     for secret in [
         r#"{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}"#,
         r#"{"metadata":{"name":"a"},"\u006bind":"Secret"}"#,
@@ -114,7 +114,7 @@ fn another_kind_is_refused() {
 }
 
 #[test]
-fn what_does_not_say_its_kind_is_read_as_if_it_did() {
+fn an_object_without_a_kind_is_decoded_as_the_expected_kind() {
     let expected = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}});
     for json in [
         r#"{"metadata":{"name":"a"}}"#,
@@ -134,13 +134,13 @@ fn what_does_not_say_its_kind_is_read_as_if_it_did() {
 }
 
 #[test]
-fn nothing_of_an_object_is_shown() {
+fn debug_output_shows_no_content() {
     let raw = Raw::new(br#"{"metadata":{"name":"a"},"data":{"password":"hunter2"}}"#).unwrap();
     assert_eq!(format!("{raw:?}"), "Raw { bytes: 55, .. }");
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused() {
+fn unbalanced_json_is_refused() {
     for json in
         ["", "[]", "3", "null", "{", "{}}", r#"{"a"}"#, r#"{"a":}"#, r#"{"a":[}"#, r#"{"a":"x}"#, r#"{"a":1,}"#, "{} x"]
     {
@@ -171,7 +171,7 @@ fn tree() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn an_object_is_the_same_without_its_managed_fields(metadata in tree(), rest in tree(), managed in tree(), pretty: bool) {
+    fn an_object_without_managed_fields_equals_the_parsed_one(metadata in tree(), rest in tree(), managed in tree(), pretty: bool) {
         let mut object = json!({"aaa": rest, "metadata": metadata, "zzz": rest});
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.insert("managedFields".to_owned(), managed);
@@ -181,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn garbage_is_an_error_or_an_object_but_never_a_panic(body in prop::collection::vec(prop::sample::select(&br#"{}[]"",,::\ amn1"#[..]), 0..60)) {
+    fn garbage_is_an_error_or_an_object_and_never_a_panic(body in prop::collection::vec(prop::sample::select(&br#"{}[]"",,::\ amn1"#[..]), 0..60)) {
         check(std::str::from_utf8(&body).unwrap());
         let _ = read(std::str::from_utf8(&body).unwrap());
     }

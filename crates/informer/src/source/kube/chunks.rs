@@ -1,4 +1,4 @@
-//! The body of an answer as it arrives: JSON, whatever the server calls it and however it packs it.
+//! The body of a response as it arrives: JSON, whatever its content type and encoding are.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -11,26 +11,26 @@ use kube_client::client::Body;
 
 use crate::source::{ByteMeter, SourceError};
 
-/// So many bytes are unpacked at a time: a thousand times as many, at most, come of them.
+/// How many bytes are decompressed at a time. They become at most a thousand times as many.
 const PIECE: usize = 4096;
 
-/// The body of an answer, a chunk at a time.
+/// The body of a response, one chunk at a time.
 pub(super) struct BodyChunks {
     body: Body,
-    /// Set if the server compresses, though it was asked not to.
+    /// Set if the API server compresses, although the request asked for no compression.
     unpack: Option<MultiGzDecoder<Vec<u8>>>,
-    /// Bytes that came and are not unpacked yet.
+    /// Bytes that arrived and are not decompressed yet.
     packed: Bytes,
-    /// What the server calls it, if that is not JSON, until it is known to be JSON all the same.
+    /// The content type, if it is not JSON, until the first byte shows that the body is JSON nevertheless.
     doubtful: Option<String>,
 }
 
 impl BodyChunks {
-    /// The body of a successful answer.
+    /// Reads the body of a successful response.
     ///
     /// # Errors
     ///
-    /// [`SourceError::NotJson`] if it is packed in a way that cannot be read.
+    /// [`SourceError::NotJson`] if the encoding is not supported.
     pub(super) fn of(response: Response<Body>) -> Result<Self, SourceError> {
         let text =
             |name| response.headers().get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
@@ -43,15 +43,15 @@ impl BodyChunks {
         Ok(Self { body: response.into_body(), unpack, packed: Bytes::new(), doubtful })
     }
 
-    /// The next chunk, or `None` at the end.
+    /// Returns the next chunk, or `None` at the end.
     ///
     /// # Errors
     ///
-    /// [`SourceError::NotJson`] if the server says that it is something else, and it is. A media type may be wrong; the first byte
-    /// tells: no page of a proxy begins like an object.
+    /// [`SourceError::NotJson`] if the content type is not JSON, and the first byte is not that of an object either.
+    /// The content type may be wrong, but no page of a proxy begins like an object.
     pub(super) async fn next(&mut self, meter: &ByteMeter) -> Result<Option<Bytes>, SourceError> {
         let Some(chunk) = self.receive().await? else { return Ok(None) };
-        // Blanks are no progress, however many come.
+        // White space is no progress, however much arrives.
         let filled = chunk.trim_ascii();
         meter.add(filled.len());
         match (filled.first(), self.doubtful.take()) {
@@ -79,10 +79,10 @@ impl BodyChunks {
             match frame.into_data() {
                 Ok(data) if self.unpack.is_some() => self.packed = data,
                 Ok(data) => return Ok(Some(data)),
-                Err(_) => {} // Trailers are of no interest.
+                Err(_) => {} // Trailers are ignored.
             }
         }
-        // The last member must be complete.
+        // The last gzip member must be complete.
         match self.unpack.as_mut().map(MultiGzDecoder::try_finish) {
             Some(Err(error)) => Err(SourceError::Interrupted(Arc::new(error))),
             _ => Ok(None),

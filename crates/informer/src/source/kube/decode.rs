@@ -1,4 +1,4 @@
-//! Makes objects and events of the bytes that a server sends.
+//! Decodes objects and events from the bytes of an API server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::source::{BadObject, Decoded, SourceError, WatchEvent};
 /// The annotation on the bookmark that ends an initial state.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// Reads the objects of one collection, and refuses those of another kind.
+/// Decodes the objects of one collection, and refuses objects of another kind.
 pub(super) struct ObjectReader<T: Decode> {
     pub(super) types: Types,
     pub(super) managed_fields: ManagedFields,
     pub(super) decoder: Arc<T::Decoder>,
-    /// Each object is written into it, if it has to be written anew.
+    /// The buffer for objects that have to be rewritten before decoding.
     pub(super) buffer: String,
 }
 
@@ -36,13 +36,13 @@ impl<T: Decode> ObjectReader<T> {
         }
     }
 
-    /// An item of a list that is larger than the limit, of which only the beginning was kept.
+    /// Returns the error for an item of a list that is larger than the limit. Only its beginning was kept.
     pub(super) fn too_large(&self, beginning: &[u8], limit: usize) -> Decoded<T> {
         let glimpse = Glimpse::read_beginning(beginning);
         Decoded::Bad(self.bad(glimpse, DecodeError::TooLarge { limit }))
     }
 
-    /// An event that is larger than the limit, of which only the beginning was kept.
+    /// Returns the event for an object that is larger than the limit. Only its beginning was kept.
     pub(super) fn too_large_event(&self, beginning: &[u8], limit: usize) -> Result<WatchEvent<T>, SourceError> {
         let mut glimpse = Glimpse::read_event_beginning(beginning);
         let event = glimpse.event.take();
@@ -55,7 +55,7 @@ impl<T: Decode> ObjectReader<T> {
         }
     }
 
-    /// Reads as much of a bad object as can be read.
+    /// Reads as much of an undecodable object as possible.
     fn bad_object(&self, json: &[u8], error: DecodeError) -> BadObject {
         self.bad(Glimpse::read(json).unwrap_or_default(), error)
     }
@@ -103,7 +103,7 @@ impl<T: Decode> ObjectReader<T> {
     }
 }
 
-/// False if it may be that the line was split in the wrong place.
+/// Returns false if the line may have been split at the wrong byte.
 fn is_read<T>(event: &Result<WatchEvent<T>, SourceError>) -> bool {
     match event {
         Ok(WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object)) => {
@@ -114,8 +114,8 @@ fn is_read<T>(event: &Result<WatchEvent<T>, SourceError>) -> bool {
     }
 }
 
-/// The type and the object of an event as servers write it. Whether the object ends where the line does turns out when it is
-/// read: no object can be made of more than one.
+/// Splits an event into type and object, if it is written as kube-apiserver writes it. This does not check that the
+/// object ends at the end of the line: decoding fails for anything but one object.
 fn split_quickly(line: &[u8]) -> Option<(&str, &[u8])> {
     let rest = line.strip_prefix(br#"{"type":""#)?;
     let (kind, rest) = rest.split_at_checked(memchr::memchr(b'"', rest)?)?;
@@ -124,7 +124,7 @@ fn split_quickly(line: &[u8]) -> Option<(&str, &[u8])> {
     plain.then_some((std::str::from_utf8(kind).ok()?, object))
 }
 
-/// The same in whatever order they come, and whatever else is there.
+/// Splits an event with its fields in any order, and with other fields.
 fn split_properly(line: &[u8]) -> Option<(String, &[u8])> {
     let members: BTreeMap<String, &RawValue> = serde_json::from_slice(line).ok()?;
     let kind = serde_json::from_str(members.get("type")?.get()).ok()?;
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_type_and_object_is_of_no_interest_wherever_it_stands() {
+    fn other_fields_of_an_event_are_ignored_at_every_position() {
         let pod = r#"{"kind":"Pod","metadata":{"name":"a","resourceVersion":"7"}}"#;
         let status = r#"{"kind":"Status","code":410,"reason":"Expired"}"#;
         for (kind, object) in [("ADDED", pod), ("DELETED", pod), ("BOOKMARK", pod), ("ERROR", status)] {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_comes_twice_the_last_counts() {
+    fn the_last_duplicate_key_counts() {
         let pod = r#"{"metadata":{"name":"a","resourceVersion":"7"}}"#;
         let other = r#"{"metadata":{"name":"b","resourceVersion":"8"}}"#;
         let deleted = read(&format!(r#"{{"type":"DELETED","object":{other}}}"#));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bad_object_is_one_event() {
+    fn an_undecodable_object_costs_one_event() {
         let bad = read("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\u{1}\"}}}");
         assert!(bad.starts_with("Ok(Added(Bad("), "{bad}");
         let named = read(r#"{"type":"ADDED","object":{"kind":"Node","metadata":{"name":"a"}},"more":1}"#);

@@ -1,4 +1,4 @@
-//! Errors as an API server words them, made into ours.
+//! Conversion of the errors of an API server.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use kube_client::client::Body;
 
 use crate::source::Status;
 
-/// As much of an error answer as is worth reading.
+/// How many bytes of an error response are read at most.
 const ERROR_BODY_LIMIT: usize = 64 * 1024;
 
-/// A `Status` as it stands on the wire.
+/// A `Status` object, as JSON.
 #[derive(serde::Deserialize)]
 pub(super) struct WireStatus {
     #[serde(default)]
@@ -42,7 +42,7 @@ impl From<WireStatus> for Status {
     fn from(status: WireStatus) -> Self {
         const TOO_LARGE: &str = "Too large resource version";
         let WireDetails { retry_after_seconds, causes } = status.details.unwrap_or_default();
-        // Three spellings: the cause, its message, and the message of servers before 1.18.
+        // API servers send three forms: the reason of a cause, its message, and the message of versions before 1.18.
         let version_too_large = causes
             .unwrap_or_default()
             .iter()
@@ -73,14 +73,14 @@ pub(super) async fn read_status(response: Response<Body>) -> Status {
     status
 }
 
-/// The beginning of an error page, which is no object.
+/// Returns the beginning of an error page that is not a `Status`.
 fn excerpt(bytes: &[u8]) -> String {
     const LENGTH: usize = 120;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LENGTH)]).into_owned();
     if bytes.len() > LENGTH { text + "…" } else { text }
 }
 
-/// A message that fits into a line of a log.
+/// Joins a message into one line, for logs.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

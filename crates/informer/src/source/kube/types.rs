@@ -1,4 +1,4 @@
-//! The types of `kube` as objects: the one place that names them beside the requests.
+//! The types of `kube` as objects: the only module besides the requests that names them.
 
 use std::any::{Any, TypeId};
 
@@ -65,7 +65,7 @@ where
             let group = types.api_version.split_once('/').map_or("", |(group, _)| group);
             return Some(same(group, &types.kind));
         }
-        // Types whose kind is fixed have no dynamic part.
+        // Types with a fixed kind have no dynamic type.
         let fixed = (&() as &dyn Any).downcast_ref::<K::DynamicType>()?;
         Some(same(&K::group(fixed), &K::kind(fixed)))
     }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_knows_whether_it_is_of_a_kind() {
+    fn an_object_tells_whether_it_is_of_a_kind() {
         let maps = ConfigMap::resource_type();
         assert_eq!(ConfigMap::default().is_of_kind(&maps), Some(true));
         assert_eq!(Secret::default().is_of_kind(&maps), Some(false));

@@ -1,10 +1,11 @@
-//! More connections, where one has not enough room for all streams, or does not answer.
+//! Uses further connections if one has no room for more streams, or does not respond.
 //!
-//! An API server accepts a limited number of streams on one HTTP/2 connection, mostly a hundred, and hyper's client has one connection.
-//! Further requests wait until a stream ends. Watches hardly ever end, so these requests would wait for ever.
+//! An API server accepts a limited number of streams on one HTTP/2 connection, usually a hundred, and hyper's client
+//! has one connection. Further requests wait until a stream ends. Watches seldom end, so these requests could wait for
+//! ever.
 //!
-//! A connection whose other end is gone is noticed after 45 seconds. New requests do not wait for that: while a request on a connection has
-//! no answer for two seconds, and no other request there was answered since, new requests go to another connection.
+//! A dead connection is detected after 45 seconds. New requests do not wait for that: if a request on a connection has
+//! had no response for two seconds, and no other request there received one since, new requests use another connection.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,22 +16,24 @@ use tokio::time::Instant;
 
 use crate::lock::Mutex;
 
-/// So many streams are put on one connection. Servers take a hundred or more, and may not know yet of one that has just ended.
+/// How many streams one connection carries. API servers accept a hundred or more, and may not know yet that a stream
+/// has ended.
 const STREAMS: usize = 80;
-/// A request that waited for so long, while nobody who asked on the same connection had an answer, was never sent.
+/// A request that waited this long, while no other request on the connection received a response, was never sent.
 const UNSENT: Duration = Duration::from_secs(10);
-/// After this time without an answer a connection gets no new requests, until it answers one.
+/// After this time without a response a connection gets no new requests until it responds.
 const SILENT: Duration = Duration::from_secs(2);
-/// How many connections are made at most because others do not answer.
+/// How many connections are made at most because others do not respond.
 const MOST_FOR_SILENCE: usize = 4;
-/// How long that is believed: it may as well have been a server that was slow.
+/// How long a lower stream limit is assumed: the API server may only have been slow.
 const BELIEVED: Duration = Duration::from_secs(10 * 60);
 
-/// Clients of the same server, each with a connection of its own, or those of HTTP/1 for as many streams.
+/// Clients of the same API server. Each has one HTTP/2 connection, or as many HTTP/1 connections as streams.
 pub(super) struct Lanes<C, M> {
-    /// Makes one more.
+    /// Makes one more client.
     make: M,
-    /// As many as were ever needed at once. One without streams lets its connection go after a while, and costs nothing then.
+    /// As many clients as were ever needed at once. A client without streams closes its connection after some time, and
+    /// then costs nothing.
     lanes: Mutex<Vec<Lane<C>>>,
 }
 
@@ -39,18 +42,18 @@ struct Lane<C> {
     room: Arc<Room>,
 }
 
-/// How much of a connection is taken. Held by each of its streams, too.
+/// The load of a connection. Each of its streams shares it.
 struct Room {
     streams: AtomicUsize,
-    /// Those of them that the server has answered.
+    /// How many of those streams have received a response.
     open: AtomicUsize,
-    /// How many answers there ever were.
+    /// How many responses have arrived in total.
     answers: AtomicU64,
-    /// The requests without an answer, by number, with the time since when each waits. An answer takes all of them out: the connection
-    /// works, and they are counted anew from then on.
+    /// The requests without a response, by number, with the time since when each waits. Each response resets these
+    /// times, because the connection works.
     unanswered: Mutex<Unanswered>,
-    /// For how many streams there is room if not for as many as mostly, and since when that is known. A server may take fewer,
-    /// and cannot be asked.
+    /// The number of streams for which there is room, if it is less than [`STREAMS`], and since when that is known. An
+    /// API server may accept fewer streams, and does not report its limit.
     learnt: Mutex<Option<(usize, Instant)>>,
 }
 
@@ -60,13 +63,13 @@ struct Unanswered {
     since: BTreeMap<u64, Instant>,
 }
 
-/// One stream's place, which is free again when it is dropped.
+/// The place of one stream, which is free again when this is dropped.
 pub(super) struct LaneSlot {
     room: Arc<Room>,
     since: Instant,
-    /// How many answers there were when it was taken; `None` once this one is answered.
+    /// How many responses had arrived when this place was taken; `None` once this request has a response.
     waiting: Option<u64>,
-    /// Its number among the requests without an answer.
+    /// The number of this request among those without a response.
     number: u64,
 }
 
@@ -75,13 +78,14 @@ impl<C: Clone, M: Fn() -> C> Lanes<C, M> {
         Self { make, lanes: Mutex::default() }
     }
 
-    /// Returns the first client that answers and has room for one more stream: the last ones are the first to become empty.
+    /// Returns the first client that responds and has room for one more stream, so that the last ones become empty
+    /// first.
     pub(super) fn enter(&self) -> (C, LaneSlot) {
         let mut lanes = self.lanes.lock();
         let mut with_room = lanes.iter().filter(|lane| lane.room.is_left());
         let first = with_room.clone().next();
         let answers = with_room.find(|lane| !lane.room.is_silent());
-        // A server that does not answer at all must not be sent ever more connections.
+        // A server that does not respond at all must not receive more and more connections.
         if let Some(lane) = answers.or(first.filter(|_| lanes.len() >= MOST_FOR_SILENCE)) {
             return lane.enter();
         }
@@ -94,7 +98,7 @@ impl<C: Clone, M: Fn() -> C> Lanes<C, M> {
 
 impl<C: Clone> Lane<C> {
     fn enter(&self) -> (C, LaneSlot) {
-        // What was learnt of a connection ends with it.
+        // A lower stream limit only applies to the connection on which it was found.
         if self.room.streams.fetch_add(1, Ordering::Relaxed) == 0 {
             *self.room.learnt.lock() = None;
         }
@@ -117,7 +121,7 @@ impl Room {
         streams == 0 || streams < self.limit()
     }
 
-    /// Notes a request without an answer, and returns its number.
+    /// Records a request without a response, and returns its number.
     fn wait(&self) -> u64 {
         let mut unanswered = self.unanswered.lock();
         let number = unanswered.next;
@@ -126,13 +130,13 @@ impl Room {
         number
     }
 
-    /// Notes that the connection has answered a request.
+    /// Records that the connection has responded.
     fn works(&self) {
         let now = Instant::now();
         self.unanswered.lock().since.values_mut().for_each(|since| *since = now);
     }
 
-    /// Returns true if a request waits for an answer for long, and no other was answered meanwhile.
+    /// Returns true if a request has waited too long, and no other one received a response meanwhile.
     fn is_silent(&self) -> bool {
         self.unanswered.lock().since.values().any(|since| since.elapsed() >= SILENT)
     }
@@ -144,7 +148,7 @@ impl Room {
 }
 
 impl LaneSlot {
-    /// The server has answered: the stream is open.
+    /// Records that this request has a response: the stream is open.
     pub(super) fn answered(&mut self) {
         if self.waiting.take().is_some() {
             self.room.answers.fetch_add(1, Ordering::Relaxed);
@@ -154,7 +158,7 @@ impl LaneSlot {
         }
     }
 
-    /// Gives back what it is given: who calls this holds the place.
+    /// Returns its argument. A body that calls this owns the place.
     pub(super) fn pass<T>(&self, passing: T) -> T {
         passing
     }
@@ -181,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lane_is_filled_before_there_is_another_and_again_when_places_are_free() {
+    fn a_lane_is_filled_before_another_is_made_and_again_when_places_are_free() {
         let made = AtomicUsize::new(0);
         let lanes = Lanes::new(|| made.fetch_add(1, Ordering::Relaxed));
         let mut entered: Vec<_> = (0..STREAMS * 2 + 1).map(|_| lanes.enter()).collect();
@@ -195,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_silent_connection_gets_no_new_requests_until_it_answers_one() {
+    async fn a_silent_connection_gets_no_new_requests_until_it_responds() {
         let made = AtomicUsize::new(0);
         let lanes = Lanes::new(|| made.fetch_add(1, Ordering::Relaxed));
         let (_, mut watch) = lanes.enter();
@@ -209,7 +213,7 @@ mod tests {
         assert_eq!(lanes.enter().0, 1);
         renewal.answered();
         assert_eq!(lanes.enter().0, 0, "it has answered");
-        // A request that was given up says nothing any more.
+        // A request that was dropped does not count.
         drop((renewal, read));
         let (_, waits) = lanes.enter();
         tokio::time::advance(SILENT).await;
@@ -218,7 +222,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_does_not_answer_at_all_is_not_sent_ever_more_connections() {
+    async fn a_server_that_never_responds_gets_a_bounded_number_of_connections() {
         let made = AtomicUsize::new(0);
         let lanes = Lanes::new(|| made.fetch_add(1, Ordering::Relaxed));
         let mut waiting = Vec::new();
@@ -230,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_takes_fewer_streams_is_noticed_by_a_request_that_is_never_answered() {
+    async fn a_request_without_a_response_reveals_a_lower_stream_limit() {
         let made = AtomicUsize::new(0);
         let lanes = Lanes::new(|| made.fetch_add(1, Ordering::Relaxed));
         let mut watches: Vec<_> = (0..50).map(|_| lanes.enter()).collect();
@@ -254,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_slow_answer_and_one_that_is_given_up_at_once_teach_nothing() {
+    async fn a_slow_response_and_a_dropped_request_do_not_lower_the_stream_limit() {
         let lanes = Lanes::new(|| ());
         let (_, mut watch) = lanes.enter();
         watch.answered();

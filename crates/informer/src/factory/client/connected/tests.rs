@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream, tcp};
 use super::*;
 use crate::{Selection, SharedInformerFactory};
 
-/// What lies between a client and a server, and may stop to pass anything on, with nobody being told.
+/// A proxy between a client and a server. It can stop to forward bytes without closing its connections.
 #[derive(Clone, Default)]
 struct Line {
     open: Arc<AtomicUsize>,
@@ -19,7 +19,7 @@ struct Line {
 }
 
 impl Line {
-    /// Gives the port to connect to.
+    /// Returns the port of the proxy.
     async fn to(&self, server: String) -> u16 {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (port, line) = (listener.local_addr().unwrap().port(), self.clone());
@@ -53,25 +53,25 @@ impl Line {
     }
 }
 
-/// How to speak over the line to a server with TLS.
+/// Returns the configuration of a client that connects to a TLS server through the proxy.
 async fn config(server: &ApiServer, line: &Line) -> Config {
     let listening = server.serve_tls("127.0.0.1:0", Tls::generate().unwrap()).await.unwrap();
     let url = listening.url();
     let address = url.trim_start_matches("https://").trim_end_matches('/').to_owned();
     let port = line.to(address).await;
     let kubeconfig = listening.kubeconfig().replace(&url, &format!("https://127.0.0.1:{port}"));
-    // It serves until the test is over.
+    // The API server must run until the end of the test.
     std::mem::forget(listening);
     let kubeconfig = Kubeconfig::from_yaml(&kubeconfig).unwrap();
     Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap()
 }
 
-/// A client that does.
+/// Makes a client that connects through the proxy.
 async fn connect(server: &ApiServer, line: &Line, patience: Patience) -> Client {
     client(config(server, line).await, patience).unwrap()
 }
 
-/// So many informers, each with a watch of its own.
+/// Starts this many informers, each with a watch of its own.
 fn start(client: Client, informers: usize) -> SharedInformerFactory {
     let factory = SharedInformerFactory::new(client);
     for number in 0..informers {
@@ -86,7 +86,7 @@ fn watching(factory: &SharedInformerFactory) -> usize {
     factory.informers().iter().filter(|informer| informer.health().is_watching()).count()
 }
 
-/// Waits until something is true.
+/// Waits until a condition is true.
 async fn until(what: &str, reached: impl Fn() -> bool) {
     let start = tokio::time::Instant::now();
     while !reached() {
@@ -101,14 +101,14 @@ async fn fifty_informers_share_one_connection() {
     let factory = start(connect(&server, &line, Patience::default()).await, 50);
     factory.synced().await.unwrap();
     assert_eq!(factory.informers().len(), 50);
-    // Those that began to connect before the first was there go again.
+    // Connections that were opened before the first one was established are closed again.
     until("one connection", || line.open.load(Ordering::Relaxed) == 1).await;
     until("all watch on the one that is left", || watching(&factory) == 50).await;
     factory.stop().await;
 }
 
 #[tokio::test]
-async fn more_streams_than_a_connection_has_room_for_get_another_one() {
+async fn streams_beyond_the_limit_of_a_connection_get_another_connection() {
     let (server, line) = (ApiServer::new(), Line::default());
     let patience = Patience { idle: Duration::from_secs(1), ..Patience::default() };
     let client = connect(&server, &line, patience).await;
@@ -124,13 +124,13 @@ async fn more_streams_than_a_connection_has_room_for_get_another_one() {
 }
 
 #[tokio::test]
-async fn what_the_server_ends_is_opened_again() {
+async fn a_watch_that_the_server_ends_is_opened_again() {
     let (server, line) = (ApiServer::new(), Line::default());
     let factory = SharedInformerFactory::new(connect(&server, &line, Patience::default()).await);
     let maps = factory.informer::<ConfigMap>().unwrap();
     factory.start().unwrap();
     factory.synced().await.unwrap();
-    // GOAWAY for the connection, RST_STREAM for the stream.
+    // `GOAWAY` for the connection, `RST_STREAM` for the stream.
     for (number, action) in [Action::ConnectionClose, Action::ResetAfterEvents(1)].into_iter().enumerate() {
         server.faults().add(Fault::new(action).verb(Verb::Watch).times(1));
         server.disconnect_watches();
@@ -146,7 +146,7 @@ async fn what_the_server_ends_is_opened_again() {
 }
 
 #[tokio::test]
-async fn a_connection_whose_other_end_has_gone_is_noticed_by_a_ping() {
+async fn a_ping_detects_a_dead_connection() {
     let (server, line) = (ApiServer::new(), Line::default());
     let patience = Patience {
         ping_after: Duration::from_millis(300),
@@ -157,7 +157,7 @@ async fn a_connection_whose_other_end_has_gone_is_noticed_by_a_ping() {
     let maps = factory.informer::<ConfigMap>().unwrap();
     factory.start().unwrap();
     factory.synced().await.unwrap();
-    // By then its watch is alone on a connection that no other request is put on.
+    // After this its watch is alone on its connection, and no other request uses that connection.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let cut = tokio::time::Instant::now();
     line.cut.store(true, Ordering::Relaxed);
@@ -170,14 +170,14 @@ async fn a_connection_whose_other_end_has_gone_is_noticed_by_a_ping() {
     factory.stop().await;
 }
 
-/// What is opened again finds the connection that the others still watch on.
+/// A watch that is opened again must find the connection that other watches still use.
 #[test]
 fn a_connection_is_kept_for_longer_than_a_watch_takes() {
     assert!(Patience::default().idle > crate::reflector::SHORTEST_WATCH * 2);
 }
 
 #[tokio::test]
-async fn an_answer_may_have_hundreds_of_headers() {
+async fn a_response_may_have_hundreds_of_headers() {
     let (server, line) = (ApiServer::new(), Line::default());
     server.faults().add(Fault::new(Action::Warnings(300)));
     let client = connect(&server, &line, Patience::default()).await;
@@ -185,7 +185,7 @@ async fn an_answer_may_have_hundreds_of_headers() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_shakes_hands_is_given_up() {
+async fn a_tls_handshake_without_end_fails() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap()).parse().unwrap();
     let mut config = Config::new(url);
@@ -196,7 +196,7 @@ async fn a_server_that_never_shakes_hands_is_given_up() {
 }
 
 #[tokio::test]
-async fn the_timeouts_of_the_configuration_hold() {
+async fn the_timeouts_of_the_configuration_apply() {
     let (server, line) = (ApiServer::new(), Line::default());
     let mut config = config(&server, &line).await;
     config.read_timeout = Some(Duration::from_secs(2));
