@@ -2,7 +2,8 @@
 //! and validation.
 //!
 //! The order of a write is: [`defaults`], then for services the allocation of [`strategy::service`], then a
-//! `prepare_` function of [`strategy`], then the checks of [`immutable`]. Objects are JSON as Go writes it: an absent field has the zero value.
+//! `prepare_` function of [`strategy`], then the checks of [`immutable`]. Objects are JSON as Go writes it: an absent
+//! field has the zero value.
 
 pub(crate) mod json;
 pub(crate) mod equal;
