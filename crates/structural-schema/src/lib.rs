@@ -62,7 +62,7 @@ pub use schema::StructuralSchema;
 
 #[cfg(test)]
 mod tests;
-// The comparison with files that Kubernetes' own libraries wrote, shared with the embedded API server.
+// Compares with recorded answers of Kubernetes' own libraries; shared with the embedded API server.
 #[cfg(test)]
 #[path = "../../apiserver/src/truth.rs"]
 #[allow(dead_code, reason = "the tests of the server use more of it")]

@@ -1,4 +1,4 @@
-//! The schema as the management of fields sees it.
+//! The schema as a type for field management.
 
 use serde_json::Value;
 
@@ -12,12 +12,12 @@ pub struct SchemaPlace<'a>(Inner<'a>);
 
 #[derive(Debug, Clone, Copy)]
 enum Inner<'a> {
-    /// Nothing is known; the root of such an object is one of a resource.
+    /// Nothing is known, except that the root is a resource if `is_resource` is set.
     Unknown {
         root: bool,
     },
     Node(&'a Node),
-    /// A resource, which has a kind and metadata beside what its schema says.
+    /// A resource, which has a kind and metadata beside its schema.
     Resource(&'a Node),
     Text,
 }
@@ -40,7 +40,7 @@ impl<'a> SchemaPlace<'a> {
         Self(if node.embedded { Inner::Resource(node) } else { Inner::Node(node) })
     }
 
-    /// Returns true if this is the place of a resource, which has metadata.
+    /// Returns whether this is the place of a resource, which has metadata.
     pub fn has_metadata(self) -> bool {
         matches!(self.0, Inner::Resource(_) | Inner::Unknown { root: true })
     }

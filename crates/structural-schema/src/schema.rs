@@ -1,4 +1,4 @@
-//! A structural schema: read, checked, and with its rules compiled.
+//! A structural schema: parsed, checked, and with compiled rules.
 
 use serde_json::Value;
 
