@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-// In reading order: a module uses those before it, and none after it.
+// In reading order: a module uses only modules that stand before it.
 // Bounds, paths and errors.
 mod limits;
 mod golang;

@@ -12,7 +12,7 @@ pub struct SchemaPlace<'a>(Inner<'a>);
 
 #[derive(Debug, Clone, Copy)]
 enum Inner<'a> {
-    /// Nothing is known, except that the root is a resource if `is_resource` is set.
+    /// Nothing is known. If `root` is set, this is the root of a resource.
     Unknown {
         root: bool,
     },
@@ -84,7 +84,7 @@ impl<'a> FieldSchema<'a> for SchemaPlace<'a> {
         items.properties.get(key)?.default.clone()
     }
 
-    /// Custom resources have no strategic merge patch.
+    /// Returns no rule: custom resources have no strategic merge patch.
     fn patch_rule(self) -> PatchRule<'a> {
         PatchRule::default()
     }

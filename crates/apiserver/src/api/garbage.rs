@@ -84,7 +84,7 @@ enum Standing {
     Waiting,
 }
 
-/// Deletes an object if all of its owners are gone. If only some are gone, removes their references.
+/// Deletes an object if none of its owners keeps it. If an owner keeps it, removes the references to the others.
 fn weigh(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, stored: &StoredObject) {
     let (key, object) = (&stored.key, stored.identity());
     let Some(owners) = object["metadata"]["ownerReferences"].as_array().filter(|owners| !owners.is_empty()) else {

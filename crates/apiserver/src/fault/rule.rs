@@ -174,7 +174,7 @@ impl Fault {
         Self::new(Action::EndAfterEvents(events))
     }
 
-    /// Never sends the bookmark that ends the initial events.
+    /// Withholds the bookmark that ends the initial events.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

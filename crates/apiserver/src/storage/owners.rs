@@ -69,7 +69,7 @@ impl Owners {
         }
     }
 
-    /// Returns the owners of this object may have waited until it is gone.
+    /// Adds traces for the owners of this object, which may have waited until it is gone.
     fn relieve(&mut self, object: &StoredObject) {
         self.traces.extend(object.owners().map(|owner| Trace::Relieved(owner.into())));
     }

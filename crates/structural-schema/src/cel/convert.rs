@@ -60,7 +60,7 @@ pub(crate) fn to_int<'v>(mut call: Args<'_, 'v>) -> Result<Val<'v>, Fail> {
     }
 }
 
-/// Parses a plain integer. Rust would also accept a leading plus sign.
+/// Parses an integer with an optional sign.
 fn integer(text: &str) -> Option<i64> {
     text.parse().ok()
 }

@@ -124,7 +124,7 @@ fn published() -> impl Iterator<Item = (String, String, Value)> {
     cases("openapi.jsonl").map(|document| (text(&document, "group"), text(&document, "version"), document))
 }
 
-/// kube-apiserver publishes unions for client generators; we do not.
+/// Removes unions, which kube-apiserver publishes for client generators. This server does not publish them.
 fn without_unions(schema: &Value) -> Value {
     let mut schema = schema.clone();
     schema.as_object_mut().unwrap().remove("x-kubernetes-unions");
@@ -155,8 +155,8 @@ fn schemas_match_kube_apiserver() {
     agreement.conclude();
 }
 
-/// Reduces a schema of kube-apiserver to the form used here: types outside the table are inlined, and default values
-/// are left out.
+/// Reduces a schema of kube-apiserver to the form used here: types outside the table are inlined, and values that mean
+/// the default are left out.
 fn simplify(schema: &mut Value, all: &Map<String, Value>, types: &Served<'_>) {
     let name = schema["allOf"][0]["$ref"].as_str().or(schema["$ref"].as_str());
     let name = name.map(|name| name.trim_start_matches("#/components/schemas/"));

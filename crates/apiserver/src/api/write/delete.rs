@@ -275,7 +275,7 @@ fn grace_period(resource: &Resource, object: &Value, options: &DeleteOptions) ->
     seconds(asked.unwrap_or(30))
 }
 
-/// A negative period counts as one second, as in kube-apiserver.
+/// Returns the period in seconds. A negative period counts as one second, as in kube-apiserver.
 fn seconds(asked: i64) -> u64 {
     u64::try_from(asked).unwrap_or(1)
 }

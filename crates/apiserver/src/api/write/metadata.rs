@@ -77,7 +77,7 @@ fn capital(member: &str) -> &str {
     if member == "kind" { "Kind" } else { "apiVersion" }
 }
 
-/// Null counts as empty metadata.
+/// Adds empty metadata if it is missing or null.
 fn ensure_metadata(members: &mut Map<String, Value>) {
     let metadata = members.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
     if metadata.is_null() {

@@ -31,8 +31,9 @@ pub(super) fn track(
     update(&request, before.unwrap_or(&empty), after);
 }
 
-/// Records who set the replicas, as kube-apiserver does. The replicas of the previous manager move to an entry of their
-/// own, without a time. A write to `scale` that does not change the replicas does not own them.
+/// Records who set the replicas, as kube-apiserver does. If the write changes the replicas, its manager becomes their
+/// only owner. Otherwise each owner by an update gets a separate entry for them, without a time. Replicas without an
+/// owner stay without one.
 fn track_scale(resource: &Resource, pointer: &str, before: &Value, after: &mut Value, options: &WriteOptions) {
     let path: Vec<String> = pointer.split('/').skip(1).map(|step| format!("f:{step}")).collect();
     let fields = path.iter().rev().fold(json!({}), |below, step| json!({ step.as_str(): below }));

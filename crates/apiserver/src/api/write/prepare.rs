@@ -226,7 +226,7 @@ impl<'a> Write<'a> {
         Ok(())
     }
 
-    /// Direct writes have no size limit.
+    /// Refuses an object that is too large. Direct writes have no size limit.
     fn check_size(&self, object: &Value) -> Result<(), Status> {
         if self.options.trust == Trust::Host || weight(object) <= LARGEST {
             return Ok(());
@@ -298,7 +298,7 @@ fn told(causes: Vec<Cause>) -> impl Iterator<Item = StatusCause> {
     causes.into_iter().map(|cause| StatusCause::new(cause.reason, cause.field, cause.message))
 }
 
-/// An object that is being deleted accepts no new finalizers.
+/// Returns an error if finalizers are added to an object that is being deleted.
 fn new_finalizers(before: &Value, after: &Value) -> Option<StatusCause> {
     if before["metadata"]["deletionTimestamp"].is_null() {
         return None;

@@ -8,7 +8,7 @@ fn config_maps() -> Arc<Resource> {
     Catalog::built_in().named("configmaps").unwrap().clone()
 }
 
-/// Creates, updates and deletes in turn, one revision each, starting after revision 100.
+/// Performs creates, updates and deletes in turn, one revision each, starting after revision 100.
 fn write(collection: &mut Collection, revision: u64, name: &str, present: bool, limits: HistoryLimits) {
     let key = Key::new(Some("default"), name);
     let before = collection.objects().get(&key).cloned();

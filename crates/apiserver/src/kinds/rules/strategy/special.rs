@@ -70,7 +70,7 @@ pub(super) fn service_account(account: &mut Value, _: &RuleContext<'_>) {
     }
 }
 
-/// Sets a generated name; LimitRanges are the only objects that need no name.
+/// Sets the name of a LimitRange without a name to its uid. No other kind may omit the name.
 pub(super) fn limit_range(range: &mut Value, write: &RuleContext<'_>) {
     let Some(metadata) = object_at_mut(range, "metadata") else { return };
     if write.old.is_none() && text(metadata, "name").is_empty() {

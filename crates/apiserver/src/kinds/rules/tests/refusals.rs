@@ -43,7 +43,7 @@ fn is_among(cause: &Cause, theirs: &[Value]) -> bool {
     theirs.iter().any(|other| other["field"] == cause.field && other["reason"] == cause.reason)
 }
 
-/// Every error reported here is also reported by kube-apiserver, which reports more.
+/// Checks that kube-apiserver also reports every error that is reported here. It reports more errors.
 #[test]
 fn objects_valid_for_kube_apiserver_are_accepted() {
     let mut agreement = Agreement::of("random objects that are refused");
