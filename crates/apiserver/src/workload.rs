@@ -412,7 +412,8 @@ impl Workload {
         created.ok().map(|_| made)
     }
 
-    /// Moves a pod to its next phase, or removes a surplus pod.
+    /// Moves a pod to its next phase. A stopping pod and a surplus pod without a node are deleted; any other surplus
+    /// pod is asked to stop.
     fn advance(&mut self, server: &ApiServer, id: u64) -> Option<Step> {
         let mut pod = self.model.pods.get(&id)?.clone();
         let surplus = self.model.is_surplus(&pod);

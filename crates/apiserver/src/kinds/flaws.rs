@@ -1,6 +1,6 @@
 //! The flaws of a request body: strict validation refuses them, otherwise the response warns of them.
 
-/// kube-apiserver reports no more than this.
+/// The maximum number of reported flaws, as in kube-apiserver.
 const MOST: usize = 100;
 /// The maximum size of all flaws in bytes: names can be long, and one name can occur in many paths.
 const MOST_BYTES: usize = 4 << 20;

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use crate::message::reply::{Body, stream_body};
 
-/// Smaller bodies are not compressed.
+/// The size in bytes above which a body is compressed.
 pub(crate) const THRESHOLD: usize = 128 * 1024;
 
 /// Returns whether an `Accept-Encoding` header lists gzip.

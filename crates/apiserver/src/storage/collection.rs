@@ -37,7 +37,7 @@ pub(crate) struct HistoryLimits {
     pub(crate) max_age: Option<Duration>,
 }
 
-/// The requested revision is no longer in the history. `oldest` is the oldest one that is.
+/// The requested revision is no longer in the history. `oldest` is the oldest revision that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Forgotten {
     pub(crate) oldest: u64,

@@ -110,7 +110,7 @@ impl Model {
         }
     }
 
-    /// Starts to move the pods of a deployment after the deployment has changed.
+    /// Starts to move the surplus pods of a deployment after the deployment has changed.
     pub(super) fn stir(&mut self, deployment: u64) {
         let at_rest = |pod: &Pod| pod.deployment == deployment && pod.phase == Phase::Running;
         let stirred: Vec<u64> =
