@@ -1,4 +1,4 @@
-//! Prints what the server can do: `cargo run --release -p kube-embedded-apiserver --example figures`.
+//! Measures the server: `cargo run --release -p kube-embedded-apiserver --example figures`.
 //!
 //! Clients run in the same process, so the figures are of server and clients together.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
@@ -28,7 +28,7 @@ async fn main() {
         writes(20_000);
         apply(2_000).await;
     }
-    // Before much else is made, while memory is fresh.
+    // First, while the process holds little other memory.
     if runs("idle") {
         idle(10_000).await;
     }
@@ -45,7 +45,7 @@ async fn main() {
     }
 }
 
-/// How long it takes from nothing to the first answer, the first time in a process and afterwards.
+/// Measures the time to the first answer of a new server, for the first and the second server of a process.
 async fn start() {
     for which in ["first", "second"] {
         let started = Instant::now();
@@ -57,7 +57,7 @@ async fn start() {
     }
 }
 
-/// Creates objects of about 1 KB in process, with their defaults and the owners of their fields.
+/// Creates objects of about 1 KB in process, with defaults and field owners.
 fn writes(count: usize) {
     let server = ApiServer::builder().history(1_000).build();
     let started = cpu();
@@ -69,7 +69,7 @@ fn writes(count: usize) {
     println!("writes: {:.0} creates of 1 KB a second on one core", count as f64 / took.as_secs_f64());
 }
 
-/// Applies to a deployment of 9 KB by two managers in turn, beside updates of the same.
+/// Applies a deployment of 9 KB by two managers in turn, and compares this with updates of the same object.
 async fn apply(count: usize) {
     let server = ApiServer::builder().history(100).build();
     let path = "/apis/apps/v1/namespaces/default/deployments/d";
@@ -106,23 +106,23 @@ async fn apply(count: usize) {
     );
 }
 
-/// Processor time of this process so far.
+/// Returns the processor time of this process so far.
 fn cpu() -> Duration {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(spent.tv_sec.unsigned_abs(), u32::try_from(spent.tv_nsec).unwrap_or(0))
 }
 
-/// How watchers reach the server.
+/// How clients reach the server.
 #[derive(Debug, Clone, Copy)]
 enum Over {
     Process,
     Http,
 }
 
-/// What is written.
+/// The load to write.
 #[derive(Debug, Clone, Copy)]
 struct Load {
-    /// Writes a second; as fast as it goes if there is none.
+    /// Writes per second; without a rate, as fast as possible.
     rate: Option<u64>,
     writes: usize,
     bytes: usize,
@@ -182,7 +182,7 @@ fn pod(index: usize) -> Value {
     })
 }
 
-/// Raises the rate until events come late, and then writes as fast as it goes.
+/// Raises the rate until events are late, and then writes as fast as possible.
 async fn limit(over: Over, watchers: usize) {
     let mut rate = 200;
     loop {
@@ -197,7 +197,8 @@ async fn limit(over: Over, watchers: usize) {
     fan_out(over, watchers, Load { rate: None, writes: 2_000, bytes: 1_000 }).await;
 }
 
-/// Opens many watches, writes, and tells whether everybody heard everything and how late. Returns the 99th percentile.
+/// Opens many watches, writes, and checks that every watcher received every event. Prints the latencies and returns the
+/// 99th percentile.
 async fn fan_out(over: Over, watchers: usize, load: Load) -> Duration {
     let server = ApiServer::builder().history(load.writes * 2).build();
     let listening = server.serve("127.0.0.1:0").await.unwrap();
@@ -255,7 +256,7 @@ async fn fan_out(over: Over, watchers: usize, load: Load) -> Duration {
         latencies.extend(late);
         places.push(place);
     }
-    // Bytes at one place in memory were encoded once, however many watchers are sent them. Sockets copy them.
+    // Events with the same memory address were encoded once, for all watchers. Sockets copy the bytes.
     if matches!(over, Over::Process) {
         assert!(places.iter().all(|place| *place == places[0]), "every watcher is sent the same bytes");
         println!("{over:?}: {} events encoded once each, shared by {watchers} watchers", places[0].len());
@@ -279,7 +280,7 @@ async fn fan_out(over: Over, watchers: usize, load: Load) -> Duration {
     at(0.99)
 }
 
-/// Writes a load; each object carries the time it was written.
+/// Writes a load. Each object carries the time of its write.
 async fn write(server: &ApiServer, origin: Instant, load: Load) {
     let padding = "x".repeat(load.bytes.saturating_sub(300));
     let started = Instant::now();
@@ -295,12 +296,12 @@ async fn write(server: &ApiServer, origin: Instant, load: Load) {
     }
 }
 
-/// Finds the times of writing in what a watch sends.
+/// Reads the times of writes from the bytes of a watch.
 struct Watcher {
     origin: Instant,
     expected: usize,
     latencies: Vec<Duration>,
-    /// Where in memory the bytes of each event were.
+    /// The memory address of the bytes of each event.
     places: Vec<usize>,
     rest: Vec<u8>,
 }
@@ -332,7 +333,7 @@ impl Watcher {
     }
 }
 
-/// Opens many watches that nothing happens to.
+/// Opens many watches without any events.
 async fn idle(count: usize) {
     let server = ApiServer::new();
     let before = resident();
@@ -346,7 +347,7 @@ async fn idle(count: usize) {
     println!("idle: {count} watches in process, {} bytes each", resident().saturating_sub(before) / count);
 }
 
-/// The memory the process holds, in bytes.
+/// Returns the resident memory of the process, in bytes.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     status.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096

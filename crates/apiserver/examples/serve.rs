@@ -1,6 +1,7 @@
-//! Serves an API server with some life in it: `cargo run -p kube-embedded-apiserver --example serve -- 127.0.0.1:8001`.
+//! Serves an API server with a simulated cluster: `cargo run -p kube-embedded-apiserver --example serve --
+//! 127.0.0.1:8001`.
 //!
-//! Writes `kubeconfig` into the current directory; `kubectl --kubeconfig kubeconfig get pods -A -w` follows along.
+//! Writes `kubeconfig` into the current directory. `kubectl --kubeconfig kubeconfig get pods -A -w` shows the changes.
 #![allow(clippy::print_stdout)]
 
 use kube_embedded_apiserver::{ApiServer, Workload};

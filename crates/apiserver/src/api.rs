@@ -1,4 +1,4 @@
-//! What a call means: which verb does what to which object.
+//! What each request does: how the server serves lists, watches, writes and the other API calls.
 
 pub(crate) mod list;
 pub(crate) mod watch;

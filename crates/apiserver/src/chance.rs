@@ -1,11 +1,11 @@
-//! All chance of one server, drawn from one seed.
+//! All random values of one server, drawn from one seed.
 
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::ops::Range;
 
-/// The characters the API server uses for generated names: no vowels, nothing that looks like another.
+/// The characters kube-apiserver uses for generated names: no vowels, and no two that look alike.
 const NAME_ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// A seeded source of uids, names and draws. Two servers with one seed and the same calls draw the same values.
@@ -13,12 +13,12 @@ const NAME_ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 pub(crate) struct Chance(Mutex<StdRng>);
 
 impl Chance {
-    /// A source whose every draw follows from `seed`.
+    /// Returns a source whose draws all depend on `seed` alone.
     pub(crate) fn new(seed: u64) -> Self {
         Self(Mutex::new(StdRng::seed_from_u64(seed)))
     }
 
-    /// A fresh version 4 UUID.
+    /// Returns a new version 4 UUID.
     pub(crate) fn uid(&self) -> String {
         let mut bytes: [u8; 16] = self.0.lock().random();
         bytes[6] = (bytes[6] & 0x0f) | 0x40;
@@ -35,18 +35,18 @@ impl Chance {
         text
     }
 
-    /// The five characters put behind a `generateName`.
+    /// Returns the five characters appended to a `generateName`.
     pub(crate) fn name_suffix(&self) -> String {
         let mut random = self.0.lock();
         (0..5).map(|_| char::from(NAME_ALPHABET[random.random_range(0..NAME_ALPHABET.len())])).collect()
     }
 
-    /// A whole number in `range`.
+    /// Returns a whole number in `range`.
     pub(crate) fn within(&self, range: Range<u64>) -> u64 {
         self.0.lock().random_range(range)
     }
 
-    /// Whether an event of this probability happens now.
+    /// Draws whether an event of this probability happens now.
     pub(crate) fn happens(&self, probability: f64) -> bool {
         self.0.lock().random_bool(probability.clamp(0.0, 1.0))
     }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_seed_draws_the_same_values() {
+    fn same_seed_draws_same_values() {
         let (one, two) = (Chance::new(7), Chance::new(7));
         assert_eq!(one.uid(), two.uid());
         assert_eq!(one.name_suffix(), two.name_suffix());

@@ -1,4 +1,4 @@
-//! Faults on purpose: a seeded plan of what goes wrong, and the record of what did.
+//! Injected faults: a seeded plan of faults, and the record of those that fired.
 
 mod action;
 mod armed;
@@ -20,13 +20,13 @@ use std::sync::Arc;
 use crate::chance::Chance;
 use crate::message::verb::Verb;
 
-/// How many firings are remembered one by one.
+/// How many firings are kept one by one.
 const RECORDED: usize = 10_000;
 
 /// The faults of one server. A clone is another handle of the same plan.
 ///
-/// Faults can be added, removed and cleared while requests are served. What has fired stays on record until
-/// [`forget`](Self::forget): how often each kind did, and the last 10,000 firings one by one.
+/// Faults can be added, removed and cleared while requests are served. The record of firings stays until
+/// [`forget`](Self::forget): the count of each kind, and the last 10,000 firings.
 ///
 /// ```
 /// use kube_embedded_apiserver::{ApiServer, Fault, Verb};
@@ -45,10 +45,10 @@ struct Plan {
     record: Mutex<Record>,
 }
 
-/// What has fired.
+/// The record of firings.
 #[derive(Debug, Default)]
 struct Record {
-    /// How often each kind has. There are only so many kinds, so this stays small.
+    /// The count of each kind. The number of kinds is fixed, so this stays small.
     counts: BTreeMap<&'static str, usize>,
     /// The last firings, at most [`RECORDED`] of them.
     last: VecDeque<Firing>,
@@ -60,34 +60,35 @@ struct Rules {
     rules: Vec<(FaultId, rule::Rule)>,
 }
 
-/// Names a fault that was added.
+/// The identifier of a fault that was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FaultId(u64);
 
 impl FaultId {
-    /// Its number, counted from 1.
+    /// Returns its number, counted from 1.
     #[must_use]
     pub fn number(self) -> u64 {
         self.0
     }
 }
 
-/// One time that a fault took effect.
+/// One time at which a fault took effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Firing {
-    /// The fault that fired; of no meaning for what was done to the whole server.
+    /// The fault that fired. It has no meaning for faults of the whole server.
     pub fault: FaultId,
     /// The name of its action, as in [`Action::kind`].
     pub kind: &'static str,
-    /// The number of the request, or 0 for what was done to the whole server. As in [`RequestRecord::id`](crate::RequestRecord::id).
+    /// The number of the request, as in [`RequestRecord::id`](crate::RequestRecord::id), or 0 for faults of the whole
+    /// server.
     pub request: u64,
-    /// What the request asked for.
+    /// The verb of the request.
     pub verb: Verb,
-    /// The resource it asked for.
+    /// The resource of the request.
     pub resource: String,
 }
 
-/// What rules look at.
+/// The properties of a request that rules check.
 #[derive(Debug, Clone)]
 pub(crate) struct Facts {
     pub(crate) request: u64,
@@ -100,12 +101,12 @@ pub(crate) struct Facts {
 
 impl Faults {
     pub(crate) fn new(seed: u64) -> Self {
-        // Another stream of draws than the server's own, so that a fault does not change which uids objects get.
+        // Faults have their own stream of draws, so that a fault does not change the uids of objects.
         let chance = Chance::new(seed ^ 0x6661_756c_7473);
         Self(Arc::new(Plan { chance, rules: Mutex::default(), record: Mutex::default() }))
     }
 
-    /// Adds a fault behind those already there.
+    /// Adds a fault after the existing ones.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -130,7 +131,7 @@ impl Faults {
         id
     }
 
-    /// Takes one fault away. Answers under way keep theirs.
+    /// Removes one fault. Answers in progress keep it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -150,7 +151,7 @@ impl Faults {
         self.0.rules.lock().rules.retain(|(known, _)| *known != id);
     }
 
-    /// Takes all faults away. Answers under way keep theirs.
+    /// Removes all faults. Answers in progress keep them.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -171,7 +172,7 @@ impl Faults {
         self.0.rules.lock().rules.clear();
     }
 
-    /// What has taken effect, in order: the last 10,000 firings. [`counts`](Self::counts) counts the forgotten ones too.
+    /// Returns the last 10,000 firings, in order. [`counts`](Self::counts) includes older ones, too.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -193,7 +194,7 @@ impl Faults {
         self.0.record.lock().last.iter().cloned().collect()
     }
 
-    /// How often each kind of fault has taken effect.
+    /// Returns how often each kind of fault has taken effect.
     ///
     /// ```
     /// use kube_embedded_apiserver::{ApiServer, History};
@@ -212,18 +213,18 @@ impl Faults {
         self.0.record.lock().counts.clone()
     }
 
-    /// How often one kind of fault has taken effect.
+    /// Returns how often one kind of fault has taken effect.
     #[must_use]
     pub fn count(&self, kind: &str) -> usize {
         self.0.record.lock().counts.get(kind).copied().unwrap_or(0)
     }
 
-    /// Empties the record of what has fired.
+    /// Clears the record of firings.
     pub fn forget(&self) {
         *self.0.record.lock() = Record::default();
     }
 
-    /// The faults that apply to a request.
+    /// Returns the faults that apply to a request.
     pub(crate) fn arm(&self, facts: &Facts) -> Vec<Armed> {
         let mut rules = self.0.rules.lock();
         let mut armed = Vec::new();
@@ -242,7 +243,7 @@ impl Faults {
         armed
     }
 
-    /// Writes down a fault of the whole server, such as a restart, that no request asked for.
+    /// Records a fault of the whole server, such as a restart.
     pub(crate) fn record_server(&self, kind: &'static str) {
         let (verb, resource) = (Verb::Other, String::new());
         self.record(Firing { fault: FaultId(0), kind, request: 0, verb, resource });
@@ -263,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_record_is_bounded_and_counts_are_exact() {
+    fn record_is_bounded_and_counts_are_exact() {
         let faults = Faults::new(1);
         faults.record_server("restart");
         for _ in 0..RECORDED {

@@ -1,4 +1,4 @@
-//! The server in its process: built, handed about, read and written directly, and looked after.
+//! The server as its process sees it: builder, handle, direct reads and writes, listeners, admin address.
 
 pub(crate) mod server;
 pub(crate) mod builder;

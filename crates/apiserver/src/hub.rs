@@ -1,4 +1,4 @@
-//! Everything one server is made of, shared by its handles and its open watches.
+//! The shared parts of one server, for its handles and its open watches.
 
 pub(crate) mod clock;
 pub(crate) mod journal;
@@ -23,13 +23,13 @@ use compiled::CompiledResources;
 use journal::Journal;
 use pace::Pace;
 
-/// How much of an object its writer may decide.
+/// How much of an object a write may decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Trust {
-    /// A client: status has a path of its own, and namespaces must exist.
+    /// A client: status is a subresource, and namespaces must exist.
     #[default]
     Client,
-    /// The process the server lives in: it plays user, kubelet and controllers at once, and makes the namespaces it needs.
+    /// The process that runs the server: it acts as user, kubelet and controllers, and creates missing namespaces.
     Host,
 }
 
@@ -42,17 +42,18 @@ pub(crate) struct Hub {
     pub(crate) faults: Faults,
     pub(crate) journal: Journal,
     pub(crate) settings: Settings,
-    /// Held from when addresses and ports are given to a service until it is stored. No admission runs while it is held.
+    /// Locked from the allocation of a service's addresses and ports until the service is stored. No admission runs
+    /// while it is locked.
     pub(crate) giving: Mutex<()>,
-    /// Definitions that are made ready before they are needed.
+    /// CRDs that were compiled before they are needed.
     pub(crate) compiled: CompiledResources,
-    /// Namespaces that will be swept again, as something in them may not go yet.
+    /// Namespaces with a scheduled repeated sweep, because some of their objects could not be deleted.
     pub(crate) swept_again: Mutex<BTreeSet<String>>,
-    /// How many watches are open.
+    /// The number of open watches.
     pub(crate) open_watches: AtomicUsize,
-    /// The hub itself, for work that goes on after a request and must not keep the hub alive.
+    /// The hub itself, for background work that must not keep the hub alive.
     pub(crate) me: Weak<Hub>,
-    /// Such work. It ends with the hub.
+    /// The tasks of background work. They end with the hub.
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -74,8 +75,9 @@ impl Hub {
         })
     }
 
-    /// Does what follows from a write: at once if the process itself wrote, else a moment later, if there is a runtime to wait in. It is
-    /// done piece by piece: the state is unlocked as long as the work says that there is more.
+    /// Does the work that follows a write: at once for writes from the process itself, otherwise after the settle
+    /// delay, if there is a runtime to wait in. The work runs in pieces: it returns whether more is left, and the state
+    /// is unlocked between the pieces.
     pub(crate) fn soon_in_pieces(
         &self,
         state: &mut Locked<'_>,
@@ -90,7 +92,7 @@ impl Hub {
         }
     }
 
-    /// Does work after a while and piece by piece, if there is a runtime to wait in.
+    /// Does work after a delay and in pieces, if there is a runtime to wait in.
     pub(crate) fn later_in_pieces(
         &self,
         delay: Duration,
@@ -106,7 +108,7 @@ impl Hub {
         })
     }
 
-    /// Does work in the background, if there is a runtime to do it in.
+    /// Does work in the background, if there is a runtime for it.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> bool {
         let Ok(runtime) = Handle::try_current() else { return false };
         let mut tasks = self.tasks.lock();
@@ -116,28 +118,29 @@ impl Hub {
     }
 }
 
-/// What the builder decided.
+/// The settings from the builder.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// The minor version of Kubernetes that the server shows.
+    /// The minor version of Kubernetes that the server reports.
     pub(crate) minor_version: u32,
     pub(crate) bookmark_interval: Duration,
-    /// What clients must know.
+    /// The token that clients must send.
     pub(crate) token: Option<String>,
-    /// What those must know who control the server.
+    /// The token for the admin address.
     pub(crate) admin_token: Option<String>,
-    /// Whether watches can begin with initial events, as servers do since 1.34.
+    /// Whether watches can start with initial events, as since Kubernetes 1.34.
     pub(crate) streaming_lists: bool,
-    /// A watch that is further behind is closed.
+    /// A watch with more unread events than this is closed.
     pub(crate) max_watch_lag: Option<usize>,
-    /// Whether watches with initial events may be compressed, as servers do since 1.37.
+    /// Whether watches with initial events may be compressed, as since Kubernetes 1.37.
     pub(crate) compressed_watches: bool,
-    /// How fast lists and initial events are sent; all at once if there is none.
+    /// The pace of lists and initial events; `None` for no pauses.
     pub(crate) initial_pace: Option<Pace>,
-    /// Whether objects go with their owners.
+    /// Whether garbage collection is enabled.
     pub(crate) garbage_collection: bool,
-    /// What is asked before anything is written.
+    /// The closures that admit writes.
     pub(crate) admission: Vec<Admit>,
-    /// How long after an answer the server does what follows from it: empties a namespace, opens a resource.
+    /// How long after an answer the server does the work that follows a write, such as emptying a namespace or opening
+    /// a resource.
     pub(crate) settle_delay: Duration,
 }

@@ -1,4 +1,4 @@
-//! What the server knows of the kinds it serves: their names and paths, the types of their members, and the rules in which they differ.
+//! The kinds that the server offers: names and paths, types of members, and rules of each kind.
 
 mod catalog;
 mod resource;

@@ -4,8 +4,8 @@
 //! kube-apiserver does. It is made for tests, simulations and demonstrations:
 //!
 //! - in process it needs no port and no task, and works on a paused tokio clock;
-//! - all chance comes from one seed, so that a run can be repeated;
-//! - [`Faults`] make things go wrong on purpose, and tell what did;
+//! - all random values come from one seed, so that a run can be repeated;
+//! - [`Faults`] inject errors, and record which of them fired;
 //! - over HTTP ([`ApiServer::serve`]) kubectl, curl and clients in any language can talk to it.
 //!
 //! ```
@@ -40,7 +40,7 @@
 //! - CBOR, OpenAPI v2, prose in OpenAPI v3, discovery in protobuf.
 //! - Services have IPv4 addresses alone.
 
-// In reading order: a module uses those before it, and none after it.
+// In reading order: a module uses only modules that stand before it.
 #[cfg(test)]
 mod truth;
 mod status;

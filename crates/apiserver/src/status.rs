@@ -1,4 +1,4 @@
-//! The `Status` object: how the API server says no, and sometimes yes.
+//! The `Status` object: errors of the API server, and a few of its success answers.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -10,17 +10,17 @@ use std::fmt;
 pub struct Status {
     /// The HTTP status code.
     pub code: u16,
-    /// The machine-readable reason, such as `NotFound`; empty when the server gives none.
+    /// The machine-readable reason, such as `NotFound`; empty if the server gives none.
     pub reason: &'static str,
-    /// The sentence meant for people.
+    /// The message for people.
     pub message: String,
-    /// What the answer is about.
+    /// Details of the object and the causes.
     pub details: Option<Box<StatusDetails>>,
-    /// A replacement continue token, in the answer to one that has expired.
+    /// A new continue token, in the answer to a request whose token has expired.
     pub continue_token: Option<String>,
 }
 
-/// What a [`Status`] is about.
+/// Details of a [`Status`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusDetails {
@@ -36,10 +36,10 @@ pub struct StatusDetails {
     /// The uid of the object.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// Single causes, one for each field that is wrong.
+    /// The causes, one for each invalid field.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<StatusCause>,
-    /// After how many seconds another try makes sense; zero means nothing is said.
+    /// After how many seconds to retry; zero if the server does not say.
     #[serde(skip_serializing_if = "is_zero")]
     pub retry_after_seconds: u32,
 }
@@ -50,9 +50,9 @@ pub struct StatusCause {
     /// The machine-readable kind of cause, such as `FieldValueInvalid`.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub reason: &'static str,
-    /// The sentence meant for people.
+    /// The message for people.
     pub message: String,
-    /// The path of the field that is wrong.
+    /// The path of the invalid field.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub field: String,
 }
@@ -62,7 +62,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Status {
-    /// A failure with a code, a reason and a message.
+    /// Returns a failure with a code, a reason and a message.
     #[must_use]
     pub fn failure(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self { code, reason, message: message.into(), details: None, continue_token: None }
@@ -109,9 +109,9 @@ impl Status {
         })
     }
 
-    /// An object of `kind` in `group` that is wrong in one or more fields.
+    /// Returns the error of an object of `kind` in `group` with invalid fields.
     pub(crate) fn invalid(group: &str, kind: &str, name: &str, causes: Vec<StatusCause>) -> Self {
-        // Equal causes are one sentence.
+        // Equal causes are shown once.
         let mut known = HashSet::new();
         let new = causes.iter().filter(|cause| known.insert((cause.field.as_str(), cause.message.as_str())));
         let told: Vec<String> = new.map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
@@ -128,18 +128,18 @@ impl Status {
         )
     }
 
-    /// Query options that do not go together.
+    /// Returns the error of query options that cannot be combined.
     pub(crate) fn invalid_options(kind: &str, causes: Vec<StatusCause>) -> Self {
         Self::invalid("meta.k8s.io", kind, "", causes)
     }
 
-    /// How many seconds to wait before another try, if the answer says so.
+    /// Returns how many seconds to wait before a retry, if the answer says so.
     #[must_use]
     pub fn retry_after_seconds(&self) -> Option<u32> {
         self.details.as_ref().map(|details| details.retry_after_seconds).filter(|seconds| *seconds > 0)
     }
 
-    /// The body as the API server writes it: one line, with a newline at its end.
+    /// Returns the body as the API server writes it: one line, with a newline at its end.
     #[must_use]
     pub fn to_json(&self) -> Bytes {
         let failed = self.code >= 400;
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn error_bodies_are_written_as_the_api_server_does() {
+    fn error_bodies_match_kube_apiserver() {
         let expired = Status::watch_expired(1, 1175).to_json();
         let expected = concat!(
             r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","#,
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn many_causes_are_told_once_each_and_at_once() {
+    fn equal_causes_are_listed_once() {
         let causes = |from: usize| (from..100_000).map(|number| StatusCause::forbidden(&format!("a{number}"), "no"));
         let status = Status::invalid_options("ListOptions", causes(0).chain(causes(50_000)).collect());
         assert_eq!(status.message.matches("Forbidden").count(), 100_000);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn several_causes_are_told_in_brackets() {
+    fn several_causes_are_listed_in_brackets() {
         let status = Status::invalid_options(
             "ListOptions",
             vec![StatusCause::forbidden("a", "no"), StatusCause::forbidden("b", "never")],

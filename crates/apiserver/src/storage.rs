@@ -1,4 +1,4 @@
-//! What is stored: one revision for everything, a collection for each resource, and the history of both.
+//! The storage: one revision for all resources, and for each resource a collection with its history.
 
 pub(crate) mod state;
 pub(crate) mod collection;

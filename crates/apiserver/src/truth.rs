@@ -1,7 +1,7 @@
-//! What the real Kubernetes libraries answered, for tests to compare with.
+//! Answers recorded from the Kubernetes libraries in Go, for tests to compare with.
 //!
-//! `cargo xtask truth` writes it to `tests/truth`. With `--into FOLDER --times 20` it writes much more to somewhere else, which is read
-//! in its place if the variable `TRUTH` names that folder.
+//! `cargo xtask truth` writes them to `tests/truth`. With `--into FOLDER --times 20` it writes many more cases into
+//! another folder. Tests read that folder if the variable `TRUTH` names it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -10,11 +10,11 @@ use std::io::{BufRead, BufReader};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-/// How many cases that differ are shown, of each sort and of all.
+/// The maximum number of differing cases to show, of each sort and in total.
 const SHOWN_OF_SORT: usize = 2;
 const SHOWN: usize = 10;
 
-/// A file of answers.
+/// Opens a file of recorded answers.
 pub(crate) fn open(name: &str) -> impl BufRead {
     let folder = std::env::var("TRUTH").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/tests/truth").into());
     let path = format!("{folder}/{name}.gz");
@@ -22,14 +22,14 @@ pub(crate) fn open(name: &str) -> impl BufRead {
     BufReader::new(GzDecoder::new(file))
 }
 
-/// The cases of a file, one for each line: at least one.
+/// Returns the cases of a file, one for each line: at least one.
 pub(crate) fn cases(name: &str) -> impl Iterator<Item = Value> {
     let mut lines = open(name).lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).peekable();
     assert!(lines.peek().is_some(), "{name} is empty");
     lines
 }
 
-/// How many cases agree, by sort, and what is wrong with the others.
+/// How many cases agree, by sort, and the differences of the others.
 pub(crate) struct Agreement {
     name: &'static str,
     sorts: BTreeMap<String, (usize, usize)>,
@@ -41,7 +41,7 @@ impl Agreement {
         Self { name, sorts: BTreeMap::new(), wrong: Vec::new() }
     }
 
-    /// Counts a case, and what is wrong with it.
+    /// Counts a case, and records its difference.
     pub(crate) fn count(&mut self, sort: &str, outcome: Result<(), String>) {
         let (agree, all) = self.sorts.entry(sort.to_owned()).or_default();
         *all += 1;
@@ -52,7 +52,7 @@ impl Agreement {
         }
     }
 
-    /// Says how many agree, and fails unless all do and there are some. Returns what sorts of cases there were.
+    /// Prints how many cases agree. Panics unless there are cases and all agree. Returns the sorts of cases.
     pub(crate) fn conclude(self) -> BTreeSet<String> {
         let (agree, all) = self.sorts.values().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         for (sort, (agree, all)) in self.sorts.iter().filter(|(_, (agree, all))| agree != all) {
@@ -65,14 +65,14 @@ impl Agreement {
     }
 }
 
-/// Where two values differ, as a text for each place.
+/// Returns the differences between two values, one string for each path.
 pub(crate) fn differences(ours: &Value, theirs: &Value) -> Vec<String> {
     let mut found = Vec::new();
     compare("", ours, theirs, &mut found);
     found
 }
 
-/// Says where two values differ, unless they are the same.
+/// Returns an error with the differences, unless the values are equal.
 pub(crate) fn same(ours: &Value, theirs: &Value) -> Result<(), String> {
     match &differences(ours, theirs)[..] {
         [] => Ok(()),

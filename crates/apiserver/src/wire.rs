@@ -1,4 +1,4 @@
-//! From bytes to a call, and from its result to bytes: what a path leads to, tokens, connections.
+//! Between bytes and API calls: routes, authentication, dispatch, connections.
 
 pub(crate) mod route;
 pub(crate) mod auth;

@@ -1,4 +1,4 @@
-//! A small cluster life: nodes, deployments and pods that come, change and go.
+//! A simulated cluster: nodes, deployments and pods that are created, changed and deleted.
 
 mod model;
 mod objects;
@@ -13,11 +13,12 @@ use crate::host::server::ApiServer;
 use crate::message::verb::Verb;
 use model::{Count, Deployment, Model, Phase, Pod};
 
-/// A seeded generator of cluster life, written straight into a server.
+/// A seeded generator of cluster activity that writes directly to a server.
 ///
-/// Each step is one write: a node beats its heart, a deployment is created, scaled, rolled or deleted, a pod is created,
-/// scheduled, started, restarted, asked to stop or removed. The same seed on an equal server makes the same steps. It
-/// changes what is its own and keeps what others wrote: labels, annotations, other fields, other entries of lists.
+/// Each step is one write: a node sends a heartbeat; a deployment is created, scaled, rolled out or deleted; a pod is
+/// created, scheduled, started, restarted, asked to stop or removed. The same seed on an equal server makes the same
+/// steps. The workload changes only its own fields and entries of lists. It keeps the labels, annotations, fields and
+/// list entries of other clients.
 ///
 /// ```
 /// use kube_embedded_apiserver::{ApiServer, Workload};
@@ -43,18 +44,18 @@ pub struct Workload {
 /// One write of a [`Workload`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What was done.
+    /// The verb of the write.
     pub verb: Verb,
-    /// To which resource.
+    /// The resource of the object.
     pub resource: &'static str,
-    /// In which namespace.
+    /// The namespace of the object.
     pub namespace: Option<String>,
-    /// To which object.
+    /// The name of the object.
     pub name: String,
 }
 
 impl Workload {
-    /// A life of 5 nodes and about 50 pods in two namespaces, drawn from this seed.
+    /// Returns a workload of 5 nodes and about 50 pods in two namespaces, drawn from this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -68,7 +69,7 @@ impl Workload {
         }
     }
 
-    /// With so many nodes.
+    /// Sets the number of nodes.
     ///
     /// ```
     /// use kube_embedded_apiserver::{ApiServer, Workload};
@@ -85,14 +86,14 @@ impl Workload {
         self
     }
 
-    /// With about so many pods, once it has settled.
+    /// Sets the approximate number of pods, once the workload has settled.
     #[must_use]
     pub fn pods(mut self, pods: usize) -> Self {
         self.pods = pods.max(1);
         self
     }
 
-    /// In these namespaces, which are created if they are missing.
+    /// Sets the namespaces. Missing namespaces are created.
     ///
     /// ```
     /// use kube_embedded_apiserver::{ApiServer, Workload};
@@ -112,7 +113,7 @@ impl Workload {
         self
     }
 
-    /// With pods of at least so many bytes each; about 2 KB unless set.
+    /// Sets the minimum size of each pod in bytes; about 2 KB unless set.
     ///
     /// ```
     /// use kube_embedded_apiserver::{ApiServer, Workload};
@@ -129,8 +130,8 @@ impl Workload {
         self
     }
 
-    /// With a replica set between each deployment and its pods, and statuses that count them, as a cluster's controllers would: then
-    /// `kubectl rollout status` comes to an end. Off unless set.
+    /// Creates a replica set between each deployment and its pods, and updates the replica counts in statuses, as the
+    /// controllers of a cluster do. `kubectl rollout status` then completes. Off unless set.
     ///
     /// ```
     /// use kube_embedded_apiserver::{ApiServer, Workload};
@@ -148,8 +149,8 @@ impl Workload {
         self
     }
 
-    /// Makes one write and tells which. `None` if the server refused it, as it does when someone else has removed the
-    /// object: it is then forgotten.
+    /// Makes one write and returns it. Returns `None` if the server refused the write, as it does when another client
+    /// has removed the object. The workload then forgets the object.
     ///
     /// ```
     /// use kube_embedded_apiserver::{ApiServer, Verb, Workload};
@@ -175,7 +176,7 @@ impl Workload {
         if let Some(deployment) = self.model.in_need_of_a_pod() {
             return self.create_pod(server, deployment);
         }
-        // What is under way goes on before anything new begins, most of the time.
+        // Most of the time, finish the pods in progress before anything new starts.
         if !self.model.moving.is_empty() && self.chance.happens(0.8) {
             let at = self.pick(self.model.moving.len());
             let pod = self.model.moving.swap_remove(at);
@@ -191,7 +192,7 @@ impl Workload {
         }
     }
 
-    /// Makes `rate` steps a second until it is cancelled. Steps that are late are made up for.
+    /// Makes `rate` steps a second until it is cancelled. Late steps are caught up.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -212,7 +213,7 @@ impl Workload {
     ///
     /// Dropping the future stops it between two steps.
     pub async fn run(mut self, server: ApiServer, rate: f64, cancel: CancellationToken) {
-        // Less often than once in a hundred years is never, and so is what is no number.
+        // A rate below one step in a hundred years counts as zero. So does NaN.
         if rate.is_nan() || rate < 3e-10 {
             return cancel.cancelled().await;
         }
@@ -234,7 +235,7 @@ impl Workload {
         }
     }
 
-    /// The next namespace that is missing.
+    /// Returns the next missing namespace.
     fn next_namespace(&mut self, server: &ApiServer) -> Option<String> {
         while let Some(name) = self.namespaces.get(self.model.namespaces) {
             self.model.namespaces += 1;
@@ -318,7 +319,7 @@ impl Workload {
         deleted.ok().map(|_| step(Verb::Delete, "deployments", Some(&gone.namespace), &gone.name))
     }
 
-    /// Makes the replica set of a deployment's current roll.
+    /// Creates the replica set of the deployment's current roll.
     fn create_set(&mut self, server: &ApiServer, at: usize) -> Option<Step> {
         let deployment = &mut self.model.deployments[at];
         deployment.sets.push(deployment.roll);
@@ -331,7 +332,7 @@ impl Workload {
         created.ok().map(|_| step(Verb::Create, "replicasets", Some(&namespace), &name))
     }
 
-    /// Writes how many pods something has.
+    /// Writes the pod count of a deployment or replica set.
     fn count(&mut self, server: &ApiServer, count: Count) -> Option<Step> {
         let (id, namespace, app, roll) = match count {
             Count::Deployment(id) => return self.count_deployment(server, id),
@@ -346,7 +347,7 @@ impl Workload {
             .find(|deployment| deployment.id == id)
             .map(|deployment| if deployment.roll == roll { deployment.replicas } else { 0 });
         let Some(wanted) = wanted else {
-            // The deployment is gone, and with its last pod so is the set.
+            // The deployment is gone. The replica set goes with its last pod.
             if self.model.pods.values().any(|pod| pod.deployment == id && pod.roll == roll) {
                 return None;
             }
@@ -411,7 +412,8 @@ impl Workload {
         created.ok().map(|_| made)
     }
 
-    /// Moves a pod to its next phase; one that is done for is removed.
+    /// Moves a pod to its next phase. A stopping pod and a surplus pod without a node are deleted; any other surplus
+    /// pod is asked to stop.
     fn advance(&mut self, server: &ApiServer, id: u64) -> Option<Step> {
         let mut pod = self.model.pods.get(&id)?.clone();
         let surplus = self.model.is_surplus(&pod);
@@ -434,7 +436,7 @@ impl Workload {
             pod.node = Some(format!("node-{}", self.pick(self.nodes)));
             self.model.moving.push(id);
         } else if pod.phase == Phase::Running {
-            // It was one too many when it was set in motion, and no longer is.
+            // The pod was surplus when it started to move, and no longer is.
             pod.restarts += 1;
         } else {
             pod.phase = Phase::Running;
@@ -442,7 +444,7 @@ impl Workload {
         self.update_pod(server, id, pod)
     }
 
-    /// A container of a running pod fails and is started again.
+    /// Restarts a container of a running pod, as after a failure.
     fn restart_pod(&mut self, server: &ApiServer) -> Option<Step> {
         let Some(id) = self.model.pod_near(self.chance.within(0..u64::MAX)) else { return self.heartbeat(server) };
         let mut pod = self.model.pods.get(&id)?.clone();
@@ -473,7 +475,7 @@ impl Workload {
         }
     }
 
-    /// Has the set that a pod belongs to counted anew.
+    /// Schedules a new count of the replica set of a pod.
     fn recount(&mut self, pod: &Pod) {
         if self.replica_sets {
             self.model.unsettle(pod.deployment, &pod.namespace, &pod.app, pod.roll);

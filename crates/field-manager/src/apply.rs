@@ -1,4 +1,4 @@
-//! Server-side apply: a manager says what it wants, and owns exactly that.
+//! Server-side apply: a manager sends its configuration, and owns exactly these fields.
 
 use std::fmt;
 
@@ -17,24 +17,24 @@ use super::schema::FieldSchema;
 use super::update::{check_conversion, knows_other_versions, owned, reconciled, updated};
 use super::write::{Write, kind_text};
 
-/// The manager of what an object had before the first apply to it, where no manager was tracked.
+/// The manager of the fields that an object had before its first apply, if no manager was tracked.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// What to do about fields that another manager owns.
+/// How an apply treats fields of other managers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Force {
-    /// Refuse, and say whose they are.
+    /// Refuses the apply, and reports the owners.
     No,
-    /// Take them.
+    /// Takes over the fields.
     Yes,
 }
 
 /// Why an apply was refused.
 #[derive(Debug, Clone)]
 pub enum ApplyError {
-    /// The request makes no sense: 400.
+    /// The request is invalid: 400.
     BadRequest(String),
-    /// Others own what the manager wants to set: 409, with a cause for each field.
+    /// Other managers own fields that the apply sets: 409, with a cause for each field.
     Conflict(Conflicts),
     /// An object does not fit its type, or its entries cannot be read: 500, as on kube-apiserver.
     Internal(String),
@@ -51,12 +51,11 @@ impl fmt::Display for ApplyError {
 
 impl std::error::Error for ApplyError {}
 
-/// Applies `patch` to `live`, and gives the object back with its `metadata.managedFields`.
+/// Applies `patch` to `live`, and returns the object with its `metadata.managedFields`.
 ///
-/// `empty` is the object that has nothing but its version and kind; it is also `live` where there is no object yet.
-/// An apply that changes nothing gives back what is equal to `live`.
-/// Where a map or list loses all that is in it, null may be left in its place; for a built-in kind, whose structs know
-/// no null, it is the caller's to drop.
+/// `empty` is an object with only version and kind. It is also `live` if no object exists yet. An apply that changes
+/// nothing returns an object equal to `live`. A map or list that loses all its content may become null. For built-in
+/// kinds, whose structs have no null, the caller must remove it.
 ///
 /// # Errors
 ///
@@ -80,7 +79,8 @@ pub fn apply<'s, S: FieldSchema<'s>>(
     Ok(object)
 }
 
-/// Applies for kubectl, which may take over what its own apply set, and keeps the annotation that says so.
+/// Applies for kubectl, which may take over the fields of its client-side apply, and renews the last-applied
+/// annotation.
 fn applied_by_kubectl<'s, S: FieldSchema<'s>>(
     request: &Write<'_, S>,
     live: &Value,
@@ -116,7 +116,8 @@ fn check_request<S>(request: &Write<'_, S>, patch: &Value) -> Result<(), ApplyEr
     }
 }
 
-/// The entries of an object that is applied to: fields without a known owner belong to the manager before the first apply.
+/// Returns the entries of an object before an apply. Fields without a known owner belong to the manager
+/// `before-first-apply`.
 fn first_apply<'s, S: FieldSchema<'s>>(
     request: &Write<'_, S>,
     empty: &Value,
@@ -168,7 +169,7 @@ fn applied<'s, S: FieldSchema<'s>>(
     Ok((if changed { object } else { live.clone() }, managed))
 }
 
-/// Takes what the apply changes from its owners, if that is allowed.
+/// Takes over the fields that the apply changes, if that is allowed.
 fn take_from_others<'s, S: FieldSchema<'s>>(
     request: &Write<'_, S>,
     live: &Value,

@@ -1,27 +1,27 @@
-//! How a value is handled: its type decides, and the value itself where the type leaves it open.
+//! How a value is treated: its type decides, or the value itself if the type leaves it open.
 
 use serde_json::{Map, Value};
 
 use super::schema::{FieldSchema, Member, Scalar, Shape};
 
-/// How a value is handled.
+/// How a value is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Atom {
     /// As one of these scalars.
     Scalar(Scalar),
-    /// As a list that is owned as a whole.
+    /// As a list that is owned whole.
     AtomicList,
     /// As a list whose items are owned one by one.
     OpenList,
-    /// As a map that is owned as a whole.
+    /// As a map that is owned whole.
     AtomicMap,
     /// As a map whose members are owned one by one.
     OpenMap,
 }
 
-/// How `value` is handled where `schema` is its type.
+/// Returns how `value` of the type `schema` is treated.
 ///
-/// Where anything may stand, null is handled as a map.
+/// If any type is allowed, null is treated as a map.
 pub(super) fn atom<'s, S: FieldSchema<'s>>(schema: S, value: &Value) -> Atom {
     let shape = schema.shape();
     match (shape, value) {
@@ -39,7 +39,7 @@ pub(super) fn atom<'s, S: FieldSchema<'s>>(schema: S, value: &Value) -> Atom {
     }
 }
 
-/// The type of a member. Where nothing is known of a place, nothing is known of what is below it.
+/// Returns the type of a member. Below an unknown type every type is unknown.
 pub(super) fn member<'s, S: FieldSchema<'s>>(schema: S, name: &str) -> Option<Member<S>> {
     match schema.shape() {
         Shape::Deduced | Shape::Opaque => Some(Member::Entry(schema)),
@@ -47,12 +47,12 @@ pub(super) fn member<'s, S: FieldSchema<'s>>(schema: S, name: &str) -> Option<Me
     }
 }
 
-/// The members of a map; none where it is null, missing or something else.
+/// Returns the members of a map, or `None` for any other value.
 pub(super) fn members(value: Option<&Value>) -> Option<&Map<String, Value>> {
     value.and_then(Value::as_object).filter(|members| !members.is_empty())
 }
 
-/// The items of a list; none where it is null, missing or something else.
+/// Returns the items of a list; none for any other value.
 pub(super) fn items(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

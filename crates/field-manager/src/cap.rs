@@ -1,4 +1,4 @@
-//! Keeps the entries of updates few: the oldest are folded into one per version.
+//! Limits the number of update entries: the oldest are merged into one for each version.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use super::manager::{Entry, Identity, Managed, Operation};
 use super::moment::Moment;
 use super::set::FieldSet;
 
-/// The most entries of updates that an object keeps.
+/// The maximum number of update entries of an object.
 const MOST_UPDATERS: usize = 10;
 
-/// The manager into which the oldest are folded.
+/// The manager of the merged entries.
 const BUCKET: &str = "ancient-changes";
 
-/// Folds the oldest entries of updates together until few enough are left.
+/// Merges the oldest update entries until their number is within the limit.
 pub(super) fn cap(managed: &mut Managed) {
     let updaters = oldest_first(managed);
     let mut left = updaters.len();
@@ -41,14 +41,14 @@ fn oldest_first(managed: &Managed) -> Vec<Identity> {
     updaters.into_iter().map(|(_, identity)| identity).collect()
 }
 
-/// What was folded into each bucket. It is united at the end, at once: one by one takes too long for many.
+/// The fields merged into each bucket. They are united once at the end, because uniting them one by one is slow.
 #[derive(Default)]
 struct Folded {
     fields: BTreeMap<Identity, Vec<FieldSet>>,
 }
 
 impl Folded {
-    /// Folds an entry into its version's bucket, which the oldest entry of the version becomes.
+    /// Merges an entry into the bucket of its version. The oldest entry of the version becomes the bucket.
     fn fold(&mut self, managed: &mut Managed, first: &Identity, identity: &Identity) {
         let Some(entry) = managed.entries.get_mut(identity) else { return };
         let fields = std::mem::take(&mut entry.fields);
@@ -58,7 +58,7 @@ impl Folded {
         let known = managed.entries.remove(oldest).map(|oldest| oldest.fields);
         self.fields.entry(bucket_identity.clone()).or_default().extend(known.into_iter().chain([fields]));
         managed.entries.insert(bucket_identity, bucket);
-        // Where the bucket itself is folded it is lost, as it is on kube-apiserver.
+        // A bucket that is itself merged is lost, as in kube-apiserver.
         managed.entries.remove(identity);
         self.fields.remove(identity);
     }

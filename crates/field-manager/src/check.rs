@@ -1,4 +1,4 @@
-//! Whether a value fits its type, as far as owning its fields needs it.
+//! Checks whether a value fits its type, as far as field ownership requires.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,9 +13,9 @@ use super::schema::{FieldSchema, Scalar, Shape};
 /// Whether the items of a list must all be different.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Duplicates {
-    /// They may be the same: what is stored is not always clean.
+    /// Duplicates are allowed: stored objects may have them.
     Allowed,
-    /// Two items that are the same are an error.
+    /// Duplicates are an error.
     Refused,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// Checks a whole object; the text of an error names every misfit.
+/// Checks a whole object. The error names every mismatch.
 pub(super) fn check<'s, S: FieldSchema<'s>>(schema: S, value: &Value, duplicates: Duplicates) -> Result<(), String> {
     let mut check = Check { duplicates, path: Vec::new(), misfits: Vec::new() };
     check.place(schema, value);
@@ -46,7 +46,7 @@ pub(super) fn check<'s, S: FieldSchema<'s>>(schema: S, value: &Value, duplicates
     }
 }
 
-/// The most misfits that are named: a hostile object does not get a longer answer.
+/// The maximum number of reported mismatches, so that a hostile object does not get a longer answer.
 const MOST_MISFITS: usize = 100;
 
 struct Check<'v> {
@@ -55,7 +55,7 @@ struct Check<'v> {
     misfits: Vec<Misfit>,
 }
 
-/// A step on the way down; only a misfit makes a text of it.
+/// A step of a path. It is only formatted for a mismatch.
 enum PatternStep<'v> {
     Field(&'v str),
     Item(PathElement),

@@ -1,4 +1,4 @@
-//! What is different between two values of a type: the fields that were added, changed and removed.
+//! Compares two values of a type: the fields that were added, modified and removed.
 
 use serde_json::{Map, Value};
 
@@ -10,19 +10,19 @@ use super::path::PathElement;
 use super::schema::FieldSchema;
 use super::set::{Branch, FieldSet, Node};
 
-/// What is different between two values. No field is in more than one of the sets.
+/// The differences between two values. No field is in more than one of the sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Comparison {
-    /// Only on the right.
+    /// Fields that are only on the right.
     pub(super) added: FieldSet,
-    /// On both sides, but not the same.
+    /// Fields with different values on both sides.
     pub(super) modified: FieldSet,
-    /// Only on the left.
+    /// Fields that are only on the left.
     pub(super) removed: FieldSet,
 }
 
 impl Comparison {
-    /// What is different, as far as the request could change it.
+    /// Returns the differences in fields that the request can change.
     pub(super) fn filtered(self, filter: &FieldFilter) -> Self {
         Self {
             added: filter.apply(self.added),
@@ -31,7 +31,7 @@ impl Comparison {
         }
     }
 
-    /// The fields that are different on the right: set there to a value of its own.
+    /// Returns the fields that are set on the right, and the removed fields.
     pub(super) fn into_set_and_removed(self) -> (FieldSet, FieldSet) {
         (self.modified.union(self.added), self.removed)
     }
@@ -43,7 +43,7 @@ pub(super) fn compare<'s, S: FieldSchema<'s>>(schema: S, left: &Value, right: &V
     Comparison { added: change.added.below, modified: change.modified.below, removed: change.removed.below }
 }
 
-/// What is different at a place and below it.
+/// The differences at a place and below it.
 #[derive(Default)]
 struct Change {
     added: Branch,
@@ -67,7 +67,7 @@ fn place<'s, S: FieldSchema<'s>>(schema: S, left: Option<&Value>, right: Option<
         (None, None) => Change::default(),
         (Some(atom), None) | (None, Some(atom)) => handle(atom, schema, left, right),
         (Some(old), Some(new)) if old == new => handle(new, schema, left, right),
-        // What may be anything became something else: what was below is gone, and what is below is new.
+        // A value of any type got another type: everything below is removed and added.
         (Some(old), Some(new)) => handle(old, schema, left, right).union(handle(new, schema, left, right)),
     }
 }
@@ -94,14 +94,14 @@ fn leaf(left: Option<&Value>, right: Option<&Value>) -> Change {
     one_sided(Change { modified, ..Change::default() }, left, right)
 }
 
-/// What is on one side only is itself added or removed.
+/// Adds a value that exists on one side only to the added or removed fields.
 fn one_sided(mut change: Change, left: Option<&Value>, right: Option<&Value>) -> Change {
     change.added.member |= left.is_none();
     change.removed.member |= right.is_none();
     change
 }
 
-/// The changes below a place, gathered step by step.
+/// The differences below a place, collected step by step.
 #[derive(Default)]
 struct Gathered {
     added: Vec<Node>,
@@ -142,7 +142,7 @@ fn map<'s, S: FieldSchema<'s>>(
     gathered.finish()
 }
 
-/// The members of two maps side by side, by name.
+/// Returns the members of two maps side by side, by name.
 pub(super) fn zip<'v>(
     left: Option<&'v Map<String, Value>>,
     right: Option<&'v Map<String, Value>>,
@@ -178,7 +178,7 @@ fn list<'s, S: FieldSchema<'s>>(schema: S, left: &[Value], right: &[Value]) -> C
     gathered.finish()
 }
 
-/// The items by what they are known by, those that are the same in their order in the list.
+/// Returns the items with their path elements, sorted. Equal items stay in list order.
 fn sorted<'s, 'v, S: FieldSchema<'s>>(schema: S, items: &'v [Value]) -> Vec<(PathElement, &'v Value)> {
     let known = items.iter().filter_map(|value| Some((item::element(schema, value).ok()?, value)));
     let mut known: Vec<_> = known.collect();
@@ -194,7 +194,7 @@ fn first_of<'a>(left: &'a [(PathElement, &Value)], right: &'a [(PathElement, &Va
     }
 }
 
-/// Compares the items that are known by the same. Where there are several on a side, they are one thing.
+/// Compares items with the same path element. Duplicates on one side count as one value.
 fn same_items<'s, 'v, S: FieldSchema<'s>>(
     schema: S,
     left: &[(PathElement, &'v Value)],

@@ -1,27 +1,27 @@
-//! Fields that an apply would set although another manager owns them with another value.
+//! Conflicts: fields that an apply would change although another manager owns them.
 
 use std::fmt;
 
 use super::manager::{Entry, Identity};
 use super::set::FieldSet;
 
-/// The fields that other managers own, manager by manager.
+/// The conflicting fields, by manager.
 #[derive(Debug, Clone, Default)]
 pub struct Conflicts {
     managers: Vec<(Identity, Entry)>,
 }
 
-/// One field that another manager owns.
+/// One conflicting field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConflictCause {
-    /// With whom the conflict is, such as `conflict with "kubectl" using apps/v1`.
+    /// The other manager, such as `conflict with "kubectl" using apps/v1`.
     pub message: String,
     /// The path of the field, such as `.spec.replicas`.
     pub field: String,
 }
 
 impl Conflicts {
-    /// Adds the fields that a manager owns; none is no conflict.
+    /// Adds the fields of a manager. An empty set is not a conflict.
     pub(super) fn add(&mut self, identity: &Identity, owner: &Entry, fields: FieldSet) {
         if !fields.is_empty() {
             self.managers.push((identity.clone(), Entry { fields, ..owner_without_fields(owner) }));
@@ -32,7 +32,7 @@ impl Conflicts {
         self.managers.is_empty()
     }
 
-    /// What is left without these fields.
+    /// Returns the conflicts without these fields.
     pub(super) fn without(&self, fields: &FieldSet) -> Self {
         let mut left = Self::default();
         for (identity, entry) in &self.managers {
@@ -41,7 +41,7 @@ impl Conflicts {
         left
     }
 
-    /// One cause for each field, as the details of the answer list them.
+    /// Returns one cause for each field, for the details of the answer.
     pub fn causes(&self) -> Vec<ConflictCause> {
         let of_manager = |(_, entry): &(Identity, Entry)| {
             let message = format!("conflict with {}", entry.description());
@@ -63,7 +63,7 @@ fn owner_without_fields(owner: &Entry) -> Entry {
     }
 }
 
-/// The message of the answer.
+/// Writes the message of the answer.
 impl fmt::Display for Conflicts {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let causes = self.causes();

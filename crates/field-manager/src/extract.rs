@@ -1,4 +1,4 @@
-//! The fields that a value has.
+//! The fields of a value.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use super::path::PathElement;
 use super::schema::{FieldSchema, Member};
 use super::set::{Branch, FieldSet, Node};
 
-/// The fields of an object that fits its type: every leaf, every item of a list and every entry of a map.
+/// Returns the fields of an object that fits its type: every leaf, every item of a list and every entry of a map.
 pub(super) fn fields<'s, S: FieldSchema<'s>>(schema: S, object: &Value) -> FieldSet {
     place(schema, object).below
 }
@@ -35,7 +35,7 @@ fn map<'s, S: FieldSchema<'s>>(schema: S, members: &Map<String, Value>) -> Field
     FieldSet::from_nodes(nodes)
 }
 
-/// Whether there is nothing below a value that could stand for it.
+/// Returns whether no field below the value represents it.
 fn is_bare(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -45,13 +45,13 @@ fn is_bare(value: &Value) -> bool {
 }
 
 fn list<'s, S: FieldSchema<'s>>(schema: S, items: &[Value]) -> FieldSet {
-    // What lost the key by which it was known still shows that the list has something in it.
+    // An item without its key still shows that the list is not empty.
     let element = |value| item::element(schema, value).unwrap_or(PathElement::Index(i64::MAX));
     let mut known: Vec<_> = items.iter().map(|value| (element(value), value)).collect();
     known.sort_by(|(element, _), (other, _)| element.cmp(other));
     let same = known.chunk_by(|(element, _), (other, _)| element == other);
     let nodes = same.filter_map(|same| {
-        // Several items that are the same are one thing: who owns it owns them all.
+        // Duplicate items count as one: their owner owns them all.
         let below = match same {
             [(_, value)] => place(schema.items(), value).below,
             _ => FieldSet::default(),

@@ -1,4 +1,4 @@
-//! Which fields a request can change at all: the others are reset, and the request does not own them.
+//! Which fields a request can change. The others are reset, and the request does not own them.
 
 use super::path::PathElement;
 use super::set::{Branch, FieldSet, Node};
@@ -6,17 +6,17 @@ use super::set::{Branch, FieldSet, Node};
 /// Which fields a request can change.
 #[derive(Debug, Clone, Default)]
 pub enum FieldFilter {
-    /// All of them.
+    /// All fields.
     #[default]
     Everything,
-    /// All but these and what is below them.
+    /// All fields, except these and those below them.
     Except(FieldSet),
-    /// Only these and what is below them.
+    /// Only these fields and those below them.
     Only(FieldPattern),
 }
 
 impl FieldFilter {
-    /// What is left of a set of fields.
+    /// Returns the fields of a set that the request can change.
     pub(crate) fn apply(&self, set: FieldSet) -> FieldSet {
         match self {
             Self::Everything => set,
@@ -26,10 +26,10 @@ impl FieldFilter {
     }
 }
 
-/// Paths with wildcards: a tree whose leaves stand for everything below them.
+/// Paths with wildcards: a tree whose leaves match everything below them.
 #[derive(Debug, Clone, Default)]
 pub struct FieldPattern {
-    /// Empty where everything matches.
+    /// The next steps. If there are none, everything matches.
     steps: Vec<(PatternStep, FieldPattern)>,
 }
 
@@ -38,18 +38,18 @@ pub struct FieldPattern {
 pub enum PatternStep {
     /// Any step.
     Any,
-    /// This one.
+    /// Exactly this step.
     Exactly(PathElement),
 }
 
 impl FieldPattern {
-    /// Everything that begins with these steps.
+    /// Returns the pattern of all paths that start with these steps.
     pub fn prefix(steps: &[PatternStep]) -> Self {
         let wrap = |below, step: &PatternStep| Self { steps: vec![(step.clone(), below)] };
         steps.iter().rev().fold(Self::default(), wrap)
     }
 
-    /// Everything that one or the other matches.
+    /// Returns the pattern of all paths that either pattern matches.
     pub fn or(mut self, other: Self) -> Self {
         if self.steps.is_empty() || other.steps.is_empty() {
             return Self::default();
@@ -60,7 +60,7 @@ impl FieldPattern {
                 None => self.steps.push((step, below)),
             }
         }
-        // A wildcard is asked first, and the first that matches decides.
+        // Wildcards come first, and the first match counts.
         self.steps.sort_by_key(|(step, _)| *step != PatternStep::Any);
         self
     }

@@ -1,10 +1,10 @@
-//! Strings and JSON as Go writes them, where clients parse or compare them: field paths, managers, annotations.
+//! Strings and JSON in Go's notation, because clients parse or compare them: field paths, managers, annotations.
 
 use std::fmt::Write;
 
 use serde_json::{Number, Value};
 
-/// A text in quotes, as `%q` writes it.
+/// Returns a string in quotes, as Go's `%q` does.
 pub fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -38,13 +38,13 @@ fn push_rare(out: &mut String, character: char) {
     debug_assert!(written.is_ok(), "writing to a string cannot fail");
 }
 
-/// Whether the character shows. A mark shows on the letter before it, so one is put there.
+/// Returns whether the character is printable. A mark is shown on the letter before it, so a letter is put there.
 fn is_printable(character: char) -> bool {
     let on_a_letter = String::from_iter(['a', character]);
     on_a_letter.escape_debug().count() == 2
 }
 
-/// The type of a value as `%T` writes it.
+/// Returns the type of a value, as Go's `%T` does.
 pub(super) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -64,7 +64,7 @@ fn with_exponent(float: f64) -> String {
     format!("{digits}e{sign}{exponent:0>2}")
 }
 
-/// Compact JSON as `encoding/json` writes it, with `<`, `>` and `&` escaped.
+/// Returns compact JSON as `encoding/json` writes it, with `<`, `>` and `&` escaped.
 pub fn json(value: &Value) -> String {
     let mut out = String::new();
     push_json(&mut out, value);
@@ -112,7 +112,7 @@ fn json_number(number: &Number) -> String {
     with_exponent(float).replace("e-0", "e-")
 }
 
-/// A text in JSON's quotes.
+/// Appends a string as a JSON string.
 pub(super) fn push_json_text(out: &mut String, text: &str) {
     out.push('"');
     for character in text.chars() {

@@ -1,15 +1,15 @@
-//! By what an item of a list is known.
+//! The path elements of list items.
 
 use serde_json::Value;
 
 use super::path::PathElement;
 use super::schema::{FieldSchema, Shape};
 
-/// By what an item of a list with this type is known.
+/// Returns the path element of an item in a list of this type.
 ///
 /// # Errors
 ///
-/// The item cannot be told apart from others; the text says why.
+/// The item has no path element. The string says why.
 pub(super) fn element<'s, S: FieldSchema<'s>>(list: S, item: &Value) -> Result<PathElement, String> {
     match list.shape() {
         Shape::MapList => keyed(list, item),

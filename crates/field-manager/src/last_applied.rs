@@ -1,4 +1,4 @@
-//! Moves an object from kubectl's own apply to the server's: what its annotation says was applied may be taken over.
+//! Migration from kubectl's client-side apply: the server may take over the fields in the last-applied annotation.
 
 use serde_json::{Map, Value};
 
@@ -9,16 +9,16 @@ use super::golang;
 use super::schema::FieldSchema;
 use super::set::FieldSet;
 
-/// The manager for which the annotation is read and kept.
+/// The manager whose annotation is read and renewed.
 pub(super) const KUBECTL: &str = "kubectl";
 
-/// Where kubectl keeps what it applied.
+/// kubectl's last-applied annotation.
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The most bytes that all annotations of an object may have together.
+/// The maximum size of all annotations of an object, in bytes.
 const MOST_ANNOTATIONS: usize = 256 * 1024;
 
-/// The fields that kubectl applied and that are still as it applied them; `None` where it is not known.
+/// Returns the fields that kubectl applied and that are unchanged, or `None` if the annotation cannot be used.
 pub(super) fn fields_of<'s, S: FieldSchema<'s>>(schema: S, api_version: &str, live: &Value) -> Option<FieldSet> {
     let text = annotations(live)?.get(ANNOTATION)?.as_str().filter(|text| !text.is_empty())?;
     check(schema, live, Duplicates::Refused).ok()?;
@@ -31,7 +31,7 @@ pub(super) fn fields_of<'s, S: FieldSchema<'s>>(schema: S, api_version: &str, li
     Some(kept.difference(&different.added).difference(&different.removed))
 }
 
-/// Sets the annotation to what was applied, if the object has it.
+/// Updates the annotation, if the object has it.
 pub(super) fn renew(object: &mut Value, patch: &Value) {
     let has_text = |text: &Value| text.as_str().is_some_and(|text| !text.is_empty());
     if !annotations(object).and_then(|annotations| annotations.get(ANNOTATION)).is_some_and(has_text) {
@@ -47,7 +47,7 @@ pub(super) fn renew(object: &mut Value, patch: &Value) {
     }
 }
 
-/// Where an annotation is null kube-apiserver writes an empty text.
+/// Replaces null annotations with empty strings, as kube-apiserver does.
 fn nulls_to_texts(annotations: &mut Map<String, Value>) {
     annotations.values_mut().filter(|value| value.is_null()).for_each(|value| *value = Value::from(""));
 }
@@ -56,7 +56,7 @@ fn size(annotations: &Map<String, Value>) -> usize {
     annotations.iter().map(|(name, value)| name.len() + value.as_str().map_or(0, str::len)).sum()
 }
 
-/// The annotations of an object; none where one of them is not a text.
+/// Returns the annotations of an object, or `None` if one of them is not a string.
 fn annotations(object: &Value) -> Option<&Map<String, Value>> {
     let annotations = object.get("metadata")?.get("annotations")?.as_object()?;
     annotations.values().all(|value| value.is_string() || value.is_null()).then_some(annotations)

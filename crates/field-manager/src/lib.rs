@@ -2,7 +2,7 @@
 //!
 //! # Limits
 //!
-//! The functions recurse as deep as an object is nested. The caller bounds that depth when it parses the object.
+//! The functions recurse as deep as an object is nested. The caller limits this depth when it parses the object.
 
 // Types and field paths.
 mod order;

@@ -1,4 +1,4 @@
-//! The entries of `metadata.managedFields`: who set which fields, how and when.
+//! The entries of `metadata.managedFields`: which manager set which fields, how and when.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,12 +37,12 @@ pub(super) struct Entry {
     pub(super) fields: FieldSet,
 }
 
-/// What tells entries apart. Its text is what kube-apiserver sorts by, so it is kept in that form.
+/// The identity of an entry. kube-apiserver sorts by its string form, so it is kept in that form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity(String);
 
 impl Entry {
-    /// Who this is: a manager that applies is the same in every version.
+    /// Returns the identity of the manager. An apply manager is the same in every version.
     pub(super) fn identity(&self) -> Identity {
         let api_version = match self.operation {
             Operation::Apply => "",
@@ -65,7 +65,7 @@ impl Entry {
         Identity(text)
     }
 
-    /// The manager as messages about conflicts show it.
+    /// Returns the manager as shown in messages about conflicts.
     pub(super) fn description(&self) -> String {
         let mut text = golang::quote(&self.manager);
         if !self.subresource.is_empty() {
@@ -77,7 +77,7 @@ impl Entry {
         }
     }
 
-    /// By what entries are sorted where clients see them.
+    /// Returns the sort key of entries in an object.
     fn rank(&self) -> (Operation, Moment, &str, &str, &str) {
         let time = self.time.unwrap_or(Moment::UNKNOWN);
         (self.operation, time, &self.manager, &self.api_version, &self.subresource)
@@ -110,7 +110,7 @@ pub(super) struct Managed {
 }
 
 impl Managed {
-    /// Reads `metadata.managedFields`; none is the same as an empty list.
+    /// Reads `metadata.managedFields`. A missing list counts as empty.
     pub(super) fn decode(list: Option<&Value>) -> Result<Self, BadEntries> {
         let Some(list) = list.and_then(Value::as_array) else { return Ok(Self::default()) };
         let mut managed = Self::default();
@@ -121,7 +121,7 @@ impl Managed {
         Ok(managed)
     }
 
-    /// The entries as the server writes them: those that apply first, then by time.
+    /// Returns the entries as the server writes them: apply entries first, then by time.
     pub(super) fn encode(&self) -> Option<Value> {
         if self.entries.is_empty() {
             return None;
@@ -132,7 +132,7 @@ impl Managed {
     }
 }
 
-/// `metadata.managedFields` that cannot be read.
+/// The error of an invalid `metadata.managedFields`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BadEntries(String);
 
@@ -193,7 +193,7 @@ fn time_of(members: &Map<String, Value>) -> Result<Option<Moment>, BadEntries> {
     }
 }
 
-/// Whether a client asks with this list that all entries be forgotten: an empty list, or one empty entry.
+/// Returns whether this list asks to clear all entries: an empty list, or one empty entry.
 pub(super) fn is_reset(list: Option<&Value>) -> bool {
     let is_empty = |entry: &Value| entry.as_object().is_some_and(Map::is_empty);
     match list.and_then(Value::as_array).map(Vec::as_slice) {
@@ -203,7 +203,7 @@ pub(super) fn is_reset(list: Option<&Value>) -> bool {
     }
 }
 
-/// Where an object keeps its entries.
+/// Returns the list of entries of an object.
 pub(super) fn list_of(object: &Value) -> Option<&Value> {
     object.get("metadata")?.get("managedFields").filter(|list| list.is_array())
 }
@@ -226,8 +226,8 @@ pub(super) fn set_list(object: &mut Value, list: Option<Value>) {
     }
 }
 
-/// Gives the entries their old times back where nothing else of the object changed: the last thing before it is
-/// stored, so that a write that changes nothing is one.
+/// Restores the old times of entries if nothing else in the object changed. The caller does this last, so that a write
+/// that changes nothing is recognized.
 pub fn keep_times(old: &Value, new: &mut Value) {
     let (Some(before), Some(after)) = (list_of(old), list_of(new)) else { return };
     if before == after || !same_but_times(before, after) || !same_but_entries(old, new) {
@@ -248,7 +248,7 @@ fn same_but_entries(old: &Value, new: &Value) -> bool {
     same_members(old, new, "metadata", metadata)
 }
 
-/// Whether two maps are the same, but for one member, for which `same` decides.
+/// Returns whether two maps are equal, except for one member, which `same` compares.
 fn same_members(left: &Value, right: &Value, except: &str, same: impl Fn(&Value, &Value) -> bool) -> bool {
     let (Some(left), Some(right)) = (left.as_object(), right.as_object()) else { return left == right };
     let rest = |members: &'_ Map<String, Value>| members.len() - usize::from(members.contains_key(except));

@@ -1,4 +1,4 @@
-//! Lays one value over another of the same type. Nothing is removed by it.
+//! Merges one value into another of the same type. Nothing is removed.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::path::PathElement;
 use super::schema::FieldSchema;
 use super::weave::{Pick, weave};
 
-/// The object with the other laid over it. Both fit their type, and `over` has no two items that are the same.
+/// Returns the object with `over` merged into it. Both fit their type, and `over` has no duplicate items.
 pub(super) fn merge<'s, S: FieldSchema<'s>>(schema: S, object: &Value, over: &Value) -> Value {
     match atom(schema, over) {
         Atom::Scalar(_) | Atom::AtomicList | Atom::AtomicMap => over.clone(),
@@ -42,15 +42,15 @@ fn map<'s, S: FieldSchema<'s>>(schema: S, old: Option<&Map<String, Value>>, new:
     Value::Object(merged.collect())
 }
 
-/// The items of a list, each distinct one with a number.
+/// The items of a list, with a number for each distinct item.
 struct Items<'v> {
-    /// The number of each item, in the list's order.
+    /// The number of each item, in list order.
     numbers: Vec<usize>,
-    /// By number: the item, or null where the list has several that are the same.
+    /// The item for each number, or null if the list has duplicates of it.
     values: BTreeMap<usize, &'v Value>,
 }
 
-/// Numbers what items are known by, the same for both lists.
+/// Assigns numbers to path elements, the same in both lists.
 #[derive(Default)]
 struct Numbers {
     known: BTreeMap<PathElement, usize>,

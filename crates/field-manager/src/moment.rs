@@ -1,17 +1,17 @@
-//! Times of entries: read as RFC 3339, kept to the second, written in UTC.
+//! Times of entries: parsed as RFC 3339, kept to the second, written in UTC.
 
 /// A point in time, to the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Moment {
-    /// Seconds since the beginning of 1970.
+    /// Seconds since 1970-01-01.
     seconds: i64,
 }
 
 impl Moment {
-    /// Where entries without a time are sorted.
+    /// The sort position of entries without a time.
     pub(super) const UNKNOWN: Self = Self { seconds: 0 };
 
-    /// Reads `2006-01-02T15:04:05Z`, with or without a fraction, in any zone.
+    /// Parses `2006-01-02T15:04:05Z`, with or without a fraction, in any zone.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (date, time) = text.split_once('T')?;
         let date = numbers(date, '-', [4, 2, 2])?;
@@ -31,7 +31,7 @@ impl Moment {
         Some(Self { seconds: seconds - offset })
     }
 
-    /// The time as `2006-01-02T15:04:05Z`.
+    /// Returns the time as `2006-01-02T15:04:05Z`.
     pub(super) fn text(self) -> String {
         let (days, rest) = (self.seconds.div_euclid(86_400), self.seconds.rem_euclid(86_400));
         let (year, month, day) = date_of(days);
@@ -53,7 +53,7 @@ fn numbers(text: &str, separator: char, widths: [usize; 3]) -> Option<[i64; 3]> 
     parts.next().is_none().then_some(out)
 }
 
-/// The time of day, and by how many seconds its zone is ahead.
+/// Returns the time of day, and the offset of its zone in seconds.
 fn split_zone(time: &str) -> Option<(&str, i64)> {
     if let Some(clock) = time.strip_suffix('Z') {
         return Some((clock, 0));
@@ -79,7 +79,7 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// The days from the beginning of 1970. Years begin in March here, so that the leap day is their last.
+/// Returns the days since 1970-01-01. Years start in March here, so that the leap day is the last day.
 fn days_before(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));

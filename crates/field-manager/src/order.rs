@@ -1,10 +1,10 @@
-//! The order and equality of JSON values by which field paths are sorted: `1` and `1.0` are the same.
+//! The order and equality of JSON values in field paths: `1` and `1.0` are equal.
 
 use std::cmp::Ordering;
 
 use serde_json::{Map, Number, Value};
 
-/// Where `left` stands relative to `right`: numbers first, then texts, truth values, lists, maps and null.
+/// Returns the order of `left` and `right`: numbers first, then strings, booleans, lists, maps and null.
 pub(super) fn compare(left: &Value, right: &Value) -> Ordering {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare_numbers(left, right),
@@ -16,7 +16,7 @@ pub(super) fn compare(left: &Value, right: &Value) -> Ordering {
     }
 }
 
-/// Whether two values are the same, however their numbers are written.
+/// Returns whether two values are equal, however their numbers are written.
 pub(super) fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare_numbers(left, right).is_eq(),

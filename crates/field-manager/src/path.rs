@@ -1,4 +1,4 @@
-//! One step on the way to a field, and its two texts: `.spec` for people, `f:spec` inside `fieldsV1`.
+//! One element of a field path, and its two string forms: `.spec` in messages, `f:spec` inside `fieldsV1`.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,36 +8,36 @@ use serde_json::Value;
 use super::golang;
 use super::order;
 
-/// One step on the way to a field.
+/// One element of a field path.
 #[derive(Debug, Clone)]
 pub enum PathElement {
     /// A member of a map or struct.
     Field(String),
-    /// The item of a list whose keys have these values; sorted by the keys' names.
+    /// The item of a list with these key values, sorted by the names of the keys.
     Key(Vec<(String, Value)>),
-    /// The item of a list that is this scalar.
+    /// The item of a list with this scalar value.
     Value(Value),
-    /// The item of a list at this place.
+    /// The item of a list at this index.
     Index(i64),
 }
 
 impl PathElement {
-    /// A member of a map or struct.
+    /// Returns a member of a map or struct.
     pub fn field(name: impl Into<String>) -> Self {
         Self::Field(name.into())
     }
 
-    /// The item whose keys have these values, in any order.
+    /// Returns the item with these key values, in any order.
     pub(super) fn key(mut keys: Vec<(String, Value)>) -> Self {
         keys.sort_by(|(name, _), (other, _)| name.cmp(other));
         Self::Key(keys)
     }
 
-    /// Reads one key of `fieldsV1`. `Ok(None)` is a kind of step that is not known here, which is left out.
+    /// Parses one key of `fieldsV1`. `Ok(None)` is an unknown kind of element, which the caller omits.
     ///
     /// # Errors
     ///
-    /// The text is not a step at all.
+    /// The string is not a path element.
     pub(crate) fn parse(text: &str) -> Result<Option<Self>, BadPathElement> {
         let bad = || BadPathElement(text.to_owned());
         let mut bytes = text.bytes();
@@ -55,7 +55,7 @@ impl PathElement {
         }
     }
 
-    /// The step as a key of `fieldsV1`.
+    /// Returns the element as a key of `fieldsV1`.
     pub(crate) fn encode(&self) -> String {
         match self {
             Self::Field(name) => format!("f:{name}"),
@@ -87,7 +87,7 @@ fn encode_keys(keys: &[(String, Value)]) -> String {
     out
 }
 
-/// A key of `fieldsV1` that cannot be read.
+/// The error of an invalid key in `fieldsV1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BadPathElement(pub String);
 
@@ -135,7 +135,7 @@ impl PartialEq for PathElement {
 
 impl Eq for PathElement {}
 
-/// The step as messages show it: `.spec`, `[name="a"]`, `[="v"]` or `[0]`.
+/// Writes the element as in messages: `.spec`, `[name="a"]`, `[="v"]` or `[0]`.
 impl fmt::Display for PathElement {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! Removes what a manager applied before and does not apply any more, unless another client owns it.
+//! Removes the fields that a manager no longer applies, unless another manager owns them.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use super::remove::remove;
 use super::schema::FieldSchema;
 use super::set::FieldSet;
 
-/// What a manager applied the last time.
+/// The last apply of a manager.
 pub(super) struct LastTime {
     pub(super) api_version: String,
     pub(super) fields: FieldSet,
 }
 
-/// The merged object, which is of version `version`, without what the manager no longer applies. `managed` already
-/// holds what it applies now.
+/// Returns the merged object in version `version` without the fields that the manager no longer applies. `managed`
+/// already contains the new apply.
 ///
 /// # Errors
 ///
-/// Between versions kube-apiserver converts what is left, and fails where an item lost its key; so does this.
+/// kube-apiserver converts the result between versions, and fails if an item lost its key. This function fails as well.
 pub(super) fn prune<'s, S: FieldSchema<'s>>(
     schema: S,
     merged: Value,
@@ -45,7 +45,7 @@ pub(super) fn prune<'s, S: FieldSchema<'s>>(
     pruned.convert(schema, &last.api_version).map_err(|misfits| {
         format!("failed add back dangling items: failed to convert pruned object to last applied version: {misfits}")
     })?;
-    // Only what was applied before goes: what fell with it, but was never applied, comes back.
+    // Only fields of the last apply are removed. Other fields that were removed with them are restored.
     let of_pruned = named(fields(schema, &pruned.value));
     let gone = of_merged.difference(&of_pruned).intersection(&last_fields);
     pruned.value = remove(schema, &merged, &gone);
@@ -53,14 +53,14 @@ pub(super) fn prune<'s, S: FieldSchema<'s>>(
     Ok(pruned.value)
 }
 
-/// An object and the version that it is in.
+/// An object and its version.
 struct Versioned<'v> {
     value: Value,
     version: &'v str,
 }
 
 impl<'v> Versioned<'v> {
-    /// Only what fits its type can be converted; all versions have the same type here.
+    /// Checks that the object can be converted: it must fit its type. All versions have the same type here.
     fn convert<'s, S: FieldSchema<'s>>(&mut self, schema: S, version: &'v str) -> Result<(), String> {
         if self.version != version {
             check(schema, &self.value, Duplicates::Refused)?;
@@ -70,7 +70,7 @@ impl<'v> Versioned<'v> {
     }
 }
 
-/// What all managers own, version by version, beginning with the one in which the manager applied last.
+/// Returns the fields of all managers by version, starting with the version of the manager's last apply.
 fn owned_by_version<'m>(managed: &'m Managed, first: &str) -> Vec<(&'m str, FieldSet)> {
     let mut versions: BTreeMap<(bool, &str), Vec<FieldSet>> = BTreeMap::new();
     for entry in managed.entries.values() {
@@ -80,7 +80,7 @@ fn owned_by_version<'m>(managed: &'m Managed, first: &str) -> Vec<(&'m str, Fiel
     versions.into_iter().map(|((_, version), sets)| (version, FieldSet::union_all(sets))).collect()
 }
 
-/// Takes what a manager applied the last time out of its entry.
+/// Removes the fields of the last apply from a manager's entry, and returns them.
 pub(super) fn take_last(managed: &mut Managed, identity: &Identity) -> Option<LastTime> {
     let entry = managed.entries.get_mut(identity)?;
     Some(LastTime { api_version: entry.api_version.clone(), fields: std::mem::take(&mut entry.fields) })

@@ -1,11 +1,11 @@
-//! Brings what is owned up to date with a type that changed: of what is now owned as a whole, the whole is owned.
+//! Updates field sets after a type has changed: if a value is now atomic, it is owned whole.
 
 use super::atom;
 use super::path::PathElement;
 use super::schema::{FieldSchema, Shape};
 use super::set::{Branch, FieldSet, Node};
 
-/// The set as the type of today would have it.
+/// Returns the set for the current type.
 pub(super) fn reconcile<'s, S: FieldSchema<'s>>(schema: S, set: FieldSet) -> FieldSet {
     if !is_outdated(schema, &set) {
         return set;
@@ -25,7 +25,7 @@ fn below<'s, S: FieldSchema<'s>>(schema: S, set: FieldSet) -> FieldSet {
     FieldSet::from_nodes(nodes.collect())
 }
 
-/// Whether anything in the set is below something that is owned as a whole: almost never.
+/// Returns whether the set has a field below an atomic value, which is rare.
 fn is_outdated<'s, S: FieldSchema<'s>>(schema: S, set: &FieldSet) -> bool {
     set.nodes().iter().any(|node| {
         step(schema, &node.element)

@@ -1,4 +1,4 @@
-//! Takes fields out of a value.
+//! Removes fields from a value.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::item;
 use super::schema::FieldSchema;
 use super::set::FieldSet;
 
-/// The object without the fields in the set. What loses all of its contents becomes null.
+/// Returns the object without the fields in the set. A value that loses all its content becomes null.
 pub(super) fn remove<'s, S: FieldSchema<'s>>(schema: S, value: &Value, fields: &FieldSet) -> Value {
     match (atom(schema, value), value) {
         (Atom::Scalar(_), _) => value.clone(),

@@ -1,64 +1,64 @@
-//! What must be known of a type to compare, merge and patch its values.
+//! The type information that comparing, merging and patching values require.
 
 use serde_json::Value;
 
-/// The type of one place in an object. It is a small handle, copied freely.
+/// The type of one place in an object. It is a small `Copy` handle.
 pub trait FieldSchema<'s>: Copy {
-    /// What kind of value stands here, and how far it is taken apart.
+    /// Returns the kind of value, and how far it is divided.
     fn shape(self) -> Shape;
 
-    /// The type of a list's items.
+    /// Returns the type of a list's items.
     fn items(self) -> Self;
 
-    /// The type of a member of a map or struct, or `None` where there is no such field.
+    /// Returns the type of a member of a map or struct, or `None` if there is no such field.
     fn member(self, name: &str) -> Option<Member<Self>>;
 
-    /// The keys by which the items of a [`Shape::MapList`] are told apart, in the order in which they are declared.
+    /// Returns the keys that identify the items of a [`Shape::MapList`], in the order of their declaration.
     fn keys(self) -> impl Iterator<Item = &'s str>;
 
-    /// What stands for a key that an item of a [`Shape::MapList`] leaves out, such as `TCP` for `protocol`.
+    /// Returns the default of a key that an item of a [`Shape::MapList`] omits, such as `TCP` for `protocol`.
     fn key_default(self, key: &str) -> Option<Value>;
 
-    /// How a strategic merge patch treats the list or map at this place.
+    /// Returns how a strategic merge patch treats the list or map at this place.
     fn patch_rule(self) -> PatchRule<'s>;
 
-    /// What the type is called, for messages only.
+    /// Returns the name of the type, for messages only.
     fn name(self) -> &'s str {
         ""
     }
 }
 
-/// What kind of value stands at a place, and how far it is taken apart.
+/// The kind of value at a place, and how far it is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Nothing is known: maps are taken apart, lists and what is in them are not.
+    /// The type is unknown: maps are divided, lists are not.
     Deduced,
-    /// Nothing is known, and nothing is taken apart.
+    /// The type is unknown, and the value is not divided.
     Opaque,
-    /// A text, number or truth value.
+    /// A string, number or boolean.
     Scalar(Scalar),
-    /// A list that is owned as a whole.
+    /// A list that is owned whole.
     AtomicList,
     /// A list of scalars, each owned by itself.
     SetList,
-    /// A list of maps, told apart by their keys.
+    /// A list of maps, identified by their keys.
     MapList,
-    /// A map or struct that is owned as a whole.
+    /// A map or struct that is owned whole.
     AtomicMap,
     /// A map or struct whose members are owned one by one.
     Map,
 }
 
-/// Which scalars may stand at a place.
+/// Which scalars are allowed at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scalar {
-    /// Any scalar: a quantity, a time, an integer or text.
+    /// Any scalar: a quantity, a time, an integer or a string.
     Any,
     /// An integer or a decimal number.
     Number,
-    /// A text.
+    /// A string.
     Text,
-    /// True or false.
+    /// A boolean.
     Boolean,
 }
 
@@ -67,12 +67,12 @@ pub enum Scalar {
 pub enum Member<S> {
     /// A field that the type declares by name.
     Field(S),
-    /// An entry of a map with free keys, or a field that is not declared but kept.
+    /// An entry of a map with free keys, or a field that is preserved without a declaration.
     Entry(S),
 }
 
 impl<S> Member<S> {
-    /// The type, declared by name or not.
+    /// Returns the type, declared by name or not.
     pub fn schema(self) -> S {
         match self {
             Member::Field(schema) | Member::Entry(schema) => schema,
@@ -85,18 +85,18 @@ impl<S> Member<S> {
 pub struct PatchRule<'s> {
     /// Whether it is merged or replaced.
     pub strategy: PatchStrategy,
-    /// The key by which the items of a merged list are told apart; none for a list of scalars.
+    /// The key that identifies the items of a merged list; `None` for a list of scalars.
     pub merge_key: Option<&'s str>,
 }
 
 /// Whether a strategic merge patch merges a list or map, or replaces it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PatchStrategy {
-    /// Nothing is declared: maps are merged, lists are replaced.
+    /// The default: maps are merged, lists are replaced.
     #[default]
     Undeclared,
     /// Merged.
     Merge,
-    /// Replaced as a whole.
+    /// Replaced whole.
     Replace,
 }

@@ -1,4 +1,4 @@
-//! A set of field paths, as a tree of steps. Every operation takes time in proportion to the trees it is given.
+//! A set of field paths, as a tree of path elements. Every operation takes linear time in the size of its trees.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
@@ -13,18 +13,18 @@ use super::schema::{FieldSchema, Member, Shape};
 /// A path may be in the set without its parents, and without its children.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldSet {
-    /// Sorted by element, each element once; none is without a path in the set at it or below it.
+    /// Sorted by element, without duplicates. Every node has a path of the set at it or below it.
     nodes: Vec<Node>,
 }
 
-/// A step in a [`FieldSet`]: whether the path that ends here is in the set, and the paths that go on.
+/// A node of a [`FieldSet`]: whether the path that ends here is in the set, and the longer paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) element: PathElement,
     pub(super) branch: Branch,
 }
 
-/// What a set holds at a place: the place itself or not, and what is below it.
+/// The part of a set at a place: the place itself or not, and the paths below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Branch {
     pub(super) member: bool,
@@ -46,13 +46,13 @@ impl Branch {
 }
 
 impl FieldSet {
-    /// The set of these paths, each given by the names of its fields.
+    /// Returns the set of these paths, each given by its field names.
     pub fn of_fields<'p>(paths: impl IntoIterator<Item = &'p [&'p str]>) -> Self {
         let path = |names: &[&str]| names.iter().map(|name| PathElement::field(*name)).collect::<Vec<_>>();
         Self::union_all(paths.into_iter().map(|names| Self::single(&path(names))).collect())
     }
 
-    /// The set of one path; the empty path names the whole object, which is in no set.
+    /// Returns the set of one path. The empty path names the whole object, which is in no set.
     pub(super) fn single(path: &[PathElement]) -> Self {
         let Some((last, before)) = path.split_last() else { return Self::default() };
         let mut set = Self { nodes: vec![Node { element: last.clone(), branch: Branch::leaf() }] };
@@ -63,7 +63,7 @@ impl FieldSet {
         set
     }
 
-    /// The set with these nodes, in any order; what is given twice is united.
+    /// Returns the set with these nodes, in any order. Duplicates are united.
     pub(super) fn from_nodes(mut nodes: Vec<Node>) -> Self {
         nodes.retain(|node| !node.branch.is_empty());
         if !nodes.is_sorted_by(|node, next| node.element < next.element) {
@@ -81,12 +81,12 @@ impl FieldSet {
         self.nodes
     }
 
-    /// Whether no path is in the set.
+    /// Returns whether no path is in the set.
     pub(crate) fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Whether the path is in the set.
+    /// Returns whether the path is in the set.
     #[cfg(test)]
     pub(crate) fn has(&self, path: &[PathElement]) -> bool {
         let Some((first, rest)) = path.split_first() else { return false };
@@ -94,15 +94,15 @@ impl FieldSet {
         if rest.is_empty() { branch.member } else { branch.below.has(rest) }
     }
 
-    /// What the set holds at and below a first step.
+    /// Returns the part of the set at and below a first element.
     pub(super) fn at(&self, element: &PathElement) -> Option<&Branch> {
         let place = self.nodes.binary_search_by(|node| node.element.cmp(element)).ok()?;
         self.nodes.get(place).map(|node| &node.branch)
     }
 
-    /// What the set holds at and below a first step that is a field.
+    /// Returns the part of the set at and below a first element that is a field.
     pub(super) fn at_field(&self, name: &str) -> Option<&Branch> {
-        // Fields come before all other steps.
+        // Fields come before all other elements.
         let order = |node: &Node| match &node.element {
             PathElement::Field(field) => field.as_str().cmp(name),
             _ => Ordering::Greater,
@@ -111,7 +111,7 @@ impl FieldSet {
         self.nodes.get(place).map(|node| &node.branch)
     }
 
-    /// The paths in either set.
+    /// Returns the paths in either set.
     pub(crate) fn union(self, other: Self) -> Self {
         if self.is_empty() {
             return other;
@@ -131,7 +131,7 @@ impl FieldSet {
         Self { nodes }
     }
 
-    /// The paths in any of the sets, united two by two so that none is gone through often.
+    /// Returns the paths in any of the sets, united in pairs so that no set is copied often.
     pub(super) fn union_all(mut sets: Vec<Self>) -> Self {
         while sets.len() > 1 {
             let mut rest = sets.into_iter();
@@ -144,7 +144,7 @@ impl FieldSet {
         sets.pop().unwrap_or_default()
     }
 
-    /// The paths in both sets.
+    /// Returns the paths in both sets.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         let both = |node: &Node, same: &Branch| Branch {
             member: node.branch.member && same.member,
@@ -159,7 +159,7 @@ impl FieldSet {
         Self { nodes }
     }
 
-    /// The paths of this set that are not in the other.
+    /// Returns the paths of this set that are not in the other.
     pub(crate) fn difference(self, other: &Self) -> Self {
         self.without(other, |branch, same| Branch {
             member: branch.member && !same.member,
@@ -167,7 +167,7 @@ impl FieldSet {
         })
     }
 
-    /// The paths of this set that are neither in the other nor below one that is.
+    /// Returns the paths of this set that are neither in the other nor below one that is.
     pub(crate) fn recursive_difference(self, other: &Self) -> Self {
         self.without(other, |branch, same| match same.member {
             true => Branch::default(),
@@ -188,7 +188,7 @@ impl FieldSet {
         Self { nodes: reduced.collect() }
     }
 
-    /// The set without the paths that have others below them.
+    /// Returns the set without the paths that have other paths below them.
     #[cfg(test)]
     pub(crate) fn leaves(self) -> Self {
         let leaf = |node: Node| {
@@ -198,7 +198,8 @@ impl FieldSet {
         Self { nodes: self.nodes.into_iter().map(leaf).collect() }
     }
 
-    /// The set with every declared field that has a path below it: owning a part of a struct is then owning it.
+    /// Returns the set with every declared field that has a path below it: the owner of a part of a struct also owns
+    /// the struct.
     pub(super) fn with_named_fields<'s, S: FieldSchema<'s>>(self, schema: Option<S>) -> Self {
         let name = |node: Node| {
             let (named, schema) = schema.map_or((false, None), |schema| step(schema, &node.element));
@@ -209,7 +210,7 @@ impl FieldSet {
         Self { nodes: self.nodes.into_iter().map(name).collect() }
     }
 
-    /// Every path in the set as messages show it: at each level those that end there come first.
+    /// Returns every path in the set as shown in messages. At each level, paths that end there come first.
     pub(super) fn texts(&self) -> Vec<String> {
         let mut texts = Vec::new();
         self.push_texts("", &mut texts);
@@ -225,7 +226,7 @@ impl FieldSet {
     }
 }
 
-/// Whether a step leads to a declared field, and the type it leads to.
+/// Returns whether an element is a declared field, and its type.
 fn step<'s, S: FieldSchema<'s>>(schema: S, element: &PathElement) -> (bool, Option<S>) {
     match (element, schema.shape()) {
         (PathElement::Field(name), Shape::Map | Shape::AtomicMap | Shape::Deduced | Shape::Opaque) => {
@@ -253,11 +254,11 @@ fn unite_neighbours(nodes: Vec<Node>) -> Vec<Node> {
     united
 }
 
-/// Goes through the steps of a set by the side of another, in order.
+/// Walks through a second set in parallel, in order.
 enum Others<'a> {
-    /// Step by step.
+    /// Element by element.
     Beside(Peekable<Iter<'a, Node>>),
-    /// By search, where the other set is far smaller: many small sets may be compared with one large one.
+    /// By binary search, if this set is much smaller: many small sets may be compared with one large one.
     Searched(&'a FieldSet),
 }
 
@@ -269,7 +270,7 @@ impl<'a> Others<'a> {
         }
     }
 
-    /// What the set holds at a step that comes after those asked for before.
+    /// Returns the part of the set at an element that comes after all earlier requested ones.
     fn at(&mut self, element: &PathElement) -> Option<&'a Branch> {
         match self {
             Self::Searched(set) => set.at(element),

@@ -1,4 +1,4 @@
-//! Strategic merge patch: a merge patch that knows by the object's type which lists are merged, and by which key.
+//! Strategic merge patch: a merge patch that uses the object's type to merge lists by their keys.
 
 mod list;
 mod order;
@@ -10,16 +10,16 @@ use serde_json::{Map, Value};
 use super::golang;
 use super::schema::{FieldSchema, Member, PatchRule, PatchStrategy, Shape};
 
-/// A map of JSON.
+/// The members of a JSON object.
 type Members = Map<String, Value>;
 
-/// Says what is done with a map or an item instead of merging it.
+/// The directive that replaces or deletes a map or an item instead of merging it.
 const DIRECTIVE: &str = "$patch";
-/// Names the only members that a map keeps.
+/// Lists the only members that a map keeps.
 const RETAIN_KEYS: &str = "$retainKeys";
-/// Names the items that a list of scalars loses.
+/// Lists the items to remove from a list of scalars.
 const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList";
-/// Gives the order of a list.
+/// Sets the order of a list.
 const ELEMENT_ORDER: &str = "$setElementOrder";
 
 /// Why a patch cannot be applied.
@@ -27,9 +27,9 @@ const ELEMENT_ORDER: &str = "$setElementOrder";
 pub enum StrategicMergeError {
     /// A directive is malformed: 400.
     BadRequest(String),
-    /// The patch asks for what cannot be done: 422.
+    /// The patch is not possible: 422.
     Unprocessable(String),
-    /// The patch does not fit the object: 500, as on kube-apiserver.
+    /// The patch does not fit the object: 500, as in kube-apiserver.
     Internal(String),
 }
 
@@ -111,7 +111,7 @@ fn merge_map<'s, S: FieldSchema<'s>>(
     Ok(original)
 }
 
-/// Removes the members that the patch does not retain; all that it sets must be among those.
+/// Removes the members that the patch does not retain. The patch must retain all members that it sets.
 fn retain_keys(original: &mut Members, patch: &mut Members) -> Result<(), StrategicMergeError> {
     let Some(retained) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let bad = || malformed("invalid patch format of retainKeys");
@@ -193,7 +193,7 @@ fn delete_from_list<'s, S: FieldSchema<'s>>(
     Ok(())
 }
 
-/// The type of a member that is merged: one that the type does not declare cannot be.
+/// Returns the type of a merged member. An undeclared member cannot be merged.
 fn member<'s, S: FieldSchema<'s>>(schema: S, name: &str) -> Result<S, StrategicMergeError> {
     match (schema.shape(), super::atom::member(schema, name)) {
         (Shape::Map | Shape::AtomicMap, Some(Member::Field(member))) => Ok(member),
@@ -216,7 +216,7 @@ fn list_member<'s, S: FieldSchema<'s>>(schema: S, name: &str) -> Result<(S, Patc
     Ok((member.items(), member.patch_rule()))
 }
 
-/// The value without members that are null, at any depth.
+/// Returns the value without members that are null, at any depth.
 fn without_nulls(mut value: Value) -> Value {
     discard_nulls(&mut value);
     value
@@ -233,7 +233,7 @@ fn discard_nulls(value: &mut Value) {
     }
 }
 
-/// The value without maps that are directives; `None` where it is one itself.
+/// Returns the value without maps that are directives, or `None` if it is one itself.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(members) if members.contains_key(DIRECTIVE) => None,

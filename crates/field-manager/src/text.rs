@@ -1,11 +1,11 @@
-//! Sets of field paths as `fieldsV1` holds them: a JSON tree whose keys are the steps, with `.` for the place itself.
+//! The `fieldsV1` form of sets: a JSON tree whose keys are path elements, with `.` for the place itself.
 
 use serde_json::{Map, Value};
 
 use super::path::{BadPathElement, PathElement};
 use super::set::{Branch, FieldSet, Node};
 
-/// The set as `fieldsV1`.
+/// Returns the set as `fieldsV1`.
 pub(crate) fn encode(set: &FieldSet) -> Value {
     let nodes = set.nodes().iter();
     Value::Object(nodes.map(|node| (node.element.encode(), encode_branch(&node.branch))).collect())
@@ -22,11 +22,11 @@ fn encode_branch(branch: &Branch) -> Value {
     Value::Object(members)
 }
 
-/// Reads `fieldsV1`. Null is the empty set; steps of an unknown kind are left out.
+/// Parses `fieldsV1`. Null is the empty set. Elements of an unknown kind are omitted.
 ///
 /// # Errors
 ///
-/// It is not a tree of steps.
+/// The value is not a tree of path elements.
 pub(crate) fn decode(fields: &Value) -> Result<FieldSet, BadPathElement> {
     decode_branch(fields).map(|branch| branch.below)
 }

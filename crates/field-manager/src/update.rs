@@ -1,4 +1,4 @@
-//! What a create, an update, a patch or a write of a subresource does to the owners of fields.
+//! How a create, an update, a patch or a subresource write changes the owners of fields.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use super::schema::FieldSchema;
 use super::set::FieldSet;
 use super::write::Write;
 
-/// What no manager owns: that which names an object, and that which only the server sets.
+/// Fields without an owner: the identity of an object, and fields that only the server sets.
 static NEVER_OWNED: LazyLock<FieldSet> = LazyLock::new(|| {
     let metadata = [
         "name",
@@ -31,16 +31,16 @@ static NEVER_OWNED: LazyLock<FieldSet> = LazyLock::new(|| {
     FieldSet::of_fields(top.into_iter().chain(below.iter().map(<[&str; 2]>::as_slice)))
 });
 
-/// The fields without those that no manager owns.
+/// Returns the fields without those that have no owner.
 pub(super) fn owned(fields: FieldSet) -> FieldSet {
     fields.difference(&NEVER_OWNED)
 }
 
-/// Sets `new.metadata.managedFields` for a write that turns `live` into `new`. For a create, `live` is the object
-/// that has nothing but its version and kind.
+/// Sets `new.metadata.managedFields` for a write that turns `live` into `new`. For a create, `live` is an object with
+/// only version and kind.
 ///
-/// What the manager sets is its own from now on, and no longer another's. Where the objects do not fit their type the
-/// entries of `live` are kept.
+/// The manager becomes the only owner of the fields that it sets. If the objects do not fit their type, the entries of
+/// `live` are kept.
 pub fn update<'s, S: FieldSchema<'s>>(request: &Write<'_, S>, live: &Value, new: &mut Value) {
     let managed = known_entries(request, live, new);
     set_list(new, None);
@@ -51,7 +51,7 @@ pub fn update<'s, S: FieldSchema<'s>>(request: &Write<'_, S>, live: &Value, new:
     set_list(new, list);
 }
 
-/// The entries from which an update starts: those that the client sent, if it did and they can be read.
+/// Returns the entries before an update: those in the request, if there are valid ones.
 fn known_entries<S>(request: &Write<'_, S>, live: &Value, new: &Value) -> Managed {
     let of_live = || Managed::decode(list_of(live)).unwrap_or_default();
     let sent = list_of(new);
@@ -64,7 +64,7 @@ fn known_entries<S>(request: &Write<'_, S>, live: &Value, new: &Value) -> Manage
     Managed::decode(sent).ok().filter(|managed| !managed.entries.is_empty()).unwrap_or_else(of_live)
 }
 
-/// The entries after a write by `manager`; an error says which object does not fit its type.
+/// Returns the entries after a write by `manager`. An error says which object does not fit its type.
 pub(super) fn updated<'s, S: FieldSchema<'s>>(
     request: &Write<'_, S>,
     live: &Value,
@@ -74,7 +74,7 @@ pub(super) fn updated<'s, S: FieldSchema<'s>>(
 ) -> Result<Managed, String> {
     let uid = live.get("metadata").and_then(|metadata| metadata.get("uid")).and_then(Value::as_str);
     if managed.entries.is_empty() && uid.is_some_and(|uid| !uid.is_empty()) {
-        // Who owned what was forgotten on request, so it stays unknown until the next apply.
+        // The client cleared the owners, so they stay unknown until the next apply.
         return Ok(managed);
     }
     let mut managed = track(request, live, new, managed, manager)?;
@@ -115,17 +115,17 @@ fn track<'s, S: FieldSchema<'s>>(
     Ok(managed)
 }
 
-/// Whether an entry is of another version, for which kube-apiserver converts the object.
+/// Returns whether an entry has another version, for which kube-apiserver converts the object.
 pub(super) fn knows_other_versions<S>(request: &Write<'_, S>, managed: &Managed) -> bool {
     managed.entries.values().any(|entry| entry.api_version != request.api_version)
 }
 
-/// Whether the object can be converted: one that has the same item twice cannot.
+/// Returns whether the object can be converted: it must not have duplicate items.
 pub(super) fn check_conversion<'s, S: FieldSchema<'s>>(request: &Write<'_, S>, object: &Value) -> Result<(), String> {
     check(request.schema, object, Duplicates::Refused)
 }
 
-/// The entries as the type of today would have them.
+/// Returns the entries for the current type.
 pub(super) fn reconciled<'s, S: FieldSchema<'s>>(schema: S, mut managed: Managed) -> Managed {
     for entry in managed.entries.values_mut() {
         entry.fields = reconcile(schema, std::mem::take(&mut entry.fields));

@@ -1,18 +1,18 @@
-//! The order of a list that two lists are merged into.
+//! The order of a list that is merged from two lists.
 
 /// One item of the merged list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pick {
-    /// Only in the old list, at this place.
+    /// Only in the old list, at this index.
     Old(usize),
-    /// In the new list, and maybe in the old one: the item with this number.
+    /// In the new list, and possibly in the old one: the item with this number.
     New(usize),
 }
 
-/// The order of the merged list. Each list is given by the numbers of its items, where the same item has the same
-/// number; the new list has each at most once.
+/// Returns the order of the merged list. Each list is given by the numbers of its items. Equal items have the same
+/// number, and the new list has no duplicates.
 ///
-/// The items of the new list keep its order. The others stay near their neighbours of the old list.
+/// The items of the new list keep its order. The others stay near their neighbours in the old list.
 pub(super) fn weave(old: &[usize], new: &[usize]) -> Vec<Pick> {
     let in_old = Flags::of(old);
     let weave = Weave {
@@ -29,7 +29,7 @@ pub(super) fn weave(old: &[usize], new: &[usize]) -> Vec<Pick> {
     weave.run()
 }
 
-/// A truth value for each number; false where none was set.
+/// A boolean for each number; false by default.
 #[derive(Default)]
 struct Flags(Vec<bool>);
 
@@ -60,11 +60,11 @@ struct Weave<'n> {
     old_at: usize,
     new_at: usize,
     in_new: Flags,
-    /// The items of the new list that have been picked.
+    /// The items of the new list that were taken.
     picked: Flags,
-    /// The items of both lists that are not due yet, in the new list's order.
+    /// The items of both lists that are not due yet, in the order of the new list.
     shared: std::vec::IntoIter<usize>,
-    /// The item of both lists that comes next.
+    /// The item of both lists that is due next.
     due: Option<usize>,
     picks: Vec<Pick>,
 }
@@ -87,7 +87,7 @@ impl Weave<'_> {
                 self.due = self.shared.next();
                 return;
             }
-            // In both lists, but another is due first: it is picked when the new list comes to it.
+            // The item is in both lists, but another is due first. It is taken when the new list reaches it.
             if self.in_new.get(old) && self.due.is_some_and(|due| due != old) {
                 self.old_at += 1;
                 return;

@@ -1,4 +1,4 @@
-//! A write, as far as it decides who owns which fields.
+//! The properties of a write that decide field ownership.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::manager::{Entry, Operation};
 use super::moment::Moment;
 use super::set::FieldSet;
 
-/// A write: to what, by whom, when.
+/// A write: object, manager and time.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'r, S> {
     /// The type of the object.
@@ -16,9 +16,9 @@ pub struct Write<'r, S> {
     pub api_version: &'r str,
     /// The kind of the object.
     pub kind: &'r str,
-    /// The subresource that is written, such as `status`, or nothing.
+    /// The subresource that is written, such as `status`; empty for the main resource.
     pub subresource: &'r str,
-    /// The name of the manager; `unknown` is taken where it is empty.
+    /// The name of the manager; an empty name counts as `unknown`.
     pub manager: &'r str,
     /// Which fields the request can change.
     pub filter: &'r FieldFilter,
@@ -27,7 +27,7 @@ pub struct Write<'r, S> {
 }
 
 impl<S> Write<'_, S> {
-    /// An entry for a manager of this request, which owns nothing yet.
+    /// Returns an entry without fields for the manager of this request.
     pub(super) fn entry(&self, manager: &str, operation: Operation) -> Entry {
         Entry {
             manager: if manager.is_empty() { "unknown".into() } else { manager.to_owned() },
@@ -43,7 +43,7 @@ impl<S> Write<'_, S> {
         Moment::parse(self.now)
     }
 
-    /// An object as messages name it: where it is, what it is called and of what kind it is.
+    /// Returns an object as named in messages: namespace, name and kind.
     pub(super) fn name_of(object: &Value) -> String {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
         let metadata = |name: &str| text(object.get("metadata").and_then(|metadata| metadata.get(name)));
@@ -52,7 +52,7 @@ impl<S> Write<'_, S> {
     }
 }
 
-/// A kind as messages name it: `apps/v1, Kind=Deployment`.
+/// Returns a kind as named in messages: `apps/v1, Kind=Deployment`.
 pub(super) fn kind_text(api_version: &str, kind: &str) -> String {
     match api_version.split('/').collect::<Vec<_>>().as_slice() {
         [version] => format!("/{version}, Kind={kind}"),

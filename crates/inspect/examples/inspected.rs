@@ -120,7 +120,7 @@ async fn reconcile(request: Request<Pod>, _: Arc<()>) -> Result<Action, Infallib
     Ok(if placed { Action::await_change() } else { Action::requeue(Duration::from_secs(2)) })
 }
 
-/// Renders text like a recorder of metrics.
+/// Returns a function that renders metrics as text, like a metrics recorder.
 fn render(factory: &SharedInformerFactory) -> impl Fn() -> String + Send + Sync + 'static {
     let informers = factory.weak_informers();
     move || {

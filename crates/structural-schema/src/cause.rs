@@ -1,4 +1,4 @@
-//! One thing that is wrong with a field, in the words that clients know.
+//! One error in a field, in the form and words of kube-apiserver.
 
 use serde_json::Value;
 use std::fmt;
@@ -8,28 +8,28 @@ use super::{golang, limits, path::Path};
 /// Why a field is refused: the `reason` of a cause in a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FieldErrorReason {
-    /// It must be there.
+    /// The field is required.
     Required,
-    /// It is not what it must be.
+    /// The value is not valid.
     Invalid,
-    /// It is of another type.
+    /// The value has another type.
     TypeInvalid,
-    /// It is none of the values that are allowed.
+    /// The value is not one of the supported values.
     NotSupported,
-    /// It has too many characters.
+    /// The value has too many characters.
     TooLong,
-    /// It has too many elements.
+    /// The value has too many elements.
     TooMany,
-    /// It is there twice.
+    /// The value is a duplicate.
     Duplicate,
-    /// It must not be there.
+    /// The field must not be set.
     Forbidden,
-    /// The server could not find out.
+    /// The server could not check the value.
     Internal,
 }
 
 impl FieldErrorReason {
-    /// The word that stands in a status.
+    /// Returns the reason as in a status.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Required => "FieldValueRequired",
@@ -57,20 +57,20 @@ impl FieldErrorReason {
         }
     }
 
-    /// Rules are not run on an object whose shape is not what they may rely on.
+    /// Returns whether the rules are skipped: they are not run on an object with the wrong shape.
     pub(crate) fn blocks_rules(self) -> bool {
         matches!(self, Self::NotSupported | Self::Required | Self::TooLong | Self::TooMany | Self::TypeInvalid)
     }
 }
 
-/// One thing that is wrong with a field.
+/// One error in a field.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldError {
-    /// Why.
+    /// The reason.
     pub reason: FieldErrorReason,
-    /// Where, as `spec.list[0].name`; `<nil>` for the whole object.
+    /// The path of the field, such as `spec.list[0].name`; `<nil>` for the whole object.
     pub field: String,
-    /// What, without the field.
+    /// The message, without the field.
     pub message: String,
 }
 
@@ -97,7 +97,7 @@ impl FieldError {
         Self { reason, field, message }
     }
 
-    /// The bytes of its field and message.
+    /// Returns the size of its field and message in bytes.
     pub(crate) fn size(&self) -> usize {
         self.field.len() + self.message.len()
     }
@@ -114,12 +114,12 @@ impl FieldError {
         Self::new(FieldErrorReason::Internal, path, None, detail)
     }
 
-    /// `shown` is the value as it is printed; see [`shown`].
+    /// Returns the error of an invalid value. `shown` is the printed value; see [`shown`].
     pub(crate) fn invalid(path: &Path<'_>, shown: &str, detail: &str) -> Self {
         Self::new(FieldErrorReason::Invalid, path, Some(shown), detail)
     }
 
-    /// For values too large to print.
+    /// Returns the error of an invalid value that is too large to print.
     pub(crate) fn invalid_unshown(path: &Path<'_>, detail: &str) -> Self {
         Self::new(FieldErrorReason::Invalid, path, None, detail)
     }
@@ -161,7 +161,7 @@ impl FieldError {
     }
 }
 
-/// Hostile objects can have names and values of any length, and be wrong in many places.
+/// Truncates a string. Hostile objects can have names and values of any length, and many errors.
 fn cut(text: &mut String, most: usize) {
     if text.len() > most {
         text.truncate(text.floor_char_boundary(most));
@@ -170,7 +170,7 @@ fn cut(text: &mut String, most: usize) {
     }
 }
 
-/// Forgets what is too much to be told.
+/// Drops the errors that exceed the limits.
 pub(crate) fn bound(causes: &mut Vec<FieldError>) {
     let mut bytes = 0;
     let fits = causes.iter().take(limits::PROBLEMS).take_while(|cause| {
@@ -182,7 +182,7 @@ pub(crate) fn bound(causes: &mut Vec<FieldError>) {
     causes.truncate(most);
 }
 
-/// A value as it is printed in a message.
+/// Returns a value as it is printed in a message.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => golang::quote(text),

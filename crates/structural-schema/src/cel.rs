@@ -1,7 +1,7 @@
-//! The expression language of rules: parsed and checked once, run within a budget.
+//! CEL, the expression language of rules: an expression is parsed and checked once, and run within a cost budget.
 //!
-//! Everything is our own, because the language as Kubernetes has it needs types that come from the schema, names that
-//! are escaped, its own functions, and a cost for every step.
+//! This is our own implementation. Kubernetes' variant of the language needs types from the schema, escaped names, its
+//! own functions, and a cost for every step.
 
 mod ast;
 mod check;

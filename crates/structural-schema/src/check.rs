@@ -1,4 +1,4 @@
-//! What a definition must keep to beyond being structural: extensions that fit together, and rules that compile.
+//! Checks a CRD beyond the structural requirements: whether its extensions are consistent and its rules compile.
 
 use std::collections::HashSet;
 
@@ -10,13 +10,13 @@ use super::programs::Programs;
 use super::read::SchemaDefinition;
 use super::{golang, rules};
 
-/// Problems of a definition; those of its rules count only if all else is well.
+/// The errors of a CRD. Errors of rules are only reported if there are no others.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) schema: Vec<FieldError>,
     pub(crate) rules: Vec<FieldError>,
     pub(crate) programs: Programs,
-    /// What those of the schema come to.
+    /// The size of the schema's errors in bytes.
     bytes: usize,
 }
 
@@ -38,7 +38,7 @@ impl Found {
     }
 }
 
-/// What only the root of a schema is held to.
+/// Checks the requirements that apply only to the root of a schema.
 pub(crate) fn root(root: &Node, definition: SchemaDefinition<'_>, path: &Path<'_>) -> Vec<FieldError> {
     let mut causes = Vec::new();
     if definition.status_subresource {
@@ -78,7 +78,7 @@ fn says_what_status_loses(root: &Node) -> bool {
         || nested.iter().any(|nested| !nested.is_empty())
 }
 
-/// Checks a whole definition; with `compile`, rules are compiled and kept.
+/// Checks a whole CRD. With `compile`, rules are compiled and kept.
 pub(crate) fn definition(root: &Node, path: &Path<'_>, compile: bool) -> Found {
     let mut found = Found::default();
     let here = Here { path, is_root: true, in_meta: false, no_defaults: None, uncorrelated: None, compile };
@@ -95,18 +95,18 @@ fn first_unreported(node: &Node) -> Option<&'static str> {
     node.read.unsupported.first().copied().or_else(|| node.inner().find_map(first_unreported))
 }
 
-/// Where a check is, and what it has learnt on its way down.
+/// The position of a check, and its context.
 #[derive(Clone, Copy)]
 struct Here<'a> {
     path: &'a Path<'a>,
     is_root: bool,
-    /// Within the metadata of a resource.
+    /// Whether the position is within the metadata of a resource.
     in_meta: bool,
-    /// Why no defaults may be set here.
+    /// Why defaults are not allowed here.
     no_defaults: Option<&'a str>,
-    /// The schema whose values cannot be told from their successors after an update.
+    /// The enclosing schema whose values cannot be correlated with old values on an update.
     uncorrelated: Option<&'a Path<'a>>,
-    /// Whether rules are compiled here: not inside checks.
+    /// Whether rules are compiled here: not inside value checks such as `allOf`.
     compile: bool,
 }
 

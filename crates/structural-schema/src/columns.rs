@@ -1,4 +1,4 @@
-//! Additional columns of a table: read from a definition, filled from an object.
+//! Additional printer columns: read from a CRD, filled from an object.
 
 use serde_json::Value;
 
@@ -9,35 +9,35 @@ use super::jsonpath::{self, Step};
 use super::path::Path;
 use super::steps;
 
-/// What a column shows of an object.
+/// The value of a column for an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PrinterCell {
-    /// Nothing, which is `null` in a table.
+    /// No value, which is `null` in a table.
     Empty,
-    /// Text as it is.
+    /// A string, unchanged.
     Text(String),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
     /// Any number.
     Number(f64),
-    /// Yes or no.
+    /// A boolean.
     Boolean(bool),
-    /// A time, of which the table shows how long ago it was.
+    /// A time. The table shows its age.
     Date(String),
 }
 
-/// One column of a definition.
+/// One column of a CRD.
 #[derive(Debug, Clone)]
 pub struct PrinterColumn {
-    /// Its head.
+    /// The heading.
     pub name: String,
     /// `string`, `integer`, `number`, `boolean` or `date`.
     pub kind: String,
     /// A hint for clients.
     pub format: String,
-    /// What it shows.
+    /// The description.
     pub description: String,
-    /// Columns above zero are shown only in wide tables.
+    /// The priority. Columns above zero are only shown in wide tables.
     pub priority: i64,
     steps: Vec<Step>,
 }
@@ -54,7 +54,7 @@ fn text<'v>(column: &'v Value, name: &str) -> &'v str {
 }
 
 impl PrinterColumns {
-    /// Everything that is wrong with `additionalPrinterColumns`, which stands at `path`.
+    /// Returns the errors in `additionalPrinterColumns` at `path`.
     pub fn check(columns: &[Value], path: &str) -> Vec<FieldError> {
         let all = Path::Text(path);
         let mut causes = Vec::new();
@@ -64,7 +64,7 @@ impl PrinterColumns {
         causes
     }
 
-    /// Reads `additionalPrinterColumns`; from the first path on that is none, columns are left out.
+    /// Reads `additionalPrinterColumns`. From the first invalid path on, columns are left out.
     pub fn parse(columns: &[Value]) -> Self {
         let mut parsed = Vec::new();
         for column in columns {
@@ -88,13 +88,13 @@ impl PrinterColumns {
         Self { columns: parsed }
     }
 
-    /// The column that a version has which names none.
+    /// Returns the default column of a version without columns: the age.
     pub fn of_age() -> Self {
         let age = serde_json::json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"});
         Self::parse(&[age])
     }
 
-    /// What each column shows of an object.
+    /// Returns the cells of an object, one for each column.
     pub fn cells(&self, object: &Value) -> Vec<PrinterCell> {
         self.columns.iter().map(|column| column.cell(object)).collect()
     }

@@ -1,4 +1,4 @@
-//! Which old value a new one came from: what is wrong but unchanged is let through on updates.
+//! Correlation of new and old values: unchanged errors are accepted on updates.
 
 use serde_json::Value;
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::golang;
 use super::node::{Kind, Node};
 
-/// A new value, the old one that it came from, and their schema.
+/// A new value, its old value, and their schema.
 #[derive(Clone, Copy)]
 pub(crate) struct Correlation<'a> {
     pub(crate) new: &'a Value,
@@ -22,7 +22,7 @@ impl<'a> Correlation<'a> {
         Some(Self { new: new.get(name)?, old: old.get(name)?, node: self.node.member(name)? })
     }
 
-    /// Elements by the keys of a list that is a map.
+    /// Returns the elements of a map list by key.
     pub(crate) fn elements(self) -> Elements<'a> {
         Elements::of(self.node, Some(self.old))
     }
@@ -31,7 +31,7 @@ impl<'a> Correlation<'a> {
         Some(Self { new, old: elements.get(new)?, node: self.node.items.as_deref()? })
     }
 
-    /// Whether nothing has changed, as far as the schema lets that be known.
+    /// Returns whether nothing has changed, as far as the schema allows a comparison.
     pub(crate) fn is_unchanged(self) -> bool {
         match (self.new, self.old) {
             (Value::Array(new), Value::Array(old)) => {
@@ -52,7 +52,7 @@ impl<'a> Correlation<'a> {
     }
 }
 
-/// The elements of an old list by their keys; none if the list is not a map.
+/// The elements of an old list by key; none if the list is not a map list.
 pub(crate) struct Elements<'a> {
     keys: &'a [String],
     by_key: HashMap<String, &'a Value>,

@@ -1,4 +1,4 @@
-//! Fills in what an object leaves out.
+//! Sets the defaults of an object.
 
 use serde_json::Value;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use super::limits;
 use super::node::Node;
 
-/// Defaults would make an object far larger than any that a server takes.
+/// The defaults would make an object far larger than any that an API server accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLarge;
 
@@ -18,11 +18,11 @@ impl fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
-/// Sets every default of the schema where the object has nothing, or a null that may not be.
+/// Sets every default of the schema where the object has no value, or a null that the schema does not allow.
 ///
 /// # Errors
 ///
-/// Hostile defaults that multiply are refused; the object is then only partly filled in.
+/// [`TooLarge`] if nested defaults multiply. Some defaults are set then.
 pub(crate) fn default(root: &Node, object: &mut Value) -> Result<(), TooLarge> {
     let mut left = limits::DEFAULTS;
     fill(object, root, &mut left)

@@ -1,4 +1,4 @@
-//! Defaults must be values that the schema itself would take.
+//! Checks that defaults are valid for their own schema.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use super::unknown::Unknown;
 use super::validate::values;
 use super::{meta, prune, runner};
 
-/// Every default that is not valid, or has fields that the schema does not know.
+/// Returns the errors of every default that is not valid, or that has unknown fields.
 pub(crate) fn check(root: &Node, programs: &Programs, path: &Path<'_>) -> Vec<FieldError> {
     let mut causes = Vec::new();
     if let Some(default) = &root.default {
@@ -35,7 +35,7 @@ fn inside(node: &Node, programs: &Programs, path: &Path<'_>, causes: &mut Vec<Fi
         }
         inside(inner, programs, &path, causes);
     }
-    // Defaults of maps are not looked at: that is how kube-apiserver does it.
+    // Defaults of maps are not checked, as in kube-apiserver.
 }
 
 fn one(
@@ -48,7 +48,7 @@ fn one(
     let mut pruned = default.clone();
     prune::fields_only(&mut pruned, node, is_resource);
     if pruned != *default {
-        // Metadata is put in order before anything is printed.
+        // Metadata is sorted before anything is printed.
         let mut ordered = default.clone();
         meta::prune_embedded(&mut ordered, node, &mut String::new(), &mut Unknown::default());
         causes.push(FieldError::invalid(path, &shown(&ordered), "must not have unknown fields"));
@@ -62,14 +62,14 @@ fn one(
     if causes.len() > before || !node.has_rules {
         return;
     }
-    // Rules must hold both when the value is new and when it was there before.
+    // Rules must hold both for a new value and for an unchanged one.
     runner::run_on_default((node, programs), default, runner::Earlier::TheSame, path, causes);
     if causes.len() == before {
         runner::run_on_default((node, programs), default, runner::Earlier::Nothing, path, causes);
     }
 }
 
-/// Prunes every default of a schema as objects are pruned.
+/// Prunes every default of a schema like an object.
 pub(crate) fn prune_all(node: &mut Node) {
     if let Some(mut default) = node.default.take() {
         prune::fields_only(&mut default, node, node.embedded);

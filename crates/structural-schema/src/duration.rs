@@ -1,4 +1,4 @@
-//! Times and spans of time, as they are written.
+//! Times and durations as strings.
 
 /// A point in time: seconds since 1970 and nanoseconds after them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -8,7 +8,7 @@ pub(crate) struct Timestamp {
 }
 
 const DAY: i64 = 86_400;
-/// The first second of the year 1, and the last of the year 9999.
+/// The first second of the year 1, and the last second of the year 9999.
 const FIRST: i64 = -62_135_596_800;
 const LAST: i64 = 253_402_300_799;
 
@@ -21,7 +21,7 @@ pub(crate) struct Civil {
     pub(crate) days: i64,
 }
 
-/// Days since 1970 of a date.
+/// Returns the days since 1970 of a date.
 pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -31,7 +31,7 @@ pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
 }
 
 impl Timestamp {
-    /// Reads `2006-01-02T15:04:05.999Z`.
+    /// Parses `2006-01-02T15:04:05.999Z`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (date, rest) = text.split_at_checked(10)?;
         let rest = rest.strip_prefix('T')?;
@@ -64,7 +64,7 @@ impl Timestamp {
         Some(Self { seconds, nanos }).filter(|time| time.in_range())
     }
 
-    /// The date and time of day, so many seconds east.
+    /// Returns the date and time of day at an offset in seconds east of UTC.
     pub(crate) fn civil(self, offset: i64) -> Civil {
         let seconds = self.seconds + offset;
         let days = seconds.div_euclid(DAY);
@@ -121,7 +121,7 @@ fn offset(text: &str) -> Option<i64> {
     (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// Seconds east of a time zone that needs no table: `UTC`, `+02:00`, `-5:30` or `02:00`.
+/// Returns the offset in seconds of a time zone that needs no table: `UTC`, `+02:00`, `-5:30` or `02:00`.
 pub(crate) fn zone(text: &str) -> Option<i64> {
     if matches!(text, "UTC" | "Etc/UTC" | "Z" | "") {
         return Some(0);
@@ -135,7 +135,7 @@ pub(crate) fn zone(text: &str) -> Option<i64> {
     ((0..24).contains(&hours) && (0..60).contains(&minutes)).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// Reads `2006-01-02`, as seconds.
+/// Parses `2006-01-02` to seconds.
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let (year, rest) = text.split_at_checked(4)?;
     let [month, day] = two_digits(rest.strip_prefix('-')?, '-')?;
@@ -166,11 +166,11 @@ fn unit(name: &str) -> Option<i128> {
     })
 }
 
-/// Parses a duration in the notation of Go, such as `1h30m`, into nanoseconds.
+/// Parses a duration in Go's notation, such as `1h30m`, to nanoseconds.
 ///
 /// # Errors
 ///
-/// What is wrong with the duration, in Go's words.
+/// The error in the duration, in Go's words.
 pub fn parse(text: &str) -> Result<i64, String> {
     let invalid = || format!("time: invalid duration {}", super::golang::quote(text));
     let (negative, mut rest) = match text.strip_prefix('-') {
@@ -214,7 +214,7 @@ pub fn parse(text: &str) -> Result<i64, String> {
     i64::try_from(if negative { -total } else { total }).map_err(|_| invalid())
 }
 
-/// Reads a duration, or failing that anything that has numbers with units in it, as `3 days and 2 hours`.
+/// Parses a duration, or else any string with numbers and units, such as `3 days and 2 hours`.
 pub(crate) fn parse_loose(text: &str) -> Result<i64, String> {
     if let Ok(nanos) = parse(text) {
         return Ok(nanos);
@@ -239,7 +239,7 @@ pub(crate) fn parse_loose(text: &str) -> Result<i64, String> {
     if found { Ok(total) } else { Err(format!("unable to parse {text} as duration")) }
 }
 
-/// All units that a word can mean: the last spelling of each may have more letters after it.
+/// Returns all units that a word can mean. The last spelling of each may have more letters after it.
 fn loose_units(word: &str) -> impl Iterator<Item = i64> {
     const SECOND: i64 = 1_000_000_000;
     let units: [(&[&str], i64); 8] = [

@@ -1,9 +1,9 @@
-//! Escapes and classes of patterns.
+//! Escapes and character classes of patterns.
 
 use super::pattern;
 use super::translate::Translator;
 
-/// The names of the general categories.
+/// The names of the Unicode general categories.
 const GENERAL: [&str; 34] = [
     "C", "Cc", "Cf", "Co", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No", "P", "Pc",
     "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zs", "Zl",
@@ -43,7 +43,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// What stands in braces, or else so many characters.
+    /// Reads the text in braces, or else `count` characters.
     fn braced(&mut self, count: usize) -> (String, bool) {
         let in_braces = self.rest.peek() == Some(&'{');
         let mut text = String::new();
@@ -74,7 +74,7 @@ impl Translator<'_> {
     fn named_property(&mut self, letter: char) -> Result<(), String> {
         let (name, _) = self.braced(1);
         let text = format!("\\{letter}{name}");
-        // The large classes are well known, and building one takes long.
+        // These classes are valid, and compiling a large class is slow.
         if !GENERAL.contains(&name.trim_matches(['{', '}', '^'])) && pattern::build(&text).is_err() {
             return Err(self.wrong("invalid character class range", &text));
         }
@@ -98,7 +98,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Between `\Q` and `\E` everything stands for itself.
+    /// Reads the literal text between `\Q` and `\E`.
     fn literal(&mut self) -> Result<(), String> {
         while let Some(char) = self.rest.next() {
             if char == '\\' && self.rest.next_if_eq(&'E').is_some() {
@@ -109,7 +109,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `[:alpha:]`, or a bracket that stands for itself.
+    /// Reads a class such as `[:alpha:]`, or a literal bracket.
     fn named_class(&mut self) -> Result<(), String> {
         let name: String =
             self.rest.clone().skip(1).take_while(|char| char.is_ascii_lowercase() || *char == '^').collect();
@@ -140,7 +140,7 @@ impl Translator<'_> {
             self.out.push('^');
         }
         let mut first = true;
-        // The last two characters that stood for themselves.
+        // The last two literal characters.
         let mut last: [Option<char>; 2] = [None, None];
         loop {
             let Some(char) = self.rest.next() else {

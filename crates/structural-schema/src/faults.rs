@@ -1,17 +1,17 @@
-//! What a check of a value finds, and how far it goes.
+//! The findings and the limits of a value check.
 
 use super::cause::FieldError;
 use super::golang;
 use super::path::Path;
 
-/// How types are understood: defaults are checked without `x-kubernetes-int-or-string`, and with every format.
+/// How types are read: defaults are checked without `x-kubernetes-int-or-string`, and with every format.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Types {
     AsRead,
     AsInDefaults,
 }
 
-/// An error, and its sentence: equal sentences are reported once.
+/// An error and its message. Equal messages are reported once.
 pub(crate) struct Violation {
     pub(crate) text: String,
     pub(crate) cause: FieldError,
@@ -24,10 +24,10 @@ pub(crate) struct Run<'r> {
     pub(super) steps: u64,
 }
 
-/// What each check that was made counts for, when alternatives are compared.
+/// The number of matches, for the comparison of alternatives.
 pub(crate) type Matches = usize;
 
-/// A path as it stands in sentences: empty for the whole value.
+/// Returns a path as in messages: empty for the whole value.
 pub(crate) fn name(path: &Path<'_>) -> String {
     match path {
         Path::Whole => String::new(),
@@ -36,7 +36,7 @@ pub(crate) fn name(path: &Path<'_>) -> String {
 }
 
 impl Run<'_> {
-    /// Adds a fault of the value at `path`.
+    /// Adds an error of the value at `path`.
     pub(crate) fn fault(&mut self, path: &Path<'_>, text: String, cause: impl FnOnce(&Path<'_>, &str) -> FieldError) {
         let named = name(path);
         let cause = match named.as_str() {
@@ -46,13 +46,13 @@ impl Run<'_> {
         self.faults.push(Violation { text, cause });
     }
 
-    /// Adds a fault that names no field.
+    /// Adds an error without a field.
     pub(crate) fn general_fault(&mut self, text: String) {
         let cause = FieldError::invalid(self.prefix, "\"\"", &text);
         self.faults.push(Violation { text, cause });
     }
 
-    /// Nothing more is looked at: the object is refused for that, if for nothing else.
+    /// Stops the check: the object is refused in any case.
     pub(super) fn give_up(&mut self) {
         let text = "too much is wrong with the object, or too much is to be checked: validation was stopped";
         if self.faults.last().is_none_or(|last| last.text != text) {

@@ -1,8 +1,8 @@
-//! Paths that a rule names, such as `.spec.list['a key']`.
+//! The `fieldPath` of a rule, such as `.spec.list['a key']`.
 
 use super::node::{Additional, Node};
 
-/// The path as it is added to that of the value, or `None` if the schema has no such place.
+/// Returns the path in the form that is appended to the value's path, or `None` if the schema has no such field.
 pub(crate) fn normal(node: &Node, text: &str) -> Option<String> {
     let mut out = String::new();
     let mut node = Some(node);

@@ -1,4 +1,4 @@
-//! The formats of texts.
+//! The formats of strings.
 
 use regex::Regex;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -37,7 +37,7 @@ pub(crate) const KNOWN: [&str; 26] = [
     "k8slongname",
 ];
 
-/// Whether a text has a format.
+/// Returns whether a string has a format.
 pub(crate) fn fits(format: &str, text: &str) -> bool {
     match format {
         "bsonobjectid" => text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit()),
@@ -103,17 +103,17 @@ fn is_hostname(text: &str) -> bool {
     text.len() <= 255 && text.split('.').all(|label| label.len() <= 63) && HOSTNAME.is_match(text)
 }
 
-/// A name of letters and digits with dashes inside.
+/// Returns whether this is a DNS-1035 label: letters, digits and dashes inside.
 pub(crate) fn is_dns_1035_label(text: &str) -> bool {
     is_dns_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
-/// What a kind must be, as it is said.
+/// The requirement in messages.
 pub(crate) const DNS_1035_LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', \
      start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex \
      used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
-/// Addresses of older days may have zeros in front.
+/// Returns whether this is an IP address. Leading zeros are allowed, as in older versions.
 pub(crate) fn sloppy_ip(text: &str) -> bool {
     if !text.contains(':') {
         return sloppy_ipv4(text);
@@ -200,7 +200,7 @@ fn is_base64(text: &str) -> bool {
     !text.is_empty() && text.len().is_multiple_of(4) && padding <= 2 && digits.bytes().all(fits)
 }
 
-/// Time of day by its digits alone: seconds of 60 and odd zones are not looked at closely.
+/// Checks the digits of a date and time. Seconds of 60 and unusual zones are not checked closely.
 fn is_date_time(text: &str) -> bool {
     let lower = text.to_lowercase();
     let mut parts = lower.split('t');
@@ -216,7 +216,7 @@ fn is_date_time(text: &str) -> bool {
     duration::parse_date(date).is_some() && part(1) <= "23" && part(2) <= "59" && part(3) <= "59"
 }
 
-/// An address of the usual form, alone or with a name before it.
+/// Returns whether this is an email address of the usual form, alone or after a name.
 fn is_email(text: &str) -> bool {
     let text = text.trim();
     let address = match (text.find('<'), text.strip_suffix('>')) {
@@ -241,7 +241,7 @@ fn is_email(text: &str) -> bool {
     (quoted || local.split('.').all(is_atom)) && right_domain
 }
 
-/// Hardware addresses of 6, 8 or 20 bytes, in groups between colons, dashes or dots, or in none.
+/// Returns whether this is a MAC address of 6, 8 or 20 bytes, separated by colons, dashes or dots, or not at all.
 fn is_mac(text: &str) -> bool {
     if matches!(text.len(), 12 | 16 | 40) && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return true;

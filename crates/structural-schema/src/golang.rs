@@ -1,10 +1,10 @@
-//! How values are printed by kube-apiserver.
+//! Values in the notation that kube-apiserver prints.
 
 use serde_json::Number;
 
 pub(crate) use kube_field_manager::golang::{json, quote};
 
-/// A number as those servers hold it: what is no 64-bit integer is a float.
+/// A number as in kube-apiserver: a float, unless it is a 64-bit integer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Num {
     Int(i64),
@@ -27,13 +27,13 @@ impl Num {
     }
 }
 
-/// A float as `%v` prints it: with an exponent from a million on.
+/// Formats a float as `%v` does: with an exponent from a million on.
 pub(crate) fn float(float: f64) -> String {
     let exponent = exponent(float);
     if float != 0.0 && float.is_finite() && !(-4..=5).contains(&exponent) { scientific(float, 2) } else { plain(float) }
 }
 
-/// All digits and no exponent.
+/// Formats a float with all digits and without an exponent.
 pub(crate) fn plain(float: f64) -> String {
     if float.is_nan() {
         "NaN".to_owned()
@@ -53,7 +53,7 @@ fn scientific(float: f64, least_digits: usize) -> String {
     with_exponent_digits(&format!("{float:e}"), least_digits)
 }
 
-/// `1.5e7` as `1.5e+07`.
+/// Changes `1.5e7` to `1.5e+07`.
 pub(crate) fn with_exponent_digits(text: &str, least_digits: usize) -> String {
     let Some((digits, exponent)) = text.split_once('e') else {
         return text.to_owned();

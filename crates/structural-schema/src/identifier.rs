@@ -1,4 +1,4 @@
-//! The forms that Kubernetes gives to names and labels. Limits of length are up to the caller.
+//! The syntax of names and labels. The caller checks the length.
 
 /// Returns whether a string has the form of a DNS label (RFC 1123): lower case letters, digits and `-`.
 ///
@@ -34,7 +34,7 @@ pub fn is_label_name(text: &str) -> bool {
     has_form(text, u8::is_ascii_alphanumeric, |byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
 
-/// Whether a string begins and ends with one kind of byte, and consists of another.
+/// Returns whether the bytes at both ends and those inside have the given forms.
 fn has_form(text: &str, at_ends: impl Fn(&u8) -> bool, inside: impl Fn(&u8) -> bool) -> bool {
     let bytes = text.as_bytes();
     bytes.first().is_some_and(&at_ends) && bytes.last().is_some_and(at_ends) && bytes.iter().all(inside)

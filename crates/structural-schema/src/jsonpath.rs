@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::limits;
 
-/// Steps from an object to what a column shows.
+/// The steps of a path from the object to a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step {
     Field(String),
@@ -27,7 +27,7 @@ pub(crate) enum Operator {
     Unknown,
 }
 
-/// Reads a path, or `None` if it is none.
+/// Parses a path, or returns `None` if it is not valid.
 pub(crate) fn parse(text: &str) -> Option<Vec<Step>> {
     if text.len() > limits::EXPRESSION_BYTES {
         return None;
@@ -35,7 +35,7 @@ pub(crate) fn parse(text: &str) -> Option<Vec<Step>> {
     steps(text, 0)
 }
 
-/// What ends a name.
+/// Returns whether a character ends a name.
 fn is_end(char: char) -> bool {
     matches!(char, ' ' | '\t' | '\r' | '\n' | '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}')
 }
@@ -103,7 +103,7 @@ fn steps(text: &str, depth: usize) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// A field name, in which a backslash keeps the next character from ending it.
+/// Reads a field name. A backslash escapes the next character.
 fn field(text: &str) -> (Step, &str) {
     let mut end = text.len();
     let mut chars = text.char_indices();

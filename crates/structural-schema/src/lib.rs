@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-// In reading order: a module uses those before it, and none after it.
+// In reading order: a module uses only modules that stand before it.
 // Bounds, paths and errors.
 mod limits;
 mod golang;
@@ -62,7 +62,7 @@ pub use schema::StructuralSchema;
 
 #[cfg(test)]
 mod tests;
-// The comparison with files that Kubernetes' own libraries wrote, shared with the embedded API server.
+// Compares with recorded answers of Kubernetes' own libraries; shared with the embedded API server.
 #[cfg(test)]
 #[path = "../../apiserver/src/truth.rs"]
 #[allow(dead_code, reason = "the tests of the server use more of it")]

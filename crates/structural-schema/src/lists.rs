@@ -1,4 +1,4 @@
-//! Elements of sets and maps are there once.
+//! Uniqueness of the elements of sets and map lists.
 
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use super::limits;
 use super::node::Node;
 use super::path::Path;
 
-/// Every element of a set, or key of a map, that is there a second time.
+/// Reports every duplicate element of a set, or duplicate key of a map list.
 pub(crate) fn check(value: &Value, node: &Node, path: &Path<'_>, causes: &mut Vec<FieldError>) {
     if causes.len() > limits::PROBLEMS {
         return;
@@ -67,7 +67,7 @@ fn check_map(items: &[Value], keys: &[String], path: &Path<'_>, causes: &mut Vec
     }
 }
 
-/// A text that two values share only if they are the same.
+/// Returns a string that is equal for two values only if they are equal.
 fn identity(value: &Value) -> String {
     match value {
         Value::Number(number) => match golang::number(number) {
@@ -78,7 +78,7 @@ fn identity(value: &Value) -> String {
     }
 }
 
-/// Where something is for the second time; the third and later times are not reported.
+/// Returns the index of the second occurrence of each duplicate; later ones are not reported.
 fn repeated(identities: impl Iterator<Item = String>) -> Vec<usize> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut repeated = Vec::new();

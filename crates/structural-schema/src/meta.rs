@@ -1,4 +1,4 @@
-//! The type and metadata that every resource has, at the root and in resources within it.
+//! The type and metadata of resources, at the root and embedded.
 
 use serde_json::{Map, Value};
 
@@ -29,7 +29,7 @@ const FIELDS: [&str; 15] = [
 const OWNER: [&str; 6] = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
 const MANAGED: [&str; 7] = ["manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource"];
 
-/// Removes what the metadata of the object itself cannot have.
+/// Removes unknown fields from the metadata of the object itself.
 pub(super) fn prune_root(object: &mut Value, unknown: &mut Unknown) {
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         prune_metadata(metadata, "metadata", unknown);
@@ -60,7 +60,7 @@ fn keep(members: &mut Map<String, Value>, fields: &[&str], path: &str, unknown: 
     });
 }
 
-/// Removes what the metadata of resources within an object cannot have, and what says nothing.
+/// Removes unknown and empty fields from the metadata of embedded resources.
 pub(super) fn prune_embedded(value: &mut Value, node: &Node, path: &mut String, unknown: &mut Unknown) {
     let length = path.len();
     match value {
@@ -109,7 +109,7 @@ fn says_nothing(value: &Value) -> bool {
     }
 }
 
-/// Checks the types and metadata of resources within an object, and of itself with `is_resource`.
+/// Checks the types and metadata of embedded resources, and of the object itself with `is_resource`.
 pub(crate) fn check_inside(
     value: &Value,
     node: &Node,
@@ -180,7 +180,7 @@ fn wrong_kind(text: &str) -> Option<String> {
     (!wrong.is_empty()).then(|| format!("may have mixed case, but should otherwise match: {}", wrong.join(",")))
 }
 
-/// The types of the fields that metadata has; what they may hold is not checked here.
+/// Checks the types of the metadata fields, but not their values.
 fn check_metadata(metadata: &Value, path: &Path<'_>, causes: &mut Vec<FieldError>) {
     let Value::Object(fields) = metadata else {
         if !metadata.is_null() {

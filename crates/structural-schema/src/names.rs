@@ -1,4 +1,4 @@
-//! Property names as expressions spell them.
+//! Property names in expressions.
 
 /// Words that an expression cannot use as names.
 const RESERVED: [&str; 21] = [
@@ -25,7 +25,7 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// The name that an expression uses for a property, or `None` if it cannot name it.
+/// Returns the name that an expression uses for a property, or `None` if it cannot name it.
 pub(crate) fn escape(name: &str) -> Option<String> {
     if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
@@ -48,12 +48,12 @@ pub(crate) fn escape(name: &str) -> Option<String> {
     Some(out)
 }
 
-/// Whether a word cannot be a name; after a dot, a property can be named by it all the same.
+/// Returns whether a word is reserved. After a dot, a reserved word can still name a property.
 pub(crate) fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// The property that an expression's name stands for.
+/// Returns the property for a name in an expression.
 pub(crate) fn unescape(name: &str) -> Option<String> {
     let mut out = String::with_capacity(name.len());
     let mut rest = name;
@@ -61,7 +61,7 @@ pub(crate) fn unescape(name: &str) -> Option<String> {
         let inner = &rest[start + 2..];
         let word_end = inner.find('_').unwrap_or(inner.len());
         if word_end == 0 || !inner[word_end..].starts_with("__") {
-            // Two underscores that begin no escape: one of them may begin the next.
+            // Two underscores without an escape: the second one may start the next escape.
             out.push_str(&rest[..=start]);
             rest = &rest[start + 1..];
             continue;

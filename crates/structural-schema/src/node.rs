@@ -1,4 +1,4 @@
-//! A schema as it is held: one node for each place that an object can have.
+//! The parsed schema: one node for each place of an object.
 
 use regex::Regex;
 use serde_json::Value;
@@ -15,7 +15,7 @@ pub(crate) enum Kind {
     Integer,
     Number,
     Boolean,
-    /// No type that a schema may have: such a schema is refused.
+    /// An unsupported type: such a schema is refused.
     Other(String),
 }
 
@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// What `additionalProperties` says.
+/// The value of `additionalProperties`.
 #[derive(Debug, Default)]
 pub(crate) enum Additional {
     #[default]
@@ -69,7 +69,7 @@ impl Additional {
     }
 }
 
-/// One place of a schema.
+/// One node of a schema.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     pub(crate) kind: Kind,
@@ -78,7 +78,7 @@ pub(crate) struct Node {
     pub(crate) items: Option<Box<Node>>,
     pub(crate) nullable: bool,
     pub(crate) default: Option<Value>,
-    /// What a copy of the default takes.
+    /// The size of a copy of the default.
     pub(crate) default_size: usize,
     pub(crate) preserves: bool,
     pub(crate) embedded: bool,
@@ -87,13 +87,13 @@ pub(crate) struct Node {
     pub(crate) list_keys: Vec<String>,
     pub(crate) map_type: Option<String>,
     pub(crate) rules: Vec<Rule>,
-    /// Whether this place or one within it has rules.
+    /// Whether this node or one below it has rules.
     pub(crate) has_rules: bool,
     pub(crate) checks: Checks,
     pub(crate) read: AsRead,
 }
 
-/// What is held against a value beyond its type.
+/// The checks of a value beyond its type.
 #[derive(Debug, Default)]
 pub(crate) struct Checks {
     pub(crate) format: String,
@@ -119,7 +119,7 @@ pub(crate) struct Checks {
     pub(crate) not: Option<Box<Node>>,
 }
 
-/// What matters only while a definition is checked.
+/// The fields that matter only while a CRD is checked.
 #[derive(Debug, Default)]
 pub(crate) struct AsRead {
     pub(crate) has_title: bool,
@@ -127,11 +127,11 @@ pub(crate) struct AsRead {
     pub(crate) has_properties: bool,
     pub(crate) preserve_is_false: bool,
     pub(crate) items_is_list: bool,
-    /// Fields that no schema of a custom resource may have, in the order in which they are reported.
+    /// Fields that are not allowed in the schema of a custom resource, in the order of reports.
     pub(crate) unsupported: Vec<&'static str>,
 }
 
-/// A rule as the schema has it.
+/// A rule as in the schema.
 #[derive(Debug, Default)]
 pub(crate) struct Rule {
     pub(crate) rule: String,
@@ -140,12 +140,12 @@ pub(crate) struct Rule {
     pub(crate) reason: Option<String>,
     pub(crate) field_path: String,
     pub(crate) optional_old_self: Option<bool>,
-    /// The number of the rule in its schema. Its program is kept under it.
+    /// The number of the rule in its schema, by which its program is found.
     pub(crate) number: usize,
 }
 
 impl Node {
-    /// All schemas directly inside, of the object's shape and of the checks alike.
+    /// Returns all schemas directly below, in the structure and in the checks.
     pub(crate) fn inner_mut(&mut self) -> impl Iterator<Item = &mut Node> {
         let additional = match &mut self.additional {
             Additional::Schema(node) => Some(&mut **node),
@@ -162,7 +162,7 @@ impl Node {
             .chain(checks.not.as_deref_mut())
     }
 
-    /// All schemas directly inside.
+    /// Returns all schemas directly below.
     pub(crate) fn inner(&self) -> impl Iterator<Item = &Node> {
         let checks = &self.checks;
         self.properties
@@ -175,7 +175,7 @@ impl Node {
             .chain(checks.not.as_deref())
     }
 
-    /// Whether something is inside that has no place in the tree, so that the tree is not all there is.
+    /// Returns whether the schema has parts that the tree does not represent.
     pub(crate) fn has_unreadable(&self) -> bool {
         self.read.items_is_list
             || self.read.preserve_is_false
@@ -183,12 +183,12 @@ impl Node {
             || self.inner().any(Self::has_unreadable)
     }
 
-    /// Lists that are maps know their elements by keys.
+    /// Returns whether this is a map list, whose elements have keys.
     pub(crate) fn is_map_list(&self) -> bool {
         self.list_type.as_deref() == Some("map")
     }
 
-    /// The schema of a member, by name or for any name.
+    /// Returns the schema of a member: a property, or that of additional properties.
     pub(crate) fn member(&self, name: &str) -> Option<&Node> {
         self.properties.get(name).or_else(|| self.additional.schema())
     }

@@ -6,7 +6,7 @@ use super::golang::{self, Num};
 use super::node::{Kind, Node};
 use super::path::Path;
 
-/// Whether a float is an integer that JSON can carry exactly, give or take an error of rounding.
+/// Returns whether a float is an integer that JSON represents exactly, apart from rounding errors.
 pub(crate) fn is_whole(float: f64) -> bool {
     const MOST: f64 = 9_007_199_254_740_991.0;
     if !(-MOST..=MOST).contains(&float) {
@@ -16,7 +16,7 @@ pub(crate) fn is_whole(float: f64) -> bool {
     float == rounded || (rounded != 0.0 && (float - rounded).abs() < 1e-9 * rounded.abs())
 }
 
-/// Holds a number against bounds; `kind` is the one type that the schema gives, if it gives one.
+/// Checks a number against bounds. `kind` is the single type of the schema, if there is one.
 pub(crate) fn check(run: &mut Run<'_>, node: &Node, kind: &Kind, value: Num, path: &Path<'_>) {
     let checks = &node.checks;
     let range = Range { kind, format: &checks.format };
@@ -54,12 +54,12 @@ pub(crate) fn check(run: &mut Run<'_>, node: &Node, kind: &Kind, value: Num, pat
     }
 }
 
-/// A bound that is not of the schema's type is compared as a float.
+/// Returns the value for comparison: as a float, if a bound is outside the range of the type.
 fn as_compared(value: Num, in_range: bool) -> Num {
     if in_range { value } else { Num::Float(value.as_float()) }
 }
 
-/// Compares as integers if the value is one: `breaks` then gets whole numbers.
+/// Compares as integers if the value is an integer. `breaks` then gets integers.
 fn bound(
     run: &mut Run<'_>,
     value: Num,
@@ -84,13 +84,13 @@ fn bound(
     }
 }
 
-/// A bound as an integer: what is out of range becomes the least one, as it does on kube-apiserver.
+/// Converts a bound to an integer. An out-of-range bound becomes the smallest integer, as in kube-apiserver.
 fn to_int(float: f64) -> i64 {
     let limit = 9_223_372_036_854_775_808.0;
     if float >= -limit && float < limit { float as i64 } else { i64::MIN }
 }
 
-/// Numbers that are compared with their own kind only.
+/// Numbers that are only compared with numbers of the same kind.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Ordered {
     Int(i64),

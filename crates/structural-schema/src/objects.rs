@@ -1,4 +1,4 @@
-//! Members, elements and alternatives.
+//! Checks members, elements and alternatives.
 
 use serde_json::{Map, Value};
 
@@ -28,7 +28,7 @@ impl Run<'_> {
                 }
             }
             Additional::Schema(inner) => {
-                // Members of a map that is the whole value are named with a dot before them.
+                // Members of a map at the root are named with a leading dot.
                 let around = if matches!(path, Path::Whole) { &Path::Text("") } else { path };
                 for (key, member) in members.iter().filter(|(key, _)| !node.properties.contains_key(*key)) {
                     matches += self.member(inner, key, member, around, correlation);
@@ -56,7 +56,7 @@ impl Run<'_> {
         path: &Path<'_>,
         correlation: Option<Correlation<'_>>,
     ) -> Matches {
-        // Versions convert to one another without a trace, so a change of these cannot be seen.
+        // Conversion between versions changes these fields, so a change cannot be detected.
         let is_own_type = matches!(path, Path::Whole) && matches!(key, "kind" | "apiVersion");
         let inner = correlation.filter(|_| !is_own_type).and_then(|correlation| correlation.member(key));
         self.value(node, member, &path.child(key), inner)
@@ -86,7 +86,7 @@ impl Run<'_> {
             let elements = correlation.map(Correlation::elements);
             for (index, item) in items.iter().enumerate() {
                 let old = correlation.zip(elements.as_ref()).and_then(|(list, elements)| {
-                    // The list that is correlated is this one, so its elements are at the same places.
+                    // The correlated list is this one, so its elements have the same indexes.
                     let item = list.new.get(index)?;
                     list.element(elements, item)
                 });
@@ -105,7 +105,7 @@ impl Run<'_> {
         matches
     }
 
-    /// Alternatives and the like: none of them knows of old values.
+    /// Checks alternatives such as `allOf`. They do not use old values.
     pub(crate) fn nested(&mut self, node: &Node, value: &Value, path: &Path<'_>) -> Matches {
         let checks = &node.checks;
         let mut matches = 1;
@@ -126,7 +126,7 @@ impl Run<'_> {
         matches
     }
 
-    /// How a value does against one alternative, with no consequences yet.
+    /// Checks a value against one alternative, without reporting errors yet.
     fn alternative(&mut self, node: &Node, value: &Value, path: &Path<'_>) -> Alternative {
         let kept = std::mem::take(&mut self.faults);
         let matches = self.value(node, value, path, None);

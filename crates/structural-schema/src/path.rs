@@ -1,13 +1,13 @@
-//! Where a field is, written down only when something is wrong with it.
+//! The path of a field. It is only formatted for an error.
 
 use std::fmt;
 
-/// A place in an object or in a definition: a list of steps that ends where it was begun.
+/// A place in an object or in a CRD: a linked list of steps, from the last to the first.
 #[derive(Clone, Copy)]
 pub(crate) enum Path<'a> {
-    /// The whole object, of which messages say `<nil>`.
+    /// The whole object, shown as `<nil>` in messages.
     Whole,
-    /// A path that is known as text.
+    /// A path given as a string.
     Text(&'a str),
     /// A named field.
     Child(&'a Path<'a>, &'a str),

@@ -1,4 +1,4 @@
-//! Patterns: written for one engine, run by another that is linear in time too.
+//! Patterns: written for Go's engine and run by another linear-time engine.
 
 use regex::{Regex, RegexBuilder};
 
@@ -9,7 +9,7 @@ use super::translate::translate;
 ///
 /// # Errors
 ///
-/// The sentence that says what is wrong with it.
+/// The error message.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
     let translated = translate(pattern)?;
     if translated.parts > limits::PATTERN_PARTS / 4 {
@@ -18,11 +18,11 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
     build(&translated.text).map_err(|error| format!("error parsing regexp: {}", last_line(&error)))
 }
 
-/// How many parts a pattern has once it is unrolled.
+/// Returns the number of parts of a pattern after its repetitions are unrolled.
 ///
 /// # Errors
 ///
-/// The sentence that says what is wrong with it.
+/// The error message.
 pub(crate) fn parts(pattern: &str) -> Result<usize, String> {
     translate(pattern).map(|translated| translated.parts)
 }

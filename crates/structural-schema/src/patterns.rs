@@ -10,11 +10,11 @@ use super::pattern::build;
 use super::translate::translate;
 use super::{golang, limits};
 
-/// Compiles every pattern of a schema in place; those that are wrong are left for the check of the schema.
+/// Compiles every pattern of a schema in place. Invalid patterns are left for the check of the schema.
 ///
 /// # Errors
 ///
-/// Patterns that together are too large for this server.
+/// The patterns together are too large.
 pub(crate) fn compile_all(root: &mut Node, path: &Path<'_>) -> Result<(), Vec<FieldError>> {
     let mut compiler = Compiler { done: BTreeMap::new(), parts: 0, refused: None };
     compiler.compile_inside(root);

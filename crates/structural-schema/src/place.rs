@@ -1,4 +1,4 @@
-//! The schema as the management of fields sees it.
+//! The schema as a type for field management.
 
 use serde_json::Value;
 
@@ -12,12 +12,12 @@ pub struct SchemaPlace<'a>(Inner<'a>);
 
 #[derive(Debug, Clone, Copy)]
 enum Inner<'a> {
-    /// Nothing is known; the root of such an object is one of a resource.
+    /// Nothing is known. If `root` is set, this is the root of a resource.
     Unknown {
         root: bool,
     },
     Node(&'a Node),
-    /// A resource, which has a kind and metadata beside what its schema says.
+    /// A resource, which has a kind and metadata beside its schema.
     Resource(&'a Node),
     Text,
 }
@@ -40,7 +40,7 @@ impl<'a> SchemaPlace<'a> {
         Self(if node.embedded { Inner::Resource(node) } else { Inner::Node(node) })
     }
 
-    /// Returns true if this is the place of a resource, which has metadata.
+    /// Returns whether this is the place of a resource, which has metadata.
     pub fn has_metadata(self) -> bool {
         matches!(self.0, Inner::Resource(_) | Inner::Unknown { root: true })
     }
@@ -84,7 +84,7 @@ impl<'a> FieldSchema<'a> for SchemaPlace<'a> {
         items.properties.get(key)?.default.clone()
     }
 
-    /// Custom resources have no strategic merge patch.
+    /// Returns no rule: custom resources have no strategic merge patch.
     fn patch_rule(self) -> PatchRule<'a> {
         PatchRule::default()
     }

@@ -1,4 +1,4 @@
-//! The compiled rules of a schema, kept beside the tree of its nodes.
+//! The compiled rules of a schema, kept beside its nodes.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::node::Rule;
 pub(crate) struct CompiledRule {
     pub(crate) program: Program,
     pub(crate) message: Option<Program>,
-    /// `fieldPath` as it is added to the path of the value.
+    /// `fieldPath` in the form that is appended to the value's path.
     pub(crate) field_path: Option<String>,
     pub(crate) uses_old_self: bool,
 }
@@ -20,7 +20,7 @@ pub(crate) struct CompiledRule {
 pub(crate) struct Programs(BTreeMap<usize, CompiledRule>);
 
 impl Programs {
-    /// Keeps the program of a rule. A rule that is compiled twice keeps its first program.
+    /// Stores the program of a rule. If a rule is compiled twice, the first program stays.
     pub(crate) fn put(&mut self, rule: &Rule, compiled: CompiledRule) {
         self.0.entry(rule.number).or_insert(compiled);
     }

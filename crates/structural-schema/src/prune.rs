@@ -1,4 +1,4 @@
-//! Removes what a schema does not know.
+//! Pruning: removes unknown fields.
 
 use serde_json::{Map, Value};
 
@@ -6,10 +6,11 @@ use super::meta;
 use super::node::{Additional, Node};
 use super::unknown::{Unknown, push_name};
 
-/// Removes unknown fields, and nulls that may not be, and says which fields were unknown.
+/// Removes unknown fields, and nulls that are not allowed, and returns the unknown fields.
 ///
-/// `apiVersion`, `kind` and `metadata` of the object and of resources within it are kept; what metadata does not have
-/// is removed from it. Paths are in the form `spec.list[0].name`, those of the metadata first.
+/// `apiVersion`, `kind` and `metadata` stay, in the object and in embedded resources. Unknown fields of metadata are
+/// removed. A path reads
+/// `spec.list[0].name`; paths in metadata come first.
 pub(crate) fn prune(root: &Node, object: &mut Value) -> Vec<String> {
     let mut pruner = Pruner::default();
     let mut unknown = Unknown::default();
@@ -28,7 +29,7 @@ pub(crate) fn prune(root: &Node, object: &mut Value) -> Vec<String> {
     unknown
 }
 
-/// The object without what the schema does not know; nothing else is done to it.
+/// Removes unknown fields and changes nothing else.
 pub(crate) fn fields_only(value: &mut Value, node: &Node, is_resource: bool) {
     let mut pruner = Pruner::default();
     match value {
@@ -48,7 +49,7 @@ pub(crate) fn is_meta(name: &str) -> bool {
 }
 
 impl Pruner {
-    /// Does something one step further in.
+    /// Runs `work` one level deeper.
     fn inside(&mut self, step: impl FnOnce(&mut String), work: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         step(&mut self.path);
@@ -68,7 +69,7 @@ impl Pruner {
                 let preserves = node.is_some_and(|node| node.preserves);
                 let inner = node.and_then(|node| node.items.as_deref());
                 for (index, item) in items.iter_mut().enumerate() {
-                    // What a list preserves, elements of unknown kind preserve too.
+                    // Elements of a list that preserves unknown fields preserve them, too.
                     if preserves && inner.is_none() {
                         continue;
                     }
@@ -84,7 +85,7 @@ impl Pruner {
         }
     }
 
-    /// An element of a list that preserves what it does not know.
+    /// Prunes an element of a list that preserves unknown fields.
     fn preserved(&mut self, value: &mut Value, node: Option<&Node>) {
         match (value, node) {
             (Value::Object(members), Some(node)) => self.known_members(members, node, node.embedded),
@@ -102,7 +103,7 @@ impl Pruner {
         if !node.preserves && !node.additional.is_set() {
             members.retain(|name, _| {
                 let known = (is_resource && is_meta(name)) || node.properties.contains_key(name);
-                // At the root these are never unknown, whatever the schema says.
+                // At the root these fields are always known.
                 let is_own = is_meta(name) && self.path.is_empty();
                 if !known && !is_own {
                     self.record(name);
@@ -129,7 +130,7 @@ impl Pruner {
     }
 }
 
-/// Nulls go where null is not allowed, unless a default will take their place.
+/// Removes nulls that are not allowed, unless a default will replace them.
 pub(crate) fn drop_nulls(value: &mut Value, node: Option<&Node>) {
     match value {
         Value::Object(members) => members.retain(|name, member| {

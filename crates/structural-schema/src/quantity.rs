@@ -1,6 +1,6 @@
-//! Quantities of resources such as `1.5Gi`.
+//! Resource quantities such as `1.5Gi`.
 
-/// A quantity of a resource, compared by value: `1000m` is `1`.
+/// A resource quantity, compared by value: `1000m` equals `1`.
 ///
 /// ```
 /// use kube_structural_schema::Quantity;
@@ -21,7 +21,7 @@ impl Quantity {
     ///
     /// # Errors
     ///
-    /// What is wrong with the quantity, in the words of kube-apiserver.
+    /// The error in the quantity, in the words of kube-apiserver.
     pub fn parse(text: &str) -> Result<Self, String> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
         let negative = text.starts_with('-');
@@ -40,7 +40,7 @@ impl Quantity {
         let (twos, tens) = scale(suffix)?;
         let digits: String = whole.chars().chain(part.chars()).collect();
         let digits = digits.trim_start_matches('0');
-        // More digits than can matter are cut: they are beyond what is held exactly.
+        // Excess digits are cut: they exceed the precision.
         let cut = digits.len().saturating_sub(30);
         let mut value: i128 = digits[..digits.len() - cut].parse().unwrap_or(0);
         let mut exponent = tens - part.len() as i32 + cut as i32 + 9;
@@ -69,7 +69,7 @@ impl Quantity {
     }
 }
 
-/// Powers of 1024 and of ten.
+/// Returns the power of 1024 and the power of ten of a suffix.
 fn scale(suffix: &str) -> Result<(u32, i32), String> {
     let decimal = match suffix {
         "n" => -9,

@@ -1,4 +1,4 @@
-//! From JSON to the tree: types of the definition's own fields are checked here, and its size.
+//! Reads a schema from JSON to the tree, and checks the types of its keywords and its size.
 
 use serde_json::{Map, Value};
 
@@ -14,11 +14,11 @@ pub struct SchemaDefinition<'a> {
     pub schema: &'a Value,
     /// The path of the schema in the CRD, for messages: `spec.versions[0].schema.openAPIV3Schema`.
     pub path: &'a str,
-    /// True if the version has the status subresource. Fewer keywords are allowed at the root then.
+    /// Whether the version has the status subresource. Fewer keywords are allowed at the root then.
     pub status_subresource: bool,
 }
 
-/// Reads a schema, or says what in it cannot be read.
+/// Reads a schema, or returns the errors in it.
 pub(crate) fn read(schema: &Value, path: &Path<'_>) -> Result<Node, Vec<FieldError>> {
     let mut reader = Reader { problems: Vec::new(), nodes: 0, rules: 0 };
     let node = reader.node(schema, path, 0);
@@ -31,7 +31,7 @@ struct Reader {
     rules: usize,
 }
 
-/// Fields that the API knows and custom resources may not have; the first are reported as the second.
+/// Fields that the API has and custom resources do not support. The first of each pair is reported as the second.
 const UNSUPPORTED: [(&str, &str); 7] = [
     ("id", "id"),
     ("additionalItems", "additionalItems"),
@@ -77,7 +77,7 @@ impl Reader {
         node
     }
 
-    /// The part of a schema that has schemas for members and elements.
+    /// Reads the structure of a schema: the schemas of its members and elements.
     fn shape(&mut self, node: &mut Node, fields: &Map<String, Value>, path: &Path<'_>, depth: usize) {
         if let Some(Value::Object(members)) = self.held(fields, "properties", Value::is_object, "object", path) {
             let path = path.child("properties");
@@ -274,7 +274,7 @@ impl Reader {
     }
 }
 
-/// What a value takes, roughly, in bytes.
+/// Returns the approximate size of a value in bytes.
 fn size(value: &Value) -> usize {
     let inner = match value {
         Value::String(text) => text.len(),

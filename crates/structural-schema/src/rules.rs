@@ -1,4 +1,4 @@
-//! Rules of a schema: checked and compiled with the definition.
+//! The rules of a schema: checked and compiled with the CRD.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ fn has_newline(text: &str) -> bool {
     text.contains(['\n', '\r'])
 }
 
-/// What can be said of rules without reading their expressions.
+/// Checks rules without parsing their expressions.
 pub(crate) fn check(node: &Node, path: &Path<'_>, causes: &mut Vec<FieldError>) {
     let path = path.child(RULES);
     for (index, rule) in node.rules.iter().enumerate() {
@@ -64,7 +64,7 @@ fn check_one(node: &Node, rule: &Rule, path: &Path<'_>, causes: &mut Vec<FieldEr
     }
 }
 
-/// Compiles the rules of one place and keeps them there.
+/// Compiles the rules of one node and stores them.
 pub(crate) fn compile(
     node: &Node,
     is_resource: bool,
@@ -134,7 +134,7 @@ fn message_program(rule: &Rule, scope: &Scope<'_>, path: &Path<'_>, causes: &mut
     None
 }
 
-/// A rule as it is printed in a message.
+/// Returns a rule as it is printed in a message.
 fn printed(rule: &Rule) -> String {
     let text = |text: &str| golang::json(&Value::from(text));
     format!(

@@ -15,7 +15,7 @@ use super::programs::{CompiledRule, Programs};
 
 static NULL: LazyLock<Value> = LazyLock::new(|| Value::Null);
 
-/// Runs all rules on an object; those that fail on what has not changed are let through.
+/// Runs all rules on an object. Failures in unchanged values are accepted.
 pub(crate) fn run(
     (node, programs): (&Node, &Programs),
     new: &Value,
@@ -31,14 +31,14 @@ pub(crate) fn run(
     runner.place(node, true, new, old, path, ratchet);
 }
 
-/// What a default is taken to replace.
+/// The assumed old value of a default.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Earlier {
     Nothing,
     TheSame,
 }
 
-/// Runs all rules on a default, of which nothing is let through.
+/// Runs all rules on a default. Every failure is reported.
 pub(crate) fn run_on_default(
     (node, programs): (&Node, &Programs),
     value: &Value,
@@ -51,12 +51,12 @@ pub(crate) fn run_on_default(
     runner.place(node, node.embedded, value, old, path, Ratchet::Never);
 }
 
-/// Whether a failure may be let through: only if the value, or what it is in, is the same as before.
+/// Whether a failure may be accepted: only if the value, or an enclosing one, is unchanged.
 #[derive(Clone, Copy)]
 enum Ratchet<'a> {
     Never,
     At(Correlation<'a>),
-    /// The nearest place around that has an old value.
+    /// The nearest enclosing place with an old value.
     Around(Correlation<'a>),
 }
 
@@ -89,19 +89,19 @@ impl<'a> Ratchet<'a> {
     }
 }
 
-/// The rest of the budget is used up.
+/// The budget is used up.
 struct Spent;
 
 struct Runner<'c> {
     programs: &'c Programs,
     budget: i64,
-    /// Which places of the new object are as they were, by their address: many rules ask the same.
+    /// Whether a place of the new object is unchanged, by address, because many rules ask the same.
     unchanged: HashMap<usize, bool>,
     causes: &'c mut Vec<FieldError>,
 }
 
 impl<'c> Runner<'c> {
-    /// Returns false when the budget is used up, and nothing more is to be run.
+    /// Runs the rules at and below a place. Returns false when the budget is used up.
     fn place<'a>(
         &mut self,
         node: &'a Node,
@@ -214,7 +214,7 @@ impl<'c> Runner<'c> {
         end
     }
 
-    /// A rule that does not hold.
+    /// Reports a rule that does not hold.
     #[allow(clippy::too_many_arguments, reason = "what a rule is run on, and where")]
     fn broken<'a>(
         &mut self,
@@ -293,7 +293,7 @@ fn inputs<'a>(
     Inputs { this, old }
 }
 
-/// A message that an expression made, if it can be used.
+/// Returns the message from an expression, if it is usable.
 fn message_text(made: Val<'_>) -> Option<String> {
     let Val::String(text) = made else {
         return None;
@@ -303,7 +303,7 @@ fn message_text(made: Val<'_>) -> Option<String> {
     usable.then(|| text.to_owned())
 }
 
-/// How a rule is spoken of.
+/// Returns the description of a rule for messages.
 fn said(rule: &Rule) -> &str {
     if rule.message.is_empty() { rule.rule.trim() } else { rule.message.trim() }
 }

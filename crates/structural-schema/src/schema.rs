@@ -1,4 +1,4 @@
-//! A structural schema: read, checked, and with its rules compiled.
+//! A structural schema: parsed, checked, and with compiled rules.
 
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ impl StructuralSchema {
     ///
     /// # Errors
     ///
-    /// Every error of the definition, in the words of kube-apiserver.
+    /// Every error in the schema, in the words of kube-apiserver.
     pub fn parse(definition: SchemaDefinition<'_>) -> Result<Self, Vec<FieldError>> {
         let path = Path::Text(definition.path);
         let mut root = read::read(definition.schema, &path)?;

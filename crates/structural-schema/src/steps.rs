@@ -1,4 +1,4 @@
-//! Takes the steps of a column's path through an object.
+//! Evaluates the path of a printer column on an object.
 
 use serde_json::Value;
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use super::jsonpath::{Operator, Step};
 
 type Values<'v> = Vec<Cow<'v, Value>>;
 
-/// What the steps lead to, or `None` if they cannot be taken.
+/// Returns the values at the end of a path, or `None` if the path does not match.
 pub(crate) fn find<'v>(steps: &[Step], object: &'v Value) -> Option<Values<'v>> {
     let mut left = 100_000;
     walk(steps, vec![Cow::Borrowed(object)], &mut left)
@@ -125,7 +125,7 @@ fn passes(item: &Value, steps: &[Step], right: Option<&(Operator, Vec<Step>)>, l
     }
 }
 
-/// Values of different kinds cannot be compared.
+/// Compares two values, or returns `None` if they have different kinds.
 fn compare(a: &Value, b: &Value, operator: Operator) -> Option<bool> {
     let order = match (a, b) {
         (Value::String(a), Value::String(b)) => a.cmp(b),

@@ -1,4 +1,4 @@
-//! Length, pattern and format of texts.
+//! Checks the length, pattern and format of strings.
 
 use super::cause::FieldError;
 use super::faults::{Run, name};
@@ -7,7 +7,7 @@ use super::golang;
 use super::node::Node;
 use super::path::Path;
 
-/// Holds a text against its bounds: only the first that it breaks is reported.
+/// Checks a string. Only the first violated bound is reported.
 pub(crate) fn check(run: &mut Run<'_>, node: &Node, text: &str, path: &Path<'_>) {
     let checks = &node.checks;
     if checks.max_length.is_none() && checks.min_length.is_none() && checks.pattern.is_empty() {
@@ -36,17 +36,17 @@ pub(crate) fn check_format(run: &mut Run<'_>, format: &str, text: &str, path: &P
     }
 }
 
-/// Dashes in the names of formats do not count.
+/// Normalizes a format name: dashes do not count.
 fn normal(format: &str) -> String {
     format.replace('-', "")
 }
 
-/// Whether a format of texts is one that the server knows.
+/// Returns whether a string format is known.
 pub(crate) fn is_known(format: &str) -> bool {
     !format.is_empty() && formats::KNOWN.contains(&normal(format).as_str())
 }
 
-/// Whether a format that was found to be known is one of texts.
+/// Returns whether a known format is a string format.
 pub(crate) fn is_checked(format: &str) -> bool {
     is_known(format)
 }

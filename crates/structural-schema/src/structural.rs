@@ -1,11 +1,11 @@
-//! What makes a schema structural: every place has a type, and checks speak only of places that are there.
+//! Checks that a schema is structural: every node has a type, and value checks refer only to existing nodes.
 
 use super::cause::FieldError;
 use super::node::{Additional, Checks, Kind, Node};
 use super::path::Path;
 use super::{golang, pattern};
 
-/// Everything that keeps a schema from being structural, in the order of the sentences.
+/// Returns every violation of the structural requirements, in the order of the messages.
 pub(crate) fn check(root: &Node, path: &Path<'_>) -> Vec<FieldError> {
     let mut found = Found(Vec::new());
     found.place(root, Level::Root, path);
@@ -185,7 +185,7 @@ impl Found {
         }
     }
 
-    /// Checks inside `checks` may only speak of places that the schema itself has.
+    /// Checks that `checks` refers only to nodes of the schema itself.
     fn complete(&mut self, checks: &Checks, place: Option<&Node>, path: &Path<'_>, from: &Path<'_>) {
         if let Some(inner) = &checks.not {
             self.complete_nested(inner, place, path, &from.child("not"));
@@ -214,7 +214,8 @@ impl Found {
     }
 }
 
-/// The pattern that `x-kubernetes-int-or-string` allows: either an integer or a string, and nothing else said.
+/// Returns whether this is the pattern that `x-kubernetes-int-or-string` allows: either an integer or a string, and
+/// nothing else.
 fn is_int_or_string(options: &[Node]) -> bool {
     let [int, string] = options else {
         return false;
@@ -264,7 +265,7 @@ fn says_nothing(checks: &Checks) -> bool {
         && checks.not.is_none()
 }
 
-/// The server knows the metadata of a resource; a definition may only say more of the names.
+/// Returns whether the schema of metadata restricts more than the names. The server has its own schema for metadata.
 fn says_more_than_names(metadata: &Node) -> bool {
     let only_names = metadata.properties.keys().all(|name| name == "name" || name == "generateName");
     let silent = says_nothing(&metadata.checks)

@@ -1,4 +1,4 @@
-//! What schemas promise: in examples, and compared with the Go libraries.
+//! Tests of schemas: examples, and comparisons with the Go libraries.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn parse(schema: &Value) -> Result<StructuralSchema, Vec<FieldError>> {
     StructuralSchema::parse(SchemaDefinition { schema, path: "schema", status_subresource: false })
 }
 
-/// The schema of an object whose `spec` is this.
+/// Returns the schema of an object with this `spec`.
 fn with_spec(spec: Value) -> StructuralSchema {
     match parse(&json!({"type": "object", "properties": {"spec": spec}})) {
         Ok(schema) => schema,
@@ -27,7 +27,7 @@ fn said(causes: &[FieldError]) -> Vec<String> {
     causes.iter().map(ToString::to_string).collect()
 }
 
-/// What is said of an object with this `spec`.
+/// Checks the errors of an object with this `spec`.
 fn check(schema: Value, spec: Value, expected: &[&str]) {
     let causes = with_spec(schema).validate(&json!({"spec": spec}), None);
     assert_eq!(said(&causes), expected);

@@ -1,22 +1,22 @@
-//! Patterns are written for one engine and run by another: this is where the two differ.
+//! Translates patterns from Go's syntax to that of the engine used here.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use super::limits;
 
-/// A pattern as it is compiled.
+/// A translated pattern.
 pub(crate) struct Translated {
     pub(crate) text: String,
-    /// How many parts the pattern has once it is unrolled.
+    /// The number of parts after repetitions are unrolled.
     pub(crate) parts: usize,
 }
 
-/// Writes a pattern anew.
+/// Translates a pattern.
 ///
 /// # Errors
 ///
-/// The sentence that says what is wrong with it.
+/// The error message.
 pub(crate) fn translate(pattern: &str) -> Result<Translated, String> {
     if pattern.len() > limits::EXPRESSION_BYTES {
         return Err("error parsing regexp: expression too large: ``".to_owned());
@@ -32,7 +32,7 @@ pub(crate) fn translate(pattern: &str) -> Result<Translated, String> {
     Ok(Translated { text: translator.out, parts })
 }
 
-/// Parts seen in a group, and those of its last piece, which a repetition multiplies.
+/// The parts in a group, and those of its last piece, which a repetition multiplies.
 #[derive(Default)]
 struct Group {
     parts: usize,
@@ -40,7 +40,7 @@ struct Group {
     before: Before,
 }
 
-/// What a repetition finds before it.
+/// The piece before a repetition.
 #[derive(Default, Clone)]
 enum Before {
     #[default]
@@ -131,7 +131,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Flags and names say how a group is read; they are no parts of it, and names are not needed.
+    /// Reads the flags and the name at the start of a group. Names are dropped.
     fn group_head(&mut self) -> Result<(), String> {
         let ahead: String = self.rest.clone().take(2).collect();
         if ahead.starts_with("P<") || (ahead.starts_with('<') && !matches!(ahead.as_str(), "<=" | "<!")) {
@@ -176,7 +176,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A repetition; braces that are none stand for themselves.
+    /// Reads a repetition. Braces that are not a repetition are literal.
     fn braces(&mut self) -> Result<(), String> {
         let ahead: String = self.rest.clone().take_while(|char| *char != '}').take(16).collect();
         let closes = self.rest.clone().nth(ahead.chars().count()) == Some('}');

@@ -1,12 +1,12 @@
-//! The fields of an object that its schema does not know.
+//! The unknown fields of an object.
 
 use super::limits;
 
-/// The paths of unknown fields: beyond a limit fields go without being named.
+/// The paths of unknown fields. Beyond a limit, fields are removed without a report.
 #[derive(Default)]
 pub(super) struct Unknown {
     pub(super) paths: Vec<String>,
-    /// What all of them take.
+    /// The size of all paths.
     bytes: usize,
 }
 

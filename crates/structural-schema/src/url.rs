@@ -1,10 +1,10 @@
-//! Addresses of the web.
+//! URLs.
 
 use std::collections::BTreeMap;
 
 use super::golang::quote;
 
-/// An address in its parts.
+/// A URL in its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Url {
     pub(crate) scheme: String,
@@ -15,17 +15,17 @@ pub(crate) struct Url {
 }
 
 impl Url {
-    /// About as many bytes as it is written in.
+    /// Returns its approximate length in bytes.
     pub(crate) fn length(&self) -> usize {
         self.scheme.len() + self.host.len() + self.path.len() + self.query.len() + self.fragment.len()
     }
 }
 
-/// Reads what a request could be sent to: a whole address or a path from the root.
+/// Parses a request URI: a whole URL, or an absolute path.
 ///
 /// # Errors
 ///
-/// The sentence that says what is wrong with it.
+/// The error message.
 pub(crate) fn parse_request(text: &str) -> Result<Url, String> {
     parse(text, false).map_err(|why| format!("parse {}: {why}", quote(text)))
 }
@@ -51,7 +51,7 @@ pub(crate) fn parse(text: &str, with_fragment: bool) -> Result<Url, String> {
         fragment: fragment.to_owned(),
     };
     if !rest.starts_with('/') {
-        // What follows a scheme without a slash is opaque.
+        // A scheme without a following slash makes the URL opaque.
         return if scheme.is_empty() { Err("invalid URI for request".to_owned()) } else { Ok(empty()) };
     }
     let mut url = empty();
@@ -73,7 +73,7 @@ pub(crate) fn parse(text: &str, with_fragment: bool) -> Result<Url, String> {
     Ok(url)
 }
 
-/// A scheme is letters, and after the first also digits and some signs, before a colon.
+/// Splits off the scheme: a letter, then letters, digits and some other characters, before a colon.
 fn split_scheme(text: &str) -> Result<(&str, &str), String> {
     for (index, char) in text.char_indices() {
         match char {
@@ -143,7 +143,7 @@ impl Url {
         after.rsplit_once(':').map_or("", |(_, port)| port)
     }
 
-    /// Everything in a path that is not a plain sign of one is escaped.
+    /// Returns the path with all special characters escaped.
     pub(crate) fn escaped_path(&self) -> String {
         let mut out = String::new();
         for byte in self.path.bytes() {

@@ -1,4 +1,4 @@
-//! Holds an object against its schema.
+//! Validates an object against its schema.
 
 use serde_json::Value;
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use super::path::Path;
 use super::programs::Programs;
 use super::{limits, lists, meta, numbers, runner, strings};
 
-/// Everything that is wrong with an object: on an update, what is wrong and has not changed is let through.
+/// Returns every error in an object. On an update, errors in unchanged values are accepted.
 pub(crate) fn validate(schema: (&Node, &Programs), new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let root = schema.0;
     let mut causes = values(root, new, old, &Path::Whole, Types::AsRead);
@@ -21,7 +21,7 @@ pub(crate) fn validate(schema: (&Node, &Programs), new: &Value, old: Option<&Val
     lists_and_rules(schema, new, old, causes)
 }
 
-/// Everything that is wrong with an object whose status alone is updated.
+/// Returns every error in an object whose status is updated.
 pub(crate) fn validate_status(schema: (&Node, &Programs), new: &Value, old: &Value) -> Vec<FieldError> {
     let root = schema.0;
     let mut causes = Vec::new();
@@ -57,7 +57,7 @@ fn lists_and_rules(
     causes
 }
 
-/// Holds a value against types and checks; rules are not run.
+/// Checks a value against types and value checks, without rules.
 pub(crate) fn values(
     node: &Node,
     new: &Value,
@@ -74,7 +74,7 @@ pub(crate) fn values(
 }
 
 impl Run<'_> {
-    /// A value, whose faults are let through if it is the same as before.
+    /// Checks a value, and accepts its errors if it is unchanged.
     pub(crate) fn value(
         &mut self,
         node: &Node,
@@ -142,7 +142,7 @@ impl Run<'_> {
         node.int_or_string && self.types == Types::AsRead
     }
 
-    /// The format, if it is one that is checked; others say nothing.
+    /// Returns the format if it is checked; other formats have no effect.
     fn format<'n>(&self, node: &'n Node) -> &'n str {
         let format = node.checks.format.as_str();
         if self.types == Types::AsInDefaults {
@@ -192,7 +192,7 @@ impl Run<'_> {
             self.wrong_type(path, format, found_format);
             return 0;
         }
-        // A format stands for a type of its own: a list passes as text with a format.
+        // A format counts as a type: a list passes as a string with a format.
         if is_text_or_list && !format.is_empty() && !contains(&Kind::Number) && !contains(&Kind::Integer) {
             return 1;
         }
@@ -215,7 +215,7 @@ impl Run<'_> {
                 other => golang::json(other),
             })
             .collect();
-        // The list can be long, and only its identity is needed.
+        // The list can be long, and only its identity matters.
         let mut hasher = DefaultHasher::new();
         printed.hash(&mut hasher);
         let text = format!("{} in body should be one of {:x}", name(path), hasher.finish());
@@ -225,7 +225,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether a value is the option: numbers are compared as the option's kind of number.
+/// Returns whether a value equals the enum option. Numbers are compared as the option's kind of number.
 fn is_option(value: &Value, option: &Value) -> bool {
     match (value, option) {
         (Value::Null, _) => false,
@@ -234,7 +234,7 @@ fn is_option(value: &Value, option: &Value) -> bool {
             (value, Num::Float(option)) => value.as_float() == option,
             (Num::Float(value), Num::Int(option)) => value.trunc() as i64 == option,
         },
-        // A number can stand for the character of that code.
+        // A number can match the character with that code.
         (Value::Number(value), Value::String(option)) => match golang::number(value) {
             Num::Int(code) => {
                 let char = u32::try_from(code).ok().and_then(char::from_u32).unwrap_or('\u{fffd}');

@@ -1,4 +1,4 @@
-//! Names that are not as names must be, and what is said of them.
+//! Invalid names, and the error messages about them.
 
 use super::formats::{DNS_1035_LABEL, is_dns_1035_label};
 use super::identifier::{is_dns_label, is_dns_subdomain, is_label_name};
@@ -10,9 +10,9 @@ fn wrong_pattern(what: &str, examples: &[&str], pattern: &str) -> String {
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 
-/// Everything that keeps a text from being a name of some kind.
+/// Returns the errors of a string as a name of some kind.
 pub(crate) fn wrong_name(kind: &str, text: &str) -> Vec<String> {
-    // A prefix may end with a dash, since something will come after it.
+    // A prefix may end with a dash, because more characters follow.
     let (kind, text) = match kind.strip_suffix("Prefix") {
         Some(kind) if text.ends_with('-') => (kind, format!("{}a", &text[..text.len() - 1])),
         Some(kind) => (kind, text.to_owned()),

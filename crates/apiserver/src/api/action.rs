@@ -1,4 +1,4 @@
-//! What is asked for by a create and is not kept: evictions, bindings, tokens, and reviews of who may do what.
+//! Creates that store no object: evictions, bindings, tokens and access reviews.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -14,17 +14,17 @@ use crate::message::reply::{Body, json_reply, value_reply};
 use crate::status::{Status, StatusCause, StatusDetails};
 use crate::storage::object::{Key, StoredObject};
 
-/// The parts of objects that are acted on by a create: their resource, their name, and the group, version and kind of what is sent.
+/// The subresources that a create acts on: resource, name, and the group, version and kind of the request body.
 pub(crate) const PARTS: [(&str, &str, [&str; 3]); 3] = [
     ("pods", "binding", ["", "v1", "Binding"]),
     ("pods", "eviction", ["policy", "v1", "Eviction"]),
     ("serviceaccounts", "token", ["authentication.k8s.io", "v1", "TokenRequest"]),
 ];
 
-/// How long a token is valid unless the request says.
+/// For how long a token is valid, in seconds, unless the request says.
 const TOKEN_SECONDS: i64 = 3600;
 
-/// Does what was asked for on a part of the object at `key`.
+/// Performs a create on a subresource of the object at `key`.
 pub(crate) fn act(
     hub: &Hub,
     resource: &Resource,
@@ -45,7 +45,7 @@ fn done() -> Response<Body> {
     json_reply(201, Status { code: 201, ..Status::failure(201, "", "") }.to_json())
 }
 
-/// Gives a pod its node, once.
+/// Sets the node of a pod, once.
 fn bind(
     hub: &Hub,
     pods: &Resource,
@@ -91,7 +91,7 @@ fn check_target(target: &Value) -> Result<(), Status> {
     }
 }
 
-/// Why a pod cannot be bound; `None` if it can.
+/// Returns why a pod cannot be bound, or `None` if it can.
 fn unfit(name: &str, pod: &Value) -> Option<String> {
     if !pod["metadata"]["deletionTimestamp"].is_null() {
         return Some(format!("pod {name} is being deleted, cannot be assigned to a host"));
@@ -103,7 +103,7 @@ fn unfit(name: &str, pod: &Value) -> Option<String> {
     gates.then(|| format!("pod {name} has non-empty .spec.schedulingGates"))
 }
 
-/// A pod on its node, with the labels and annotations of its binding.
+/// Returns the bound pod, with the labels and annotations of the binding.
 fn bound(mut pod: Value, binding: &Value, hub: &Hub) -> Value {
     pod["spec"]["nodeName"] = binding["target"]["name"].clone();
     for member in ["annotations", "labels"] {
@@ -128,7 +128,7 @@ fn bound(mut pod: Value, binding: &Value, hub: &Hub) -> Value {
     pod
 }
 
-/// Deletes a pod, unless a budget forbids it.
+/// Deletes a pod, unless a disruption budget forbids it.
 fn evict(
     hub: &Hub,
     pods: &Resource,
@@ -177,7 +177,7 @@ fn is_ready(pod: &Value) -> bool {
     conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
-/// Whether a pod that is not ready is guarded too: only while there are too few that are.
+/// Returns whether the budget also guards pods that are not ready: only while too few pods are ready.
 fn counts_unready(budget: &Value) -> bool {
     let status = |member: &str| budget["status"][member].as_i64().unwrap_or(0);
     let (healthy, desired) = (status("currentHealthy"), status("desiredHealthy"));
@@ -189,7 +189,7 @@ fn covers(budget: &StoredObject, pod: &StoredObject) -> bool {
     LabelSelector::of(selector).is_some_and(|selector| selector.matches(pod))
 }
 
-/// Takes one disruption from a budget, if there is one left.
+/// Takes one disruption from a budget, if one is left.
 fn spend(budget: &Value, pod: &Key, hub: &Hub) -> Result<Value, Status> {
     let allowed = budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0);
     if allowed <= 0 {
@@ -213,7 +213,7 @@ fn spend(budget: &Value, pod: &Key, hub: &Hub) -> Result<Value, Status> {
     Ok(budget)
 }
 
-/// Makes a token for a service account: its subject and when it expires. The server never checks it.
+/// Creates a token for a service account, with its subject and its expiry. The server never checks the token.
 fn token(hub: &Hub, accounts: &Resource, key: &Key, sent: &Value) -> Result<Response<Body>, WriteFailure> {
     let account = hub.storage.lock().object(accounts, key);
     let Some(account) = account else { return Err(WriteFailure::not_found(accounts, key.name())) };

@@ -1,8 +1,9 @@
-//! The life of a custom resource definition: accepted, established, changed, and taken away with all its objects.
+//! The life of a CRD (`CustomResourceDefinition`): it is accepted, established, changed, and removed together with all
+//! its objects.
 //!
-//! What it must say is in `check`, which names it gets in `names`, the resource it means in `definition`, and how its objects are
-//! pruned, defaulted and validated by `kube_structural_schema`. Only the storage version of a resource is looked at for selectable fields; others
-//! show the same objects under another `apiVersion`.
+//! `check` validates a CRD, `names` assigns its names, `definition` turns it into a resource, and
+//! `kube_structural_schema` prunes, defaults and validates its objects. Selectable fields come from the storage version
+//! of a resource only. Other versions show the same objects with another `apiVersion`.
 
 mod check;
 mod definition;
@@ -22,21 +23,22 @@ use crate::storage::object::{Key, StoredObject};
 use crate::storage::state::{self, Locked, State};
 use definition::resources_of;
 
-/// The resource of definitions.
+/// The resource of CRDs.
 pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
-/// The condition of a definition that is on its way out.
+/// The condition of a CRD that is being deleted.
 const TERMINATING: &str = "Terminating";
-/// Keeps a definition until its objects are gone.
+/// The finalizer that keeps a CRD until its objects are gone.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// How many objects go while the state stays locked.
+/// How many objects are deleted while the state stays locked.
 const PIECE: usize = 100;
 
-/// Does what follows from a write to a definition: at once if the process itself wrote, else a moment later.
+/// Does the work that follows a write to a CRD: at once for writes from the process itself, otherwise after the settle
+/// delay.
 pub(crate) fn follow_up(hub: &Hub, state: &mut Locked<'_>, name: &str, trust: Trust) {
     let Some(stored) = look(state, name) else { return };
     if let Some(served) = state.catalog.of_definition(name).filter(|_| !stored.is_marked()) {
-        // Most writes change nothing that matters here, and its metadata says so.
+        // Most writes do not change the spec. The generation in the metadata shows this.
         if stored.metadata()["generation"].as_i64() != Some(served.rules.definition) {
             refresh(hub, state, name);
         }
@@ -45,7 +47,7 @@ pub(crate) fn follow_up(hub: &Hub, state: &mut Locked<'_>, name: &str, trust: Tr
     settle_soon(hub, state, name, trust);
 }
 
-/// Refuses new objects of a resource that is on its way out.
+/// Refuses to create objects of a resource whose CRD is being deleted.
 pub(crate) fn check_not_terminating(state: &State, resource: &Resource, name: &str) -> Result<(), Status> {
     if !resource.rules.custom || !look(state, &resource.id).is_some_and(|stored| stored.is_marked()) {
         return Ok(());
@@ -57,14 +59,14 @@ pub(crate) fn check_not_terminating(state: &State, resource: &Resource, name: &s
     Err(Status::failure(403, "Forbidden", message).with_details(resource.details(name)))
 }
 
-/// Lets go of the definition of a resource that has no objects left, if it waits for that.
+/// Releases the CRD of a resource that has no objects left, if the CRD waits for that.
 pub(crate) fn finish(hub: &Hub, state: &mut Locked<'_>, resource: &Resource) {
     if resource.rules.custom && state.collection(resource).objects().is_empty() {
         let_go(hub, state, &resource.id);
     }
 }
 
-/// Lets go of a definition that is marked; unless another client holds it, it is removed.
+/// Removes the finalizer from a CRD that is being deleted. The CRD is removed unless it has other finalizers.
 fn let_go(hub: &Hub, state: &mut Locked<'_>, name: &str) {
     if !look(state, name).is_some_and(|stored| stored.is_marked()) {
         return;
@@ -83,7 +85,7 @@ fn let_go(hub: &Hub, state: &mut Locked<'_>, name: &str) {
     hub.storage.commit_small(state, &definitions, &key, &object);
 }
 
-/// Marks what a definition that is about to be deleted waits for.
+/// Adds the finalizer to a CRD that is about to be deleted.
 pub(crate) fn hold(hub: &Hub, object: &mut Value) {
     if !finalizers(object).contains(&CLEANUP) {
         match object["metadata"]["finalizers"].as_array_mut() {
@@ -94,7 +96,7 @@ pub(crate) fn hold(hub: &Hub, object: &mut Value) {
     put_condition(hub, object, TERMINATING, true, "InstanceDeletionPending", "instances will be deleted soon");
 }
 
-/// Serves a resource no longer whose definition is gone; its names are free for others.
+/// Stops serving the resource of a deleted CRD, and frees its names.
 pub(crate) fn close(hub: &Hub, state: &mut Locked<'_>, name: &str) {
     if let Some(resource) = state.catalog.of_definition(name).cloned() {
         state.catalog.remove(&resource.id);
@@ -103,7 +105,7 @@ pub(crate) fn close(hub: &Hub, state: &mut Locked<'_>, name: &str) {
     reconsider(hub, state, name);
 }
 
-/// Looks again at the other definitions of a group, which may have waited for a name.
+/// Checks the other CRDs of a group again, because they may have waited for a name.
 fn reconsider(hub: &Hub, state: &mut Locked<'_>, name: &str) {
     let group = name.split_once('.').map_or("", |(_, group)| group);
     for other in names::others(state, group, name) {
@@ -119,13 +121,13 @@ fn release(object: &mut Value) {
     }
 }
 
-/// Brings a definition to where it is going.
+/// Schedules the next steps of a CRD.
 fn settle_soon(hub: &Hub, state: &mut Locked<'_>, name: &str, trust: Trust) {
     let name = name.to_owned();
     hub.soon_in_pieces(state, trust, move |hub, state| settle(hub, state, &name));
 }
 
-/// Goes a step, and says whether there is more to do.
+/// Does one step, and returns whether more steps are left.
 fn settle(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
     let Some(stored) = look(state, name) else { return false };
     if stored.is_marked() {
@@ -134,7 +136,7 @@ fn settle(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
     state.catalog.of_definition(name).is_none() && !establish(hub, state, name)
 }
 
-/// Accepts the names, then opens the resource: two steps, as clients see them. Says whether that is all; else it is to be called again.
+/// Accepts the names, then opens the resource: clients see two steps. Returns false if the caller must call it again.
 fn establish(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
     let (Some(stored), Some((definitions, key, mut object))) = (look(state, name), find(state, name)) else {
         return true;
@@ -162,7 +164,8 @@ fn establish(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
     true
 }
 
-/// Whether a definition and the names that it gets are what they were before others were let in. Its conditions become those of now.
+/// Returns whether a CRD and its accepted names are unchanged since before the state was unlocked. Updates the
+/// conditions of `object` to the current ones.
 fn is_unchanged(hub: &Hub, state: &State, stored: &Arc<StoredObject>, object: &mut Value) -> bool {
     let given = object["status"]["acceptedNames"].clone();
     if !look(state, stored.key.name()).is_some_and(|now| Arc::ptr_eq(&now, stored)) {
@@ -173,7 +176,7 @@ fn is_unchanged(hub: &Hub, state: &State, stored: &Arc<StoredObject>, object: &m
     object["status"]["acceptedNames"] == given
 }
 
-/// Gives a definition its names, and says whether it got them all.
+/// Assigns names to a CRD, and returns whether it got all of them.
 fn accept(hub: &Hub, state: &State, object: &mut Value) -> bool {
     let settled = names::settle(state, object);
     status_of(object).insert("acceptedNames".into(), settled.accepted);
@@ -184,13 +187,13 @@ fn accept(hub: &Hub, state: &State, object: &mut Value) -> bool {
     settled.conflict.is_none()
 }
 
-/// Opens the resource anew if its definition has changed: watches end, and older versions have expired.
+/// Reopens the resource if its CRD has changed: open watches end, and older versions expire.
 fn refresh(hub: &Hub, state: &mut Locked<'_>, name: &str) {
     while !refreshed(hub, state, name) {}
 }
 
-/// Goes as far as it gets while the definition stays as it is, and says whether that is all. What takes long is done while others are
-/// let in.
+/// Goes on as long as the CRD does not change, and returns whether the work is complete. The state is unlocked during
+/// slow work.
 fn refreshed(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
     let (Some(stored), Some((definitions, key, mut object))) = (look(state, name), find(state, name)) else {
         return true;
@@ -222,13 +225,13 @@ fn refreshed(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
     true
 }
 
-/// Deletes some objects, and says whether there are more; the definition goes with the last of them.
+/// Deletes some objects, and returns whether more are left. The CRD is removed with the last one.
 fn terminate(hub: &Hub, state: &mut Locked<'_>, name: &str, stored: &StoredObject) -> bool {
     if !stored.metadata()["finalizers"].as_array().is_some_and(|held| held.contains(&CLEANUP.into())) {
         return false;
     }
     let Some(resource) = state.catalog.of_definition(name).cloned() else {
-        // It never had any.
+        // The CRD never had a resource.
         let_go(hub, state, name);
         return false;
     };
@@ -249,7 +252,7 @@ fn terminate(hub: &Hub, state: &mut Locked<'_>, name: &str, stored: &StoredObjec
     let options = DeleteOptions { trust: Trust::Host, ..DeleteOptions::default() };
     let mut gone = 0;
     for key in &keys {
-        // What is gone meanwhile, or may not go, is no reason to try again.
+        // An object that is already gone, or that may not be deleted, is not tried again.
         gone += usize::from(delete_in(hub, state, &resource, key, &options).is_ok());
     }
     finish(hub, state, &resource);
@@ -267,7 +270,7 @@ fn find(state: &State, name: &str) -> Option<(Arc<Resource>, Key, Value)> {
     Some((definitions, key, object))
 }
 
-/// The status of a definition. What the host put there as it is may be anything.
+/// Returns the status of a CRD. A direct write may have stored a status of any type.
 fn status_of(object: &mut Value) -> &mut Map<String, Value> {
     if !object["status"].is_object() {
         object["status"] = json!({});
@@ -280,7 +283,7 @@ fn has_condition(object: &Value, kind: &str) -> bool {
     conditions.into_iter().any(|condition| condition["type"] == kind && condition["status"] == "True")
 }
 
-/// Sets a condition; its time stays if its status does. Returns whether anything changed.
+/// Sets a condition. Its transition time changes only with its status. Returns whether anything changed.
 fn put_condition(hub: &Hub, object: &mut Value, kind: &str, status: bool, reason: &str, message: &str) -> bool {
     let status = if status { "True" } else { "False" };
     let conditions = status_of(object).entry("conditions").or_insert_with(|| json!([]));

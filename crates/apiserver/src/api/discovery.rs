@@ -1,4 +1,4 @@
-//! Tells clients what the server offers: one document for each group, or one for all.
+//! Discovery: lists the resources that the server offers, in one document for each group or in one for all.
 
 use http::{HeaderValue, Response, header};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ struct Group<'a> {
     versions: Vec<&'a str>,
 }
 
-/// Answers a discovery path, or `None` if it is none.
+/// Answers a discovery path, or returns `None` for any other path.
 pub(crate) fn discover(catalog: &Catalog, steps: &[&str], aggregated: bool, known: &str) -> Option<Response<Body>> {
     match steps {
         ["api"] if aggregated => Some(aggregate(catalog, |group| group.is_empty(), known)),
@@ -48,7 +48,7 @@ pub(crate) fn discover(catalog: &Catalog, steps: &[&str], aggregated: bool, know
     }
 }
 
-/// All groups in the order of their first resource.
+/// Returns all groups in the order of their first resource.
 fn groups(catalog: &Catalog) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for resource in catalog.served() {
@@ -64,8 +64,8 @@ fn groups(catalog: &Catalog) -> Vec<Group<'_>> {
     groups
 }
 
-/// Where a version stands among others: stable ones before beta and alpha ones, higher ones before lower ones, and names that are
-/// no such version last, in the order of the alphabet.
+/// Returns the rank of a version: stable before beta, beta before alpha, higher before lower. Other names come last, in
+/// alphabetical order.
 fn rank(version: &str) -> (u8, Reverse<u64>, Reverse<u64>, &str) {
     let last = (3, Reverse(0), Reverse(0), version);
     let Some(digits) = version.strip_prefix('v') else { return last };
@@ -136,7 +136,7 @@ fn of_version<'a>(catalog: &'a Catalog, group: &'a str, version: &'a str) -> imp
     served.filter(move |resource| resource.group == group && resource.version == version)
 }
 
-/// What may be asked of a resource.
+/// Returns the verbs of a resource.
 fn verbs(resource: &Resource) -> Vec<&'static str> {
     if resource.rules.review {
         return vec!["create"];
@@ -144,11 +144,11 @@ fn verbs(resource: &Resource) -> Vec<&'static str> {
     VERBS.into_iter().filter(|verb| resource.id != "namespaces" || *verb != "deletecollection").collect()
 }
 
-/// A part of an object that has a path of its own.
+/// A subresource in a discovery document.
 struct SubresourceEntry<'a> {
     name: &'static str,
     kind: &'a str,
-    /// The group and version of the part's kind, where it is not the resource's own.
+    /// The group and version of its kind, if they differ from those of the resource.
     foreign: Option<(&'static str, &'static str)>,
     verbs: &'static [&'static str],
 }
@@ -176,7 +176,7 @@ fn parts(resource: &Resource) -> Vec<SubresourceEntry<'_>> {
     parts
 }
 
-/// One document for all groups that `chosen` picks.
+/// Returns one document for all groups that `chosen` picks.
 fn aggregate(catalog: &Catalog, chosen: impl Fn(&str) -> bool, known: &str) -> Response<Body> {
     let items: Vec<Value> = groups(catalog)
         .iter()
@@ -240,7 +240,7 @@ fn aggregated_resource(resource: &Resource) -> Value {
     shown
 }
 
-/// `GET /version`.
+/// Answers `GET /version`.
 pub(crate) fn version(minor: u32) -> Response<Body> {
     let version = json!({
         "major": "1", "minor": minor.to_string(), "gitVersion": format!("v1.{minor}.0+embedded"), "gitCommit": "unknown",

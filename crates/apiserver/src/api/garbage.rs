@@ -1,5 +1,5 @@
-//! What becomes of objects whose owners go, where the server was told to see to it: they are deleted with them, before them, or let
-//! go.
+//! Garbage collection, if it is enabled: when an owner is deleted, its dependents are deleted after it or before it, or
+//! they are orphaned.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use crate::storage::object::{Key, StoredObject};
 use crate::storage::owners::{ObjectPlace, Trace};
 use crate::storage::state::{Locked, State};
 
-/// Holds an owner until those that it waits for are gone.
+/// The finalizer that keeps an owner until the dependents that it waits for are gone.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-/// Holds an owner until those that it owns know it no more.
+/// The finalizer that keeps an owner until its dependents no longer refer to it.
 pub(crate) const ORPHAN: &str = "orphan";
 
-/// How many traces are followed while the state stays locked.
+/// How many traces are processed while the state stays locked.
 const PIECE: usize = 100;
 
-/// Follows all traces: at once if the process itself left them, else a moment later.
+/// Processes all traces: at once for writes from the process itself, otherwise after the settle delay.
 pub(crate) fn follow(hub: &Hub, state: &mut Locked<'_>, trust: Trust) {
     if state.owners.as_ref().is_some_and(|owners| !owners.traces.is_empty()) {
         hub.soon_in_pieces(state, trust, collect);
     }
 }
 
-/// Follows some traces, and says whether there are more. What it does leaves others.
+/// Processes some traces, and returns whether more are left. This work adds new traces.
 fn collect(hub: &Hub, state: &mut Locked<'_>) -> bool {
     for _ in 0..PIECE {
         let Some(trace) = state.owners.as_mut().and_then(|owners| owners.traces.pop_front()) else { return false };
@@ -43,7 +43,7 @@ fn collect(hub: &Hub, state: &mut Locked<'_>) -> bool {
     true
 }
 
-/// Leaves traces of those that an object owns.
+/// Adds traces for the dependents of an object.
 fn stir(state: &mut State, uid: &str, which: impl Fn(&StoredObject) -> bool) {
     let owned = state.owned_by(uid);
     let traces: Vec<_> =
@@ -53,13 +53,13 @@ fn stir(state: &mut State, uid: &str, which: impl Fn(&StoredObject) -> bool) {
     }
 }
 
-/// What is at a place.
+/// Returns the object at a place.
 fn found(state: &State, place: &ObjectPlace) -> Option<(Arc<Resource>, Arc<StoredObject>)> {
     let resource = state.catalog.stored_in(&place.collection)?;
     Some((resource.clone(), state.object(resource, &place.key)?))
 }
 
-/// Does what is to be done about one object.
+/// Does the garbage collection for one object.
 fn tend(hub: &Hub, state: &mut Locked<'_>, place: &ObjectPlace) {
     let Some((resource, stored)) = found(state, place) else { return };
     if !stored.is_marked() {
@@ -67,30 +67,30 @@ fn tend(hub: &Hub, state: &mut Locked<'_>, place: &ObjectPlace) {
     } else if finalizers(&stored.identity()).contains(&ORPHAN) {
         orphan(hub, state, &resource, &place.key, stored.uid());
     } else if is_waiting(&stored) {
-        // Those that are marked already are on their way, and are heard of when they are gone.
+        // Dependents that are already being deleted leave a trace when they are gone.
         stir(state, stored.uid(), |owned| !owned.is_marked());
         relieve(hub, state, place);
     }
 }
 
-/// How an owner stands to what it owns.
+/// The state of an owner, as seen by its dependent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// It keeps it.
+    /// The owner exists and keeps the dependent.
     Solid,
-    /// It is gone, or never was.
+    /// The owner is gone, or never existed.
     Gone,
-    /// It waits for it to be gone.
+    /// The owner waits until the dependent is gone.
     Waiting,
 }
 
-/// Deletes an object that has owners and none of them left; forgets those that are gone where others are left.
+/// Deletes an object if none of its owners keeps it. If an owner keeps it, removes the references to the others.
 fn weigh(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, stored: &StoredObject) {
     let (key, object) = (&stored.key, stored.identity());
     let Some(owners) = object["metadata"]["ownerReferences"].as_array().filter(|owners| !owners.is_empty()) else {
         return;
     };
-    // Nothing is done about an object while one of its owners cannot be told.
+    // If the state of one owner is unknown, the object stays as it is.
     let standings: Option<Vec<Standing>> = owners.iter().map(|owner| standing(state, key, owner)).collect();
     let Some(standings) = standings else { return };
     let has = |standing: Standing| standings.contains(&standing);
@@ -106,7 +106,7 @@ fn weigh(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, stored: &S
     let owned: Vec<_> = state.owned_by(stored.uid()).filter_map(|place| found(state, place)).collect();
     let waits = has(Standing::Waiting) && !owned.is_empty();
     if waits && owned.iter().any(|(_, owned)| is_waiting(owned)) {
-        // They may wait for each other in a circle: here it is opened.
+        // The owners may wait for each other in a cycle. This breaks the cycle.
         let mut open = object.clone();
         let owners = open["metadata"]["ownerReferences"].as_array_mut().into_iter().flatten();
         owners
@@ -118,12 +118,12 @@ fn weigh(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, stored: &S
     }
     let propagation = waits.then_some(Propagation::Foreground);
     let options = DeleteOptions { trust: Trust::Host, propagation, ..DeleteOptions::default() };
-    // Who may refuse is asked; it stays then.
+    // Admission may refuse the delete; the object stays then.
     let _ = delete_in(hub, state, resource, key, &options);
 }
 
-/// How the owner that a reference names stands to the object at `key`. `None` if that cannot be told: there is no such kind, or it has a
-/// namespace and the object has none.
+/// Returns the state of the referenced owner of the object at `key`. Returns `None` if it is unknown: the kind does not
+/// exist, or the owner is namespaced and the object is not.
 fn standing(state: &State, key: &Key, reference: &Value) -> Option<Standing> {
     let (owners, place) = named(state, key, reference)?;
     let Some(owner) = state.object(owners, &place).filter(|owner| reference["uid"] == owner.uid()) else {
@@ -132,7 +132,7 @@ fn standing(state: &State, key: &Key, reference: &Value) -> Option<Standing> {
     Some(if is_waiting(&owner) { Standing::Waiting } else { Standing::Solid })
 }
 
-/// What a reference in the object at `key` names.
+/// Returns the resource and key that a reference in the object at `key` names.
 fn named<'a>(state: &'a State, key: &Key, reference: &Value) -> Option<(&'a Arc<Resource>, Key)> {
     let (version, kind) = (reference["apiVersion"].as_str()?, reference["kind"].as_str()?);
     let (group, version) = version.split_once('/').unwrap_or(("", version));
@@ -142,7 +142,7 @@ fn named<'a>(state: &'a State, key: &Key, reference: &Value) -> Option<(&'a Arc<
     Some((owners, Key::new(namespace, reference["name"].as_str()?)))
 }
 
-/// Whether an object is to be deleted after what it owns.
+/// Returns whether an object is to be deleted after its dependents.
 fn is_waiting(object: &StoredObject) -> bool {
     let holds = |metadata: Value| {
         metadata["finalizers"].as_array().is_some_and(|held| held.iter().any(|name| name == FOREGROUND))
@@ -150,7 +150,7 @@ fn is_waiting(object: &StoredObject) -> bool {
     object.is_marked() && holds(object.metadata())
 }
 
-/// Lets those that an object owns forget it, and then lets go of it.
+/// Removes the owner references from the dependents of an object, and then its finalizer.
 fn orphan(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key, uid: &str) {
     let owned: Vec<ObjectPlace> = state.owned_by(uid).cloned().collect();
     for place in owned {
@@ -170,7 +170,7 @@ fn orphan(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key
     let_go(hub, state, resource, key, ORPHAN);
 }
 
-/// Lets go of an object that waits for those it owns when none is left that it waits for.
+/// Removes the finalizer of an object that waits for its dependents, when none is left that it waits for.
 fn relieve(hub: &Hub, state: &mut Locked<'_>, place: &ObjectPlace) {
     let Some((resource, object)) = found(state, place).filter(|(_, object)| is_waiting(object)) else { return };
     let blocks = |owned: &ObjectPlace| {
@@ -184,7 +184,7 @@ fn relieve(hub: &Hub, state: &mut Locked<'_>, place: &ObjectPlace) {
             owner["uid"] == object.uid() && owner["blockOwnerDeletion"] == true && is_meant()
         })
     };
-    // Who owns itself does not wait for itself.
+    // An object that owns itself does not wait for itself.
     if !state.owned_by(object.uid()).any(|owned| owned != place && blocks(owned)) {
         let_go(hub, state, &resource, &place.key, FOREGROUND);
     }

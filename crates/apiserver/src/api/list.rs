@@ -21,17 +21,17 @@ use crate::kinds::Resource;
 use crate::status::Status;
 use crate::storage::object::{Key, StoredObject};
 
-/// How long a read of a future version waits before it is refused.
+/// For how long a read of a future version waits before it is refused.
 pub(crate) const FRESHNESS_WAIT: Duration = Duration::from_secs(3);
 
-/// A page of a list and the revision it shows.
+/// A page of a list, and its revision.
 #[derive(Debug)]
 pub(crate) struct Listed {
     pub(crate) revision: u64,
     pub(crate) page: Page,
 }
 
-/// Answers a list from the state its plan asks for.
+/// Answers a list from the state that its plan names.
 pub(crate) async fn list(
     hub: &Hub,
     resource: &Resource,
@@ -53,7 +53,7 @@ pub(crate) async fn list(
     Ok(Listed { revision, page: page(&objects, selector, plan.start.as_deref(), plan.limit) })
 }
 
-/// Reads one object, not older than the version asked for.
+/// Reads one object, at least as new as the requested version.
 pub(crate) async fn get(
     hub: &Hub,
     resource: &Resource,
@@ -67,7 +67,7 @@ pub(crate) async fn get(
     hub.storage.lock().object(resource, key).ok_or_else(|| Status::not_found(resource, key.name()))
 }
 
-/// Waits a moment for a revision that is yet to come.
+/// Waits up to 3 seconds for a future revision.
 pub(crate) async fn wait_until_fresh(hub: &Hub, revision: u64) -> Result<(), Status> {
     match tokio::time::timeout(FRESHNESS_WAIT, hub.storage.reached(revision)).await {
         Ok(()) => Ok(()),

@@ -1,4 +1,4 @@
-//! The end of a namespace: its content goes first, then the namespace itself.
+//! The deletion of a namespace: its content first, then the namespace itself.
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -12,24 +12,24 @@ use crate::kinds::Resource;
 use crate::storage::object::Key;
 use crate::storage::state::{Locked, State};
 
-/// How many objects are looked at while the state stays locked.
+/// How many objects are processed while the state stays locked.
 const PIECE: usize = 100;
 
-/// After how long it is tried again to delete what may not go yet, unless it is later that the server does what follows.
+/// After how long a refused delete is tried again, unless the settle delay is longer.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// How far a sweep is.
+/// The progress of a sweep.
 #[derive(Debug, Default)]
 struct Sweep {
-    /// Everything up to here has been looked at: a collection, and a key in it.
+    /// The last position that was processed: a collection, and a key in it.
     behind: Option<(String, Key)>,
-    /// Whether something may not go.
+    /// Whether an object could not be deleted.
     refused: bool,
-    /// Held until it begins, if it is one that was begun again.
+    /// Held until the sweep begins, if it is a repeated one.
     waiting: Option<Waiting>,
 }
 
-/// Marks a namespace that will be swept again, so that it is not scheduled twice.
+/// Marks a namespace with a scheduled repeated sweep, so that it is scheduled only once.
 #[derive(Debug)]
 struct Waiting {
     hub: Weak<Hub>,
@@ -44,9 +44,10 @@ impl Drop for Waiting {
     }
 }
 
-/// Empties a namespace that was marked: at once if the process itself marked it, else a moment later.
+/// Empties a namespace that is being deleted: at once for deletes from the process itself, otherwise after the settle
+/// delay.
 ///
-/// The moment in between is what clients of a real cluster see too: the namespace is there, and refuses new content.
+/// Until then clients see the same state as in a real cluster: the namespace exists, and refuses new content.
 pub(crate) fn sweep_later(hub: &Hub, state: &mut Locked<'_>, name: &str, trust: Trust) {
     if !is_terminating(state, name) {
         return;
@@ -55,7 +56,8 @@ pub(crate) fn sweep_later(hub: &Hub, state: &mut Locked<'_>, name: &str, trust: 
     hub.soon_in_pieces(state, trust, move |hub, state| sweep(hub, state, &name, &progress));
 }
 
-/// Sweeps again after a while what may not go yet, where there is a runtime to wait in; once, however many ask.
+/// Schedules another sweep for objects that could not be deleted, if there is a runtime to wait in. Only one is
+/// scheduled at a time.
 fn sweep_again(hub: &Hub, name: &str) {
     if !hub.swept_again.lock().insert(name.to_owned()) {
         return;
@@ -67,9 +69,10 @@ fn sweep_again(hub: &Hub, name: &str) {
     hub.later_in_pieces(delay, move |hub, state| sweep(hub, state, &name, &progress));
 }
 
-/// Deletes some of what is in a namespace, and says whether there is more; what finalizers hold stays until they are gone.
+/// Deletes some objects of a namespace, and returns whether more are left. Objects with finalizers stay until these are
+/// removed.
 fn sweep(hub: &Hub, state: &mut Locked<'_>, name: &str, progress: &Mutex<Sweep>) -> bool {
-    // Pieces of one sweep come one after the other; the lock is not held while admission runs.
+    // The pieces of one sweep run one after the other. The lock is not held while admission runs.
     let mut sweep = std::mem::take(&mut *progress.lock());
     sweep.waiting = None;
     if !is_terminating(state, name) {
@@ -81,7 +84,7 @@ fn sweep(hub: &Hub, state: &mut Locked<'_>, name: &str, progress: &Mutex<Sweep>)
         if state.object(resource, key).is_none_or(|object| object.is_going()) {
             continue;
         }
-        // What is gone meanwhile need not be deleted.
+        // The object may already be gone.
         let refused = delete_in(hub, state, resource, key, &options).is_err();
         sweep.refused |= refused && state.object(resource, key).is_some();
     }
@@ -98,7 +101,7 @@ fn sweep(hub: &Hub, state: &mut Locked<'_>, name: &str, progress: &Mutex<Sweep>)
     false
 }
 
-/// The next objects of a namespace that a sweep has to look at, in the order of their collections and keys.
+/// Returns the next objects of a sweep, in the order of their collections and keys.
 fn next_piece(state: &State, name: &str, behind: Option<&(String, Key)>) -> Vec<(Arc<Resource>, Key)> {
     let is_due = |resource: &&Arc<Resource>| {
         let passed = behind.is_some_and(|(collection, _)| resource.storage < *collection);
@@ -113,11 +116,11 @@ fn next_piece(state: &State, name: &str, behind: Option<&(String, Key)>) -> Vec<
     keys.take(PIECE).collect()
 }
 
-/// Removes a namespace that is marked and has become empty.
+/// Removes a namespace that is being deleted and has become empty.
 pub(crate) fn finish(hub: &Hub, state: &mut State, name: Option<&str>) {
     let Some(name) = name.filter(|name| is_terminating(state, name)) else { return };
     let occupied = state.catalog.iter().filter(|resource| resource.namespaced).any(|resource| {
-        // A look at one key is enough.
+        // One key is enough to know that the namespace is not empty.
         state.has_key_in(resource, name)
     });
     let Some(namespaces) = state.catalog.named("namespaces").cloned() else { return };
@@ -126,7 +129,7 @@ pub(crate) fn finish(hub: &Hub, state: &mut State, name: Option<&str>) {
         return;
     };
     let mut released = object.clone();
-    // What the host put there as it is may be anything.
+    // A direct write may have stored finalizers of any type.
     if let Some(held) = released.pointer_mut("/spec/finalizers").and_then(Value::as_array_mut) {
         held.retain(|finalizer| finalizer != "kubernetes");
     }
@@ -134,7 +137,7 @@ pub(crate) fn finish(hub: &Hub, state: &mut State, name: Option<&str>) {
     if !is_held(&released["metadata"]["finalizers"]) && !is_held(&released["spec"]["finalizers"]) {
         hub.storage.remove(state, &namespaces, &key);
     } else if released != object {
-        // The content is gone; the remaining finalizers are up to their owners.
+        // The content is gone. The owners of the other finalizers remove these.
         hub.storage.commit_small(state, &namespaces, &key, &released);
     }
 }

@@ -1,8 +1,7 @@
-//! The OpenAPI documents that kubectl reads: one of each group and version, and the index of them.
+//! The OpenAPI documents that kubectl reads: one for each group and version, and an index of them.
 //!
-//! kubectl looks in them for three things: whether writes may be validated by the server (the parameter
-//! `fieldValidation` of the patch of a kind), how lists are merged (the extensions of fields), and what there is to
-//! explain (the schemas of kinds).
+//! kubectl reads three things from them: whether the server can validate writes (the parameter `fieldValidation` of the
+//! patch of a kind), how lists are merged (the extensions of fields), and the schemas of kinds (for `kubectl explain`).
 
 mod paths;
 mod schemas;
@@ -14,7 +13,7 @@ use serde_json::{Map, Value, json};
 pub(crate) use table::Served;
 pub(crate) use types::{ServedKind, Types};
 
-/// The document of one group and version.
+/// Returns the document of one group and version.
 #[must_use]
 pub(crate) fn document(group: &str, version: &str, kinds: &[ServedKind], types: &impl Types) -> Value {
     let names = kinds.iter().flat_map(|kind| {
@@ -31,7 +30,7 @@ pub(crate) fn document(group: &str, version: &str, kinds: &[ServedKind], types: 
     })
 }
 
-/// The answer to `/openapi/v3`: where the document of each group and version is, and a text that changes with it.
+/// Returns the answer to `/openapi/v3`: the location of each document, and a hash that changes with its content.
 #[must_use]
 pub(crate) fn index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) -> Value {
     let entry = |(group, version, hash): (&str, &str, &str)| {
@@ -42,7 +41,7 @@ pub(crate) fn index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str, &
     json!({ "paths": documents.into_iter().map(entry).collect::<Map<_, _>>() })
 }
 
-/// Where a group and version is served: `api/v1`, `apis/apps/v1`.
+/// Returns the path of a group and version: `api/v1`, `apis/apps/v1`.
 #[must_use]
 pub(crate) fn location(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }

@@ -1,4 +1,4 @@
-//! Which objects a request is about: namespace, labels and fields together.
+//! The objects that a request selects: by namespace, labels and fields.
 
 mod field;
 mod label;
@@ -21,17 +21,17 @@ impl Selector {
         self.in_scope(&object.key) && self.labels.matches(object) && self.fields.matches(object)
     }
 
-    /// Whether labels or fields narrow the collection.
+    /// Returns whether there is a label or field selector.
     pub(crate) fn is_selective(&self) -> bool {
         !self.labels.is_empty() || !self.fields.is_empty()
     }
 
-    /// What keys of this scope begin with; a list's continue token leaves it out.
+    /// Returns the prefix of the keys in this scope. A continue token leaves it out.
     pub(crate) fn key_prefix(&self) -> String {
         self.namespace.as_ref().map_or_else(String::new, |namespace| format!("{namespace}/"))
     }
 
-    /// The first key behind this scope; `None` if nothing is behind it.
+    /// Returns the first key after this scope, or `None` if the scope has no end.
     pub(crate) fn key_end(&self) -> Option<String> {
         self.namespace.as_deref().map(namespace_end)
     }

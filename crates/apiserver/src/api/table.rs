@@ -1,7 +1,7 @@
-//! What a client sees when it asks for a table: columns and cells of the built-in kinds.
+//! Tables, for clients that request them: columns and cells of the built-in kinds.
 //!
-//! kubectl shows what the server prints, so the text of each cell is the API server's own, to the letter.
-//! Objects come in the form the API serves; what a default would have filled in is read as that default.
+//! kubectl shows the cells as the server prints them, so each cell has exactly the text of kube-apiserver. Objects have
+//! the form that the API serves. A missing field is read as its default.
 
 mod access;
 mod age;

@@ -1,4 +1,4 @@
-//! Watches: what a request means, and the stream that answers it.
+//! Watches: the options of a request, and the stream that answers it.
 
 mod options;
 mod stream;
@@ -21,13 +21,13 @@ use crate::message::reply::error_line;
 use crate::status::Status;
 use crate::storage::object::Form;
 
-/// The shortest and longest watch, in seconds, where the client does not say.
+/// The shortest and longest default timeout of a watch, in seconds.
 const DEFAULT_TIMEOUT: std::ops::Range<u64> = 1800..3600;
 
-/// Longer than any process lives: a deadline must be a time that there is.
+/// Longer than any process lives, and short enough that a deadline does not overflow.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// Opens a watch. All waiting happens while the client asks for more, so no task runs for it.
+/// Opens a watch. The watch runs only while the client polls it, so it needs no task.
 ///
 /// A version that is too old or too new is reported in the stream, as in kube-apiserver.
 pub(crate) async fn watch(
@@ -51,7 +51,7 @@ pub(crate) async fn watch(
     streams::unfold(opened, Opened::step)
 }
 
-/// A watch that runs, or one that only has an error to tell.
+/// An open watch, or a watch that only returns an error.
 enum Opened {
     Live(Box<stream::WatchStream>),
     Refused(Option<Status>),
@@ -67,16 +67,16 @@ impl Opened {
     }
 }
 
-/// What a bookmark says beside its version.
+/// The properties of a bookmark beside its version.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Mark {
-    /// It ends the initial events.
+    /// The bookmark ends the initial events.
     pub(crate) ends_initial_events: bool,
-    /// It shows a creation time of null, as servers before 1.34 do.
+    /// The bookmark shows a null creation time, as servers before 1.34 do.
     pub(crate) null_creation: bool,
 }
 
-/// A `BOOKMARK` event: the empty object of the kind with nothing but a version.
+/// Returns a `BOOKMARK` event: an empty object of the kind with only a version.
 pub(crate) fn bookmark_line(resource: &Resource, form: Form, revision: u64, mark: Mark) -> Bytes {
     let annotations =
         if mark.ends_initial_events { r#","annotations":{"k8s.io/initial-events-end":"true"}"# } else { "" };
@@ -98,7 +98,7 @@ mod tests {
     use crate::kinds::Catalog;
 
     #[test]
-    fn bookmarks_are_empty_objects_with_a_version() {
+    fn bookmark_is_an_empty_object_with_a_version() {
         let catalog = Catalog::built_in();
         let line = bookmark_line(
             catalog.named("configmaps").unwrap(),

@@ -1,4 +1,4 @@
-//! Writes: what may change, what the server fills in, and what is answered.
+//! Writes: what they may change, which fields the server sets, and how they are answered.
 
 mod error;
 mod options;
@@ -44,16 +44,16 @@ use crate::status::Status;
 use crate::storage::object::{Form, Key, StoredObject};
 use crate::storage::state::Locked;
 
-/// What a write answers with.
+/// The outcome of a write.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// The object as it is stored now.
+    /// The object as stored.
     Stored { object: Arc<StoredObject>, created: bool },
-    /// The object as it would be, or as it was last: it is not stored.
+    /// The object of a dry run, or the last state of a deleted object. It is not stored.
     Shown { object: Value, created: bool },
-    /// The object is marked to be deleted, and the client asked in a way that is answered with 202.
+    /// The object is being deleted, and the options of the client require the code 202.
     Accepted(Arc<StoredObject>),
-    /// The object is gone, and the kind answers with no more than that.
+    /// The object is gone, and its kind returns only a status.
     Done(Status),
 }
 
@@ -67,7 +67,7 @@ impl Outcome {
         }
     }
 
-    /// The answer as a value, with the object as `resource` shows it.
+    /// Returns the answer as a value, with the object in the version of `resource`.
     pub(crate) fn value(&self, resource: &Resource) -> Value {
         match self {
             Self::Stored { object, .. } | Self::Accepted(object) => object.value_as(resource),
@@ -76,7 +76,7 @@ impl Outcome {
         }
     }
 
-    /// The body of the answer, with the object as `resource` shows it.
+    /// Returns the body of the answer, with the object in the version of `resource`.
     pub(crate) fn json(&self, resource: &Resource, form: Form) -> Bytes {
         match self {
             Self::Stored { object, .. } | Self::Accepted(object) => written(&object.shown_by(resource), form),
@@ -102,7 +102,7 @@ fn written(object: &StoredObject, form: Form) -> Bytes {
     out.freeze()
 }
 
-/// Does what follows from a write to a definition or a namespace.
+/// Does the work that follows a write, such as to a CRD or a namespace.
 fn follow_up(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &Key, trust: Trust) {
     garbage::follow(hub, state, trust);
     match resource.id.as_str() {
@@ -112,7 +112,7 @@ fn follow_up(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &Key, 
     }
 }
 
-/// Takes up what was due when the state that is now in place was kept.
+/// Continues the work that was pending in a restored state.
 pub(crate) fn resume(hub: &Hub, state: &mut Locked<'_>) {
     for resource in [crd::DEFINITIONS, "namespaces"] {
         let Some(resource) = state.catalog.named(resource).cloned() else { continue };
@@ -122,7 +122,7 @@ pub(crate) fn resume(hub: &Hub, state: &mut Locked<'_>) {
     garbage::follow(hub, state, Trust::Client);
 }
 
-/// Lets go of what waited for this object to be gone.
+/// Releases objects that waited until this object was gone.
 fn after_removal(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &Key) {
     if resource.id == crd::DEFINITIONS {
         crd::close(hub, state, key.name());

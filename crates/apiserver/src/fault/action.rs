@@ -1,117 +1,117 @@
-//! What goes wrong.
+//! The actions of faults.
 
 use std::time::Duration;
 
 use super::list::ListFlaw;
 use crate::message::verb::Verb;
 
-/// What happens to a request or its answer.
+/// What a fault does to a request or its response.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Action {
-    /// The connection breaks before any answer.
+    /// Breaks the connection before any response.
     ResetBeforeAnswer,
-    /// There is never an answer: the connection stays open and silent.
+    /// Sends no response: the connection stays open and silent.
     NoAnswer,
-    /// The answer comes so much later.
+    /// Delays the response by this time.
     Delay(Duration),
-    /// All history is forgotten before the request is answered.
+    /// Compacts the history before the request is answered.
     Compact,
-    /// The answer is a `Status` of this code, with a `Retry-After` header if there are seconds.
+    /// Responds with a `Status` of this code, and with a `Retry-After` header if `retry_after` is set.
     Status {
         /// The HTTP status code.
         code: u16,
-        /// Seconds to wait before another try.
+        /// Seconds to wait before a retry.
         retry_after: Option<u32>,
     },
-    /// The answer says that the version asked for is too large: 504 with the cause that clients look for.
+    /// Responds that the requested version is too large: 504 with the cause that clients check for.
     VersionTooLarge,
-    /// The answer is this page, as a proxy in between might send it.
+    /// Responds with this page, as a proxy might.
     Page {
         /// The HTTP status code.
         code: u16,
         /// The media type.
         content_type: &'static str,
-        /// One more header.
+        /// An additional header.
         header: Option<(&'static str, String)>,
         /// The body.
         body: String,
     },
-    /// The answer has another media type, or none.
+    /// Responds with another media type, or without one.
     ContentType(Option<&'static str>),
-    /// The answer carries so many `Warning` headers.
+    /// Adds this number of `Warning` headers to the response.
     Warnings(usize),
-    /// The answer says that the connection closes after it.
+    /// Responds with the header that closes the connection afterwards.
     ConnectionClose,
-    /// A list has a flaw.
+    /// Responds to a list with a flaw.
     List(ListFlaw),
-    /// The connection breaks after so many bytes of the body.
+    /// Breaks the connection after this number of body bytes.
     ResetAfterBytes(u64),
-    /// The body ends cleanly after so many bytes, be it within an event.
+    /// Ends the body cleanly after this number of bytes, even in the middle of an event.
     EndAfterBytes(u64),
-    /// The body stops after so many bytes, and the connection stays open and silent.
+    /// Stops the body after this number of bytes. The connection stays open and silent.
     StallAfterBytes(u64),
-    /// The byte at this place of the body is another one.
+    /// Changes the byte at this offset of the body.
     CorruptByte(u64),
-    /// The body comes in pieces of so many bytes, each after a pause.
+    /// Sends the body in pieces of this size, with a pause before each.
     Drip {
-        /// The size of a piece.
+        /// The size of a piece, in bytes.
         bytes: usize,
         /// The pause before each piece.
         pause: Duration,
     },
-    /// The body is compressed although the client did not ask for it.
+    /// Compresses the body although the client did not ask for it.
     UnaskedGzip,
-    /// The watch ends after so many events with an `ERROR` event of this code.
+    /// Ends the watch after a number of events with an `ERROR` event of this code.
     ErrorEvent {
         /// The code in the event's `Status`.
         code: u16,
-        /// How many events come before it.
+        /// The number of events before it.
         after_events: u64,
     },
-    /// The watch ends cleanly after so many events.
+    /// Ends the watch cleanly after this number of events.
     EndAfterEvents(u64),
-    /// The connection breaks after so many events.
+    /// Breaks the connection after this number of events.
     ResetAfterEvents(u64),
-    /// The bookmark that ends the initial events is not sent; the watch goes on.
+    /// Withholds the bookmark that ends the initial events; the watch continues.
     WithholdEndBookmark,
-    /// The nth event, counted from 1, is not sent.
+    /// Drops the nth event, counted from 1.
     DropEvent(u64),
-    /// The nth event is sent twice.
+    /// Sends the nth event twice.
     DuplicateEvent(u64),
-    /// The nth event is sent after the one that follows it.
+    /// Sends the nth event after the event that follows it.
     SwapEvents(u64),
-    /// The nth event comes so much later.
+    /// Delays the nth event.
     DelayEvent {
-        /// Which event, counted from 1.
+        /// The number of the event, counted from 1.
         nth: u64,
-        /// How much later.
+        /// The delay.
         delay: Duration,
     },
-    /// The nth event says something else happened, such as `DELETED` for an object that was never added.
+    /// Changes the type of the nth event, such as to `DELETED` for an object that was never added.
     RetypeEvent {
-        /// Which event, counted from 1.
+        /// The number of the event, counted from 1.
         nth: u64,
-        /// The type it shows.
+        /// The new type.
         to: &'static str,
     },
-    /// Once so many events were sent, this line is sent too, as it is.
+    /// Inserts this line, unchanged, after a number of events.
     InsertLine {
-        /// How many events come before it.
+        /// The number of events before it.
         after_events: u64,
         /// The line, without its newline.
         line: String,
     },
-    /// Every bookmark shows this version.
+    /// Shows this version in every bookmark.
     BookmarkVersion(String),
 }
 
-/// The part of an answer that an action works on.
+/// The part of a response that an action changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layer {
-    /// The time before an answer, or one in its place.
+    /// The time before a response, or the whole response.
     Answer,
-    /// The headers.
+    /// The headers of the response.
     Headers,
     /// The objects of a list.
     Items,
@@ -122,7 +122,7 @@ pub(super) enum Layer {
 }
 
 impl Action {
-    /// The name of the action in the record of faults.
+    /// Returns the name of the action in the record of faults.
     ///
     /// ```
     /// use kube_embedded_apiserver::Action;
@@ -194,7 +194,7 @@ impl Action {
         }
     }
 
-    /// Whether the action makes sense for requests with this verb.
+    /// Returns whether the action applies to requests with this verb.
     pub(super) fn is_for(&self, verb: Verb) -> bool {
         match self.layer() {
             Layer::Lines => verb == Verb::Watch,

@@ -1,4 +1,4 @@
-//! Faults that were chosen for one request, and how they change its answer.
+//! Faults that were chosen for one request, and how they change its response.
 
 use http::{HeaderValue, Response, header};
 use http_body::Body as _;
@@ -14,7 +14,7 @@ use crate::message::verb::Verb;
 use crate::status::{Status, StatusDetails};
 use crate::storage::state::Storage;
 
-/// A fault chosen for one request. It is on record only once it takes effect.
+/// A fault chosen for one request. It is recorded only when it takes effect.
 #[derive(Debug)]
 pub(crate) struct Armed {
     pub(super) action: Action,
@@ -27,13 +27,13 @@ impl Armed {
         Self { action, firing, faults }
     }
 
-    /// Writes down that the fault has taken effect.
+    /// Records that the fault took effect.
     pub(super) fn fire(&self) {
         self.faults.record(self.firing.clone());
     }
 }
 
-/// Applies what happens before there is an answer. Returns an answer that takes the place of the real one.
+/// Applies the faults that act before there is a response. Returns a response that replaces the normal one.
 pub(crate) async fn before_answer(storage: &Storage, armed: &[Armed]) -> io::Result<Option<Response<Body>>> {
     for fault in armed.iter().filter(|fault| fault.action.layer() == Layer::Answer) {
         fault.fire();
@@ -63,7 +63,7 @@ pub(crate) async fn before_answer(storage: &Storage, armed: &[Armed]) -> io::Res
     Ok(None)
 }
 
-/// Applies what happens to the answer before it is compressed: to its headers, its objects, its events.
+/// Applies the faults that act before compression: to the headers, objects and events of the response.
 pub(crate) async fn spoil_content(
     armed: &mut Vec<Armed>,
     mut response: Response<Body>,
@@ -85,7 +85,7 @@ pub(crate) async fn spoil_content(
     response.map(|body| stream_body(FaultyLines::new(BodyDataStream::new(body), lines).into_stream()))
 }
 
-/// Applies what happens to the bytes of the answer as they are sent.
+/// Applies the faults that act on the bytes of the response as they are sent.
 pub(crate) fn spoil_bytes(armed: Vec<Armed>, mut response: Response<Body>) -> Response<Body> {
     if armed.is_empty() {
         return response;
@@ -93,7 +93,7 @@ pub(crate) fn spoil_bytes(armed: Vec<Armed>, mut response: Response<Body>) -> Re
     if armed.iter().any(|fault| fault.action == Action::UnaskedGzip) {
         response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
-    // Who announces a length and breaks off is cut short; who does not merely ends.
+    // With a content length the client notices that the body is cut short. Without one the body only ends.
     if armed.iter().any(|fault| matches!(fault.action, Action::ResetAfterBytes(_)))
         && let Some(length) = response.body().size_hint().exact()
     {
@@ -143,19 +143,19 @@ async fn spoil_list(fault: &Armed, response: Response<Body>, facts: &Facts) -> R
     Response::from_parts(parts, full_body(spoilt.unwrap_or(whole)))
 }
 
-/// A broken connection, after what was sent before has had its chance to leave.
+/// Returns the error of a broken connection, after earlier bytes have had a chance to be sent.
 pub(super) async fn reset_after_sending() -> io::Error {
-    // A connection flushes when there is nothing more to write for the moment.
+    // A connection flushes when it has nothing more to write.
     tokio::task::yield_now().await;
     reset()
 }
 
-/// A broken connection.
+/// Returns the error of a broken connection.
 fn reset() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionReset, "connection reset by peer")
 }
 
-/// The status kube-apiserver gives with a code.
+/// Returns the status that kube-apiserver sends with this code.
 pub(super) fn injected_status(code: u16, retry_after: Option<u32>) -> Status {
     let (reason, message) = match code {
         400 => ("BadRequest", "the server rejected our request for an unknown reason"),

@@ -9,13 +9,13 @@ use super::armed::reset_after_sending;
 use super::{Action, Armed};
 use crate::message::compress::gzip;
 
-/// A body whose bytes do not all arrive, or not as they were sent.
+/// A body that loses or changes some of its bytes.
 pub(super) struct FaultyBytes<S> {
     inner: S,
     faults: Vec<Armed>,
-    /// How many bytes have been passed on.
+    /// The number of bytes passed on so far.
     sent: u64,
-    /// Bytes that came and are not passed on yet.
+    /// Bytes that were received and are not passed on yet.
     held: Bytes,
     ended: bool,
 }
@@ -60,19 +60,19 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin + Send + 'static> FaultyBytes<S
         Some(Ok(bytes))
     }
 
-    /// The fault that ends the body now.
+    /// Returns the fault that ends the body now.
     fn due(&self) -> Option<&Armed> {
         self.faults.iter().find(|fault| last_byte(&fault.action).is_some_and(|limit| self.sent >= limit))
     }
 
-    /// How many bytes may pass before something happens.
+    /// Returns how many bytes may pass before the next fault.
     fn room(&self) -> usize {
         let limits = self.faults.iter().filter_map(|fault| last_byte(&fault.action));
         let room = limits.min().map(|limit| limit.saturating_sub(self.sent));
         room.and_then(|room| usize::try_from(room).ok()).unwrap_or(usize::MAX)
     }
 
-    /// The size of the next piece of a slow body, and the pause before it.
+    /// Returns the size of the next piece of a slow body, and the pause before it.
     fn drip(&self) -> Option<(usize, Duration)> {
         self.faults.iter().find_map(|fault| match &fault.action {
             Action::Drip { bytes, pause } => {
@@ -90,7 +90,7 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin + Send + 'static> FaultyBytes<S
             let Some(at) = at.checked_sub(self.sent).and_then(|at| usize::try_from(at).ok()) else { continue };
             if at < bytes.len() {
                 fault.fire();
-                // No valid JSON holds this byte, wherever it stands.
+                // Valid JSON never contains this byte.
                 spoilt.get_or_insert_with(|| bytes.to_vec())[at] = 0x01;
             }
         }
@@ -108,7 +108,7 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin + Send + 'static> FaultyBytes<S
     }
 }
 
-/// After how many bytes an action ends the body.
+/// Returns the number of bytes after which an action ends the body.
 fn last_byte(action: &Action) -> Option<u64> {
     match action {
         Action::ResetAfterBytes(limit) | Action::EndAfterBytes(limit) | Action::StallAfterBytes(limit) => Some(*limit),

@@ -11,24 +11,24 @@ use super::armed::{injected_status, reset_after_sending};
 use super::{Action, Armed};
 use crate::message::reply::error_line;
 
-/// A watch whose events do not all arrive, or not as they were sent.
+/// A watch that loses or changes some of its events.
 pub(super) struct FaultyLines<S> {
     inner: S,
     faults: Vec<Armed>,
-    /// Lines that came and were not looked at yet.
+    /// Lines that were received and are not processed yet.
     held: VecDeque<Bytes>,
-    /// Lines that are passed on next.
+    /// Lines to pass on next.
     ready: VecDeque<Bytes>,
-    /// An event that waits for the one after it.
+    /// An event to send after its successor.
     overtaken: Option<Bytes>,
-    /// How many events have come.
+    /// The number of events received.
     seen: u64,
-    /// How many events have been passed on.
+    /// The number of events passed on.
     sent: u64,
     ended: bool,
 }
 
-/// How a watch ends before its time.
+/// How a watch ends early.
 enum Ending {
     Clean,
     Broken,
@@ -84,7 +84,7 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin + Send + 'static> FaultyLines<S
         }
     }
 
-    /// A line that is sent although nothing happened.
+    /// Returns an inserted line that is due.
     fn inserted(&mut self) -> Option<Bytes> {
         let sent = self.sent;
         let due = |fault: &Armed| match &fault.action {
@@ -96,7 +96,7 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin + Send + 'static> FaultyLines<S
         Some(line.into())
     }
 
-    /// Whether the watch ends now.
+    /// Returns how the watch ends, if it ends now.
     fn ending(&self) -> Option<Ending> {
         self.faults.iter().find_map(|fault| {
             let (after, ending) = match &fault.action {
@@ -125,7 +125,7 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin + Send + 'static> FaultyLines<S
         })
     }
 
-    /// Puts what becomes of an event into `ready`.
+    /// Applies the faults to an event and puts the resulting lines into `ready`.
     fn pass(&mut self, line: Bytes) {
         let mut line = line;
         for fault in &self.faults {
@@ -165,7 +165,7 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin + Send + 'static> FaultyLines<S
     }
 }
 
-/// Cuts bytes into lines, each with its newline.
+/// Splits bytes into lines, each with its newline.
 fn split_lines(mut bytes: Bytes) -> VecDeque<Bytes> {
     let mut lines = VecDeque::new();
     while let Some(at) = bytes.iter().position(|byte| *byte == b'\n') {
@@ -177,7 +177,7 @@ fn split_lines(mut bytes: Bytes) -> VecDeque<Bytes> {
     lines
 }
 
-/// The line with a change, or as it is if it is no JSON.
+/// Returns the line with a change, or unchanged if it is not JSON.
 fn altered(line: &Bytes, change: impl FnOnce(&mut Value)) -> Bytes {
     let Ok(mut event) = serde_json::from_slice::<Value>(line) else { return line.clone() };
     change(&mut event);

@@ -1,4 +1,4 @@
-//! Flaws of a list that is otherwise answered with 200.
+//! Flaws of a list response that has status 200.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -6,29 +6,29 @@ use serde_json::{Value, json};
 use super::Facts;
 use crate::message::query::Query;
 
-/// What is wrong with a list.
+/// A flaw of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ListFlaw {
     /// `items` is null.
     NullItems,
-    /// There is no `resourceVersion`.
+    /// `resourceVersion` is missing.
     NoVersion,
-    /// The first item is there twice.
+    /// The first item occurs twice.
     DuplicateItem,
-    /// So many of the last items are missing, and nothing says so.
+    /// This number of items is missing at the end, and nothing in the list shows it.
     MissingItems(usize),
-    /// It is a table, which the client did not request.
+    /// The response is a table, which the client did not request.
     Table,
-    /// Its items are metadata only, which the client did not request.
+    /// The items have only metadata, which the client did not request.
     MetadataOnly,
-    /// It is a list of another kind.
+    /// The list has another kind.
     OtherKind,
-    /// The continue token is the one that was sent, so the same page comes again and again.
+    /// The continue token is that of the request, so the client gets the same page again and again.
     SameContinue,
-    /// A page is empty, with a continue token that leads to it again.
+    /// The page is empty, and its continue token leads to the same page.
     EmptyPage,
-    /// `remainingItemCount` is this.
+    /// `remainingItemCount` has this value.
     RemainingCount(i64),
 }
 
@@ -48,7 +48,7 @@ impl ListFlaw {
         }
     }
 
-    /// The list with its flaw, or `None` if it has nothing to be spoilt.
+    /// Returns the list with its flaw, or `None` if the flaw does not apply to it.
     pub(super) fn spoil(self, body: &[u8], facts: &Facts) -> Option<Bytes> {
         let mut list: Value = serde_json::from_slice(body).ok()?;
         let asked = Query::parse(&facts.query);

@@ -1,4 +1,4 @@
-//! Which requests a fault is for.
+//! Faults, and the conditions that choose their requests.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::chance::Chance;
 use crate::message::reply::TEXT;
 use crate::message::verb::Verb;
 
-/// Something that goes wrong, and for which requests. Without conditions it is for all.
+/// A fault: an action, and the conditions that choose its requests. Without conditions it applies to all requests.
 ///
 /// ```
 /// use kube_embedded_apiserver::{Action, Fault, Verb};
@@ -33,7 +33,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault with this action, for every request.
+    /// Returns a fault with this action, for every request.
     pub fn new(action: Action) -> Self {
         Self {
             action,
@@ -110,7 +110,7 @@ impl Fault {
         Self::new(Action::ResetBeforeAnswer)
     }
 
-    /// Breaks the connection after so many bytes of the body, be it within an event.
+    /// Breaks the connection after this number of body bytes, even in the middle of an event.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -130,7 +130,7 @@ impl Fault {
         Self::new(Action::ResetAfterBytes(bytes))
     }
 
-    /// Ends a watch after so many events with an `ERROR` event of this code.
+    /// Ends a watch after this number of events with an `ERROR` event of this code.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -152,7 +152,7 @@ impl Fault {
         Self::new(Action::ErrorEvent { code, after_events })
     }
 
-    /// Ends a watch cleanly after so many events.
+    /// Ends a watch cleanly after this number of events.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -174,7 +174,7 @@ impl Fault {
         Self::new(Action::EndAfterEvents(events))
     }
 
-    /// Never sends the bookmark that ends the initial events.
+    /// Withholds the bookmark that ends the initial events.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -199,7 +199,7 @@ impl Fault {
         Self::new(Action::WithholdEndBookmark)
     }
 
-    /// Answers so much later.
+    /// Delays the answer by this time.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -261,7 +261,7 @@ impl Fault {
         Self::new(Action::Page { code: 429, content_type: TEXT, header, body })
     }
 
-    /// Answers with a redirect to another place.
+    /// Answers with a redirect to another location.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -282,7 +282,7 @@ impl Fault {
         Self::new(Action::Page { code: 302, content_type: "text/html", header, body: String::new() })
     }
 
-    /// Gives a list a flaw.
+    /// Answers a list with a flaw.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -301,7 +301,7 @@ impl Fault {
         Self::new(Action::List(flaw))
     }
 
-    /// Only for requests with this verb.
+    /// Applies only to requests with this verb.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -321,7 +321,7 @@ impl Fault {
         self
     }
 
-    /// Only for this resource: `pods`, `deployments.apps`.
+    /// Applies only to requests for this resource, such as `pods` or `deployments.apps`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -341,7 +341,7 @@ impl Fault {
         self
     }
 
-    /// Only for requests for this namespace.
+    /// Applies only to requests for this namespace.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -363,7 +363,7 @@ impl Fault {
         self
     }
 
-    /// Only for clients whose user agent begins so.
+    /// Applies only to clients whose user agent starts with `prefix`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -383,7 +383,7 @@ impl Fault {
         self
     }
 
-    /// Only for requests whose query contains this text, such as `continue=` or `sendInitialEvents=true`.
+    /// Applies only to requests whose query contains this string, such as `continue=` or `sendInitialEvents=true`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -405,7 +405,7 @@ impl Fault {
         self
     }
 
-    /// Only for the `nth` request that meets the other conditions, counted from 1 since the fault was added.
+    /// Applies only to the `nth` request that meets the other conditions, counted from 1 since the fault was added.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -429,8 +429,8 @@ impl Fault {
         self
     }
 
-    /// From the `nth` request that meets the other conditions on, counted from 1 since the fault was added.
-    /// [`times`](Self::times) counts from there.
+    /// Applies from the `nth` request on that meets the other conditions, counted from 1 since the fault was added.
+    /// [`times`](Self::times) counts from that request.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -454,7 +454,7 @@ impl Fault {
         self
     }
 
-    /// At most so many times.
+    /// Applies at most this number of times.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -478,7 +478,7 @@ impl Fault {
         self
     }
 
-    /// With this probability, drawn from the seed of the server.
+    /// Applies with this probability, drawn from the seed of the server.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -502,7 +502,7 @@ impl Fault {
     }
 }
 
-/// A fault in a plan, with its counters.
+/// A fault that was added, with its counters.
 #[derive(Debug)]
 pub(super) struct Rule {
     fault: Fault,
@@ -515,7 +515,7 @@ impl Rule {
         Self { fault, met: 0, applied: 0 }
     }
 
-    /// The action, if it is for this request.
+    /// Returns the action, if the fault applies to this request.
     pub(super) fn apply(&mut self, facts: &Facts, chance: &Chance) -> Option<Action> {
         let fault = &self.fault;
         let equal = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_follows_from_the_seed() {
+    fn same_seed_gives_same_draws() {
         let requests = vec![facts(Verb::List, "pods"); 64];
         let once = applied(Fault::status(500).probability(0.5), &requests);
         assert_eq!(once, applied(Fault::status(500).probability(0.5), &requests));

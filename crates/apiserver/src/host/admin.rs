@@ -1,12 +1,12 @@
-//! Faults and the like over HTTP, on an address of their own.
+//! Serves the admin address: faults and other controls of the server, over HTTP.
 //!
-//! | Request | Does |
+//! | Request | Effect |
 //! |---|---|
 //! | `POST /faults` | adds a fault, described in JSON |
-//! | `GET /faults` | tells how often what has fired, and the last firings |
-//! | `DELETE /faults` | takes all faults away |
-//! | `POST /compact`, `/disconnect`, `/restart` | as the methods of the server |
-//! | `GET /requests` | tells the last requests |
+//! | `GET /faults` | returns the counts of faults by kind, and the last firings |
+//! | `DELETE /faults` | removes all faults |
+//! | `POST /compact`, `/disconnect`, `/restart` | does the same as the method of the server |
+//! | `GET /requests` | returns the last requests |
 
 mod guard;
 mod parse;
@@ -29,17 +29,19 @@ use crate::wire::http::{HttpServer, Site, Transport};
 use guard::Guard;
 pub use parse::FaultError;
 
-/// The largest description of a fault.
+/// The largest size of a fault description, in bytes.
 const BODY_LIMIT: usize = 1024 * 1024;
 
 impl ApiServer {
-    /// Listens on an address of its own for requests that control the server: `POST /faults` with a fault in JSON,
-    /// `GET` and `DELETE /faults`, `POST /compact`, `/disconnect` and `/restart`, `GET /requests`.
+    /// Listens on a separate address for requests that control the server: `POST /faults` with a fault in JSON, `GET`
+    /// and `DELETE /faults`, `POST /compact`, `/disconnect` and `/restart`, `GET /requests`.
     ///
-    /// It asks for a token of its own, in a header `Authorization: Bearer`: that of
-    /// [`admin_token`](crate::ApiServerBuilder::admin_token), or one made on the spot; [`HttpServer::token`] shows it. So
-    /// that no page in a browser can speak to it, requests with an `Origin` are refused, as are those whose `Host` is neither
-    /// the address it listens on nor `localhost`, and what is posted must be `application/json`, be it empty.
+    /// Every request needs the admin token in an `Authorization: Bearer` header. The token is the one set with
+    /// [`admin_token`](crate::ApiServerBuilder::admin_token), or a generated one; [`HttpServer::token`] returns it.
+    ///
+    /// A web page cannot control the server: a request with an `Origin` header is refused, and so is a request whose
+    /// `Host` is neither the address of the listener nor `localhost`. A `POST` must have the content type
+    /// `application/json`, even if its body is empty.
     ///
     /// A fault is written as its kind, its values and its conditions:
     /// `{"action": "status", "code": 503, "verb": "list", "resource": "pods", "nth": 2}`.
@@ -66,7 +68,7 @@ impl ApiServer {
     ///
     /// # Errors
     ///
-    /// The address cannot be listened on.
+    /// The server cannot listen on the address.
     pub async fn serve_admin(&self, address: impl ToSocketAddrs) -> io::Result<HttpServer> {
         let listener = TcpListener::bind(address).await?;
         let given = self.hub.settings.admin_token.clone().filter(|token| !token.is_empty());
@@ -77,7 +79,7 @@ impl ApiServer {
             let (server, guard) = (server.clone(), guard.clone());
             Box::pin(async move { Ok(answer(&server, &guard, request).await) }) as _
         });
-        // What happens to these connections is no fault of the server: its record is its own.
+        // Failed connections of the admin address are not faults of the server, so they get a separate record.
         HttpServer::listen(listener, Site::new(handler, Transport::Plain, Faults::new(0)), Some(token))
     }
 }

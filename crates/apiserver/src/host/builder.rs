@@ -21,9 +21,9 @@ use crate::storage::collection::HistoryLimits;
 use crate::storage::owners::Owners;
 use crate::storage::state::Storage;
 
-/// The namespaces every cluster has.
+/// The namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
-/// What the clock of a seeded server shows when it starts: 2026-01-01T00:00:00Z.
+/// The time at which the clock of a seeded server starts: 2026-01-01T00:00:00Z.
 const SEEDED_START: i64 = 1_767_225_600;
 
 /// Configures an [`ApiServer`].
@@ -69,8 +69,8 @@ impl Default for ApiServerBuilder {
 }
 
 impl ApiServerBuilder {
-    /// Draws all chance from this seed: uids, generated names, the first revision, timeouts and faults. The clock starts
-    /// at a fixed time. Two servers with one seed that are asked the same give the same answers.
+    /// Draws all random values from this seed: uids, generated names, the first revision, timeouts and faults. The
+    /// clock starts at a fixed time. Two servers with the same seed give the same answers to the same requests.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
@@ -86,7 +86,7 @@ impl ApiServerBuilder {
         self
     }
 
-    /// How often a watch that takes bookmarks gets one: 60 seconds unless set.
+    /// Sets the interval between bookmarks of a watch that requests them: 60 seconds unless set.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -110,7 +110,7 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Refuses requests that do not carry this bearer token, except for health and version.
+    /// Refuses requests that do not carry this bearer token, except requests for health and version.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -131,7 +131,8 @@ impl ApiServerBuilder {
         self
     }
 
-    /// The token that [`serve_admin`](ApiServer::serve_admin) asks for. Unless set, or if it is empty, each address makes one of its own.
+    /// Sets the token that [`serve_admin`](ApiServer::serve_admin) requires. If the token is unset or empty, each admin
+    /// address generates its own.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -148,7 +149,8 @@ impl ApiServerBuilder {
         self
     }
 
-    /// How many events each resource remembers: 10,000 unless set. Watches from before them get 410.
+    /// Sets how many events the server keeps for each resource: 10,000 unless set. A watch from an older version gets
+    /// 410.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -174,8 +176,8 @@ impl ApiServerBuilder {
         self
     }
 
-    /// How many bytes of encoded events each resource remembers: 64 MiB unless set. What exceeds them is forgotten as
-    /// what exceeds [`history`](Self::history) is; the newest event stays, whatever its size.
+    /// Sets how many bytes of encoded events the server keeps for each resource: 64 MiB unless set. The oldest events
+    /// are dropped first, as with [`history`](Self::history). The newest event stays, whatever its size.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -202,8 +204,8 @@ impl ApiServerBuilder {
         self
     }
 
-    /// How long events are remembered: for ever, within [`history`](Self::history) and
-    /// [`history_bytes`](Self::history_bytes), unless set.
+    /// Sets for how long the server keeps events. Unless set, there is no limit by age; [`history`](Self::history) and
+    /// [`history_bytes`](Self::history_bytes) still apply.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -229,8 +231,9 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Behaves like Kubernetes 1.`minor` in what clients notice most: whether watches begin with initial events (1.32
-    /// and since 1.34), whether those are compressed (since 1.37), and how bookmarks look (since 1.34). 37 unless set.
+    /// Behaves like Kubernetes 1.`minor` where clients notice a difference most: whether a watch can start with initial
+    /// events (1.32, and since 1.34), whether such a watch is compressed (since 1.37), and the form of bookmarks (since
+    /// 1.34). The default is 37.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -249,7 +252,8 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Whether a watch may ask for initial events (`sendInitialEvents`), as servers before 1.34 refuse to: yes unless set.
+    /// Sets whether a watch may request initial events (`sendInitialEvents`). Servers before 1.34 refuse this. The
+    /// default is `true`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -268,8 +272,8 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Whether watches with initial events are compressed for clients that accept gzip, each event as a member of its
-    /// own, as servers do since 1.37: yes unless set.
+    /// Sets whether watches with initial events are compressed for clients that accept gzip, as since Kubernetes 1.37.
+    /// Each event is a gzip member of its own. The default is `true`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -292,8 +296,9 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Closes a watch that leaves more than so many events unread, not counting those from before it was opened. Unless
-    /// set, it is closed when its place in the history is gone. Either is on the record of faults as `slow_watch`.
+    /// Closes a watch that has more than `events` unread events, not counting events from before the watch was opened.
+    /// Unless set, the server closes a watch when its position is no longer in the history. Both cases are recorded as
+    /// the fault `slow_watch`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -319,9 +324,9 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Lets whole states take their time: lists and the initial events of watches pause after every so many objects. What
-    /// is shown is the state as it was when it was asked for; what happens meanwhile is sent behind the end of the initial
-    /// events. Unless set, everything is sent as fast as it is read.
+    /// Slows down lists and the initial events of watches: the server pauses after each `objects` objects. The client
+    /// still gets the state at the time of its request. Later changes follow after the end of the initial events.
+    /// Unless set, the server sends everything as fast as the client reads it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -350,8 +355,8 @@ impl ApiServerBuilder {
         self
     }
 
-    /// How long after an answer the server empties a deleted namespace or opens a new resource: 100 ms unless set.
-    /// What the process itself deletes and creates takes effect at once.
+    /// Sets how long after an answer the server empties a deleted namespace or opens a new resource: 100 ms unless set.
+    /// Direct deletes and creates from this process take effect at once.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -376,8 +381,9 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Lets objects go with their owners, as the garbage collector of a cluster does: afterwards, before them, or not at all, as each
-    /// delete says. Off unless set, as on a server that runs without controllers.
+    /// Deletes objects together with their owners, as the garbage collector of a cluster does. Each delete request
+    /// chooses the propagation policy: background, foreground or orphan. Off unless set, as on a server without
+    /// controllers.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
@@ -395,8 +401,8 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Asks a closure before anything is written, in place of an admission webhook: it may change the object, or refuse. Several
-    /// are asked in the order they were added. What the process itself writes is asked for too.
+    /// Calls a closure before each write, in place of an admission webhook. The closure may change the object or refuse
+    /// the write. Closures are called in the order in which they were added, also for direct writes from this process.
     ///
     /// ```
     /// use kube_embedded_apiserver::{ApiServer, Status};
@@ -426,7 +432,7 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Offers one more custom resource beside `widgets.demo.example.com`.
+    /// Adds a custom resource beside `widgets.demo.example.com`.
     ///
     /// ```
     /// use kube_embedded_apiserver::{ApiServer, Resource};
@@ -441,7 +447,7 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Makes the server. Inside a runtime with a paused clock, time in objects follows that clock.
+    /// Builds the server. Inside a runtime with a paused clock, timestamps of objects follow that clock.
     #[must_use]
     pub fn build(self) -> ApiServer {
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one("seed"));
@@ -449,7 +455,7 @@ impl ApiServerBuilder {
         let now = Timestamp::now();
         let (start, base) = match self.seed {
             Some(_) => (Timestamp::from_second(SEEDED_START).unwrap_or(now), chance.within(1_000..1_000_000)),
-            // Far above any revision of an earlier server, so that stale versions are too old and never in the future.
+            // Higher than any revision of an earlier server. A stale version is then too old, and never in the future.
             None => (now, u64::try_from(now.as_millisecond()).unwrap_or(1)),
         };
         let storage = Storage::new(base, Catalog::built_in(), self.limits);
@@ -463,10 +469,10 @@ impl ApiServerBuilder {
     }
 }
 
-/// Creates an object every server starts with.
+/// Creates an object that every server starts with.
 fn put(hub: &Hub, resource: &str, object: Value) {
     let resource = hub.storage.lock().catalog.named(resource).cloned();
-    // A name that is there twice, or a definition that is none, leaves the first one as it is.
+    // If a name occurs twice or a CRD is invalid, the first object stays unchanged.
     if let Some(resource) = resource
         && let Err(error) = start_with(hub, &resource, object)
     {

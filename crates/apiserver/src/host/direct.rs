@@ -1,4 +1,4 @@
-//! Reads and writes from within the process, with no HTTP and no waiting: for tests and simulations.
+//! Direct reads and writes from within the process, without HTTP and without waiting: for tests and simulations.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use crate::message::document::Document;
 use crate::status::Status;
 use crate::storage::object::Key;
 
-/// Direct access. A resource is named by its plural (`pods`), or with its group (`widgets.demo.example.com`).
+/// Direct access. A resource is named by its plural (`pods`), or by its plural and group (`widgets.demo.example.com`).
 ///
-/// Direct writes are trusted: they may set status, a create makes the namespace that it needs, and `kind` and `apiVersion`
-/// may be left out of custom objects too. Everything else is as over HTTP: versions, uids, generations, conflicts, and no event for a
-/// write that changes nothing.
+/// Direct writes are trusted. They may set status, a create also creates a missing namespace, and custom objects may
+/// omit `kind` and `apiVersion`. Everything else is as over HTTP: versions, uids, generations and conflicts. A write
+/// that changes nothing makes no event.
 impl ApiServer {
     /// Creates an object and returns it as stored.
     ///
-    /// A namespace that is missing is made first, by a write of its own, as a user would have made it: watches see it.
+    /// If the namespace is missing, the server creates it first with a separate write, so watches get an event for it.
     /// Clients over HTTP get 404 instead, as from kube-apiserver.
     ///
     /// ```
@@ -36,8 +36,8 @@ impl ApiServer {
     ///
     /// # Errors
     ///
-    /// The status an API server would answer with: the name is taken, the namespace is being deleted, or the object is no
-    /// object of this kind.
+    /// The status that an API server would return: the name is taken, the namespace is being deleted, or the object is
+    /// not a valid object of this kind.
     pub fn create(&self, resource: &str, namespace: Option<&str>, object: Value) -> Result<Value, Status> {
         let resource = self.resource(resource)?;
         let options = WriteOptions::host();
@@ -47,8 +47,8 @@ impl ApiServer {
             .map_err(Status::from)
     }
 
-    /// Replaces an object, by the name in its metadata, and returns it as stored. A `resourceVersion` in it must be the
-    /// stored one; without one it replaces whatever is there.
+    /// Replaces the object with the name in `metadata.name`, and returns it as stored. If the object has a
+    /// `resourceVersion`, it must be the stored one. Without a `resourceVersion` the stored object is always replaced.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
@@ -62,7 +62,7 @@ impl ApiServer {
     ///
     /// # Errors
     ///
-    /// The status an API server would answer with: it is missing, or its version is another.
+    /// The status that an API server would return: the object does not exist, or its version differs.
     pub fn update(&self, resource: &str, namespace: Option<&str>, object: Value) -> Result<Value, Status> {
         let resource = self.resource(resource)?;
         let options = WriteOptions::host();
@@ -73,9 +73,11 @@ impl ApiServer {
             .map_err(Status::from)
     }
 
-    /// Stores an object as it is, in place of the one of its name: nothing is checked, filled in or kept but its name, uid and creation.
+    /// Stores an object without checks and without defaults, in place of the stored object of the same name. The server
+    /// sets only name, uid and creation time.
     ///
-    /// This is for tests of what clients make of objects that they cannot read. What is written in any other way fits its type.
+    /// This is for tests of clients that get objects they cannot decode. All other writes store only objects that fit
+    /// their type.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
@@ -88,7 +90,7 @@ impl ApiServer {
     ///
     /// # Errors
     ///
-    /// There is no such resource, or the object has no name.
+    /// The resource does not exist, or the object has no name.
     pub fn put_as_is(&self, resource: &str, namespace: Option<&str>, object: Value) -> Result<Value, Status> {
         let resource = self.resource(resource)?;
         let key = key(&resource, namespace, object["metadata"]["name"].as_str().unwrap_or_default());
@@ -97,7 +99,7 @@ impl ApiServer {
             .map_err(Status::from)
     }
 
-    /// Lays a JSON merge patch over an object and returns it as stored; null removes a member.
+    /// Applies a JSON merge patch to an object and returns it as stored; null removes a member.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
@@ -110,13 +112,13 @@ impl ApiServer {
     ///
     /// # Errors
     ///
-    /// The status an API server would answer with: it is missing, or the patch makes something else of it.
+    /// The status that an API server would return: the object does not exist, or the result of the patch is not valid.
     pub fn patch(&self, resource: &str, namespace: Option<&str>, name: &str, merge: Value) -> Result<Value, Status> {
         self.patch_with(resource, namespace, name, |_| merge.clone())
     }
 
-    /// Lays a JSON merge patch over an object that is made for what the object is at that moment: nobody writes in between. It is made
-    /// again if somebody did.
+    /// Applies a JSON merge patch that `change` computes from the current object. If another client writes in between,
+    /// the patch is computed again.
     pub(crate) fn patch_with(
         &self,
         resource: &str,
@@ -132,7 +134,7 @@ impl ApiServer {
             .map_err(Status::from)
     }
 
-    /// Deletes an object at once, unless finalizers hold it, and returns what the API server answers with.
+    /// Deletes an object at once, unless it has finalizers, and returns the answer of the API server.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
@@ -146,7 +148,7 @@ impl ApiServer {
     ///
     /// # Errors
     ///
-    /// The status an API server would answer with: it is missing.
+    /// The status that an API server would return: the object does not exist.
     pub fn delete(&self, resource: &str, namespace: Option<&str>, name: &str) -> Result<Value, Status> {
         let resource = self.resource(resource)?;
         let options = DeleteOptions { trust: Trust::Host, ..DeleteOptions::default() };
@@ -156,7 +158,7 @@ impl ApiServer {
             .map_err(Status::from)
     }
 
-    /// Reads an object.
+    /// Returns an object.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
@@ -168,14 +170,14 @@ impl ApiServer {
     ///
     /// # Errors
     ///
-    /// The status an API server would answer with: it is missing.
+    /// The status that an API server would return: the object does not exist.
     pub fn get(&self, resource: &str, namespace: Option<&str>, name: &str) -> Result<Value, Status> {
         let resource = self.resource(resource)?;
         let found = self.hub.storage.lock().object(&resource, &key(&resource, namespace, name));
         found.map(|object| object.value_as(&resource)).ok_or_else(|| Status::not_found(&resource, name))
     }
 
-    /// All objects of a resource in all namespaces, in the order of a list, and the revision they show.
+    /// Returns all objects of a resource in all namespaces, in list order, and the revision of the list.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
@@ -188,7 +190,7 @@ impl ApiServer {
     ///
     /// # Errors
     ///
-    /// There is no such resource.
+    /// The resource does not exist.
     pub fn list(&self, resource: &str) -> Result<(u64, Vec<Value>), Status> {
         let resource = self.resource(resource)?;
         let (revision, objects) = {
@@ -198,7 +200,7 @@ impl ApiServer {
         Ok((revision, objects.values().map(|object| object.value_as(&resource)).collect()))
     }
 
-    /// Asks a pod to stop, as its owner does: it is marked, and stays until it is deleted once more.
+    /// Marks a pod as being deleted, as its owner would. The pod stays until it is deleted a second time.
     pub(crate) fn stop_pod(&self, namespace: &str, name: &str) -> Option<()> {
         let pods = self.resource("pods").ok()?;
         let options = DeleteOptions { grace_period: Some(30), ..DeleteOptions::default() };

@@ -1,4 +1,4 @@
-//! The server as a tower service, and over HTTP.
+//! The server as a tower service and over HTTP.
 
 use bytes::Buf;
 use futures_util::future::BoxFuture;
@@ -23,7 +23,7 @@ where
     B::Error: Into<BoxError>,
 {
     type Response = Response<Body>;
-    /// A broken connection, as injected by a fault. Everything else is a response.
+    /// A connection that an injected fault broke. Every other outcome is a response.
     type Error = io::Error;
     type Future = BoxFuture<'static, Result<Response<Body>, io::Error>>;
 
@@ -37,7 +37,7 @@ where
 }
 
 impl ApiServer {
-    /// Listens for HTTP/1.1 and HTTP/2 on an address; port 0 takes a free one.
+    /// Listens for HTTP/1.1 and HTTP/2 on an address. Port 0 takes a free port.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -56,13 +56,13 @@ impl ApiServer {
     ///
     /// # Errors
     ///
-    /// The address cannot be listened on.
+    /// The server cannot listen on the address.
     pub async fn serve(&self, address: impl ToSocketAddrs) -> io::Result<HttpServer> {
         self.listen(address, Transport::Plain).await
     }
 
-    /// Listens for HTTP/1.1 and HTTP/2 over TLS on an address; port 0 takes a free one. A handshake may take 10 seconds;
-    /// one that fails or takes longer is on the record of faults as `handshake_failed`.
+    /// Listens for HTTP/1.1 and HTTP/2 over TLS on an address. Port 0 takes a free port. A handshake may take 10
+    /// seconds. A handshake that fails or takes longer is recorded as the fault `handshake_failed`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -79,7 +79,7 @@ impl ApiServer {
     ///
     /// # Errors
     ///
-    /// The address cannot be listened on.
+    /// The server cannot listen on the address.
     #[cfg(feature = "tls")]
     pub async fn serve_tls(&self, address: impl ToSocketAddrs, tls: Tls) -> io::Result<HttpServer> {
         self.listen(address, Transport::Encrypted(Box::new(tls))).await

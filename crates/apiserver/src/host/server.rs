@@ -16,8 +16,8 @@ use crate::wire::auth;
 
 /// A Kubernetes-compatible API server in memory.
 ///
-/// A clone is another handle of the same server. It is a [`tower::Service`] in process, can be listened to over HTTP
-/// with [`serve`](Self::serve), and can be read and written directly.
+/// A clone is another handle of the same server. The server is a [`tower::Service`] in process. It can listen for HTTP
+/// with [`serve`](Self::serve), and the process can read and write it directly.
 ///
 /// ```
 /// use kube_embedded_apiserver::ApiServer;
@@ -33,16 +33,16 @@ pub struct ApiServer {
     pub(crate) hub: Arc<Hub>,
 }
 
-/// The whole state of a server at one instant, kept by [`ApiServer::save`].
+/// The whole state of a server at one time, returned by [`ApiServer::save`].
 #[derive(Debug, Clone)]
 pub struct Saved(State);
 
-/// What becomes of history when a server restarts.
+/// Whether a restarted server keeps its event history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum History {
-    /// Watches go on from where they were.
+    /// Watches can continue from their last version.
     Kept,
-    /// Watches from before the restart get 410.
+    /// A watch from a version before the restart gets 410.
     Lost,
 }
 
@@ -53,13 +53,13 @@ impl Default for ApiServer {
 }
 
 impl ApiServer {
-    /// A server with default settings.
+    /// Returns a server with default settings.
     #[must_use]
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// Configures a server.
+    /// Returns a builder, to configure a server.
     pub fn builder() -> ApiServerBuilder {
         ApiServerBuilder::default()
     }
@@ -68,8 +68,8 @@ impl ApiServer {
         Self { hub }
     }
 
-    /// A client of this server, in process: no port, no task but the client's own. Its default namespace is `default`,
-    /// and it knows the token.
+    /// Returns a client of this server. The client is in process: it needs no port, and no task but its own. Its
+    /// default namespace is `default`, and it sends the token of the server.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -85,7 +85,7 @@ impl ApiServer {
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime, which the client needs.
+    /// Panics outside a tokio runtime, because the client needs one.
     #[must_use]
     pub fn client(&self) -> kube_client::Client {
         let authorization = self.hub.settings.token.as_deref().and_then(auth::header);
@@ -98,7 +98,7 @@ impl ApiServer {
         kube_client::Client::new(service, "default")
     }
 
-    /// The revision of the last write to any resource.
+    /// Returns the revision of the last write to any resource.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
@@ -113,7 +113,8 @@ impl ApiServer {
         self.hub.storage.revision()
     }
 
-    /// Forgets all history up to now, and puts it on the record of faults: watches and exact lists from before get 410, open watches go on.
+    /// Drops all history up to now, and records the fault `compact`. Watches and exact lists from earlier versions get
+    /// 410; open watches continue.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -137,7 +138,7 @@ impl ApiServer {
         self.hub.storage.compact();
     }
 
-    /// Cuts every open watch, as a reset connection would.
+    /// Breaks every open watch, as a connection reset would.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -159,7 +160,7 @@ impl ApiServer {
         self.hub.storage.disconnect();
     }
 
-    /// How many watches are open now.
+    /// Returns the number of open watches.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -182,14 +183,14 @@ impl ApiServer {
         self.hub.open_watches.load(Ordering::Relaxed)
     }
 
-    /// Keeps the state as it is, to go back to it later.
+    /// Saves the current state, for [`restore`](Self::restore).
     #[must_use]
     pub fn save(&self) -> Saved {
         Saved(self.hub.storage.lock().clone())
     }
 
-    /// Goes back to a state that was kept, as a cluster restored from a backup does: the revision goes back too, and
-    /// every open watch is cut. What was due when it was kept is due again: a namespace that was going goes.
+    /// Restores a saved state, as when a cluster is restored from a backup. The revision goes back too, and every open
+    /// watch breaks. Work that was pending in the saved state starts again, such as the deletion of a namespace.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
@@ -207,7 +208,8 @@ impl ApiServer {
         write::resume(&self.hub, &mut self.hub.storage.lock());
     }
 
-    /// Restarts the server: objects and revision stay, every open watch is cut, and history stays or not.
+    /// Restarts the server. Objects and revision stay, every open watch breaks, and `history` says whether the history
+    /// stays.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -235,7 +237,7 @@ impl ApiServer {
         self.hub.storage.disconnect();
     }
 
-    /// Makes the clock of the server wrong by so many seconds, from now on, as timestamps of objects show.
+    /// Skews the clock of the server by `seconds` from now on. Timestamps of objects show the skew.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
@@ -250,14 +252,14 @@ impl ApiServer {
         self.hub.clock.set_skew(seconds);
     }
 
-    /// The faults that are, and were, injected.
+    /// Returns the faults of this server, and the record of those that fired.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.hub.faults
     }
 
-    /// The requests so far, in the order they came: the last 100,000, or fewer where their paths and queries hold more
-    /// than 64 MiB.
+    /// Returns the requests so far, in the order of their arrival. The server keeps the last 100,000, or fewer if their
+    /// paths and queries take more than 64 MiB.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -281,12 +283,12 @@ impl ApiServer {
         self.hub.journal.records()
     }
 
-    /// Forgets the requests so far.
+    /// Clears the record of requests.
     pub fn clear_requests(&self) {
         self.hub.journal.clear();
     }
 
-    /// The resources the server offers now.
+    /// Returns the resources that the server offers now.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;

@@ -1,4 +1,4 @@
-//! What stands in for admission webhooks: closures that may change or refuse a write.
+//! Admission: closures that may change or refuse a write, in place of webhooks.
 
 use serde_json::Value;
 use std::fmt;
@@ -10,33 +10,34 @@ use crate::status::Status;
 
 /// A write that is about to be made. See [`ApiServerBuilder::admission`](crate::ApiServerBuilder::admission).
 ///
-/// Nothing is held while it is asked about: a closure may use the server. If another client writes the object meanwhile, what is there then
-/// is asked about again. What the server deletes itself, with a namespace or an owner, is asked about too; what is refused then stays.
+/// No lock is held while a closure runs, so it may use the server. If another client writes the object meanwhile, the
+/// closure is called again with the new state. The closure is also called for deletes that follow from the deletion of
+/// a namespace or an owner. If it refuses one of these, the object stays.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Admission<'a> {
-    /// Create, update or delete; a patch is an update.
+    /// The verb: create, update or delete. A patch is an update.
     pub verb: Verb,
-    /// What it is about.
+    /// The resource of the object.
     pub resource: &'a Resource,
     /// The namespace of the object; `None` in cluster scope.
     pub namespace: Option<&'a str>,
     /// The name of the object.
     pub name: &'a str,
-    /// The part of the object that is written, such as `status`.
+    /// The subresource that is written, such as `status`.
     pub part: Option<&'a str>,
-    /// The object as it was; `None` if it is new.
+    /// The stored object; `None` for a create.
     pub before: Option<&'a Value>,
-    /// The object as it would be stored, with defaults. What is changed here is stored so, but for its kind, name, namespace, uid and
-    /// creation, which stay; of a delete it is what is deleted.
+    /// The object as it would be stored, with defaults. Changes to it are stored, except for kind, name, namespace, uid
+    /// and creation timestamp. For a delete it is the object to delete.
     pub object: &'a mut Value,
-    /// Nothing will be stored.
+    /// Whether this is a dry run, which stores nothing.
     pub dry_run: bool,
 }
 
 type Closure = dyn Fn(&mut Admission<'_>) -> Result<(), Status> + Send + Sync;
 
-/// One closure that is asked.
+/// One admission closure.
 #[derive(Clone)]
 pub(crate) struct Admit(Arc<Closure>);
 

@@ -1,13 +1,13 @@
-//! Wall time as objects show it, moved by the tokio clock.
+//! The wall clock for timestamps of objects, driven by the tokio clock.
 
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The wall clock of one server: a starting point plus what the tokio clock has counted since.
+/// The wall clock of one server: a start time plus the time that the tokio clock has counted since.
 ///
-/// On a paused clock, with a fixed starting point, every timestamp can be repeated.
+/// On a paused clock with a fixed start time, every timestamp is reproducible.
 #[derive(Debug)]
 pub(crate) struct Clock {
     started_at: Timestamp,
@@ -16,27 +16,27 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows `started_at` now.
+    /// Returns a clock that shows `started_at` now.
     pub(crate) fn starting_at(started_at: Timestamp) -> Self {
         Self { started_at, started: Instant::now(), skew: Mutex::new(SignedDuration::ZERO) }
     }
 
-    /// The time now.
+    /// Returns the current time.
     pub(crate) fn now(&self) -> Timestamp {
         self.after(Duration::ZERO)
     }
 
-    /// The time now, as an object's `creationTimestamp` shows it.
+    /// Returns the current time in the format of `creationTimestamp`.
     pub(crate) fn now_text(&self) -> String {
         self.text_after(Duration::ZERO)
     }
 
-    /// The time now, as a `Date` header shows it.
+    /// Returns the current time in the format of a `Date` header.
     pub(crate) fn http_date(&self) -> String {
         self.after(Duration::ZERO).strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
     }
 
-    /// The time `delay` from now, as a `deletionTimestamp` shows it.
+    /// Returns the time `delay` from now in the format of `deletionTimestamp`.
     pub(crate) fn text_after(&self, delay: Duration) -> String {
         self.after(delay).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
@@ -47,7 +47,7 @@ impl Clock {
         shown.unwrap_or(self.started_at)
     }
 
-    /// Makes the clock show a time that is off by `seconds` from now on.
+    /// Skews the clock by `seconds` from now on.
     pub(crate) fn set_skew(&self, seconds: i64) {
         *self.skew.lock() = SignedDuration::from_secs(seconds);
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_wall_clock_follows_the_tokio_clock() {
+    async fn wall_clock_follows_tokio_clock() {
         let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
         assert_eq!(clock.now_text(), "1970-01-01T00:00:00Z");
         tokio::time::advance(Duration::from_secs(61)).await;

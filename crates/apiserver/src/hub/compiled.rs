@@ -1,4 +1,4 @@
-//! Resources that were made of CRDs before they are needed.
+//! Resources that were compiled from CRDs before they are needed.
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 
 use crate::kinds::Resource;
 
-/// How many definitions are kept ready. They wait for the moment from a write to what follows from it; what is forgotten meanwhile is
-/// made again.
+/// How many compiled CRDs are kept, from a write to the work that follows it. A missing one is compiled again.
 const READY: usize = 32;
 
-/// Resources that were made of definitions before the state was held: that can take long. Each is kept with what was specified.
+/// Resources compiled from CRDs before the state is locked, because compiling can take long. Each is kept with its
+/// spec.
 #[derive(Debug, Default)]
 pub(crate) struct CompiledResources(Mutex<VecDeque<(Value, Vec<Resource>)>>);
 

@@ -5,24 +5,24 @@ use std::collections::VecDeque;
 
 use crate::message::verb::Verb;
 
-/// How many requests are remembered.
+/// How many requests are kept.
 const CAPACITY: usize = 100_000;
-/// How many bytes of text they may hold together.
+/// The maximum number of bytes in the strings of all records.
 const MAX_TEXT: usize = 64 * 1024 * 1024;
 
-/// Which part of an API server would answer.
+/// Which part of kube-apiserver would answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnsweredFrom {
     /// The current state in the watch cache.
     Cache,
-    /// An older state that the watch cache still knows.
+    /// An older state in the watch cache.
     CacheSnapshot,
-    /// The store behind the cache.
+    /// The storage behind the cache.
     Storage,
 }
 
 impl AnsweredFrom {
-    /// As the record of requests shows it: `cache`, `snapshot` or `storage`.
+    /// Returns the name in the record of requests: `cache`, `snapshot` or `storage`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -33,12 +33,12 @@ impl AnsweredFrom {
     }
 }
 
-/// One request as the server saw it.
+/// One request that the server has received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestRecord {
     /// Its number, counted from 1.
     pub id: u64,
-    /// What was asked for.
+    /// The verb.
     pub verb: Verb,
     /// The resource, as `pods` or `deployments.apps`; empty for paths without one.
     pub resource: String,
@@ -46,25 +46,25 @@ pub struct RequestRecord {
     pub namespace: Option<String>,
     /// The name in the path.
     pub name: Option<String>,
-    /// The path as it was sent.
+    /// The path as received.
     pub path: String,
-    /// The query as it was sent.
+    /// The query as received.
     pub query: String,
-    /// The code of the answer; `None` while there is none.
+    /// The code of the answer; `None` if there is none yet.
     pub status: Option<u16>,
-    /// For lists, what an API server would have answered it from.
+    /// For lists, which part of kube-apiserver would have answered it.
     pub answered_from: Option<AnsweredFrom>,
 }
 
 impl RequestRecord {
-    /// How many bytes of text it holds.
+    /// Returns the number of bytes in its strings.
     fn text(&self) -> usize {
         let optional = [&self.namespace, &self.name].into_iter().flatten().map(String::len).sum::<usize>();
         self.resource.len() + self.path.len() + self.query.len() + optional
     }
 }
 
-/// The requests so far. It forgets the oldest ones beyond a large bound.
+/// The requests so far. The oldest ones are dropped when a limit is exceeded.
 #[derive(Debug, Default)]
 pub(crate) struct Journal(Mutex<Entries>);
 
@@ -72,12 +72,12 @@ pub(crate) struct Journal(Mutex<Entries>);
 struct Entries {
     last_id: u64,
     records: VecDeque<RequestRecord>,
-    /// How much text the records hold: what strangers may ask for is long if they like.
+    /// The number of bytes in the strings of all records. Clients can send long paths, so it is limited.
     text: usize,
 }
 
 impl Journal {
-    /// Writes a request down as it comes in and gives it its number.
+    /// Records an incoming request and returns its number.
     pub(crate) fn open(&self, mut record: RequestRecord) -> u64 {
         let mut entries = self.0.lock();
         entries.last_id += 1;
@@ -92,7 +92,7 @@ impl Journal {
         entries.last_id
     }
 
-    /// Adds what became of a request.
+    /// Adds the outcome of a request.
     pub(crate) fn amend(&self, id: u64, change: impl FnOnce(&mut RequestRecord)) {
         let mut entries = self.0.lock();
         let found = entries.records.binary_search_by_key(&id, |record| record.id);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_requests_are_forgotten_by_number_and_by_size() {
+    fn oldest_requests_are_dropped_by_number_and_size() {
         let journal = Journal::default();
         for _ in 0..CAPACITY + 5 {
             journal.open(record("/"));
@@ -139,7 +139,7 @@ mod tests {
         let records = journal.records();
         assert_eq!((records.len(), records[0].id), (CAPACITY, 6));
         journal.clear();
-        // As long as a path over HTTP can be.
+        // The longest path that HTTP accepts.
         let long = "x".repeat(65_000);
         for _ in 0..5_000 {
             journal.open(record(&long));

@@ -1,12 +1,12 @@
-//! How fast whole states are sent.
+//! The pace of lists and initial events.
 
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The longest pause: a time to wait until must be one that there is.
+/// The longest pause, so that a deadline does not overflow.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// So many objects, then a pause, and so on.
+/// A number of objects, and the pause after each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
     objects: usize,
@@ -19,13 +19,13 @@ impl Pace {
     }
 }
 
-/// Where one answer stands. Without a pace it never pauses.
+/// The progress of one answer. Without a pace it never pauses.
 #[derive(Debug, Clone)]
 pub(crate) struct Paced {
     pace: Option<Pace>,
     /// How many objects may be sent before the next pause.
     left: usize,
-    /// When the pause ends that was begun last.
+    /// When the current pause ends.
     resumes_at: Option<Instant>,
 }
 
@@ -34,12 +34,12 @@ impl Paced {
         Self { pace, left: pace.map_or(usize::MAX, |pace| pace.objects), resumes_at: None }
     }
 
-    /// How many objects may be sent now.
+    /// Returns how many objects may be sent now.
     pub(crate) fn room(&self) -> usize {
         self.left
     }
 
-    /// Counts objects that were sent, no more than there was room for. The last of them begins a pause.
+    /// Counts sent objects, at most as many as [`room`](Self::room) allows. The last of them starts a pause.
     pub(crate) fn count(&mut self, objects: usize) {
         let Some(pace) = self.pace else { return };
         self.left = self.left.saturating_sub(objects);
@@ -49,13 +49,13 @@ impl Paced {
         }
     }
 
-    /// When the pause ends, if there is one.
+    /// Returns when the current pause ends, if there is one.
     pub(crate) fn resumes_at(&mut self) -> Option<Instant> {
         self.resumes_at.take_if(|at| *at <= Instant::now());
         self.resumes_at
     }
 
-    /// Waits for the end of the pause, if there is one. Cancel safe.
+    /// Waits for the end of the current pause, if there is one. Cancel safe.
     pub(crate) async fn resumed(&mut self) {
         if let Some(at) = self.resumes_at() {
             tokio::time::sleep_until(at).await;

@@ -1,12 +1,12 @@
-//! Horizontal pod autoscalers of the first version, which are stored as those of the second: what the first does not have stands in its
-//! annotations, in words of its own.
+//! Horizontal pod autoscalers of version 1, which are stored as version 2. Fields that version 1 lacks are kept in
+//! annotations, in a JSON form of their own.
 
 use serde_json::{Map, Value, json};
 
 use super::{form, types};
 
 const PREFIX: &str = "autoscaling.alpha.kubernetes.io/";
-/// What stands in an annotation: its name there, where it is stored and in which part, and the type of it or of its items.
+/// The annotations: name, parent and member of the stored field, and the type of the field or its items.
 const ANNOTATED: [(&str, &str, &str, &str); 4] = [
     ("metrics", "spec", "metrics", "autoscaling/v2.MetricSpec"),
     ("behavior", "spec", "behavior", "autoscaling/v2.HorizontalPodAutoscalerBehavior"),
@@ -14,7 +14,7 @@ const ANNOTATED: [(&str, &str, &str, &str); 4] = [
     ("conditions", "status", "conditions", "autoscaling/v2.HorizontalPodAutoscalerCondition"),
 ];
 
-/// An autoscaler as it is stored.
+/// Converts an autoscaler to the stored version.
 pub(super) fn to_stored(object: &mut Value) {
     let Some(object) = object.as_object_mut() else { return };
     for (part, old, list, target) in PERCENTAGES {
@@ -31,7 +31,7 @@ pub(super) fn to_stored(object: &mut Value) {
         let value = annotation.and_then(|text| serde_json::from_str::<Value>(text.as_str()?).ok());
         let Some(mut value) = value.and_then(|value| read(name, value, of)) else { continue };
         let Some(part) = open(object, part) else { continue };
-        // The percentage has a member of its own, and comes last.
+        // The CPU target has a field in version 1, and comes last.
         if let (Value::Array(items), Some(Value::Array(own)), "metrics") = (&mut value, part.get_mut(member), name) {
             items.append(own);
         }
@@ -50,7 +50,7 @@ pub(super) fn to_stored(object: &mut Value) {
     }
 }
 
-/// What an annotation says, as it is stored; `None` if it is not what stands there.
+/// Converts the value of an annotation to its stored form, or returns `None` if it is invalid.
 fn read(name: &str, value: Value, of: &str) -> Option<Value> {
     let of = types::named(of)?;
     let formed = |value: Value| form::form(of, value).ok().map(|formed| formed.object);
@@ -67,13 +67,13 @@ fn read(name: &str, value: Value, of: &str) -> Option<Value> {
     items.into_iter().map(item).collect::<Option<Vec<_>>>().map(Value::Array)
 }
 
-/// Where the one percentage of the first version stands: its part and name, and the list and member of the second.
+/// The CPU percentages of version 1: parent and name, and the list and member of version 2.
 const PERCENTAGES: [(&str, &str, &str, &str); 2] = [
     ("spec", "targetCPUUtilizationPercentage", "metrics", TARGET),
     ("status", "currentCPUUtilizationPercentage", "currentMetrics", CURRENT),
 ];
 
-/// What is stored as an autoscaler of the first version.
+/// Converts a stored autoscaler to version 1.
 pub(super) fn to_shown(object: &mut Value) {
     let Some(object) = object.as_object_mut() else { return };
     for (part, old, list, target) in PERCENTAGES {
@@ -89,7 +89,7 @@ pub(super) fn to_shown(object: &mut Value) {
             metrics.retain(|metric| percent(metric).is_none());
             first
         } else {
-            // Beside a percentage there is an amount, which has no other place than the annotation.
+            // A quantity beside the percentage has no field in version 1, only the annotation.
             metrics.iter().filter_map(percent).next_back()
         };
         if let Some(percent) = found {
@@ -114,16 +114,16 @@ pub(super) fn to_shown(object: &mut Value) {
     }
 }
 
-/// The members that hold the amounts of a metric, wished for and found.
+/// The members with the target and the current values of a metric.
 const TARGET: &str = "target";
 const CURRENT: &str = "current";
 
-/// What a metric is about, as both versions have it.
+/// The source of a metric, in both versions.
 struct Source {
     name: &'static str,
-    /// What the first version calls the selector of a metric that has a name of its own.
+    /// The name of the metric selector in version 1.
     selector: Option<&'static str>,
-    /// The amounts, as the second and the first version call them, and whether the first version always has the first of them.
+    /// The quantities, with their names in version 2 and version 1, and whether version 1 always has the first of them.
     target: [(&'static str, &'static str); 2],
     target_always: bool,
     current: [(&'static str, &'static str); 2],
@@ -176,14 +176,14 @@ impl Source {
     }
 }
 
-/// Puts a value under another name, if there is one.
+/// Copies a value to another name, if it exists.
 fn give(from: &Value, name: &str, to: &mut Map<String, Value>, new: &str) {
     if let Some(value) = from.get(name).filter(|value| !value.is_null()) {
         to.insert(new.to_owned(), value.clone());
     }
 }
 
-/// A metric of the first version as one of the second; `None` for what is no metric.
+/// Converts a metric of version 1 to version 2, or returns `None` if it is invalid.
 fn newer(metric: &Value, side: &str) -> Option<Value> {
     let mut made = Map::new();
     give(metric.as_object().map(|_| metric)?, "type", &mut made, "type");
@@ -202,7 +202,7 @@ fn newer(metric: &Value, side: &str) -> Option<Value> {
         }
         let (names, always) = source.amounts(side);
         names.iter().for_each(|(new, old)| give(from, old, &mut amounts, new));
-        // A wish for an average need not say the whole, which the first version cannot leave out.
+        // A target with an average needs no total, but version 1 cannot omit the total.
         let averaged = source.name == "object" && side == TARGET && amounts.contains_key("averageValue");
         if averaged && amounts.get("value").is_some_and(|whole| whole == "0") {
             amounts.remove("value");
@@ -227,7 +227,7 @@ fn newer(metric: &Value, side: &str) -> Option<Value> {
     Some(made.into())
 }
 
-/// A metric of the second version as one of the first.
+/// Converts a metric of version 2 to version 1.
 fn older(metric: &Value, side: &str) -> Value {
     let mut made = Map::new();
     give(metric, "type", &mut made, "type");
@@ -254,7 +254,7 @@ fn older(metric: &Value, side: &str) -> Value {
     made.into()
 }
 
-/// The same with another first letter in each name: in its annotation a behaviour is written as Go names its members.
+/// Changes the first letter of each name: the annotation of the behaviour uses Go's member names.
 fn respelt<L: Iterator<Item = char>>(value: Value, letter: fn(char) -> L) -> Value {
     match value {
         Value::Object(members) => {
@@ -273,7 +273,7 @@ fn annotations(object: &mut Map<String, Value>) -> Option<&mut Map<String, Value
     object.get_mut("metadata")?.get_mut("annotations")?.as_object_mut()
 }
 
-/// A member that is an object, made if it is missing.
+/// Returns a member that is an object, and creates it if it is missing.
 fn open<'a>(object: &'a mut Map<String, Value>, name: &str) -> Option<&'a mut Map<String, Value>> {
     object.entry(name).or_insert_with(|| json!({})).as_object_mut()
 }
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_first_version_does_not_have_is_kept_in_annotations() {
+    fn fields_missing_in_version_1_are_kept_in_annotations() {
         let memory = json!({"type": "Resource", "resource": {"name": "memory", "target": {"type": "Utilization", "averageUtilization": 70}}});
         let cpu = json!({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}});
         let stored =

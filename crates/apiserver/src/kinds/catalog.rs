@@ -1,4 +1,4 @@
-//! All resources one server offers, found by path or by name.
+//! All resources of one server, by path or by name.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,75 +7,75 @@ use super::table;
 
 static BUILT_IN: LazyLock<Vec<Arc<Resource>>> = LazyLock::new(|| table::built_in().map(Arc::new).collect());
 
-/// Whether a resource of this id is there whatever is defined.
+/// Returns whether a resource of this id is built in.
 pub(crate) fn is_built_in(id: &str) -> bool {
     BUILT_IN.iter().any(|known| known.id == id)
 }
 
-/// The resources of one server. Built-in ones come first; custom ones come and go.
+/// The resources of one server. Built-in ones come first. Custom ones can be added and removed.
 #[derive(Debug, Clone)]
 pub(crate) struct Catalog {
     resources: Vec<Arc<Resource>>,
-    /// How often it has changed.
+    /// The number of changes so far.
     changes: u64,
 }
 
 impl Catalog {
-    /// The built-in resources.
+    /// Returns a catalog of the built-in resources.
     pub(crate) fn built_in() -> Self {
         Self { resources: BUILT_IN.clone(), changes: 0 }
     }
 
-    /// Puts all versions of a resource, the stored one first, in place of those there were.
+    /// Replaces all versions of a resource; the storage version comes first.
     pub(crate) fn put(&mut self, versions: Vec<Resource>) {
         self.changes += 1;
         self.resources.retain(|known| versions.iter().all(|version| version.id != known.id));
         self.resources.extend(versions.into_iter().map(Arc::new));
     }
 
-    /// Takes all versions of a resource away.
+    /// Removes all versions of a resource.
     pub(crate) fn remove(&mut self, id: &str) {
         self.changes += 1;
         self.resources.retain(|known| known.id != id);
     }
 
-    /// How often it has changed.
+    /// Returns the number of changes so far.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// The resource at a path.
+    /// Returns the resource at a path.
     pub(crate) fn at(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         self.served().find(|known| known.plural == plural && known.group == group && known.version == version)
     }
 
-    /// The resource called `pods`, or `deployments.apps` where the plural alone could mean several.
+    /// Returns the resource named `pods`, or `deployments.apps` if the plural is ambiguous.
     pub(crate) fn named(&self, name: &str) -> Option<&Arc<Resource>> {
         let by_id = self.resources.iter().find(|known| known.id == name);
         by_id.or_else(|| self.resources.iter().find(|known| known.plural == name))
     }
 
-    /// What the definition of this name is served as: the stored version of its resource.
+    /// Returns the storage version of the resource of the CRD with this name.
     pub(crate) fn of_definition(&self, name: &str) -> Option<&Arc<Resource>> {
         self.resources.iter().find(|known| known.rules.custom && known.id == name)
     }
 
-    /// The resource whose objects are in this collection.
+    /// Returns the resource with objects in this collection.
     pub(crate) fn stored_in(&self, collection: &str) -> Option<&Arc<Resource>> {
         self.resources.iter().find(|known| known.storage == collection && known.rules.view.is_none())
     }
 
-    /// Whether anything is served under this group and version.
+    /// Returns whether any resource is served in this group and version.
     pub(crate) fn serves(&self, group: &str, version: &str) -> bool {
         self.served().any(|known| known.group == group && known.version == version)
     }
 
-    /// All resources that there are paths for, built-in ones first.
+    /// Returns all served resources, built-in ones first.
     pub(crate) fn served(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.resources.iter().filter(|known| known.served)
     }
 
-    /// All resources, built-in ones first.
+    /// Returns all resources, built-in ones first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.resources.iter()
     }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_of_the_table_is_found_by_path_and_by_name() {
+    fn every_built_in_resource_is_found_by_path_and_name() {
         let catalog = Catalog::built_in();
         for resource in catalog.iter() {
             let found = catalog.at(&resource.group, &resource.version, &resource.plural);

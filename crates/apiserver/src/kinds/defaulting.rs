@@ -1,11 +1,11 @@
-//! Fills in the defaults of a built-in object, by walking it along its types: a parent before its members.
+//! Fills in the defaults of a built-in object along its types: a parent before its members.
 
 use serde_json::{Map, Value};
 
 use super::rules::defaults::default_of;
 use super::types::{Scalar, Struct, Type};
 
-/// Fills in an object of this type.
+/// Fills in the defaults of an object of this type.
 pub(crate) fn fill(of: &'static Struct, object: &mut Value) {
     if let Value::Object(members) = object {
         fill_members(of, members);
@@ -19,7 +19,7 @@ fn fill_members(of: &'static Struct, members: &mut Map<String, Value>) {
     for member in of.shown() {
         match (members.get_mut(member.name), member.of.as_struct()) {
             (Some(Value::Null) | None, Some(of)) if !member.pointer => {
-                // Go has it by value: it is there to be filled in.
+                // Go embeds the member by value, so it always exists and gets its defaults.
                 let mut made = Map::new();
                 fill_members(of, &mut made);
                 if !made.is_empty() {

@@ -1,18 +1,18 @@
-//! The fields of an object that a field selector may ask for.
+//! The selectable fields of an object.
 
 use serde_json::Value;
 
-/// One selectable field: the label a selector uses, and where its value is read.
+/// One selectable field: its label in selectors, and the path of its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Field {
     pub(crate) label: String,
-    /// Paths tried in order; the first that holds a value wins.
+    /// The paths in order; the first with a value counts.
     paths: Vec<String>,
-    /// What a missing field reads as.
+    /// The value of a missing field.
     missing: &'static str,
 }
 
-/// How an unknown field selector is refused; the API server has three forms.
+/// How an unknown field selector is refused; kube-apiserver has three messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum UnknownField {
     /// `"spec.foo" is not a known field selector: only "metadata.name", "metadata.namespace"`
@@ -25,19 +25,19 @@ pub(crate) enum UnknownField {
 }
 
 impl Field {
-    /// The field at the dotted path, under that label.
+    /// Returns the field at the dotted path, with the path as its label.
     pub(crate) fn at(path: &str) -> Self {
         Self { label: path.to_owned(), paths: vec![path.to_owned()], missing: "" }
     }
 
-    /// Reads a row of the table of kinds: `label`, `label=path|path` or `label:missing`.
+    /// Parses a row of the table of kinds: `label`, `label=path|path` or `label:missing`.
     pub(crate) fn parse(row: &'static str) -> Self {
         let (row, missing) = row.split_once(':').unwrap_or((row, ""));
         let (label, paths) = row.split_once('=').unwrap_or((row, row));
         Self { label: label.to_owned(), paths: paths.split('|').map(str::to_owned).collect(), missing }
     }
 
-    /// The value a selector compares with.
+    /// Returns the value that a selector compares with.
     pub(crate) fn read(&self, object: &Value) -> Box<str> {
         self.paths
             .iter()
@@ -58,7 +58,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_field_reads_text_numbers_and_what_is_missing() {
+    fn field_reads_strings_numbers_and_missing_values() {
         let pod = json!({"spec": {"nodeName": "n1", "size": 3}});
         assert_eq!(&*Field::at("spec.nodeName").read(&pod), "n1");
         assert_eq!(&*Field::at("spec.size").read(&pod), "3");

@@ -1,20 +1,20 @@
 //! The flaws of a request body: strict validation refuses them, otherwise the response warns of them.
 
-/// kube-apiserver tells no more.
+/// The maximum number of reported flaws, as in kube-apiserver.
 const MOST: usize = 100;
-/// The bytes of all reported flaws: names can be long, and one name can stand in many paths.
+/// The maximum size of all flaws in bytes: names can be long, and one name can occur in many paths.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Flaws of a body: each once, and not too many.
+/// The flaws of a body: each once, up to a limit.
 #[derive(Debug, Default)]
 pub(crate) struct Flaws {
     told: Vec<String>,
-    /// What all of them would take.
+    /// The size of all flaws, also of those that were not kept.
     bytes: usize,
 }
 
 impl Flaws {
-    /// Adds a flaw of about this length, which is only put into words if there is room for it.
+    /// Adds a flaw of about this length. The message is only built if there is room for it.
     pub(crate) fn add(&mut self, length: usize, words: impl FnOnce() -> String) {
         self.bytes = self.bytes.saturating_add(length);
         if self.told.len() >= MOST || self.bytes > MOST_BYTES {

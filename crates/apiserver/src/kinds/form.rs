@@ -1,5 +1,5 @@
-//! Reads a JSON body by its type, and brings it into the form that the API server keeps: what it does not know is dropped, what may not
-//! be missing is there, what is empty is gone, and each amount and time is written in one way.
+//! Converts a JSON body to the server's form by its type: unknown fields are dropped, required fields are added, empty
+//! fields are removed, and quantities and times are normalized.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -9,29 +9,29 @@ use super::flaws::Flaws;
 use super::types::{Member, Omit, Scalar, Struct, Type, named};
 use super::{moment, quantity};
 
-/// A body in the server's form, and what of it the server does not know.
+/// A body in the server's form, and its unknown fields.
 #[derive(Debug)]
 pub(crate) struct Formed {
     pub(crate) object: Value,
-    /// What `fieldValidation` is about: `unknown field "spec.size"`.
+    /// The unknown fields, for `fieldValidation`: `unknown field "spec.size"`.
     pub(crate) unknown: Vec<String>,
 }
 
-/// Reads a body as an object of this type; the error is what Go's decoder says.
+/// Reads a body as an object of this type. The error is the message of Go's decoder.
 pub(crate) fn form(of: &'static Struct, object: Value) -> Result<Formed, String> {
     let mut reader = Reader::default();
     let object = reader.structure(of, object)?;
     Ok(Formed { object, unknown: reader.unknown.into_vec() })
 }
 
-/// An object of this type with nothing in it, as it is written.
+/// Returns an empty object of this type, as it is written.
 pub(crate) fn zero_of(of: &'static Struct) -> Value {
     let mut members = Map::new();
     complete(of, &mut members);
     Value::Object(members)
 }
 
-/// Leaves out what is empty and writes what may not be missing, as the server would after it has changed an object.
+/// Removes empty fields and adds required ones, as kube-apiserver does after it has changed an object.
 pub(crate) fn complete(of: &'static Struct, members: &mut Map<String, Value>) {
     for member in of.shown() {
         match members.get(member.name) {
@@ -53,7 +53,7 @@ fn is_always_written(member: &Member) -> bool {
     match member.omit {
         Omit::Never => true,
         Omit::Zero => false,
-        // Go never takes a struct for empty.
+        // Go never treats a struct as empty.
         Omit::Empty => !member.pointer && is_struct(&member.of),
     }
 }
@@ -68,7 +68,7 @@ fn is_struct(of: &Type) -> bool {
 }
 
 fn is_left_out(member: &Member, value: &Value) -> bool {
-    // An empty list of owners is a wish: to forget them.
+    // An empty list of managers is kept: it is a request to clear them.
     if member.pointer || member.name == "managedFields" {
         return false;
     }
@@ -85,7 +85,7 @@ fn is_left_out(member: &Member, value: &Value) -> bool {
     }
 }
 
-/// What a member is written as that has not been set.
+/// Returns the written form of an unset member.
 fn zero(member: &Member) -> Value {
     if member.pointer { Value::Null } else { zero_type(&member.of) }
 }
@@ -105,11 +105,11 @@ pub(crate) fn zero_type(of: &Type) -> Value {
     }
 }
 
-/// Goes through a body, and knows where it is.
+/// Walks through a body and knows its position.
 #[derive(Default)]
 struct Reader {
     unknown: Flaws,
-    /// The members on the way, as Go's messages name them, and as messages about unknown ones do.
+    /// The members on the path, for Go's messages and for messages about unknown fields.
     steps: Vec<Step>,
 }
 
@@ -145,7 +145,7 @@ impl Reader {
         Ok(Value::Object(formed))
     }
 
-    /// Reads what stands at a member of `within`.
+    /// Reads the value of a member of `within`.
     fn value(&mut self, within: &'static Struct, of: &'static Type, value: Value) -> Result<Value, String> {
         match (of, value) {
             (Type::Struct(_), value) => match of.as_struct() {
@@ -178,7 +178,7 @@ impl Reader {
         }
     }
 
-    /// An item of a list or a map: nothing there is the zero value.
+    /// Reads an item of a list or a map: null becomes the zero value.
     fn element(&mut self, within: &'static Struct, of: &'static Type, value: Value) -> Result<Value, String> {
         if value.is_null() { Ok(zero_type(of)) } else { self.value(within, of, value) }
     }
@@ -214,7 +214,7 @@ impl Reader {
         }
     }
 
-    /// A schema, or what may stand in its place.
+    /// Reads a schema, or a value that may replace it.
     fn schema(&mut self, value: Value) -> Result<Value, String> {
         let Some(schema) = named("apiextensions/v1.JSONSchemaProps") else { return Ok(value) };
         match value {
@@ -254,7 +254,7 @@ fn path(steps: &[Step], last: &str) -> String {
     if path.is_empty() { last.to_owned() } else { format!("{path}.{last}") }
 }
 
-/// About how long the path of these steps is.
+/// Returns the approximate length of the path of these steps.
 fn path_length(steps: &[Step]) -> usize {
     let length = |step: &Step| match step {
         Step::Member(name) => name.len(),
@@ -264,7 +264,7 @@ fn path_length(steps: &[Step]) -> usize {
     steps.iter().map(length).sum()
 }
 
-/// What a value is in Go's messages.
+/// Returns the type of a value in Go's messages.
 pub(crate) fn described(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_written_as_the_server_writes_it() {
+    fn objects_are_written_as_by_kube_apiserver() {
         let object = json!({"metadata": {"name": "a", "labels": {}, "creationTimestamp": null}, "data": {"k": "v", "n": null},
             "immutable": false, "what": 1});
         let formed = formed("core/v1.ConfigMap", object).unwrap();
@@ -337,13 +337,13 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_missing_is_there() {
+    fn required_fields_are_added() {
         let pod = formed("core/v1.Pod", json!({"metadata": {"name": "a"}})).unwrap().object;
         assert_eq!(pod, json!({"metadata": {"name": "a"}, "spec": {"containers": null}, "status": {}}));
     }
 
     #[test]
-    fn a_wrong_type_is_told_as_go_tells_it() {
+    fn wrong_types_are_reported_with_gos_message() {
         for (object, expected) in [
             (
                 json!({"spec": {"replicas": "x"}}),
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_are_named_with_their_place() {
+    fn unknown_fields_are_reported_with_their_path() {
         let object =
             json!({"spec": {"template": {"spec": {"containers": [{"name": "a"}, {"nam": "b"}]}}, "replica": 1}});
         let unknown = formed("apps/v1.Deployment", object).unwrap().unknown;
@@ -382,13 +382,13 @@ mod tests {
     }
 
     #[test]
-    fn not_too_many_unknown_fields_are_named() {
+    fn reported_unknown_fields_are_limited() {
         let unknown: Map<String, Value> = (0..1_000).map(|number| (format!("a{number}"), json!(1))).collect();
         assert_eq!(formed("core/v1.ConfigMap", unknown.into()).unwrap().unknown.len(), 100);
     }
 
     #[test]
-    fn amounts_times_and_bytes_are_written_in_one_form() {
+    fn quantities_times_and_bytes_are_normalized() {
         let object =
             json!({"spec": {"containers": [{"name": "a", "resources": {"limits": {"cpu": "1000m", "memory": 1024}}}]}});
         let pod = formed("core/v1.Pod", object).unwrap().object;

@@ -1,4 +1,4 @@
-//! Field management of built-in kinds, compared with what Kubernetes' own library answered.
+//! Tests of field management for built-in kinds, compared with Kubernetes' own library.
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 #[path = "../../../field-manager/src/tests/described.rs"]
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::kinds::{Catalog, Resource};
 
-/// A built-in kind.
+/// Returns a built-in kind.
 fn built_in(kind: &str) -> Arc<Resource> {
     Arc::clone(Catalog::built_in().named(kind).unwrap_or_else(|| panic!("{kind} is not built in")))
 }

@@ -1,38 +1,38 @@
-//! Times and durations, in the one form that the API server writes each of them in.
+//! Times and durations, in the forms that kube-apiserver writes.
 
 use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimeParser;
 
 static PARSER: DateTimeParser = DateTimeParser::new();
 
-/// An instant as text, to the second; `None` if it is none.
+/// Formats a time to the second, or returns `None` if it is invalid.
 pub(crate) fn to_the_second(text: &str) -> Option<String> {
     let at = parse(text)?;
     Some(Timestamp::from_second(at.as_second()).ok()?.to_string())
 }
 
-/// An instant as text, to the microsecond, with all six digits; `None` if it is none.
+/// Formats a time to the microsecond, with all six digits, or returns `None` if it is invalid.
 pub(crate) fn to_the_microsecond(text: &str) -> Option<String> {
     parse(text).map(micro_text)
 }
 
-/// An instant with six digits behind its second.
+/// Formats a time with six digits after the second.
 pub(crate) fn micro_text(at: Timestamp) -> String {
     format!("{at:.6}")
 }
 
-/// An instant as it stands in an object: a date, a time with a `T` before it, and an offset.
+/// Parses a time in an object: a date, a `T`, a time and an offset.
 pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     let plain = text.get(10..11) == Some("T") && !text.contains('[');
     PARSER.parse_timestamp(text).ok().filter(|_| plain)
 }
 
-/// Returns the nanoseconds of a duration in the notation of Go, such as `1h2m0.5s`; `None` if it is none.
+/// Returns the nanoseconds of a duration in Go's notation, such as `1h2m0.5s`, or `None` if it is invalid.
 pub(crate) fn nanoseconds(text: &str) -> Option<i64> {
     kube_structural_schema::parse_duration(text).ok()
 }
 
-/// A duration as Go writes it.
+/// Formats a duration as Go does.
 pub(crate) fn duration_text(nanoseconds: i64) -> String {
     let sign = if nanoseconds < 0 { "-" } else { "" };
     let left = nanoseconds.unsigned_abs();
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_in_one_form() {
+    fn times_are_normalized() {
         assert_eq!(to_the_second("2026-01-02T03:04:05+02:00").as_deref(), Some("2026-01-02T01:04:05Z"));
         assert_eq!(to_the_second("2026-01-02T03:04:05.999Z").as_deref(), Some("2026-01-02T03:04:05Z"));
         assert_eq!(to_the_microsecond("2026-01-02T03:04:05Z").as_deref(), Some("2026-01-02T03:04:05.000000Z"));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_written_in_one_form() {
+    fn durations_are_normalized() {
         let form = |text: &str| nanoseconds(text).map(duration_text);
         for (text, expected) in [
             ("90s", "1m30s"),

@@ -1,14 +1,14 @@
-//! Amounts such as `1500m` or `8Gi`, in the one form that the server writes them.
+//! Quantities such as `1500m` or `8Gi`, in the canonical form that kube-apiserver writes.
 
 mod text;
 
 use self::text::{Notation, Parts};
 
-/// The smallest power of ten that an amount keeps.
+/// The smallest power of ten that a quantity keeps.
 const NANO: i32 = -9;
 /// The smallest power of ten of a quantity in a list of resources.
 const MILLI: i32 = -3;
-/// The most digits for which the server counts in whole numbers of 64 bits.
+/// The maximum number of digits for which kube-apiserver uses 64-bit integers.
 const DIGITS: usize = 18;
 
 /// A number times a power of ten.
@@ -18,7 +18,8 @@ struct Amount {
     scale: i32,
 }
 
-/// The amount in the form the server writes it, and as it is if it is too long for us; `None` if it is no amount.
+/// Returns the quantity in canonical form, or unchanged if it has too many digits for this module. Returns `None` if it
+/// is invalid.
 pub(crate) fn canonical(text: &str) -> Option<String> {
     let text = text.trim();
     let parts = Parts::of(text)?;
@@ -30,7 +31,7 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     Some(written.unwrap_or_else(|| text.to_owned()))
 }
 
-/// Returns the quantity with what is finer than a thousandth rounded up; `None` if nothing is.
+/// Returns the quantity rounded up to a thousandth, or `None` if it needs no rounding.
 pub(crate) fn rounded_up_to_milli(text: &str) -> Option<String> {
     let (amount, notation) = Parts::of(text)?.amount()?;
     let rounded = amount.rounded_up(MILLI);
@@ -54,7 +55,7 @@ fn written(amount: Amount, notation: Notation) -> Option<String> {
     }
 }
 
-/// A whole number with as large a binary suffix as leaves it whole.
+/// Formats a whole number with the largest binary suffix that keeps it whole.
 fn binary(mut value: i128) -> String {
     let mut exponent = 0;
     while value % 1024 == 0 && value != 0 {
@@ -66,7 +67,7 @@ fn binary(mut value: i128) -> String {
 }
 
 impl Amount {
-    /// The amount as a whole number, if it is one.
+    /// Returns the amount as a whole number, if it is one.
     fn whole(self) -> Option<i128> {
         if self.scale >= 0 {
             return self.value.checked_mul(power(self.scale.unsigned_abs())?);
@@ -75,7 +76,7 @@ impl Amount {
         (self.value % divisor == 0).then_some(self.value / divisor)
     }
 
-    /// The amount as a whole number and a suffix for a power of a thousand, as large as can be.
+    /// Formats the amount as a whole number with the largest possible suffix for a power of a thousand.
     fn decimal(self, notation: Notation) -> Option<String> {
         let Self { mut value, mut scale } = self;
         while value % 10 == 0 && value != 0 {
@@ -89,7 +90,7 @@ impl Amount {
         Some(format!("{value}{}", notation.suffix(scale)))
     }
 
-    /// Rounds what is finer than a unit away from zero.
+    /// Rounds away from zero to this unit.
     fn rounded_up(self, unit: i32) -> Self {
         if self.scale >= unit {
             return self;
@@ -103,7 +104,7 @@ impl Amount {
 }
 
 impl Parts<'_> {
-    /// Whether the server remembers the text as it was written, since it looks canonical enough.
+    /// Returns whether kube-apiserver keeps the string as written, because it looks canonical.
     fn is_kept_as_written(&self) -> bool {
         let digits = self.whole.len() + self.fraction.len();
         match self.notation {
@@ -124,13 +125,13 @@ impl Parts<'_> {
         }
     }
 
-    /// The power of ten of the last digit.
+    /// Returns the power of ten of the last digit.
     fn scale(&self) -> i32 {
         let exponent = if self.notation == Notation::Binary { 0 } else { self.exponent };
         exponent.saturating_sub(i32::try_from(self.fraction.len()).unwrap_or(i32::MAX))
     }
 
-    /// The amount, and the notation that suits it.
+    /// Returns the amount and its notation.
     fn amount(&self) -> Option<(Amount, Notation)> {
         let digits = format!("{}{}", self.whole, self.fraction);
         let value: i128 = digits.parse().ok()?;
@@ -144,11 +145,11 @@ impl Parts<'_> {
         Some((amount, notation))
     }
 
-    /// Amounts with a binary suffix end at the largest number of 64 bits, and below one they are decimal.
+    /// Returns a binary amount: at most the largest 64-bit integer, and decimal below one.
     fn binary_amount(&self, value: i128) -> Option<(Amount, Notation)> {
         let most = Amount { value: i128::from(i64::MAX), scale: 0 };
         let Some(value) = value.checked_mul(1_i128 << self.exponent.clamp(0, 60)) else {
-            // Too large for us is too large in any case, unless most of the digits are a fraction.
+            // A number that overflows here exceeds the maximum, unless most of its digits are a fraction.
             return (self.fraction.len() < DIGITS).then_some((most, Notation::Binary));
         };
         let amount = Amount { value, scale: self.scale() }.rounded_up(NANO);
@@ -170,14 +171,14 @@ mod tests {
     use super::canonical;
 
     #[test]
-    fn what_is_no_amount_is_refused() {
+    fn invalid_quantities_are_refused() {
         for text in ["", "1.2.3", "1 Gi", "abc", "1ki", "1e", "1ee3", "--1", "é", "1é"] {
             assert_eq!(canonical(text), None, "{text}");
         }
     }
 
     #[test]
-    fn digits_that_are_missing_are_zero() {
+    fn missing_digits_are_zero() {
         for text in ["-", "+", ".", "Ki", "-m"] {
             assert_eq!(canonical(text).as_deref(), Some("0"), "{text}");
         }

@@ -1,4 +1,4 @@
-//! Statuses that name an object of a resource.
+//! Error statuses that name an object of a resource.
 
 use super::Resource;
 use crate::status::Status;

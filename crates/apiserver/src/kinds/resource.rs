@@ -1,4 +1,4 @@
-//! What the server knows about a resource: its names, its scope and the few rules in which kinds differ.
+//! A resource: its names, its scope and the rules in which kinds differ.
 
 use kube_structural_schema::{PrinterColumns, StructuralSchema};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::types::{self, Struct};
 use super::{autoscaler, form};
 use crate::status::StatusDetails;
 
-/// A resource the server offers: built in, or custom.
+/// A resource that the server offers: built in, or custom.
 #[derive(Debug, Clone)]
 pub struct Resource {
     pub(crate) group: String,
@@ -20,17 +20,17 @@ pub struct Resource {
     pub(crate) kind: String,
     pub(crate) list_kind: String,
     pub(crate) namespaced: bool,
-    /// Whether there are paths for it; a version may be one that is only stored.
+    /// Whether it is served; a version may be only stored.
     pub(crate) served: bool,
     pub(crate) short_names: Vec<String>,
     pub(crate) categories: Vec<String>,
     /// `plural` or `plural.group`. All versions of a resource share it.
     pub(crate) id: String,
-    /// The collection its objects are in: its id, unless it shows what another resource stores.
+    /// The collection of its objects: its id, unless it shows the objects of another resource.
     pub(crate) storage: String,
     /// The type of its objects; `None` for custom ones.
     pub(crate) of: Option<&'static Struct>,
-    /// The schema of its objects, if they are custom ones that have one.
+    /// The schema of custom objects, if there is one.
     pub(crate) schema: Option<Arc<StructuralSchema>>,
     pub(crate) rules: Rules,
 }
@@ -38,55 +38,55 @@ pub struct Resource {
 /// The rules in which kinds differ.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
-    /// Defined by a custom resource definition, not built in.
+    /// Whether it comes from a CRD.
     pub(crate) custom: bool,
-    /// Has a `/status` subresource: the main path never changes status, and the other way round.
+    /// Has a `/status` subresource: main writes never change status, and status writes change only status.
     pub(crate) status: bool,
-    /// Asked by a create, answered, and not kept.
+    /// A create is answered and stores no object.
     pub(crate) review: bool,
     /// Has a `/scale` subresource.
     pub(crate) scale: Option<Scale>,
-    /// Counts changes of its specification in `metadata.generation`.
+    /// Counts changes of the spec in `metadata.generation`.
     pub(crate) generation: bool,
-    /// An update must name the version it replaces.
+    /// An update must have a `resourceVersion`.
     pub(crate) version_required: bool,
     /// An update of a missing object creates it.
     pub(crate) create_on_update: bool,
-    /// A delete answers with the object, not with a `Status`.
+    /// A delete returns the object, not a `Status`.
     pub(crate) returns_deleted: bool,
     /// Lists ignore the watch cache, as for events.
     pub(crate) uncached: bool,
-    /// What a field selector may ask for beside name and namespace.
+    /// The selectable fields beside name and namespace.
     pub(crate) fields: Vec<Field>,
     /// How an unknown field selector is refused.
     pub(crate) unknown_field: UnknownField,
-    /// How its objects differ from what is stored, where they do.
+    /// How its objects differ from the stored ones, if they do.
     pub(crate) view: Option<View>,
-    /// The schema of its objects as its definition has it.
+    /// The schema as published in its CRD.
     pub(crate) published: Option<Value>,
-    /// The columns of its tables, where a definition names some.
+    /// The table columns from its CRD.
     pub(crate) columns: Option<PrinterColumns>,
-    /// The generation of the definition of a custom resource.
+    /// The generation of its CRD.
     pub(crate) definition: i64,
-    /// Top-level members of an empty object, as they show in bookmarks.
+    /// The top-level members of an empty object, as shown in bookmarks.
     pub(crate) empty: &'static str,
 }
 
-/// How a resource shows objects that are stored as those of another version or group.
+/// How a resource shows objects that are stored in another version or group.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
-    /// The `apiVersion` that is stored.
+    /// The stored `apiVersion`.
     pub(crate) api_version: String,
-    /// In what else they differ.
+    /// The other differences.
     pub(crate) change: Conversion,
 }
 
-/// In what objects of two versions or groups differ, beside their `apiVersion`.
+/// The differences between two versions or groups, beside `apiVersion`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Conversion {
-    /// Top-level members have other names: as stored, and as shown.
+    /// Top-level members have other names: the stored one, and the shown one.
     Renamed(&'static [(&'static str, &'static str)]),
-    /// The first version of autoscalers has fewer members than the second.
+    /// Version 1 of autoscalers has fewer members than version 2.
     Autoscaler,
 }
 
@@ -101,7 +101,7 @@ impl View {
     }
 }
 
-/// Where a scalable object keeps its replicas, as JSON pointers.
+/// The JSON pointers to the replicas of a scalable object.
 #[derive(Debug, Clone)]
 pub(crate) struct Scale {
     pub(crate) spec_replicas: String,
@@ -110,12 +110,12 @@ pub(crate) struct Scale {
 }
 
 impl Resource {
-    /// Its kind and version, as messages about bodies name them.
+    /// Returns kind and version, for messages about bodies.
     pub(crate) fn named(&self) -> (&str, &str) {
         (&self.kind, &self.version)
     }
 
-    /// A custom resource, as a definition of it would name it: namespaced, with a status subresource.
+    /// Returns a custom resource, as a CRD would define it: namespaced, with a status subresource.
     ///
     /// ```
     /// # use kube_embedded_apiserver::Resource;
@@ -150,7 +150,7 @@ impl Resource {
         }
     }
 
-    /// The same resource in cluster scope.
+    /// Returns the same resource in cluster scope.
     ///
     /// ```
     /// use kube_embedded_apiserver::Resource;
@@ -163,7 +163,7 @@ impl Resource {
         self
     }
 
-    /// Lets field selectors ask for `path`, such as `spec.size`.
+    /// Makes `path` a selectable field, such as `spec.size`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -188,7 +188,7 @@ impl Resource {
         self
     }
 
-    /// Adds a scale subresource that keeps its number in `spec.replicas` and `status.replicas`.
+    /// Adds a scale subresource for `spec.replicas` and `status.replicas`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -215,49 +215,49 @@ impl Resource {
         self
     }
 
-    /// The API group; empty for the core group.
+    /// Returns the API group; empty for the core group.
     #[must_use]
     pub fn group(&self) -> &str {
         &self.group
     }
 
-    /// The version it is served in.
+    /// Returns the version.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// The plural name, as it stands in paths.
+    /// Returns the plural name, as in paths.
     #[must_use]
     pub fn plural(&self) -> &str {
         &self.plural
     }
 
-    /// The kind of its objects.
+    /// Returns the kind of its objects.
     #[must_use]
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// Whether its objects live in namespaces.
+    /// Returns whether its objects are namespaced.
     #[must_use]
     pub fn is_namespaced(&self) -> bool {
         self.namespaced
     }
 
-    /// The name that tells it from all others: `pods`, `deployments.apps`.
+    /// Returns the unique name: `pods`, `deployments.apps`.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// `v1`, `apps/v1`.
+    /// Returns group and version: `v1`, `apps/v1`.
     #[must_use]
     pub fn api_version(&self) -> String {
         group_version(&self.group, &self.version)
     }
 
-    /// An object of this resource as it is stored.
+    /// Converts an object of this resource to its stored form.
     pub(crate) fn stored<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
         let Some(view) = &self.rules.view else { return Cow::Borrowed(object) };
         let mut stored = object.clone();
@@ -274,7 +274,7 @@ impl Resource {
         Cow::Owned(stored)
     }
 
-    /// What is stored as an object of this resource.
+    /// Converts a stored object to this resource.
     pub(crate) fn shown(&self, mut stored: Value) -> Value {
         if let Some(view) = &self.rules.view {
             match view.change {
@@ -287,12 +287,12 @@ impl Resource {
         stored
     }
 
-    /// The name error messages use, which is the id.
+    /// Returns the name in error messages, which is the id.
     pub(crate) fn qualified(&self) -> &str {
         &self.id
     }
 
-    /// The details of a status about one of its objects.
+    /// Returns the details of a status about one of its objects.
     pub(crate) fn details(&self, name: &str) -> StatusDetails {
         StatusDetails {
             name: name.to_owned(),
@@ -303,19 +303,19 @@ impl Resource {
     }
 }
 
-/// Writes what an object of another type may not leave out, and leaves out what it may.
+/// Adds the required fields of an object of this type, and removes the empty ones.
 fn complete(of: Option<&'static Struct>, object: &mut Value) {
     if let (Some(of), Value::Object(members)) = (of, object) {
         form::complete(of, members);
     }
 }
 
-/// `v1` for the core group, `group/version` for all others.
+/// Returns `v1` for the core group, `group/version` for all others.
 pub(crate) fn group_version(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
-/// `plural` for the core group, `plural.group` for all others.
+/// Returns `plural` for the core group, `plural.group` for all others.
 pub(crate) fn storage_id(group: &str, plural: &str) -> String {
     if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }
 }

@@ -1,9 +1,9 @@
-//! What no table of types can hold about the built-in kinds: their defaults, what the server resets and keeps on each
-//! kind of write, and what it refuses.
+//! The rules of built-in kinds beyond the table of types: defaults, the fields that each kind of write resets or keeps,
+//! and validation.
 //!
 //! The order of a write is: [`defaults`], then for services the allocation of [`strategy::service`], then a
-//! `prepare_` of [`strategy`], then the checks of [`immutable`]. Objects are JSON as Go writes it, where what is
-//! absent is the zero value.
+//! `prepare_` function of [`strategy`], then the checks of [`immutable`]. Objects are JSON as Go writes it: an absent
+//! field has the zero value.
 
 pub(crate) mod json;
 pub(crate) mod equal;

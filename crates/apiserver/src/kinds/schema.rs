@@ -1,4 +1,4 @@
-//! The types of built-in and custom objects, as field management sees them.
+//! The types of built-in and custom objects, for field management.
 
 use kube_field_manager::{self as field_manager, FieldSchema, Member, PatchRule, PatchStrategy, Shape};
 use kube_structural_schema::SchemaPlace;
@@ -15,7 +15,7 @@ pub(crate) enum TypePlace<'s> {
 }
 
 impl<'s> TypePlace<'s> {
-    /// The place of a whole object of this resource.
+    /// Returns the place of a whole object of this resource.
     pub(crate) fn root(resource: &'s Resource) -> Self {
         match resource.of {
             Some(of) => Self::Known(Known::root(of)),
@@ -25,7 +25,7 @@ impl<'s> TypePlace<'s> {
 }
 
 impl TypePlace<'static> {
-    /// The place of a whole object of this type.
+    /// Returns the place of a whole object of this type.
     pub(crate) fn of(of: &'static Struct) -> Self {
         Self::Known(Known::root(of))
     }
@@ -93,7 +93,7 @@ impl<'s> FieldSchema<'s> for TypePlace<'s> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
     of: Of,
-    /// The member that leads here; none at the root, and in the items of a list or map.
+    /// The member at this place; `None` at the root, and in the items of a list or map.
     member: Option<&'static types::Member>,
 }
 

@@ -12,7 +12,7 @@ fn member<'s>(of: TypePlace<'s>, name: &str) -> Option<TypePlace<'s>> {
 }
 
 #[test]
-fn places_have_the_shapes_that_their_schema_gives_them() {
+fn places_have_the_shapes_of_their_schema() {
     let spec = json!({"type": "object", "properties": {
         "plain": {"type": "array", "items": {"type": "string"}},
         "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},

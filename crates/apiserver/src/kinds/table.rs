@@ -1,4 +1,4 @@
-//! The table of built-in kinds. A new kind is a new row, never new code.
+//! The table of built-in kinds. A new kind needs only a new row.
 
 use super::field::{Field, UnknownField};
 use super::resource::{Conversion, Resource, Rules, Scale, View, group_version, storage_id};
@@ -16,7 +16,7 @@ struct Row {
     marks: &'static str,
     /// Selectable fields, separated by blanks, in the notation of [`Field::parse`].
     fields: &'static str,
-    /// The `apiVersion` and the resource whose objects this one shows, and how they differ.
+    /// The stored `apiVersion` and resource of a view, and how they differ.
     shows: Option<(&'static str, &'static str, Conversion)>,
 }
 
@@ -44,12 +44,12 @@ const POD_FIELDS: &str = "spec.nodeName spec.host=spec.nodeName spec.restartPoli
 const CORE_EVENT_FIELDS: &str = "involvedObject.kind involvedObject.namespace involvedObject.name involvedObject.uid \
     involvedObject.apiVersion involvedObject.resourceVersion involvedObject.fieldPath reason \
     reportingComponent type source=source.component|reportingComponent";
-// The same values under other labels. The last has no label that a selector could ask for.
+// The same fields under other labels. The last one has no label for selectors.
 const EVENT_FIELDS: &str = "regarding.kind=involvedObject.kind regarding.namespace=involvedObject.namespace \
     regarding.name=involvedObject.name regarding.uid=involvedObject.uid regarding.apiVersion=involvedObject.apiVersion \
     regarding.resourceVersion=involvedObject.resourceVersion regarding.fieldPath=involvedObject.fieldPath reason \
     reportingController=reportingComponent type !=source.component|reportingComponent";
-/// What the members of core events are called in the other group.
+/// The names of core event members in the other group.
 const EVENT_NAMES: &[(&str, &str)] = &[
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -166,7 +166,7 @@ impl Row {
     }
 }
 
-/// Every built-in kind, in the order discovery lists them.
+/// Returns every built-in kind, in the order of discovery.
 pub(super) fn built_in() -> impl Iterator<Item = Resource> {
     ROWS.iter().map(Row::resource)
 }

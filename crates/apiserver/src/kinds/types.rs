@@ -1,6 +1,7 @@
-//! The types of the built-in kinds: what may stand where, how it is written, and how it is merged.
+//! The types of the built-in kinds: which values are allowed, how they are written, and how they are merged.
 //!
-//! They come from a table that `e2e/go/kinds` makes of the Go types and their OpenAPI definitions; nothing here knows a kind by name.
+//! They come from a table that `e2e/go/kinds` generates from the Go types and their OpenAPI definitions. This module
+//! has no code for single kinds.
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
@@ -12,12 +13,12 @@ static TABLE: &[u8] = include_bytes!("types.gz");
 
 static TYPES: LazyLock<Types> = LazyLock::new(|| {
     let mut text = String::new();
-    // A table that cannot be read would be found by the first test; without it every kind is unknown.
+    // The first test would find a table that cannot be read. Without it every kind is unknown.
     let _ = GzDecoder::new(TABLE).read_to_string(&mut text);
     Types::read(text.leak())
 });
 
-/// All types, read once.
+/// All types, parsed once.
 #[derive(Debug, Default)]
 struct Types {
     structs: Vec<Struct>,
@@ -25,22 +26,22 @@ struct Types {
     kinds: HashMap<(&'static str, &'static str), &'static str>,
 }
 
-/// What may stand at a place.
+/// The type of a value.
 #[derive(Debug)]
 pub(crate) enum Type {
-    /// Something without parts, and the name that Go has for it.
+    /// A scalar, and its type name in Go.
     Scalar(Scalar, &'static str),
     Struct(usize),
-    /// A list of something; in protobuf it may be a message of its own.
+    /// A list. In protobuf it may be a separate message.
     List {
         items: Box<Type>,
         wrapped: bool,
     },
-    /// A map from text to something.
+    /// A map from strings to values.
     Map(Box<Type>),
 }
 
-/// What has no parts, or none that a table could describe.
+/// A value without members, or with members that the table cannot describe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scalar {
     Text,
@@ -67,32 +68,32 @@ pub(crate) enum Scalar {
 pub(crate) struct Struct {
     /// Package and name, such as `core/v1.PodSpec`.
     pub(crate) name: &'static str,
-    /// Owned as a whole, by one manager.
+    /// Whether it is owned whole, by one manager.
     pub(crate) atomic: bool,
-    /// In the order of their numbers.
+    /// The members in the order of their protobuf numbers.
     pub(crate) members: Vec<Member>,
-    /// Where each name in JSON leads to, through members that are written in line; in the order of the names.
+    /// The members by JSON name, including those of inlined members; sorted by name.
     names: Vec<(&'static str, usize, usize)>,
 }
 
 /// One member of a struct.
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// Its name in JSON; empty if its own members are written in its place.
+    /// Its name in JSON; empty if it is inlined.
     pub(crate) name: &'static str,
-    /// Its number in protobuf; zero if it is not written there.
+    /// Its number in protobuf; zero if it is not in protobuf.
     pub(crate) number: u32,
     pub(crate) of: Type,
-    /// Whether there is a difference between nothing and the zero value.
+    /// Whether an absent value differs from the zero value.
     pub(crate) pointer: bool,
-    /// Left out of JSON when it is empty, or when it is the zero value.
+    /// Whether it is omitted from JSON when it is empty or zero.
     pub(crate) omit: Omit,
     pub(crate) required: bool,
     pub(crate) list: ListKind,
-    /// A map that is owned as a whole.
+    /// Whether a map is owned whole.
     pub(crate) atomic: bool,
     pub(crate) patch: Patching,
-    /// What stands for a missing one, where that is more than the zero value.
+    /// The default value, if it is not the zero value.
     pub(crate) default: Option<Value>,
 }
 
@@ -100,13 +101,13 @@ pub(crate) struct Member {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Omit {
     Never,
-    /// Empty text, list or map, zero, false; never a struct.
+    /// If it is an empty string, list or map, zero, or false; never for a struct.
     Empty,
-    /// Whatever is zero, structs too.
+    /// If it is the zero value, also for structs.
     Zero,
 }
 
-/// How items of a list are told apart when it is merged.
+/// How items of a list are identified when it is merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListKind {
     Atomic,
@@ -114,7 +115,7 @@ pub(crate) enum ListKind {
     Map(Vec<&'static str>),
 }
 
-/// What strategic merge patches do to a member.
+/// How strategic merge patches treat a member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Patching {
     pub(crate) merge: bool,
@@ -123,49 +124,49 @@ pub(crate) struct Patching {
     pub(crate) key: Option<&'static str>,
 }
 
-/// The type of the objects of a kind.
+/// Returns the type of the objects of a kind.
 pub(crate) fn kind(api_version: &str, kind: &str) -> Option<&'static Struct> {
     let kinds: &HashMap<(&str, &str), &'static str> = &TYPES.kinds;
     named(kinds.get(&(api_version, kind))?)
 }
 
-/// The type of this package and name.
+/// Returns the type of this package and name.
 pub(crate) fn named(name: &str) -> Option<&'static Struct> {
     TYPES.by_name.get(name).map(|index| &TYPES.structs[*index])
 }
 
-/// All types.
+/// Returns all types.
 #[cfg(test)]
 pub(crate) fn all() -> impl Iterator<Item = &'static Struct> {
     TYPES.structs.iter()
 }
 
 impl Struct {
-    /// The member with this name in JSON, its own or that of a member written in line.
+    /// Returns the member with this JSON name, including members of inlined members.
     pub(crate) fn member(&self, name: &str) -> Option<&'static Member> {
         let at = self.names.binary_search_by(|(known, ..)| (*known).cmp(name)).ok()?;
         let (_, of, member) = self.names[at];
         Some(&TYPES.structs[of].members[member])
     }
 
-    /// The members as JSON shows them, in the order of their names.
+    /// Returns the members as shown in JSON, sorted by name.
     pub(crate) fn shown(&self) -> impl Iterator<Item = &'static Member> + use<'_> {
         self.names.iter().map(|(_, of, member)| &TYPES.structs[*of].members[*member])
     }
 
-    /// The name as Go's messages have it: `v1.PodSpec`.
+    /// Returns the name in Go's messages: `v1.PodSpec`.
     pub(crate) fn go_name(&self) -> &'static str {
         self.name.rsplit_once('/').map_or(self.name, |(_, name)| name)
     }
 
-    /// The name without its package.
+    /// Returns the name without its package.
     pub(crate) fn short_name(&self) -> &'static str {
         self.name.rsplit_once('.').map_or(self.name, |(_, name)| name)
     }
 }
 
 impl Type {
-    /// The struct behind it, if it is one.
+    /// Returns the struct, if the type is one.
     pub(crate) fn as_struct(&self) -> Option<&'static Struct> {
         match self {
             Self::Struct(index) => Some(&TYPES.structs[*index]),
@@ -173,7 +174,7 @@ impl Type {
         }
     }
 
-    /// The name as Go's messages have it.
+    /// Returns the name in Go's messages.
     pub(crate) fn go_name(&self) -> String {
         match self {
             Self::Scalar(_, name) => (*name).to_owned(),
@@ -330,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn members_in_line_are_found_by_their_own_names() {
+    fn inlined_members_are_found_by_name() {
         let volume = named("core/v1.Volume").unwrap();
         let secret = volume.member("secret").unwrap();
         assert_eq!(secret.of.as_struct().map(|of| of.name), Some("core/v1.SecretVolumeSource"));
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_knows_how_lists_are_merged() {
+    fn table_says_how_lists_are_merged() {
         let container = named("core/v1.Container").unwrap();
         let ports = container.member("ports").unwrap();
         assert_eq!(ports.list, ListKind::Map(vec!["containerPort", "protocol"]));

@@ -1,10 +1,10 @@
-//! Which form of an answer the client wants.
+//! Content negotiation: the form and format of an answer.
 
 use super::protobuf::PROTOBUF;
 use crate::status::Status;
 use crate::storage::object::Form;
 
-/// How an answer is written.
+/// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Format {
     #[default]
@@ -13,7 +13,7 @@ pub(crate) enum Format {
     Protobuf,
 }
 
-/// What kind of answer there is to be.
+/// The kind of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     Object,
@@ -22,26 +22,26 @@ pub(crate) enum Shape {
     Discovery,
 }
 
-/// What was agreed on.
+/// The negotiated form and format.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Agreed {
     pub(crate) form: Form,
     pub(crate) format: Format,
-    /// Discovery in one document instead of one for each group.
+    /// Whether discovery is one document instead of one for each group.
     pub(crate) aggregated: bool,
-    /// Rows for people instead of objects.
+    /// Whether the answer is a table.
     pub(crate) table: bool,
 }
 
-/// What an `Accept` header comes to, found once for each request.
+/// The result of an `Accept` header, computed once for each request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Negotiated {
     pub(crate) answer: Result<Agreed, Status>,
-    /// A refusal is written as an object would be, also where the answer itself could not have been.
+    /// The format of an error. An error can always be written, even if the answer cannot.
     pub(crate) refusal: Format,
 }
 
-/// Picks the first clause of an `Accept` header that can be met, by weight and then by order.
+/// Picks the first acceptable clause of an `Accept` header, by weight and then by order.
 pub(crate) fn negotiate(accept: &str, shape: Shape, has_protobuf: bool) -> Negotiated {
     let mut clauses: Vec<Clause<'_>> =
         accept.split(',').map(str::trim).filter(|clause| !clause.is_empty()).map(Clause::parse).collect();
@@ -65,7 +65,7 @@ pub(crate) fn negotiate(accept: &str, shape: Shape, has_protobuf: bool) -> Negot
 /// One clause of an `Accept` header.
 struct Clause<'a> {
     media_type: &'a str,
-    /// The kind the client wants the answer converted to.
+    /// The kind to which the client wants the answer converted.
     target: Option<&'a str>,
     group: Option<&'a str>,
     version: Option<&'a str>,
@@ -99,7 +99,7 @@ impl<'a> Clause<'a> {
     }
 
     fn meet(&self, shape: Shape, has_protobuf: bool) -> Option<Agreed> {
-        // Metadata alone has a protobuf form whatever it is of.
+        // Metadata has a protobuf form for every kind.
         let partial = self.target.is_some_and(|target| target.starts_with("PartialObjectMetadata"));
         let format = self.format(shape, has_protobuf || partial)?;
         let of = |group, version| self.group == Some(group) && self.version == Some(version);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_clause_that_can_be_met_wins() {
+    fn first_acceptable_clause_wins() {
         let json = || Some((Form::Full, Format::Json));
         check("", Shape::Object, json());
         check("*/*", Shape::Watch, json());

@@ -1,4 +1,4 @@
-//! gzip: whole answers as one member, watches as one finished member after the other.
+//! Compression with gzip: a whole answer as one member, a watch as one member for each piece.
 
 use bytes::Bytes;
 use flate2::write::GzEncoder;
@@ -10,10 +10,10 @@ use std::io::{self, Write};
 
 use crate::message::reply::{Body, stream_body};
 
-/// Smaller bodies are not worth it.
+/// The size in bytes above which a body is compressed.
 pub(crate) const THRESHOLD: usize = 128 * 1024;
 
-/// Whether an `Accept-Encoding` header lists gzip.
+/// Returns whether an `Accept-Encoding` header lists gzip.
 pub(crate) fn accepts_gzip(header: &str) -> bool {
     header.split(',').any(|clause| {
         let mut parts = clause.split(';').map(str::trim);
@@ -22,26 +22,27 @@ pub(crate) fn accepts_gzip(header: &str) -> bool {
     })
 }
 
-/// One complete gzip member that holds `bytes`, all of which can be read before its end is.
+/// Returns one complete gzip member with `bytes`. A reader can decode all of them before the end of the member.
 ///
-/// A reader that finds data and the end of a member together may look for the next member before it hands out the data, and
-/// that one may come much later: Go's does, so that client-go would miss the end of its initial events.
+/// A reader that gets data and the end of a member together may look for the next member before it returns the data.
+/// The next member of a watch may come much later. Go's reader does this, so client-go would otherwise miss the end of
+/// its initial events.
 pub(crate) fn gzip(bytes: &[u8]) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4 + 64), flate2::Compression::fast());
-    // Writing into memory does not fail; if it did, the client would see a member that is cut short.
+    // Writing into memory does not fail. If it did, the client would see a truncated member.
     let _ = encoder.write_all(bytes);
     let _ = encoder.flush();
     encoder.finish().unwrap_or_default().into()
 }
 
-/// How an answer will be compressed, once nothing changes it any more.
+/// The compression of an answer, applied when nothing changes the answer any more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Compression {
     Answer,
     Watch,
 }
 
-/// Compresses an answer that was marked for it.
+/// Compresses an answer that is marked for it.
 pub(crate) fn compress(mut response: Response<Body>) -> Response<Body> {
     match response.extensions_mut().remove::<Compression>() {
         Some(Compression::Answer) => compress_answer(response),
@@ -50,7 +51,7 @@ pub(crate) fn compress(mut response: Response<Body>) -> Response<Body> {
     }
 }
 
-/// Compresses a whole answer if it is large, chunk by chunk as it is made.
+/// Compresses a whole answer if it is large, chunk by chunk.
 fn compress_answer(response: Response<Body>) -> Response<Body> {
     let size = response.body().size_hint().exact();
     if size.is_some_and(|size| size <= THRESHOLD as u64) {
@@ -59,7 +60,7 @@ fn compress_answer(response: Response<Body>) -> Response<Body> {
     marked(response).map(|body| stream_body(one_member(BodyDataStream::new(body))))
 }
 
-/// Compresses a watch so that every piece is a member of its own: what was sent can always be read.
+/// Compresses a watch with one member for each piece, so that the client can always read everything sent so far.
 fn compress_watch(response: Response<Body>) -> Response<Body> {
     let members = |body| BodyDataStream::new(body).map(|piece: io::Result<Bytes>| piece.map(|bytes| gzip(&bytes)));
     marked(response).map(|body| stream_body(members(body)))
@@ -72,7 +73,7 @@ fn marked(mut response: Response<Body>) -> Response<Body> {
     response
 }
 
-/// A stream as one gzip member.
+/// Compresses a stream as one gzip member.
 fn one_member(body: BodyDataStream<Body>) -> impl Stream<Item = io::Result<Bytes>> + Send {
     let encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
     stream::unfold((body, Some(encoder)), |(mut body, encoder)| async move {
@@ -102,9 +103,9 @@ mod tests {
     use std::io::Read as _;
 
     #[test]
-    fn a_member_can_be_read_before_its_end() {
+    fn member_can_be_read_before_its_end() {
         let member = gzip(b"one event of a watch");
-        // An empty last block of two bytes, a checksum and a length.
+        // The empty last block of two bytes, a checksum and a length.
         let mut decoder = GzDecoder::new(&member[..member.len() - 10]);
         let mut text = Vec::new();
         assert!(decoder.read_to_end(&mut text).is_err());
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn gzip_is_taken_only_where_it_is_listed() {
+    fn gzip_is_used_only_if_listed() {
         for (header, expected) in
             [("gzip", true), ("deflate, gzip;q=0.5", true), ("identity", false), ("", false), ("gzip;q=0", false)]
         {

@@ -1,14 +1,14 @@
-//! How long a request that is no watch may take.
+//! The time limit of requests other than watches.
 
 use kube_structural_schema::parse_duration;
 use std::time::Duration;
 
 use crate::status::{Status, StatusDetails};
 
-/// The longest time for a request, whatever its client asks for.
+/// The maximum time for a request, whatever timeout the client asks for.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The time that a `timeout` parameter allows. Nothing, zero and less mean as long as any request may take.
+/// Returns the time that a `timeout` parameter allows. Without a positive value it is the maximum.
 pub(crate) fn allowed(timeout: &str) -> Result<Duration, Status> {
     if timeout.is_empty() {
         return Ok(LONGEST);
@@ -20,12 +20,12 @@ pub(crate) fn allowed(timeout: &str) -> Result<Duration, Status> {
     Ok(if asked.is_zero() { LONGEST } else { asked.min(LONGEST) })
 }
 
-/// Does work for so long at most.
+/// Runs work with a time limit.
 pub(crate) async fn within<T>(allowed: Duration, work: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
     tokio::time::timeout(allowed, work).await.unwrap_or_else(|_| Err(passed()))
 }
 
-/// What is said of a request whose time is over.
+/// Returns the error of a request that has timed out.
 pub(crate) fn passed() -> Status {
     let message = "Timeout: request did not complete within the allotted timeout";
     Status::failure(504, "Timeout", message).with_details(StatusDetails::default())
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_as_go_writes_them() {
+    fn durations_are_parsed_as_in_go() {
         let read = |text: &str| allowed(text).map(|allowed| allowed.as_secs_f64()).map_err(|status| status.code);
         assert_eq!(read("32s"), Ok(32.0));
         assert_eq!(read("0.5m"), Ok(30.0));

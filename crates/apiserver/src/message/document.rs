@@ -1,4 +1,4 @@
-//! A document in JSON or YAML as a value, and the members it names twice.
+//! Reads a JSON or YAML document as a value, and reports its duplicate members.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -6,11 +6,11 @@ use std::fmt;
 
 use crate::kinds::Flaws;
 
-/// What a document says. Of a member that is there twice the last one counts, as in Go.
+/// A document as a value. The last of several duplicate members counts, as in Go.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Document {
     pub(crate) value: Value,
-    /// What strict clients want to be told: `duplicate field "spec.size"`.
+    /// The duplicate members, for strict validation: `duplicate field "spec.size"`.
     pub(crate) duplicates: Vec<String>,
 }
 
@@ -20,7 +20,7 @@ impl From<Value> for Document {
     }
 }
 
-/// Reads a document; nested deeper than 128 levels it is refused.
+/// Reads a JSON document. A nesting of more than 128 levels is refused.
 pub(crate) fn read(bytes: &[u8]) -> Result<Document, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let (mut path, mut duplicates) = (String::new(), Flaws::default());
@@ -29,8 +29,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Document, serde_json::Error> {
     Ok(Document { value, duplicates: duplicates.into_vec() })
 }
 
-/// Reads a document that is YAML, or JSON, which is YAML too and nested as deep as elsewhere. What is wrong with it is said without
-/// showing any of it: it may be a secret.
+/// Reads a document in YAML or JSON, with the same nesting limit. Errors do not quote the document, because it may
+/// contain a secret.
 pub(crate) fn read_yaml(bytes: &[u8]) -> Result<Document, String> {
     if bytes.trim_ascii_start().first() == Some(&b'{')
         && let Ok(document) = read(bytes)
@@ -39,7 +39,7 @@ pub(crate) fn read_yaml(bytes: &[u8]) -> Result<Document, String> {
     }
     let text = std::str::from_utf8(bytes).map_err(|_| "yaml: it is no text in UTF-8".to_owned())?;
     let options = serde_saphyr::options! {
-        // A name may be `y` or `no`: only `true` and `false` are no strings.
+        // A name may be `y` or `no`: only `true` and `false` are booleans.
         strict_booleans: true,
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
         with_snippet: false,
@@ -57,14 +57,14 @@ pub(crate) fn read_yaml(bytes: &[u8]) -> Result<Document, String> {
     }
 }
 
-/// A place in the document.
+/// A position in the document.
 struct DocumentPlace<'a> {
     path: &'a mut String,
     duplicates: &'a mut Flaws,
 }
 
 impl DocumentPlace<'_> {
-    /// Goes one step deeper, and comes back.
+    /// Reads one level deeper.
     fn inside<T>(&mut self, step: fmt::Arguments<'_>, read: impl FnOnce(DocumentPlace<'_>) -> T) -> T {
         let length = self.path.len();
         // Writing into a string does not fail.
@@ -147,7 +147,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn duplicates_are_told_with_their_place() {
+    fn duplicates_are_reported_with_their_path() {
         let document = read(br#"{"a":1,"b":[{"c":1},{"c":1,"c":{"d":1,"d":2.5}}],"a":null}"#).unwrap();
         assert_eq!(document.value, json!({"a": null, "b": [{"c": 1}, {"c": {"d": 2.5}}]}));
         let expected = [r#"duplicate field "b[1].c""#, r#"duplicate field "b[1].c.d""#, r#"duplicate field "a""#];
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn each_duplicate_is_told_once_and_not_too_many() {
+    fn each_duplicate_is_reported_once_up_to_a_limit() {
         let members = |name: &dyn Fn(usize) -> String| -> String {
             (0..1_000).map(|number| format!(",\"{0}\":1,\"{0}\":1", name(number))).collect()
         };
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn yaml_names_duplicates_and_never_shows_itself() {
+    fn yaml_errors_name_duplicates_and_never_quote_the_document() {
         let document = read_yaml(b"a: 1\nb: {c: yes, c: 'x'}\na: 2.5\n").unwrap();
         assert_eq!(document.value, json!({"a": 2.5, "b": {"c": "x"}}));
         assert_eq!(document.duplicates, [r#"duplicate field "b.c""#, r#"duplicate field "a""#]);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_document_is_refused() {
+    fn invalid_documents_are_refused() {
         for text in ["", "{", "{}{}", "nul", r#"{"a":}"#, &"[".repeat(200)] {
             assert!(read(text.as_bytes()).is_err(), "{text}");
         }

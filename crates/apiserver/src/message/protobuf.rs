@@ -1,4 +1,4 @@
-//! Objects in protobuf, by the table of types: as bodies, as lists, and as events of a watch.
+//! Objects in protobuf, by the table of types: as bodies, as lists, and as watch events.
 
 mod decode;
 mod encode;
@@ -15,10 +15,10 @@ use encode::{put_bytes, put_text};
 
 /// The media type.
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
-/// What stands before every object.
+/// The prefix of every object.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// An object as it came: what it says it is, and its message.
+/// A received object: its kind and its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Envelope<'a> {
     pub(crate) api_version: &'a str,
@@ -65,13 +65,13 @@ pub(crate) fn seal(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
     sealed
 }
 
-/// An object in its envelope.
+/// Returns an object in its envelope.
 pub(crate) fn seal_object(of: &'static Struct, object: &Value) -> Vec<u8> {
     let text = |member: &str| object[member].as_str().unwrap_or_default();
     seal(text("apiVersion"), text("kind"), &encode(of, object))
 }
 
-/// A list in its envelope, from the messages of its items.
+/// Returns a list in its envelope, from the messages of its items.
 pub(crate) fn seal_list(
     api_version: &str,
     kind: &str,
@@ -87,7 +87,7 @@ pub(crate) fn seal_list(
     seal(api_version, kind, &list)
 }
 
-/// One event of a watch: its length, and what happened to which object.
+/// Returns one watch event: its length, its type and its object.
 pub(crate) fn frame(change: &str, sealed: &[u8]) -> Bytes {
     let (mut event, mut raw) = (Vec::with_capacity(sealed.len() + 32), Vec::new());
     put_text(1, change, &mut event);

@@ -1,4 +1,4 @@
-//! Query parameters, read the way the API server reads them.
+//! Query parameters, parsed as kube-apiserver does.
 
 use crate::status::Status;
 
@@ -11,22 +11,22 @@ impl Query {
         Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
     }
 
-    /// The value of a parameter, if it is there.
+    /// Returns the value of a parameter, if it is set.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of a parameter, or nothing as empty text.
+    /// Returns the value of a parameter, or an empty string.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.get(name).unwrap_or_default()
     }
 
-    /// A switch: `0` and `false` are off, and so is absence; everything else, even no value at all, is on.
+    /// Returns a boolean parameter: `0` and `false` are off, and every other value is on, even an empty one.
     pub(crate) fn switch(&self, name: &str) -> Option<bool> {
         self.get(name).map(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
     }
 
-    /// A whole number.
+    /// Returns a parameter that is a whole number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Status> {
         let Some(value) = self.get(name).filter(|value| !value.is_empty()) else { return Ok(None) };
         match value.parse() {
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn switches_follow_the_servers_rules() {
+    fn switches_match_kube_apiserver() {
         let query = Query::parse("a&b=0&c=False&d=yes&e=");
         let switches = ["a", "b", "c", "d", "e", "f"].map(|name| query.switch(name));
         assert_eq!(switches, [Some(true), Some(false), Some(false), Some(true), Some(true), None]);

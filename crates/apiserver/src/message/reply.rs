@@ -12,7 +12,7 @@ use std::io;
 use crate::status::Status;
 use crate::storage::object::LINE_END;
 
-/// The body of every response: bytes as the client asks for them, or a broken connection.
+/// The body of every response: bytes, produced as the client reads them, or the error of a broken connection.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
 
 pub(crate) const JSON: &str = "application/json";
@@ -27,7 +27,7 @@ pub(crate) fn stream_body(stream: impl Stream<Item = io::Result<Bytes>> + Send +
     StreamBody::new(stream.map(|bytes| bytes.map(Frame::data))).boxed_unsync()
 }
 
-/// A response with this code, media type and body.
+/// Returns a response with this code, media type and body.
 pub(crate) fn reply(code: u16, content_type: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -39,14 +39,14 @@ pub(crate) fn json_reply(code: u16, body: impl Into<Bytes>) -> Response<Body> {
     reply(code, JSON, full_body(body))
 }
 
-/// A response that shows a value.
+/// Returns a response with a JSON value.
 pub(crate) fn value_reply(code: u16, value: &Value) -> Response<Body> {
     let mut bytes = serde_json::to_vec(value).unwrap_or_default();
     bytes.push(b'\n');
     json_reply(code, bytes)
 }
 
-/// The API server's plain `404 page not found`, for paths outside its groups.
+/// Returns kube-apiserver's plain `404 page not found`, for paths outside its groups.
 pub(crate) fn page_not_found() -> Response<Body> {
     reply(404, TEXT, full_body("404 page not found\n"))
 }
@@ -59,7 +59,7 @@ pub(crate) fn status_reply(status: &Status) -> Response<Body> {
     response
 }
 
-/// The `ERROR` event that ends a watch.
+/// Returns the `ERROR` event that ends a watch.
 pub(crate) fn error_line(status: &Status) -> Bytes {
     let body = status.to_json();
     let mut line = br#"{"type":"ERROR","object":"#.to_vec();

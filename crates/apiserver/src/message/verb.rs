@@ -1,4 +1,4 @@
-//! What a request asks for, in the words of Kubernetes.
+//! The verbs of Kubernetes requests.
 
 use std::fmt;
 
@@ -21,12 +21,12 @@ pub enum Verb {
     Delete,
     /// Deletes a collection.
     DeleteCollection,
-    /// Anything that is not about objects, such as discovery.
+    /// Any request that is not about objects, such as discovery.
     Other,
 }
 
 impl Verb {
-    /// The verb as access rules write it.
+    /// Returns the verb as in RBAC rules.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! All objects of one resource, and the history by which older states and missed events are found again.
+//! The objects of one resource, and the history of its events.
 
 use imbl::OrdMap;
 use parking_lot::Mutex;
@@ -13,10 +13,10 @@ use crate::kinds::Resource;
 use crate::storage::event::Event;
 use crate::storage::object::{Change, Draft, Key, StoredObject};
 
-/// The objects of a collection at one instant; a clone is O(1) and never changes.
+/// The objects of a collection at one revision; a clone is O(1) and never changes.
 pub(crate) type Objects = OrdMap<Key, Arc<StoredObject>>;
 
-/// The objects whose keys lie between two bounds, in order; no upper bound means all that follow.
+/// Returns the objects with keys between two bounds, in order. Without an upper bound, all following objects.
 pub(crate) fn between<'a>(
     objects: &'a Objects,
     first: Bound<&str>,
@@ -25,45 +25,45 @@ pub(crate) fn between<'a>(
     objects.range::<_, str>((first, end.map_or(Bound::Unbounded, Bound::Excluded)))
 }
 
-/// After how many events a snapshot is kept, so that an older state is found in few steps.
+/// After how many events a checkpoint is kept, so that an older state is restored in few steps.
 const CHECKPOINT: usize = 256;
 
-/// How much history a collection keeps.
+/// The limits of a collection's history.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HistoryLimits {
     pub(crate) max_events: usize,
-    /// Of all events together; the newest one is kept whatever its size.
+    /// The size of all events together. The newest one is kept whatever its size.
     pub(crate) max_bytes: usize,
     pub(crate) max_age: Option<Duration>,
 }
 
-/// The asked-for revision is no longer in the history; `oldest` is.
+/// The requested revision is no longer in the history. `oldest` is the oldest revision that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Forgotten {
     pub(crate) oldest: u64,
 }
 
-/// What has happened in a collection, as far as it is remembered.
+/// The events of a collection that are still kept.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Log {
     /// Events in order of their revisions.
     events: VecDeque<Arc<Event>>,
-    /// The revision of the last event that was forgotten: a watch that has seen it has missed nothing.
+    /// The revision of the last dropped event: a watch that has seen it has missed nothing.
     last_forgotten: u64,
 }
 
 impl Log {
-    /// Up to `max` events after `revision`, in order.
+    /// Returns up to `max` events after `revision`, in order.
     pub(crate) fn unseen(&self, revision: u64, max: usize) -> Vec<Arc<Event>> {
         self.events.range(self.first_after(revision)..).take(max).cloned().collect()
     }
 
-    /// Whether an event after `revision` has been forgotten.
+    /// Returns whether an event after `revision` has been dropped.
     pub(crate) fn has_lost(&self, revision: u64) -> bool {
         revision < self.last_forgotten
     }
 
-    /// How many events there are after `revision`.
+    /// Returns how many events follow `revision`.
     pub(crate) fn count_after(&self, revision: u64) -> usize {
         self.events.len() - self.first_after(revision)
     }
@@ -73,10 +73,10 @@ impl Log {
     }
 }
 
-/// What a collection leaves to its watches when it is closed, which read it to the end. It is there as long as one of them is.
+/// The log of a closed collection, for its watches to read to the end. It is kept as long as one of them exists.
 pub(crate) type Legacy = Arc<Mutex<Option<Arc<Log>>>>;
 
-/// Objects as they are, and as they are to be under another version of their resource or with other fields.
+/// Objects, and the same objects encoded for the changed rules of their resource.
 #[derive(Debug, Default)]
 pub(crate) struct Recoding {
     from: Objects,
@@ -84,7 +84,7 @@ pub(crate) struct Recoding {
 }
 
 impl Recoding {
-    /// Follows what has changed since it was last called; the first time that is everything.
+    /// Encodes the objects that have changed since the last call; the first call encodes all.
     pub(crate) fn follow(&mut self, resource: &Resource, now: &Objects) {
         for key in self.from.keys().filter(|key| !now.contains_key(*key)) {
             self.to.remove(key);
@@ -101,7 +101,7 @@ impl Recoding {
         self.from = now.clone();
     }
 
-    /// Whether it has followed all that these have become.
+    /// Returns whether all these objects have been encoded.
     pub(crate) fn is_of(&self, now: &Objects) -> bool {
         self.from.ptr_eq(now)
     }
@@ -114,25 +114,25 @@ impl Recoding {
 /// One resource's objects and events.
 #[derive(Debug, Clone)]
 pub(crate) struct Collection {
-    /// Tells it from those that had or will have its name.
+    /// The id that distinguishes it from earlier and later collections of the same name.
     pub(crate) id: u64,
     objects: Objects,
-    /// All its events are newer than `horizon`.
+    /// The log. All its events are newer than `horizon`.
     log: Log,
-    /// The sizes of all events together.
+    /// The size of all events together, in bytes.
     bytes: usize,
-    /// States right after some of the events, oldest first.
+    /// The states right after some of the events, oldest first.
     checkpoints: VecDeque<(u64, Objects)>,
     since_checkpoint: usize,
     /// The oldest revision that can be listed exactly or watched from.
     horizon: u64,
-    /// Woken by each event, and when watches must look up for another reason.
+    /// Notified after each event, and when watches must check for another reason.
     changed: Arc<Notify>,
     legacy: Legacy,
 }
 
 impl Collection {
-    /// An empty collection in which nothing older than `horizon` is known.
+    /// Returns an empty collection without history before `horizon`.
     pub(crate) fn new(id: u64, horizon: u64) -> Self {
         Self {
             id,
@@ -167,7 +167,7 @@ impl Collection {
         &self.legacy
     }
 
-    /// Ends it: its watches read what is left, and end too.
+    /// Closes the collection: its watches read the rest of the log, and end.
     pub(crate) fn close(self) {
         *self.legacy.lock() = Some(Arc::new(self.log));
         self.changed.notify_waiters();
@@ -178,7 +178,7 @@ impl Collection {
         (self.changed, self.legacy) = (Arc::default(), Legacy::default());
     }
 
-    /// Applies one write and remembers it.
+    /// Applies one write and records its event.
     pub(crate) fn record(&mut self, key: &Key, event: Event, limits: HistoryLimits) -> Arc<Event> {
         let event = Arc::new(event);
         match &event.after {
@@ -197,7 +197,7 @@ impl Collection {
         event
     }
 
-    /// The objects as they were right after `revision`.
+    /// Returns the objects right after `revision`.
     pub(crate) fn at(&self, revision: u64) -> Result<Objects, Forgotten> {
         if revision < self.horizon {
             return Err(Forgotten { oldest: self.horizon });
@@ -218,7 +218,7 @@ impl Collection {
         Ok(objects)
     }
 
-    /// Forgets everything up to and including `revision`.
+    /// Drops the history up to and including `revision`.
     pub(crate) fn compact(&mut self, revision: u64) {
         self.horizon = self.horizon.max(revision);
         while let Some(event) = self.log.events.pop_front_if(|event| event.revision <= self.horizon) {
@@ -230,7 +230,7 @@ impl Collection {
         }
     }
 
-    /// Forgets what exceeds the limits.
+    /// Drops the events that exceed the limits.
     pub(crate) fn trim(&mut self, limits: HistoryLimits, now: Instant) {
         let too_many = self.log.events.len().saturating_sub(limits.max_events);
         let too_old = limits
@@ -240,13 +240,13 @@ impl Collection {
         if dropped == 0 {
             return;
         }
-        // The next event kept can still be watched from the revision just before it.
+        // The next kept event can still be watched from the revision just before it.
         let last_dropped = self.log.events[dropped - 1].revision;
         let horizon = self.log.events.get(dropped).map_or(last_dropped, |kept| kept.revision - 1);
         self.compact(horizon);
     }
 
-    /// How many events must go for the rest to fit; the newest one never must.
+    /// Returns how many events must be dropped for the others to fit; never the newest one.
     fn too_large(&self, max_bytes: usize) -> usize {
         let (mut bytes, mut dropped) = (self.bytes, 0);
         for event in self.log.events.iter().take(self.log.events.len().saturating_sub(1)) {
@@ -259,14 +259,14 @@ impl Collection {
         dropped
     }
 
-    /// Forgets all history, and goes on with these objects. Returns the collection as it was.
+    /// Drops all history, and continues with these objects. Returns the previous collection.
     pub(crate) fn reopen(&mut self, id: u64, objects: Objects, revision: u64) -> Self {
         let closed = std::mem::replace(self, Self::new(id, revision));
         self.objects = objects;
         closed
     }
 
-    /// Wakes every watch of this collection, so that it looks up.
+    /// Notifies every watch of this collection.
     pub(crate) fn wake(&self) {
         self.changed.notify_waiters();
     }

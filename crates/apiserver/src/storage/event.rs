@@ -1,4 +1,4 @@
-//! One change of one object, with its watch lines encoded at most once.
+//! One change of one object. Its watch lines are encoded at most once.
 
 use bytes::{Bytes, BytesMut};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ pub(crate) struct Event {
     pub(crate) at: Instant,
     pub(crate) before: Option<Arc<StoredObject>>,
     pub(crate) after: Option<Arc<StoredObject>>,
-    /// Lines other than the one the state after the write carries itself, by change and form.
+    /// The encoded lines by change and form, except the one that the new state has itself.
     lines: [OnceLock<Bytes>; 6],
 }
 
@@ -29,14 +29,14 @@ impl Event {
         Self { revision, at, before, after, lines: Default::default() }
     }
 
-    /// How many bytes it takes to tell of it: the encoded state it shows.
+    /// Returns the size of the event: that of the state it shows.
     pub(crate) fn size(&self) -> usize {
         self.after.as_ref().or(self.before.as_ref()).map_or(0, |object| object.size())
     }
 
-    /// What a watcher sees of this event, whose selector is `matches`: nothing, or a change.
+    /// Returns the change that a watch with the selector `matches` sees, if any.
     ///
-    /// An object that leaves a selector is deleted for that watcher, and one that enters it is added.
+    /// An object that no longer matches is reported as deleted, and one that starts to match is reported as added.
     pub(crate) fn seen_by(&self, matches: impl Fn(&StoredObject) -> bool) -> Option<Change> {
         let before = self.before.as_deref().is_some_and(&matches);
         let after = self.after.as_deref().is_some_and(&matches);
@@ -48,7 +48,7 @@ impl Event {
         }
     }
 
-    /// The watch line of this event as `change`. Every watcher gets the same bytes.
+    /// Returns the watch line of this event as `change`. All watches share the same bytes.
     pub(crate) fn line(&self, change: Change, resource: &Resource, form: Form) -> Bytes {
         let own = if self.before.is_some() { Change::Modified } else { Change::Added };
         let as_stored = resource.rules.view.is_none();
@@ -65,7 +65,7 @@ impl Event {
             out.freeze()
         };
         match form {
-            // Few watch what is stored as something else: each gets its own bytes.
+            // Few clients watch a converted version, so their lines are not cached.
             Form::Full if !as_stored => encode(),
             Form::Full => self.lines[change as usize].get_or_init(encode).clone(),
             Form::Metadata => self.lines[change as usize + 3].get_or_init(encode).clone(),

@@ -1,4 +1,4 @@
-//! An object as it is stored: encoded once, shared as bytes.
+//! A stored object: encoded once, shared as bytes.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use crate::kinds::Resource;
 
-/// The place of an object in its collection: `namespace/name`, or `name` in cluster scope.
+/// The key of an object in its collection: `namespace/name`, or `name` in cluster scope.
 ///
-/// It is one joined string, because that is what the API server orders by: `a-b/x` comes before `a/x`.
+/// It is one joined string because kube-apiserver orders by this string: `a-b/x` comes before `a/x`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key(Arc<str>);
 
@@ -36,7 +36,7 @@ impl Key {
     }
 }
 
-/// The first key behind those of a namespace: `0` is the character that follows `/`.
+/// Returns the first key after those of a namespace: `0` is the character after `/`.
 pub(crate) fn namespace_end(namespace: &str) -> String {
     format!("{namespace}0")
 }
@@ -47,7 +47,7 @@ impl Borrow<str> for Key {
     }
 }
 
-/// What a watch event says happened.
+/// The type of a watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Added,
@@ -56,7 +56,7 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    /// How a watch line of this change begins.
+    /// Returns the start of a watch line of this change.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             Self::Added => r#"{"type":"ADDED","object":"#,
@@ -66,30 +66,30 @@ impl Change {
     }
 }
 
-/// How a watch line ends.
+/// The end of a watch line.
 pub(crate) const LINE_END: &str = "}\n";
 
-/// Which part of an object a reader wants.
+/// The requested part of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Form {
     #[default]
     Full,
-    /// `PartialObjectMetadata`: the metadata alone.
+    /// `PartialObjectMetadata`: only the metadata.
     Metadata,
 }
 
 const METADATA_PREFIX: &str = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#;
 
-/// An object of a collection. Its bytes are the watch line that announced it; everything else is a slice of them.
+/// An object of a collection. Its bytes are the watch line of its write; everything else is a slice of them.
 #[derive(Debug)]
 pub(crate) struct StoredObject {
     pub(crate) key: Key,
-    /// The revision of the write that made it so.
+    /// The revision of its last write.
     pub(crate) revision: u64,
     uid: Box<str>,
-    /// Whether it is to be deleted.
+    /// Whether it is being deleted.
     marked: bool,
-    /// Whether it was given time until then.
+    /// Whether its deletion has a grace period.
     in_grace: bool,
     /// The uids of its owners.
     owners: Box<[Box<str>]>,
@@ -106,7 +106,7 @@ pub(crate) struct StoredObject {
 }
 
 impl StoredObject {
-    /// The object as another resource shows it.
+    /// Returns the object in the version of another resource.
     pub(crate) fn shown_by(self: &Arc<Self>, resource: &Resource) -> Arc<Self> {
         if resource.rules.view.is_none() {
             return self.clone();
@@ -130,32 +130,32 @@ impl StoredObject {
         Draft::new(self.key.clone(), members, self.fields.clone(), line, [object, metadata, version], Change::Modified)
     }
 
-    /// The watch line of the write that made this state: `ADDED` if it created the object, else `MODIFIED`.
+    /// Returns the watch line of the last write: `ADDED` if it created the object, otherwise `MODIFIED`.
     pub(crate) fn line(&self) -> Bytes {
         self.line.clone()
     }
 
-    /// How many bytes it is encoded in.
+    /// Returns the encoded size in bytes.
     pub(crate) fn size(&self) -> usize {
         self.line.len()
     }
 
-    /// The object as a value, as `resource` shows it. Metadata includes its `resourceVersion`.
+    /// Returns the object as a value, in the version of `resource`. Metadata includes its `resourceVersion`.
     pub(crate) fn value_as(&self, resource: &Resource) -> Value {
         resource.shown(self.value())
     }
 
-    /// The object as a value, as it is stored. Metadata includes its `resourceVersion`.
+    /// Returns the object as a value, as stored. Metadata includes its `resourceVersion`.
     pub(crate) fn value(&self) -> Value {
         serde_json::from_slice(&self.line[self.object.clone()]).unwrap_or(Value::Null)
     }
 
-    /// The metadata as a value, without decoding the rest.
+    /// Returns the metadata as a value, without decoding the rest.
     pub(crate) fn metadata(&self) -> Value {
         serde_json::from_slice(&self.line[self.metadata.clone()]).unwrap_or(Value::Null)
     }
 
-    /// An object with the metadata and nothing else.
+    /// Returns an object with only the metadata.
     pub(crate) fn identity(&self) -> Value {
         json!({"metadata": self.metadata()})
     }
@@ -164,28 +164,28 @@ impl StoredObject {
         &self.uid
     }
 
-    /// Whether it is to be deleted.
+    /// Returns whether it is being deleted.
     pub(crate) fn is_marked(&self) -> bool {
         self.marked
     }
 
-    /// Whether it is only there for its finalizers.
+    /// Returns whether only its finalizers keep it.
     pub(crate) fn is_going(&self) -> bool {
         self.marked && !self.in_grace
     }
 
-    /// The uids of its owners.
+    /// Returns the uids of its owners.
     pub(crate) fn owners(&self) -> impl Iterator<Item = &str> {
         self.owners.iter().map(|owner| &**owner)
     }
 
-    /// The value of a label.
+    /// Returns the value of a label.
     pub(crate) fn label(&self, key: &str) -> Option<&str> {
         let at = self.labels.binary_search_by(|(candidate, _)| (**candidate).cmp(key)).ok()?;
         Some(&self.labels[at].1)
     }
 
-    /// Appends the object in the form asked for.
+    /// Appends the object in this form.
     pub(crate) fn write(&self, form: Form, out: &mut BytesMut) {
         let (prefix, shown, suffix) = self.parts(form);
         out.put_slice(prefix.as_bytes());
@@ -193,7 +193,7 @@ impl StoredObject {
         out.put_slice(suffix.as_bytes());
     }
 
-    /// What a form puts before a slice of the line, the slice, and what it puts behind.
+    /// Returns the prefix of a form, the slice of the line, and the suffix.
     fn parts(&self, form: Form) -> (&'static str, Range<usize>, &'static str) {
         match form {
             Form::Full => ("", self.object.clone(), ""),
@@ -201,14 +201,14 @@ impl StoredObject {
         }
     }
 
-    /// Appends the object as an item of a typed list, which leaves kind and apiVersion out.
+    /// Appends the object as an item of a typed list, without kind and apiVersion.
     pub(crate) fn write_untyped_item(&self, out: &mut BytesMut) {
         const MEMBER: usize = r#""metadata":"#.len();
         out.put_u8(b'{');
         out.put_slice(&self.line[self.metadata.start - MEMBER..self.object.end]);
     }
 
-    /// Appends a watch line that shows this state under another change, form and version.
+    /// Appends a watch line of this state with another change, form and version.
     pub(crate) fn write_line(&self, change: Change, form: Form, revision: u64, out: &mut BytesMut) {
         out.put_slice(change.prefix().as_bytes());
         let (prefix, shown, suffix) = self.parts(form);
@@ -221,19 +221,21 @@ impl StoredObject {
     }
 }
 
-/// An object that is encoded and has no revision yet.
+/// An encoded object without a revision.
 ///
-/// Encoding a large object takes long, so it is done before the state is locked. The revision is filled in under the lock.
+/// Encoding a large object takes long, so it is done before the state is locked. The revision is filled in under the
+/// lock.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    /// Its line is still empty.
+    /// The object. Its line is still empty.
     stored: StoredObject,
     line: Vec<u8>,
     change: Change,
 }
 
 impl Draft {
-    /// Encodes an object. `expected` is a revision near the one that it will get: as long as that has as many digits, nothing moves.
+    /// Encodes an object. `expected` is close to its future revision: if both have the same number of digits, no bytes
+    /// move.
     pub(crate) fn encode(resource: &Resource, key: Key, object: &Value, change: Change, expected: u64) -> Self {
         Self::lay_out(resource, key, &resource.stored(object), change, expected)
     }
@@ -320,10 +322,10 @@ impl Draft {
     }
 }
 
-/// Members of metadata that come first, in the order the API server writes them.
+/// Members of metadata that come first, in the order of kube-apiserver.
 const LEADING: [&str; 4] = ["name", "generateName", "namespace", "uid"];
 
-/// Writes metadata with its version. Returns where the whole and where the version's digits stand.
+/// Writes metadata with its version. Returns the ranges of the metadata and of the version's digits.
 fn write_metadata(line: &mut Vec<u8>, members: &Map<String, Value>, revision: u64) -> (Range<usize>, Range<usize>) {
     let start = line.len();
     line.push(b'{');
@@ -349,7 +351,7 @@ fn write_metadata(line: &mut Vec<u8>, members: &Map<String, Value>, revision: u6
 }
 
 fn write_member(line: &mut Vec<u8>, name: &str, value: &impl Serialize) {
-    // Writing a `Value` into a `Vec` cannot fail: no map has keys that are not strings, no writer refuses.
+    // Writing a `Value` into a `Vec` cannot fail: all keys are strings, and the writer does not fail.
     let _ = serde_json::to_writer(&mut *line, name);
     line.push(b':');
     let _ = serde_json::to_writer(line, value);
@@ -385,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_holds_the_object_and_its_version() {
+    fn line_contains_object_and_version() {
         let object = stored();
         let expected = concat!(
             r#"{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"web","#,
@@ -400,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_gets_any_revision_and_change() {
+    fn draft_accepts_any_revision_and_change() {
         let pods = Catalog::built_in().named("pods").unwrap().clone();
         let object =
             json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "labels": {"a": "1"}}, "spec": {}});
@@ -422,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn other_metadata_leaves_the_rest_of_an_object_as_it_is() {
+    fn new_metadata_keeps_the_rest_of_the_object() {
         let metadata = json!({"name": "a", "namespace": "web", "labels": {"c": "3"}, "deletionTimestamp": "now"});
         let changed = stored().with_metadata(&metadata).at(1000, Change::Modified);
         let mut expected = stored().value();
@@ -434,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_line_shows_the_version_of_the_delete() {
+    fn deleted_line_shows_version_of_the_delete() {
         let mut out = BytesMut::new();
         stored().write_line(Change::Deleted, Form::Full, 1000, &mut out);
         let line: Value = serde_json::from_slice(&out).unwrap();
@@ -444,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_typed_list_item_leaves_the_kind_out() {
+    fn typed_list_item_omits_the_kind() {
         let mut out = BytesMut::new();
         stored().write_untyped_item(&mut out);
         let item: Value = serde_json::from_slice(&out).unwrap();
@@ -453,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_alone_is_a_partial_object() {
+    fn metadata_form_is_a_partial_object() {
         let mut out = BytesMut::new();
         stored().write(Form::Metadata, &mut out);
         let partial: Value = serde_json::from_slice(&out).unwrap();

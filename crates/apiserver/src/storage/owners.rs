@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::object::{Key, StoredObject};
 
-/// Where an object is.
+/// The place of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ObjectPlace {
     /// The name of its collection.
@@ -14,18 +14,18 @@ pub(crate) struct ObjectPlace {
     pub(crate) key: Key,
 }
 
-/// Something that may have made garbage. What is done about one leaves others: nothing calls itself, however long a chain of owners is.
+/// A reason to check for garbage. Processing one trace adds others, so a long chain of owners needs no recursion.
 #[derive(Debug, Clone)]
 pub(crate) enum Trace {
     /// The object with this uid is gone.
     Gone(Box<str>),
     /// The object with this uid may have no dependents left to wait for.
     Relieved(Box<str>),
-    /// An object has other owners than before, was marked to be deleted, or has to be looked at for another reason.
+    /// An object has new owners, has been marked as being deleted, or must be checked for another reason.
     Stirred(ObjectPlace),
 }
 
-/// Every object by its uid, its dependents, and the traces that are still to be followed.
+/// Every object by its uid, its dependents, and the traces to process.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Owners {
     places: BTreeMap<Box<str>, ObjectPlace>,
@@ -34,7 +34,7 @@ pub(crate) struct Owners {
 }
 
 impl Owners {
-    /// Takes note of one write.
+    /// Records one write.
     pub(crate) fn record(&mut self, collection: &str, before: Option<&StoredObject>, after: Option<&StoredObject>) {
         let Some(shown) = after.or(before) else { return };
         let place = ObjectPlace { collection: collection.into(), key: shown.key.clone() };
@@ -69,23 +69,23 @@ impl Owners {
         }
     }
 
-    /// The owners of this object may have waited for it.
+    /// Adds traces for the owners of this object, which may have waited until it is gone.
     fn relieve(&mut self, object: &StoredObject) {
         self.traces.extend(object.owners().map(|owner| Trace::Relieved(owner.into())));
     }
 
-    /// Where the object with this uid is.
+    /// Returns the place of the object with this uid.
     pub(crate) fn place_of(&self, uid: &str) -> Option<ObjectPlace> {
         self.places.get(uid).cloned()
     }
 
-    /// Where those are that name this uid as an owner.
+    /// Returns the places of the objects with this uid as an owner.
     pub(crate) fn owned_by(&self, uid: &str) -> Option<&BTreeSet<ObjectPlace>> {
         self.owned.get(uid)
     }
 }
 
-/// What an object says of its owners. Most have none: they are not read for it.
+/// Reads the owner references of an object. Most objects have none, and are not decoded.
 fn references(object: Option<&StoredObject>) -> Value {
     let owned = object.filter(|object| object.owners().next().is_some());
     owned.map(|object| object.metadata()["ownerReferences"].take()).unwrap_or_default()

@@ -14,43 +14,43 @@ use crate::storage::event::Event;
 use crate::storage::object::{Change, Draft, Key, StoredObject, namespace_end};
 use crate::storage::owners::{ObjectPlace, Owners};
 
-/// Everything that is stored, behind one short lock.
+/// The whole storage, behind one lock that is held only briefly.
 ///
-/// A revision is taken and its event recorded under the same lock, so the current revision is never ahead of an event
-/// that cannot be seen yet, and events of a collection are in the order of their revisions.
+/// A revision is taken and its event recorded under the same lock. The current revision is therefore never ahead of the
+/// visible events, and the events of a collection are in the order of their revisions.
 #[derive(Debug)]
 pub(crate) struct Storage {
     state: Mutex<State>,
-    /// Woken whenever the revision grows.
+    /// Notified whenever the revision grows.
     advanced: Notify,
 }
 
-/// The state while it is held. Who works on for long lets others in with `bump`.
+/// The locked state. Long work unlocks it from time to time with `bump`.
 pub(crate) type Locked<'a> = MutexGuard<'a, State>;
 
-/// What the lock guards.
+/// The data behind the lock.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) revision: u64,
-    /// The revision the server started with: everything before it is unknown.
+    /// The revision at the start of the server. Earlier revisions are unknown.
     pub(crate) base: u64,
     pub(crate) catalog: Catalog,
-    /// Grows when all watches must end with a broken connection.
+    /// Incremented when all watches must end with a broken connection.
     pub(crate) connection_epoch: u64,
     collections: BTreeMap<String, Collection>,
-    /// How many collections there have been.
+    /// The number of collections ever created.
     opened: u64,
-    /// The resources of which a collection was closed.
+    /// The resources with a closed collection.
     closed: BTreeSet<String>,
     pub(crate) limits: HistoryLimits,
-    /// Who owns whom, if the server looks after it.
+    /// The index of owners, if garbage collection is enabled.
     pub(crate) owners: Option<Owners>,
 }
 
-/// What happened to the CRD of a resource since a write began.
+/// What happened to the CRD of a resource since a write started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CrdChange {
-    /// It has other versions or another schema.
+    /// Its versions or its schema changed.
     Changed,
     /// It was deleted.
     Removed,
@@ -119,7 +119,7 @@ impl Storage {
         self.commit(state, resource, draft)
     }
 
-    /// Removes one object and returns the revision of that. The caller has checked that the write is allowed.
+    /// Removes one object and returns the revision of the delete. The caller has checked that the write is allowed.
     pub(crate) fn remove(&self, state: &mut State, resource: &Resource, key: &Key) -> u64 {
         self.record(state, resource, key, None).revision
     }
@@ -143,7 +143,7 @@ impl Storage {
         event
     }
 
-    /// Forgets all history up to now.
+    /// Drops all history up to now.
     pub(crate) fn compact(&self) {
         let mut state = self.state.lock();
         let revision = state.revision;
@@ -154,14 +154,14 @@ impl Storage {
         }
     }
 
-    /// Cuts every open watch as a reset connection would.
+    /// Breaks every open watch, as a connection reset would.
     pub(crate) fn disconnect(&self) {
         let mut state = self.state.lock();
         state.connection_epoch += 1;
         state.wake_all();
     }
 
-    /// Puts an older or newer state in place of the current one, and cuts every open watch.
+    /// Replaces the state with an older or newer one, and breaks every open watch.
     pub(crate) fn replace(&self, mut with: State) {
         with.collections.values_mut().for_each(Collection::part_from_watches);
         let mut state = self.state.lock();
@@ -173,10 +173,10 @@ impl Storage {
 }
 
 impl State {
-    /// The collection of a resource; an empty one from the first time it is asked for.
+    /// Returns the collection of a resource, and creates it if it is missing.
     pub(crate) fn collection(&mut self, resource: &Resource) -> &mut Collection {
         if !self.collections.contains_key(&resource.storage) {
-            // What was there under this name before is another collection: its versions mean nothing here.
+            // An earlier collection of this name is a different one: its versions are not valid here.
             let horizon = if self.closed.contains(&resource.storage) { self.revision } else { self.base };
             self.opened += 1;
             self.collections.insert(resource.storage.clone(), Collection::new(self.opened, horizon));
@@ -184,7 +184,7 @@ impl State {
         self.collections.get_mut(&resource.storage).expect("inserted above")
     }
 
-    /// The collection as it is asked for a version: what has grown too old is gone.
+    /// Returns the collection after dropping the history that is too old.
     pub(crate) fn collection_now(&mut self, resource: &Resource) -> &mut Collection {
         let limits = self.limits;
         let collection = self.collection(resource);
@@ -192,17 +192,17 @@ impl State {
         collection
     }
 
-    /// The collection that a watch began in, if it is still open.
+    /// Returns the collection in which a watch started, if it is still open.
     pub(crate) fn collection_of_watch(&self, resource: &Resource, id: u64) -> Option<&Collection> {
         self.collections.get(&resource.storage).filter(|collection| collection.id == id)
     }
 
-    /// The object at `key`, if there is one.
+    /// Returns the object at `key`, if there is one.
     pub(crate) fn object(&self, resource: &Resource, key: &Key) -> Option<Arc<StoredObject>> {
         self.collections.get(&resource.storage)?.objects().get(key).cloned()
     }
 
-    /// Checks that the resource of a write is still served as it was when the write began.
+    /// Checks that the resource of a write is still served with the same rules as at its start.
     pub(crate) fn check_current(&self, resource: &Resource) -> Result<(), CrdChange> {
         if !resource.rules.custom || self.catalog.iter().any(|known| std::ptr::eq(&**known, resource)) {
             return Ok(());
@@ -220,17 +220,17 @@ impl State {
         self.owners.as_ref().and_then(|owners| owners.owned_by(uid)).into_iter().flatten()
     }
 
-    /// All keys of a resource.
+    /// Returns all keys of a resource.
     pub(crate) fn keys(&self, resource: &Resource) -> impl Iterator<Item = &Key> + use<'_> {
         self.collections.get(&resource.storage).into_iter().flat_map(|collection| collection.objects().keys())
     }
 
-    /// Whether a resource has an object in a namespace.
+    /// Returns whether a resource has an object in a namespace.
     pub(crate) fn has_key_in(&self, resource: &Resource, namespace: &str) -> bool {
         self.keys_after(resource, namespace, None).next().is_some()
     }
 
-    /// The keys of a resource in a namespace; only those that follow a key, if one is given.
+    /// Returns the keys of a resource in a namespace, optionally only those after a key.
     pub(crate) fn keys_after(
         &self,
         resource: &Resource,
@@ -244,8 +244,8 @@ impl State {
         keys.into_iter().flatten().map(|(key, _)| key)
     }
 
-    /// Opens the collection of a resource anew after its rules have changed, with its objects as they are by these rules: watches end,
-    /// and everything older has expired.
+    /// Reopens the collection of a resource whose rules have changed, with its objects encoded by the new rules. Open
+    /// watches end, and older versions expire.
     pub(crate) fn reopen(&mut self, resource: &Resource, objects: Objects) {
         let revision = self.revision;
         if let Some(collection) = self.collections.get_mut(&resource.storage) {
@@ -268,13 +268,14 @@ impl State {
     }
 }
 
-/// How often objects are followed that change while they are encoded anew, before those who change them have to wait.
+/// How many times changed objects are encoded again before writers must wait.
 const ROUNDS: usize = 4;
 
-/// The objects of a resource as they are to be when its rules have changed. The state is unlocked meanwhile; what they wrote is among them.
+/// Returns the objects of a resource, encoded by its new rules. The state is unlocked meanwhile, and writes in that
+/// time are included.
 pub(crate) fn recoded(state: &mut Locked<'_>, before: &Resource, resource: &Resource) -> Objects {
     let mut objects = state.collection(resource).objects().clone();
-    // Nothing else is written into an object, or read out of it beforehand.
+    // Other rules do not change the encoding of objects.
     if before.version == resource.version && before.rules.fields == resource.rules.fields {
         return objects;
     }
@@ -298,7 +299,7 @@ mod tests {
 
     const PLENTY: HistoryLimits = HistoryLimits { max_events: 10_000, max_bytes: usize::MAX, max_age: None };
 
-    /// A storage with one object, and whether that is still kept.
+    /// Returns a storage with one object, and whether its closed collection is still kept.
     fn with_one() -> (Storage, Arc<Resource>, Weak<StoredObject>) {
         let catalog = Catalog::built_in();
         let resource = catalog.named("configmaps").unwrap().clone();
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_collection_is_kept_as_long_as_somebody_reads_it() {
+    fn closed_collection_is_kept_while_a_watch_reads_it() {
         let (storage, resource, kept) = with_one();
         let mut state = storage.lock();
         let legacy = state.collection(&resource).legacy().clone();
@@ -323,14 +324,14 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_collection_that_nobody_reads_is_gone_at_once() {
+    fn closed_collection_without_watches_is_dropped_at_once() {
         let (storage, resource, kept) = with_one();
         storage.lock().drop_collection(&resource);
         assert!(kept.upgrade().is_none());
     }
 
     #[test]
-    fn a_state_that_is_put_back_leaves_what_the_current_one_has_closed() {
+    fn restored_state_keeps_closed_collections_of_the_current_one() {
         let (storage, resource, _) = with_one();
         let saved = storage.lock().clone();
         storage.lock().drop_collection(&resource);

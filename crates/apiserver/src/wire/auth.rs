@@ -1,4 +1,4 @@
-//! Authentication: by the token, if the server has one.
+//! Authentication by token, if the server has one.
 
 use http::{HeaderValue, header, request};
 use rand::RngExt;
@@ -8,25 +8,25 @@ use crate::status::Status;
 /// Paths that need no token.
 const OPEN: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];
 
-/// Refuses a request without the token, if there is one to know.
+/// Refuses a request without the token, if the server has one.
 pub(crate) fn check(token: Option<&str>, parts: &request::Parts) -> Result<(), Status> {
     let Some(token) = token else { return Ok(()) };
     if OPEN.contains(&parts.uri.path()) || knows(token, parts) { Ok(()) } else { Err(unauthorized()) }
 }
 
-/// Whether a request carries this token.
+/// Returns whether a request carries this token.
 pub(crate) fn knows(token: &str, parts: &request::Parts) -> bool {
     let given = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     given.and_then(|value| value.strip_prefix("Bearer ")).is_some_and(|given| is_same(given.trim(), token))
 }
 
-/// Whether two tokens are the same, in a time that does not tell how much of them is.
+/// Compares two tokens in constant time.
 fn is_same(given: &str, token: &str) -> bool {
     let differing = given.bytes().zip(token.bytes()).fold(0, |found, (one, two)| found | (one ^ two));
     given.len() == token.len() && differing == 0
 }
 
-/// The answer to who does not know the token.
+/// Returns the answer to a request without a valid token.
 pub(crate) fn unauthorized() -> Status {
     Status::failure(401, "Unauthorized", "Unauthorized")
 }
@@ -36,7 +36,7 @@ pub(crate) fn fresh_token() -> String {
     format!("{:032x}", rand::rng().random::<u128>())
 }
 
-/// The header that carries a token; `None` if it cannot stand in one.
+/// Returns the header with a token, or `None` if the token is not a valid header value.
 pub(crate) fn header(token: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
     value.set_sensitive(true);

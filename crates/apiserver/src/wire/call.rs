@@ -1,4 +1,4 @@
-//! A request, read.
+//! A parsed request.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header, request};
@@ -9,26 +9,26 @@ use crate::message::accept::Negotiated;
 use crate::message::query::Query;
 use crate::message::verb::Verb;
 
-/// A request once it is known what it is about.
+/// A request with its verb and its options.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) id: u64,
-    /// `None` if the method may not be used on this path.
+    /// The verb; `None` if the path does not allow the method.
     pub(crate) verb: Option<Verb>,
     pub(crate) query: Query,
-    /// What the `Accept` header comes to.
+    /// The result of the `Accept` header.
     pub(crate) accept: Negotiated,
     pub(crate) parts: request::Parts,
     pub(crate) body: Bytes,
-    /// What the client is warned of, whatever becomes of its request.
+    /// The warnings for the client, sent whether or not the request succeeds.
     pub(crate) warnings: Warnings,
 }
 
-/// What a client is warned of.
+/// The warnings of one request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>);
 
-/// How many warnings an answer carries, and how long each may be.
+/// The maximum number of warnings in an answer, and the maximum length of each.
 const MOST_WARNINGS: usize = 30;
 const LONGEST_WARNING: usize = 256;
 
@@ -37,12 +37,12 @@ impl Warnings {
         self.0.lock().extend(warnings);
     }
 
-    /// Puts them into the headers of an answer.
+    /// Writes the warnings into the headers of an answer.
     pub(super) fn write(&self, headers: &mut HeaderMap) {
         for warning in self.0.lock().iter().take(MOST_WARNINGS) {
             let text: String = warning.chars().filter(|sign| !sign.is_control()).take(LONGEST_WARNING).collect();
             let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
-            // Text that is not ASCII is sent as it is, as kube-apiserver does.
+            // Text that is not ASCII is sent unchanged, as kube-apiserver does.
             if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
                 headers.append(header::WARNING, value);
             }
@@ -51,7 +51,7 @@ impl Warnings {
 }
 
 impl Call {
-    /// A header as text; empty if there is none.
+    /// Returns a header as a string; empty if it is missing.
     pub(crate) fn header(&self, name: header::HeaderName) -> &str {
         header_text(&self.parts, name)
     }

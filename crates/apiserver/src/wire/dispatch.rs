@@ -1,4 +1,4 @@
-//! Leads a request about a resource to what answers it.
+//! Dispatches a request about a resource to the module that answers it.
 
 mod decode;
 mod mutate;

@@ -32,7 +32,7 @@ pub(crate) fn general(hub: &Hub, call: &Call) -> Result<Response<Body>, Status> 
     }
 }
 
-/// Answers with the index of documents, or with one of them.
+/// Answers with the OpenAPI index, or with one of its documents.
 fn describe(hub: &Hub, steps: &[&str]) -> Option<Response<Body>> {
     let (catalog, revision) = {
         let state = hub.storage.lock();
@@ -45,7 +45,7 @@ fn describe(hub: &Hub, steps: &[&str]) -> Option<Response<Body>> {
                 catalog.served().map(|resource| (resource.group.as_str(), resource.version.as_str())).collect();
             versions.sort_unstable();
             versions.dedup();
-            // Everything that is built in stays as it is.
+            // Only CRDs change the documents, and each change has a new revision.
             let hash = revision.to_string();
             let entries = versions.into_iter().map(|(group, version)| (group, version, hash.as_str()));
             return Some(value_reply(200, &openapi::index(entries)));

@@ -1,4 +1,4 @@
-//! The server over HTTP/1.1 and HTTP/2, plain or with TLS.
+//! The HTTP server: HTTP/1.1 and HTTP/2, with or without TLS.
 
 mod socket;
 mod streams;
@@ -31,14 +31,14 @@ use crate::wire::tls::Tls;
 use socket::Socket;
 use streams::Streams;
 
-/// How many streams a client may have open on one HTTP/2 connection.
+/// The maximum number of open streams on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 100;
 
-/// What answers the requests of a connection.
+/// The handler for the requests of a connection.
 pub(crate) type Handler =
     Arc<dyn Fn(Request<Incoming>) -> BoxFuture<'static, io::Result<Response<Body>>> + Send + Sync>;
 
-/// A server that listens. Dropping it closes its port and cuts its connections.
+/// A listening server. Dropping it closes its port and breaks its connections.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -54,7 +54,7 @@ pub(crate) type Handler =
 #[derive(Debug)]
 pub struct HttpServer {
     address: SocketAddr,
-    /// The certificate authority in PEM, if connections are encrypted.
+    /// The certificate authority in PEM, if the server uses TLS.
     authority: Option<String>,
     token: Option<String>,
     site: Arc<Site>,
@@ -62,15 +62,15 @@ pub struct HttpServer {
     tasks: JoinSet<()>,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 pub(crate) struct Site {
     handler: Handler,
     transport: Mutex<Transport>,
-    /// Where to write down what happens to connections.
+    /// Where faults of connections are recorded.
     faults: Faults,
 }
 
-/// How the bytes of a connection travel.
+/// The transport of a connection.
 #[derive(Clone)]
 pub(crate) enum Transport {
     Plain,
@@ -101,27 +101,28 @@ impl HttpServer {
         Ok(Self { address, authority, token, site, cancel, tasks })
     }
 
-    /// The address it listens on.
+    /// Returns the address of the listener.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address as a URL.
+    /// Returns the address as a URL.
     #[must_use]
     pub fn url(&self) -> String {
         let scheme = if self.authority.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.address)
     }
 
-    /// The certificate authority that signed the server's certificate, in PEM, if connections are encrypted.
+    /// Returns the certificate authority of the server's certificate in PEM, if the server uses TLS.
     #[must_use]
     pub fn authority(&self) -> Option<&str> {
         self.authority.as_deref()
     }
 
-    /// The token it asks for, if it does: that of [`token`](crate::ApiServerBuilder::token), or of an address that controls
-    /// the server ([`ApiServer::serve_admin`](crate::ApiServer::serve_admin)).
+    /// Returns the token that the server requires, if any: the one set with [`token`](crate::ApiServerBuilder::token),
+    /// or the admin token of
+    /// [`ApiServer::serve_admin`](crate::ApiServer::serve_admin).
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -139,7 +140,7 @@ impl HttpServer {
         self.token.as_deref()
     }
 
-    /// A kubeconfig for this server, as YAML: its address, its authority and the token it asks for.
+    /// Returns a kubeconfig for this server in YAML, with its address, its certificate authority and its token.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -160,8 +161,7 @@ impl HttpServer {
         kubeconfig(&self.url(), self.authority.as_deref(), self.token.as_deref())
     }
 
-    /// Shows new connections this certificate from now on, as a server does whose certificate was replaced. Those that
-    /// are open stay.
+    /// Uses this certificate for new connections, as after a certificate rotation. Open connections stay.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -183,8 +183,7 @@ impl HttpServer {
         *self.site.transport.lock() = Transport::Encrypted(Box::new(tls));
     }
 
-    /// Closes the port, cuts all connections, and waits until none of its tasks is left. It is put on the record of
-    /// faults as `stop`.
+    /// Closes the port, breaks all connections, and waits until all tasks have ended. Records the fault `stop`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -203,7 +202,7 @@ impl HttpServer {
     ///
     /// # Panics
     ///
-    /// If an answer has panicked, which it never should.
+    /// Panics if a task of the server has panicked, which is a bug.
     pub async fn stop(mut self) {
         self.site.faults.record_server("stop");
         self.cancel.cancel();
@@ -225,7 +224,7 @@ impl Transport {
     }
 }
 
-/// Accepts connections until it is cancelled, then waits for them to end.
+/// Accepts connections until it is cancelled, then waits until they have ended.
 async fn accept(site: Arc<Site>, listener: TcpListener, cancel: CancellationToken) {
     let mut connections = JoinSet::new();
     let mut panicked = None;
@@ -238,7 +237,7 @@ async fn accept(site: Arc<Site>, listener: TcpListener, cancel: CancellationToke
                 Ok((stream, _)) => {
                     connections.spawn(connection(site.clone(), stream, cancel.clone()));
                 }
-                // Out of file descriptors, most likely: the next round may find one.
+                // The process is probably out of file descriptors. A later attempt may succeed.
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(10)).await;
@@ -255,13 +254,13 @@ async fn accept(site: Arc<Site>, listener: TcpListener, cancel: CancellationToke
     }
 }
 
-/// What a task panicked with. One panic costs one connection; `stop` reports it.
+/// Returns the panic of a task. A panic breaks one connection, and `stop` reports it.
 fn panic_of(ended: Result<(), JoinError>) -> Option<Box<dyn Any + Send>> {
     ended.err().filter(JoinError::is_panic).map(JoinError::into_panic)
 }
 
 async fn connection(site: Arc<Site>, stream: TcpStream, cancel: CancellationToken) {
-    // Without it small events wait for the previous one to be acknowledged.
+    // Without it a small event waits until the previous one is acknowledged.
     let _ = stream.set_nodelay(true);
     let breaks = Arc::new(AtomicBool::new(false));
     let socket = Socket::new(stream, breaks.clone());
@@ -314,13 +313,13 @@ async fn exchange(
         biased;
         served = connection.as_mut() => served,
         () = last_answer.notified() => {
-            // HTTP/2 has no header for it: it sends GOAWAY, and ends once its streams have ended.
+            // HTTP/2 has no header for this: it sends GOAWAY, and ends once its streams have ended.
             connection.as_mut().graceful_shutdown();
             connection.as_mut().await
         }
     };
     if let Err(error) = served {
-        // An answer that fails is a fault on purpose: the client sees a reset and no goodbye.
+        // An answer fails only by an injected fault: the client sees a reset without a clean end.
         let on_purpose = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_user);
         breaks.store(on_purpose, Ordering::Relaxed);
         tracing::debug!(%error, "connection ended");

@@ -1,15 +1,15 @@
-//! The file by which clients find a server.
+//! The kubeconfig of a server.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// A kubeconfig with one cluster, one user and one context, all called `embedded`.
+/// Returns a kubeconfig with one cluster, one user and one context, all named `embedded`.
 pub(crate) fn kubeconfig(url: &str, authority: Option<&str>, token: Option<&str>) -> String {
     let authority =
         authority.map_or_else(String::new, |pem| format!("    certificate-authority-data: {}\n", STANDARD.encode(pem)));
     let user = token.map_or_else(
         || "  user: {}\n".to_owned(),
-        // A JSON string is a YAML string, whatever the token holds.
+        // A JSON string is valid YAML, whatever the token contains.
         |token| format!("  user:\n    token: {}\n", serde_json::Value::from(token)),
     );
     format!(

@@ -1,4 +1,4 @@
-//! Writes answers, which are JSON inside the server, in the form and the format that the client asked for.
+//! Converts JSON answers to the form and format that the client requested.
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
@@ -15,29 +15,29 @@ use crate::message::accept::{Agreed, Format};
 use crate::message::protobuf::{self, PROTOBUF};
 use crate::message::reply::{Body, JSON, YAML, full_body, stream_body};
 
-/// Browsers and command-line tools get JSON for human eyes.
+/// User agents that get indented JSON.
 const HUMAN_AGENTS: [&str; 3] = ["curl", "Wget", "Mozilla/5.0"];
 /// The media type of a watch in protobuf.
 const PROTOBUF_WATCH: &str = "application/vnd.kubernetes.protobuf;stream=watch";
 
-/// How an answer is written in the end; it travels with the response.
+/// The final form of an answer; it travels with the response.
 #[derive(Clone)]
 pub(crate) struct Rendering {
     pub(crate) agreed: Agreed,
-    /// The answer is a line for each event.
+    /// Whether the answer has one line for each event.
     pub(crate) is_watch: bool,
-    /// Indented for human eyes.
+    /// Whether JSON is indented.
     pub(crate) pretty: bool,
-    /// What makes a table of the answer, and whose clock it tells ages by.
+    /// The printer for a table, and the hub, whose clock is used for ages.
     pub(crate) table: Option<(Printer, Arc<Hub>)>,
 }
 
-/// Whether JSON is indented for this client.
+/// Returns whether JSON is indented for this client.
 pub(crate) fn is_pretty(asked: Option<bool>, user_agent: &str) -> bool {
     asked.unwrap_or_else(|| HUMAN_AGENTS.iter().any(|agent| user_agent.starts_with(agent)))
 }
 
-/// Writes a JSON answer as it was asked for. Answers of other types are left alone.
+/// Converts a JSON answer. Answers of other media types stay unchanged.
 pub(crate) async fn render(response: Response<Body>, rendering: &Rendering) -> Response<Body> {
     if response.headers().get(header::CONTENT_TYPE).is_none_or(|value| value != JSON) {
         return response;
@@ -73,17 +73,17 @@ async fn rewritten(
     write: impl FnOnce(&Value) -> Option<Vec<u8>>,
 ) -> Response<Body> {
     let (mut parts, body) = response.into_parts();
-    // The bodies of this server do not fail; a fault is only added later.
+    // Bodies of this server do not fail; faults are added later.
     let Ok(collected) = body.collect().await else { return Response::from_parts(parts, full_body("")) };
     let bytes = collected.to_bytes();
-    // What a fault has made unreadable is sent as it is.
+    // An answer that a fault has made invalid is sent unchanged.
     let written = serde_json::from_slice::<Value>(&bytes).ok().and_then(|value| write(&value));
     let Some(written) = written else { return Response::from_parts(parts, full_body(bytes)) };
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     Response::from_parts(parts, full_body(written))
 }
 
-/// An object or a list in its envelope; `None` for what has no such form.
+/// Returns an object or a list in its protobuf envelope, or `None` if it has no protobuf form.
 fn to_protobuf(value: &Value) -> Option<Vec<u8>> {
     let (api_version, kind) = (value["apiVersion"].as_str()?, value["kind"].as_str()?);
     if let Some(of) = types::kind(api_version, kind) {
@@ -94,7 +94,7 @@ fn to_protobuf(value: &Value) -> Option<Vec<u8>> {
     Some(protobuf::seal_list(api_version, kind, &value["metadata"], items))
 }
 
-/// A watch whose events are written in another way, one by one.
+/// Converts the events of a watch one by one.
 fn by_line(
     response: Response<Body>,
     media_type: &'static str,
@@ -114,7 +114,7 @@ fn by_line(
                 Some(Ok(frame)) => rest.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data)),
                 Some(Err(error)) => return Some((Err(error), (body, BytesMut::new(), write))),
                 None if rest.is_empty() => return None,
-                // A line that a fault has cut short.
+                // A fault has cut the line short.
                 None => return Some((Ok(std::mem::take(&mut rest).freeze()), (body, rest, write))),
             }
         }
@@ -126,7 +126,7 @@ fn frame_of(event: &Value) -> Option<Bytes> {
     Some(protobuf::frame(event["type"].as_str()?, &to_protobuf(&event["object"])?))
 }
 
-/// A list or an object as a table; a `Status` stays what it is.
+/// Converts a list or an object to a table. A `Status` stays unchanged.
 fn to_table(printer: &Printer, value: &Value, now: Timestamp) -> Option<Vec<u8>> {
     let kind = value["kind"].as_str()?;
     let table = match &value["items"] {

@@ -1,4 +1,4 @@
-//! Finds out what a path is about.
+//! Routes: which resource and object a path names.
 
 use http::Method;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use crate::message::query::Query;
 use crate::message::verb::Verb;
 use crate::storage::object::Key;
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Debug, Clone)]
 pub(crate) enum Route {
-    /// A collection, an object or a part of one.
+    /// A collection, an object or a subresource.
     Resource(Target),
-    /// A path under a group and version that is served, but not this resource.
+    /// A path of an unknown resource in a known group and version.
     UnknownResource,
     /// A path outside the resources: discovery, health, version.
     Other,
 }
 
-/// The place in a resource that a request is about.
+/// The resource, object and subresource that a path names.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) resource: Arc<Resource>,
     pub(crate) namespace: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
-    /// Reached by an old path that asks for a watch by itself: `/api/v1/watch/…`.
+    /// Whether the path is a deprecated watch path: `/api/v1/watch/…`.
     pub(crate) watch_path: bool,
 }
 
@@ -57,12 +57,12 @@ impl Route {
 }
 
 impl Target {
-    /// The key of the object the path names.
+    /// Returns the key of the object.
     pub(crate) fn key(&self) -> Key {
         Key::new(self.namespace.as_deref(), self.name.as_deref().unwrap_or_default())
     }
 
-    /// Whether the part of the object that the path names exists for this resource.
+    /// Returns whether the resource has the subresource in the path.
     fn has_part(&self) -> bool {
         match self.subresource.as_deref() {
             None => true,
@@ -73,12 +73,12 @@ impl Target {
         }
     }
 
-    /// Whether a part of an object is there to be acted on.
+    /// Returns whether a subresource is an action, such as an eviction.
     fn is_action(&self, part: &str) -> bool {
         action::PARTS.iter().any(|(resource, name, _)| *resource == self.resource.id && *name == part)
     }
 
-    /// What this method asks for here; `None` if it may not be asked.
+    /// Returns the verb of this method, or `None` if the method is not allowed.
     pub(crate) fn verb(&self, method: &Method, query: &Query) -> Option<Verb> {
         let named = self.name.is_some();
         let scoped = self.namespace.is_some() || !self.resource.namespaced;
@@ -105,16 +105,16 @@ impl Target {
     }
 }
 
-/// The path as the API server reads it: an escaped slash is a slash like any other.
+/// Decodes the path as kube-apiserver does: an escaped slash counts as a slash.
 fn decoded(path: &str) -> String {
-    // The same decoding as for queries, except that a few signs stand for themselves.
+    // The same decoding as for queries, except for a few characters.
     let pair = format!("={}", path.replace('+', "%2B").replace('&', "%26"));
     form_urlencoded::parse(pair.as_bytes()).next().map_or_else(String::new, |(_, value)| value.into_owned())
 }
 
 fn target(steps: &[&str], watch_path: bool, find: impl Fn(&str) -> Option<Arc<Resource>>) -> Option<Target> {
     let (namespace, steps) = match steps {
-        // What follows a namespace is a resource in it, except for the namespace's own parts.
+        // A namespace is followed by a resource in it, except for the namespace's own subresources.
         ["namespaces", _, "status" | "finalize"] => (None, steps),
         ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some((*namespace).to_owned()), rest),
         _ => (None, steps),
@@ -124,7 +124,7 @@ fn target(steps: &[&str], watch_path: bool, find: impl Fn(&str) -> Option<Arc<Re
     if namespace.is_some() && !resource.namespaced || rest.len() > 2 {
         return None;
     }
-    // An object of a namespaced resource is only found through its namespace.
+    // The path of a namespaced object must name its namespace.
     if resource.namespaced && namespace.is_none() && !rest.is_empty() {
         return None;
     }

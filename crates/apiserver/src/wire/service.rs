@@ -27,12 +27,12 @@ use crate::wire::general::general;
 use crate::wire::render::{Rendering, is_pretty, render};
 use crate::wire::route::{Route, Target};
 
-/// The largest body of a request.
+/// The maximum size of a request body, in bytes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
-/// How much of a body is read at all.
+/// How many bytes of a larger body are read at most.
 const READ_LIMIT: usize = 16 * 1024 * 1024;
 
-/// Names a request in the logs of kube-apiserver; a client may choose the name.
+/// The header with the id of a request in audit logs; a client may choose the id.
 const AUDIT_ID: &str = "audit-id";
 
 /// Answers one request.
@@ -53,7 +53,7 @@ where
     let id = facts.request;
     let accept = negotiate(header_text(&parts, header::ACCEPT), shape(target, verb), has_protobuf(target));
     let is_watch = verb == Some(Verb::Watch);
-    // A refused watch stays on one line, for clients that read line by line whatever its code.
+    // The error of a watch stays on one line, for clients that read every answer by line.
     let pretty = !is_watch && is_pretty(query.switch("pretty"), header_text(&parts, header::USER_AGENT));
     let refusal = Agreed { format: accept.refusal, ..Agreed::default() };
     let agreed = accept.answer.clone().unwrap_or_default();
@@ -99,7 +99,7 @@ where
     Ok(spoil_bytes(armed, compress(response)))
 }
 
-/// What kind of answer there is to be.
+/// Returns the shape of the answer.
 fn shape(target: Option<&Target>, verb: Option<Verb>) -> Shape {
     match (target, verb) {
         (None, _) => Shape::Discovery,
@@ -109,12 +109,12 @@ fn shape(target: Option<&Target>, verb: Option<Verb>) -> Shape {
     }
 }
 
-/// Custom objects have no form in protobuf.
+/// Returns whether the objects have a protobuf form. Custom objects have none.
 fn has_protobuf(target: Option<&Target>) -> bool {
     target.is_some_and(|target| target.resource.of.is_some())
 }
 
-/// Lets a request in if its client may ask, reads its body and answers it, in the time there is for it.
+/// Authenticates a request, reads its body and answers it, all within its time limit.
 async fn attend<B>(hub: &Arc<Hub>, mut call: Call, body: B) -> Result<Response<Body>, Status>
 where
     B: http_body::Body + Send,
@@ -127,7 +127,7 @@ where
     let work = async {
         call.body = read_body(body).await?;
         loop {
-            // A body may take its time: what the path leads to is what it leads to now.
+            // Reading the body may take long, so the route is looked up again.
             let route = Route::find(call.parts.uri.path(), &hub.storage.lock().catalog);
             let answer = match &route {
                 Route::Resource(target) => dispatch(hub, &call, target).await,
@@ -146,7 +146,7 @@ where
     }
 }
 
-/// Writes the request down, and tells what faults look at.
+/// Records the request, and returns the properties that faults check.
 fn open_record(hub: &Hub, parts: &request::Parts, target: Option<&Target>, verb: Option<Verb>) -> Facts {
     let verb = verb.unwrap_or(Verb::Other);
     let resource = target.map(|target| target.resource.id.clone()).unwrap_or_default();
@@ -167,7 +167,7 @@ fn open_record(hub: &Hub, parts: &request::Parts, target: Option<&Target>, verb:
     Facts { request, verb, resource, namespace, user_agent, query }
 }
 
-/// Reads the whole body, unless it is too large or cut short.
+/// Reads the whole body, unless it is too large or incomplete.
 async fn read_body<B>(body: B) -> Result<Bytes, Status>
 where
     B: http_body::Body,
@@ -179,7 +179,7 @@ where
         let broken = |error: B::Error| Status::bad_request(format!("cannot read the request: {}", error.into()));
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
         size += data.remaining();
-        // What is too much is read and dropped: who is still sending would not hear the answer.
+        // The excess is read and dropped: a client that is still sending would not read the answer.
         if size <= BODY_LIMIT {
             read.put(data);
         } else if size > READ_LIMIT {

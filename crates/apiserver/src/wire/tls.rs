@@ -1,4 +1,4 @@
-//! Encrypted connections, with a certificate authority made on the spot.
+//! TLS connections, with a generated certificate authority.
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use std::io;
@@ -13,10 +13,10 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{ConfigBuilder, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
-/// How long a handshake may take: who says nothing must not hold a connection for ever.
+/// The time limit of a handshake, so that a silent client does not hold a connection for ever.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A certificate for `localhost` and `127.0.0.1`, signed by an authority of its own.
+/// A certificate for `localhost` and `127.0.0.1`, signed by its own certificate authority.
 ///
 /// ```
 /// use kube_embedded_apiserver::Tls;
@@ -30,13 +30,13 @@ pub struct Tls {
     authority: String,
 }
 
-/// Why no certificate could be made.
+/// Why a certificate could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// The certificate cannot be made.
+    /// The certificate could not be created.
     #[error("cannot make a certificate")]
     Certificate(#[from] rcgen::Error),
-    /// The certificate cannot be used.
+    /// The certificate could not be used.
     #[error("cannot use the certificate")]
     Config(#[from] tokio_rustls::rustls::Error),
 }
@@ -48,35 +48,35 @@ impl std::fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// A fresh authority and a certificate signed by it.
+    /// Generates a certificate authority and a certificate signed by it.
     ///
     /// # Errors
     ///
-    /// There is no randomness to make keys of.
+    /// The keys could not be generated.
     pub fn generate() -> Result<Self, TlsError> {
         Self::valid_until(4096)
     }
 
-    /// A certificate that has expired, to see what clients make of it.
+    /// Generates a certificate that has expired, for tests of clients.
     ///
     /// # Errors
     ///
-    /// There is no randomness to make keys of.
+    /// The keys could not be generated.
     pub fn expired() -> Result<Self, TlsError> {
         Self::valid_until(2001)
     }
 
-    /// The certificate authority in PEM.
+    /// Returns the certificate authority in PEM.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// No certificate at all, so that every handshake fails.
+    /// Returns a configuration without a certificate, so that every handshake fails.
     ///
     /// # Errors
     ///
-    /// There is no randomness to make keys of.
+    /// The keys could not be generated.
     pub fn none() -> Result<Self, TlsError> {
         let authority = Self::generate()?.authority;
         Ok(Self::new(unfinished()?.with_cert_resolver(Arc::new(Nothing)), authority))
@@ -106,20 +106,20 @@ impl Tls {
         Ok(Self::new(config, authority_certificate.pem()))
     }
 
-    /// Agrees with a client on how to talk. One that takes too long is given up.
+    /// Performs a handshake within its time limit.
     pub(crate) async fn accept<S: AsyncRead + AsyncWrite + Unpin>(&self, stream: S) -> io::Result<TlsStream<S>> {
         let late = || io::Error::new(io::ErrorKind::TimedOut, "the handshake took too long");
         tokio::time::timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream)).await.unwrap_or_else(|_| Err(late()))
     }
 }
 
-/// A configuration that lacks nothing but the certificate.
+/// Returns a configuration that lacks only the certificate.
 fn unfinished() -> Result<ConfigBuilder<ServerConfig, WantsServerCert>, TlsError> {
     let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
     Ok(builder.with_safe_default_protocol_versions()?.with_no_client_auth())
 }
 
-/// Finds no certificate, whatever name the client asks for.
+/// A certificate resolver that never finds one.
 #[derive(Debug)]
 struct Nothing;
 
@@ -135,9 +135,9 @@ mod tests {
     use tokio::time::{Instant, timeout};
 
     #[tokio::test(start_paused = true)]
-    async fn a_handshake_that_never_ends_is_given_up() {
+    async fn handshake_that_never_ends_times_out() {
         let tls = Tls::generate().unwrap();
-        // The other end stays open and says nothing.
+        // The other end stays open and silent.
         let (_silent, stream) = tokio::io::duplex(1024);
         let started = Instant::now();
         let ended = timeout(Duration::from_secs(3600), tls.accept(stream)).await.expect("given up").map(|_| ());

@@ -1,4 +1,4 @@
-//! What a workload knows about the cluster it keeps alive.
+//! The workload's model of its objects.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ pub(super) struct Model {
     pub(super) namespaces: usize,
     pub(super) nodes: usize,
     pub(super) heartbeats: u64,
-    /// How many deployments were ever made: their names are not used again.
+    /// The number of deployments ever made. Their names are not used again.
     pub(super) deployments_made: u64,
     pub(super) deployments: Vec<Deployment>,
     pub(super) pods: BTreeMap<u64, Pod>,
     pods_made: u64,
-    /// Pods that are on their way from one phase to another, each once.
+    /// Pods that are moving from one phase to another, each once.
     pub(super) moving: Vec<u64>,
-    /// What is to be counted anew, each once.
+    /// The counts to update, each once.
     pub(super) unsettled: Vec<Count>,
 }
 
-/// Something that says how many pods it has.
+/// An object that shows the number of its pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Count {
     /// The replica set of a deployment's roll.
@@ -34,9 +34,9 @@ pub(super) struct Deployment {
     pub(super) namespace: String,
     pub(super) name: String,
     pub(super) replicas: usize,
-    /// Counts rolls; pods of an earlier one are replaced.
+    /// The number of the current roll. Pods of an earlier roll are replaced.
     pub(super) roll: u64,
-    /// How many pods of the current roll there are that were not asked to stop.
+    /// The number of pods of the current roll that were not asked to stop.
     pub(super) live: usize,
     /// The rolls that have a replica set.
     pub(super) sets: Vec<u64>,
@@ -46,7 +46,7 @@ pub(super) struct Deployment {
 pub(super) struct Pod {
     pub(super) namespace: String,
     pub(super) name: String,
-    /// The deployment it belongs to.
+    /// The deployment that the pod belongs to.
     pub(super) deployment: u64,
     pub(super) app: String,
     pub(super) roll: u64,
@@ -60,12 +60,12 @@ pub(super) enum Phase {
     Pending,
     Scheduled,
     Running,
-    /// It was asked to stop and is still there.
+    /// The pod was asked to stop and still exists.
     Stopping,
 }
 
 impl Model {
-    /// Has the set of a roll counted anew.
+    /// Schedules a new count of the replica set of a roll.
     pub(super) fn unsettle(&mut self, deployment: u64, namespace: &str, app: &str, roll: u64) {
         let (namespace, app) = (namespace.to_owned(), app.to_owned());
         let count = Count::Set { deployment, namespace, app, roll };
@@ -74,14 +74,14 @@ impl Model {
         }
     }
 
-    /// How many pods of a roll were not asked to stop, and how many of them run.
+    /// Returns how many pods of a roll were not asked to stop, and how many of them run.
     pub(super) fn count(&self, deployment: u64, roll: Option<u64>) -> (usize, usize) {
         let of_it = |pod: &&Pod| pod.deployment == deployment && roll.is_none_or(|roll| pod.roll == roll);
         let pods = self.pods.values().filter(of_it).filter(|pod| pod.phase != Phase::Stopping);
         pods.fold((0, 0), |(all, ready), pod| (all + 1, ready + usize::from(pod.phase == Phase::Running)))
     }
 
-    /// A deployment that has too few pods.
+    /// Returns a deployment that has too few pods.
     pub(super) fn in_need_of_a_pod(&self) -> Option<usize> {
         self.deployments.iter().position(|deployment| deployment.live < deployment.replicas)
     }
@@ -95,13 +95,13 @@ impl Model {
         self.pods.insert(self.pods_made, pod);
     }
 
-    /// Whether a pod is one too many: its deployment is gone, rolled on, or has shrunk.
+    /// Returns whether a pod is surplus: its deployment is gone, has rolled on, or has too many pods.
     pub(super) fn is_surplus(&self, pod: &Pod) -> bool {
         let owner = self.deployments.iter().find(|deployment| deployment.id == pod.deployment);
         owner.is_none_or(|owner| owner.roll != pod.roll || owner.live > owner.replicas)
     }
 
-    /// Counts a pod out, once it is asked to stop or gone.
+    /// Stops counting a pod as live, once it is asked to stop or gone.
     pub(super) fn count_out(&mut self, pod: &Pod) {
         if pod.phase != Phase::Stopping
             && let Some(owner) = self.owner_of(pod)
@@ -110,7 +110,7 @@ impl Model {
         }
     }
 
-    /// Sets the pods of a deployment in motion after it has changed.
+    /// Starts to move the surplus pods of a deployment after the deployment has changed.
     pub(super) fn stir(&mut self, deployment: u64) {
         let at_rest = |pod: &Pod| pod.deployment == deployment && pod.phase == Phase::Running;
         let stirred: Vec<u64> =
@@ -122,13 +122,13 @@ impl Model {
         }
     }
 
-    /// The first pod at or after a number, going round.
+    /// Returns the first pod at or after a number, and starts again at the lowest.
     pub(super) fn pod_near(&self, number: u64) -> Option<u64> {
         let found = self.pods.range(number % (self.pods_made + 1)..).next().or_else(|| self.pods.first_key_value());
         found.map(|(id, _)| *id)
     }
 
-    /// The deployment whose current roll a pod is of.
+    /// Returns the deployment of a pod, if the pod is of its current roll.
     fn owner_of(&mut self, pod: &Pod) -> Option<&mut Deployment> {
         self.deployments.iter_mut().find(|deployment| deployment.id == pod.deployment && deployment.roll == pod.roll)
     }

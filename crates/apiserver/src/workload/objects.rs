@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::model::{Deployment, Phase, Pod};
 
-/// The container that every pod has.
+/// The name of the container that every pod has.
 const MAIN: &str = "main";
-/// What the server adds to a pod and its node takes away, in bytes, or a little less.
+/// About how many bytes the server's defaults and the node name add to a pod.
 const FILLED_IN: usize = 1_950;
 
 pub(super) fn namespace(name: &str) -> Value {
@@ -42,8 +42,8 @@ pub(super) fn deployment(deployment: &Deployment) -> Value {
     object
 }
 
-/// The merge patch by which the object that was found shows the deployment as it is now. What others wrote is not in it,
-/// but for the lists that it stands in.
+/// Returns the merge patch that brings the found object to the current state of the deployment. The patch leaves out
+/// fields of other clients, except in lists, which it contains whole.
 pub(super) fn deployment_change(found: &Value, deployment: &Deployment) -> Value {
     let Deployment { replicas, roll, .. } = deployment;
     let containers = &found["spec"]["template"]["spec"]["containers"];
@@ -57,12 +57,12 @@ pub(super) fn deployment_change(found: &Value, deployment: &Deployment) -> Value
     })
 }
 
-/// What the set of a deployment's roll is called.
+/// Returns the name of the replica set of a deployment's roll.
 pub(super) fn set_name(app: &str, roll: u64) -> String {
     format!("{app}-{roll}")
 }
 
-/// A replica set that belongs to this deployment, as it is found on the server.
+/// Returns a replica set owned by this deployment, as found on the server.
 pub(super) fn replica_set(deployment: &Deployment, owner: &Value) -> Value {
     let labels = json!({"app": deployment.name, "pod-template-hash": deployment.roll.to_string()});
     let spec = json!({"containers": [container(deployment.roll)]});
@@ -79,19 +79,19 @@ pub(super) fn replica_set(deployment: &Deployment, owner: &Value) -> Value {
     })
 }
 
-/// How an object names the one that it belongs to.
+/// Returns an owner reference to this object.
 pub(super) fn owner_reference(owner: &Value, api_version: &str, kind: &str) -> Value {
     json!({"apiVersion": api_version, "kind": kind, "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
         "controller": true, "blockOwnerDeletion": true})
 }
 
-/// A list with this entry laid over the one of the same key, or behind all others.
+/// Merges an entry into the list entry with the same key, or appends it.
 fn with_entry(list: &Value, key: &str, entry: &Value) -> Value {
     let mut entries = list.as_array().cloned().unwrap_or_default();
     match entries.iter_mut().find(|known| known[key] == entry[key]) {
         Some(known) => json_patch::merge(known, entry),
         None => {
-            // Laid over nothing, so that what a null would remove is not there.
+            // Merged into null, so that members set to null are removed.
             let mut fresh = Value::Null;
             json_patch::merge(&mut fresh, entry);
             entries.push(fresh);
@@ -117,7 +117,7 @@ fn container(roll: u64) -> Value {
     })
 }
 
-/// A pod, padded to about `bytes` bytes.
+/// Returns a pod, padded to about `bytes` bytes.
 pub(super) fn pod(pod: &Pod, bytes: usize) -> Value {
     let mut object = json!({
         "metadata": {
@@ -145,8 +145,8 @@ pub(super) fn pod(pod: &Pod, bytes: usize) -> Value {
     object
 }
 
-/// The merge patch by which the object that was found shows the pod as it is now. What others wrote is not in it, but for
-/// the lists that it stands in.
+/// Returns the merge patch that brings the found object to the current state of the pod. The patch leaves out fields of
+/// other clients, except in lists, which it contains whole.
 pub(super) fn pod_change(found: &Value, pod: &Pod) -> Value {
     let ready = pod.phase == Phase::Running;
     let (phase, ready_text) = if ready { ("Running", "True") } else { ("Pending", "False") };
@@ -171,7 +171,7 @@ pub(super) fn pod_change(found: &Value, pod: &Pod) -> Value {
     change
 }
 
-/// Text that differs from pod to pod, so that it does not compress to nothing.
+/// Returns a string that differs from pod to pod, so that it does not compress to nothing.
 fn padding(name: &str, size: usize) -> String {
     let mut state = name
         .bytes()

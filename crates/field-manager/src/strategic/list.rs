@@ -8,14 +8,14 @@ use super::super::schema::{FieldSchema, PatchRule};
 use super::order::{index_of, kind_of_items, normalize};
 use super::{DIRECTIVE, Members, StrategicMergeError, merge_map, no_merge_key, unfit, unknown_directive, wrong_type};
 
-/// What the items of a list are.
+/// The type of the items of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Map,
     Scalar,
 }
 
-/// A value as what it is looked up by: its JSON text, in which `1`, `1.0` and `"1"` are different.
+/// Returns the lookup key of a value: its JSON text, in which `1`, `1.0` and `"1"` differ.
 pub(super) fn lookup(value: &Value) -> String {
     value.to_string()
 }
@@ -30,7 +30,7 @@ pub(super) fn merge<'s, S: FieldSchema<'s>>(
     merge_with_order(original, patch, items, rule).map(|(merged, _)| merged)
 }
 
-/// The merged list, and the order in which the live list is then known.
+/// Returns the merged list, and the resulting order of the live list.
 pub(super) fn merge_with_order<'s, S: FieldSchema<'s>>(
     original: Vec<Value>,
     patch: Vec<Value>,
@@ -77,7 +77,7 @@ fn merge_scalars(
     Ok((merged, original))
 }
 
-/// The items, each once. The last item fills the place of one that goes, as it does on kube-apiserver.
+/// Returns the items without duplicates. The last item replaces a removed one, as in kube-apiserver.
 fn unique(items: Vec<Value>) -> Vec<Value> {
     let texts: Vec<String> = items.iter().map(lookup).collect();
     let mut places: HashMap<&str, BTreeSet<usize>> = HashMap::new();
@@ -129,14 +129,14 @@ fn merge_maps<'s, S: FieldSchema<'s>>(
     let keys = |list: &[Value]| list.iter().map(|item| key_only(item, key)).collect::<Vec<_>>();
     let known = keys(&directed.original);
     let merged = merge_items(directed.original, &directed.patch, key, items)?;
-    // What was added fills the places of what was deleted.
+    // Added items replace deleted ones.
     let server_order = keys(merged.get(..length.min(merged.len())).unwrap_or_default());
     let (of_patch, of_server) = partition(merged, &directed.patch, Some(key))?;
     let merged = normalize(of_patch, of_server, &directed.patch, &known, Some(key))?;
     Ok((merged, server_order))
 }
 
-/// An item with nothing but its merge key, which is all that an order needs.
+/// Returns an item with only its merge key, which is enough for the order.
 fn key_only(item: &Value, key: &str) -> Value {
     let value = item.get(key).cloned();
     Value::Object(value.into_iter().map(|value| (key.to_owned(), value)).collect())
@@ -147,7 +147,7 @@ struct Directed {
     patch: Vec<Value>,
 }
 
-/// Does what the items with a directive say, and takes them out of the patch.
+/// Applies the items with a directive, and removes them from the patch.
 fn follow_directives(original: Vec<Value>, patch: Vec<Value>, key: &str) -> Result<Directed, StrategicMergeError> {
     let mut rest = Vec::with_capacity(patch.len());
     let mut deleted = HashSet::new();
@@ -202,7 +202,7 @@ fn merge_items<'s, S: FieldSchema<'s>>(
     Ok(original)
 }
 
-/// Parts the items into those that are in another list and those that are not.
+/// Splits the items into those that are in another list and those that are not.
 pub(super) fn partition(
     items: Vec<Value>,
     by: &[Value],
@@ -229,7 +229,7 @@ pub(super) fn partition(
     Ok((inside, outside))
 }
 
-/// The members of an item that must be a map with the merge key.
+/// Returns the members of an item, which must be a map with the merge key.
 pub(super) fn keyed_members<'v>(item: &'v Value, key: &str) -> Result<&'v Members, StrategicMergeError> {
     let members = item.as_object().ok_or_else(|| wrong_type("map[string]interface {}", item))?;
     if members.contains_key(key) { Ok(members) } else { Err(no_merge_key(key)) }

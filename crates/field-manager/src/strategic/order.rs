@@ -1,4 +1,4 @@
-//! The order of merged lists: what the patch asks for comes first, then what the list had.
+//! The order of merged lists: the order in the patch first, then the order of the live list.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use super::{
     wrong_type,
 };
 
-/// What the items of two lists are: all of one type, and not lists.
+/// Returns the type of the items of two lists: all of one type, and not lists.
 pub(super) fn kind_of_items(left: &[Value], right: &[Value]) -> Result<Kind, StrategicMergeError> {
     let mut types = left.iter().chain(right);
     let first = types.next().ok_or_else(|| unfit("no elements in any of the given slices"))?;
@@ -25,7 +25,7 @@ pub(super) fn kind_of_items(left: &[Value], right: &[Value]) -> Result<Kind, Str
     Ok(if first.is_object() { Kind::Map } else { Kind::Scalar })
 }
 
-/// Merges the lists for which the patch gives an order, and takes them out of the patch.
+/// Merges the lists for which the patch sets an order, and removes them from the patch.
 pub(super) fn merge_ordered_lists<'s, S: FieldSchema<'s>>(
     original: &mut Members,
     patch: &mut Members,
@@ -86,7 +86,7 @@ fn list_in<'v>(members: &'v Members, name: &str) -> Result<Option<&'v [Value]>, 
     }
 }
 
-/// The items of the patch must be among those of its order, and in it.
+/// Checks that the items of the patch are in its order list, in the same order.
 fn check_order(sent: &[Value], order: &[Value], merge_key: Option<&str>) -> Result<(), StrategicMergeError> {
     if sent.is_empty() || order.is_empty() {
         return Ok(());
@@ -122,7 +122,7 @@ fn is_same(item: &Value, due: &Value, merge_key: Option<&str>) -> Result<bool, S
     }
 }
 
-/// Where each item stands in a list, by its merge key or by itself.
+/// Returns the position of each item in a list, by its merge key or by its value.
 pub(super) fn index_of(list: &[Value], merge_key: Option<&str>) -> HashMap<String, usize> {
     let mut index = HashMap::with_capacity(list.len());
     for (place, item) in list.iter().enumerate() {
@@ -140,7 +140,7 @@ fn lookup_item(item: &Value, merge_key: Option<&str>) -> Option<String> {
     }
 }
 
-/// Puts the items of the patch in its order, those of the server in theirs, and weaves them together.
+/// Orders the items of the patch by its order list and the others by the live list, and interleaves them.
 pub(super) fn normalize(
     of_patch: Vec<Value>,
     of_server: Vec<Value>,
@@ -183,10 +183,10 @@ fn sorted(items: Vec<Value>, order: &[Value], merge_key: Option<&str>) -> Result
     Ok(placed.into_iter().map(|(_, item)| item).chain(deleted).collect())
 }
 
-/// The most items that are sorted one by one, as kube-apiserver's sort does.
+/// The maximum number of items for insertion sort, as in Go's sort.
 const FEW: usize = 20;
 
-/// Sorts items some of which have no place: such a one goes before whatever it meets.
+/// Sorts items of which some have no position. Such an item goes before any item that it is compared with.
 fn sort_with_strangers(items: &mut [(Option<usize>, Value)]) {
     let is_less = |left: &Option<usize>, right: &Option<usize>| left.zip(*right).is_none_or(|(l, r)| l < r);
     if items.len() > FEW {

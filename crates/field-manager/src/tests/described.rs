@@ -1,20 +1,20 @@
-//! A type that is described by JSON, as the program that runs the real libraries writes it.
+//! A type described by JSON, in the format of the program that runs the Go libraries.
 
 use serde_json::Value;
 
 use kube_field_manager::{FieldSchema, Member, PatchRule, PatchStrategy, Scalar, Shape};
 
-/// A type of a described set of types.
+/// A type from a set of described types.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Described<'s> {
     types: &'s Value,
     name: &'s str,
-    /// The field that has the type, where it is one.
+    /// The field of this type, if it belongs to one.
     field: Option<&'s Value>,
 }
 
 impl<'s> Described<'s> {
-    /// The root of `{"root": name, "types": {name: type}}`.
+    /// Returns the root of `{"root": name, "types": {name: type}}`.
     pub(crate) fn root(document: &'s Value) -> Self {
         Self { types: &document["types"], name: document["root"].as_str().unwrap(), field: None }
     }

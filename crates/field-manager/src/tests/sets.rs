@@ -1,4 +1,4 @@
-//! The algebra of sets, and their text.
+//! Tests of set operations, and of the `fieldsV1` form of sets.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ fn set(fields: serde_json::Value) -> FieldSet {
 }
 
 #[test]
-fn operations_hold_path_by_path() {
+fn set_operations_hold_for_every_path() {
     let left = set(json!({"f:a": {".": {}, "f:b": {}}, "f:c": {}}));
     let right = set(json!({"f:a": {}, "f:c": {"f:d": {}}}));
     assert_eq!(text::encode(&left.intersection(&right)), json!({"f:a": {}}));
@@ -24,7 +24,7 @@ fn operations_hold_path_by_path() {
 }
 
 #[test]
-fn the_text_of_a_set_comes_back_as_it_was() {
+fn fields_v1_round_trips() {
     let fields = json!({
         "f:spec": {".": {}, "f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}}},
         "f:set": {"v:\"a\\u003cb\"": {}, "v:1": {}, "v:true": {}, "i:3": {}},
@@ -33,13 +33,13 @@ fn the_text_of_a_set_comes_back_as_it_was() {
 }
 
 #[test]
-fn numbers_are_the_same_however_they_are_written() {
+fn equal_numbers_are_one_element() {
     assert_eq!(set(json!({"v:1": {}})), set(json!({"v:1.0": {}})));
     assert_eq!(text::encode(&set(json!({"v:1.0": {}}))), json!({"v:1": {}}));
 }
 
 #[test]
-fn broken_text_is_an_error_and_unknown_text_is_left_out() {
+fn invalid_keys_are_errors_and_unknown_keys_are_omitted() {
     for broken in [json!({"spec": {}}), json!({"k:1": {}}), json!({"v:": {}}), json!({"i:x": {}}), json!({"f:a": 1})] {
         assert!(text::decode(&broken).is_err(), "{broken}");
     }
@@ -47,7 +47,7 @@ fn broken_text_is_an_error_and_unknown_text_is_left_out() {
 }
 
 #[test]
-fn paths_read_as_the_real_server_shows_them() {
+fn paths_are_formatted_as_by_kube_apiserver() {
     let texts = set(json!({"f:a": {"k:{\"name\":\"x\\\"y\",\"port\":80}": {"v:1.5": {}}, "f:b": {}}})).texts();
     assert_eq!(texts, [".a.b", ".a[name=\"x\\\"y\",port=80][=1.5]"]);
 }

@@ -1,4 +1,4 @@
-//! Small writes by hand, each for a promise of its own.
+//! Small hand-written writes.
 
 use serde_json::{Value, json};
 
@@ -80,7 +80,7 @@ fn a_conflict_names_the_owner_and_the_field() {
 }
 
 #[test]
-fn times_stay_where_nothing_else_changed() {
+fn times_are_kept_if_nothing_else_changed() {
     let document = document();
     let mut old = thing(json!({"x": "1"}));
     update(&request(&document, "m", "2024-01-01T00:00:00Z"), &empty(), &mut old);
@@ -95,7 +95,7 @@ fn times_stay_where_nothing_else_changed() {
 }
 
 #[test]
-fn wide_lists_are_handled_in_good_time() {
+fn wide_lists_are_processed_in_time() {
     let document = document();
     let list = |range: &mut dyn Iterator<Item = u32>| range.map(|n| Value::from(format!("{n:07}"))).collect::<Value>();
     let mut live = thing(json!({}));
@@ -109,7 +109,7 @@ fn wide_lists_are_handled_in_good_time() {
 }
 
 #[test]
-fn many_entries_are_handled_in_good_time() {
+fn many_entries_are_processed_in_time() {
     let document = document();
     let entry = |n: u32| {
         json!({

@@ -1,15 +1,15 @@
-//! An expression as a tree.
+//! The syntax tree of an expression.
 
 use regex::Regex;
 
 use super::functions::Function;
 use super::literal::Literal;
 
-/// An expression, and where it begins in its text, counted in characters.
+/// An expression, and its position in the text, counted in characters.
 #[derive(Debug)]
 pub(crate) struct Expr {
     pub(crate) at: usize,
-    /// Levels below and with this one: nothing that walks the tree goes deeper than the parser allowed.
+    /// The number of levels from here down. No walk of the tree goes deeper than the parser allowed.
     pub(crate) depth: usize,
     pub(crate) kind: Kind,
 }
@@ -26,11 +26,11 @@ pub(crate) enum Kind {
     List(Vec<Element>),
     Map(Vec<Entry>),
     Fold(Box<Fold>),
-    /// A type that is named as a value.
+    /// A type used as a value.
     Type(&'static str),
 }
 
-/// `operand.field`, or whether that is there.
+/// `operand.field`, or the test whether it exists.
 #[derive(Debug)]
 pub(crate) struct Select {
     pub(crate) operand: Expr,
@@ -50,12 +50,12 @@ pub(crate) enum Mode {
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) name: String,
-    /// Whether the first argument was written before the name.
+    /// Whether the first argument stands before the name.
     pub(crate) is_member: bool,
     pub(crate) args: Vec<Expr>,
-    /// Found when the expression is checked.
+    /// The function, set by the type check.
     pub(crate) function: Option<&'static Function>,
-    /// The pattern, if it is written in the expression.
+    /// The compiled pattern, if it is a literal.
     pub(crate) regex: Option<Regex>,
 }
 
@@ -72,13 +72,13 @@ pub(crate) struct Entry {
     pub(crate) is_optional: bool,
 }
 
-/// A macro that binds names while it walks over something.
+/// A macro that binds names while it iterates.
 #[derive(Debug)]
 pub(crate) struct Fold {
     pub(crate) way: Way,
     pub(crate) range: Expr,
     pub(crate) variable: String,
-    /// The second name of macros over pairs.
+    /// The second name, for macros over pairs.
     pub(crate) second: Option<String>,
     pub(crate) filter: Option<Expr>,
     pub(crate) body: Expr,

@@ -1,4 +1,4 @@
-//! Finds the types of an expression, and everything in it that cannot be right.
+//! Checks the types of an expression, and reports its errors.
 
 use std::rc::Rc;
 
@@ -9,14 +9,14 @@ use super::literal::Literal;
 use super::parser::parse;
 use super::types::{Known, Type};
 
-/// The names that an expression may use from outside.
+/// The variables of an expression.
 pub(crate) struct Scope<'s> {
     pub(crate) this: Type<'s>,
-    /// Whether `oldSelf` may be missing, so that it is an optional.
+    /// Whether `oldSelf` may be missing, so that it is optional.
     pub(crate) old_is_optional: bool,
 }
 
-/// An expression that can be run, and the type of its result.
+/// A checked expression, and the type of its result.
 pub(crate) struct Compiled<'s> {
     pub(crate) program: Program,
     pub(crate) result: Type<'s>,
@@ -27,7 +27,7 @@ pub(crate) struct Compiled<'s> {
 ///
 /// # Errors
 ///
-/// All that is wrong with it, each with its place, as text of many lines.
+/// All errors with their positions, as text of several lines.
 pub(crate) fn compile<'s>(text: &str, scope: &Scope<'s>) -> Result<Compiled<'s>, String> {
     let mut expr = parse(text).map_err(|wrong| placed(text, &[wrong]))?;
     let old = if scope.old_is_optional { Type::optional(scope.this.clone()) } else { scope.this.clone() };
@@ -47,7 +47,7 @@ pub(crate) fn compile<'s>(text: &str, scope: &Scope<'s>) -> Result<Compiled<'s>,
     Ok(Compiled { program: Program::new(expr), result, uses_old_self: checker.uses_old_self })
 }
 
-/// Problems with the line where each is, and a mark under it.
+/// Formats errors with their source lines and a mark.
 fn placed(text: &str, wrong: &[Wrong]) -> String {
     let one = |wrong: &Wrong| {
         let before: String = text.chars().take(wrong.at).collect();
@@ -65,7 +65,7 @@ pub(super) struct Checker<'s> {
     pub(super) wrong: Vec<Wrong>,
     pub(super) names: Vec<(String, Type<'s>)>,
     uses_old_self: bool,
-    /// Within the arguments of `format`, which may be of many types.
+    /// Whether this is an argument list of `format`, which may have mixed types.
     pub(super) mixed_allowed: bool,
 }
 
@@ -139,7 +139,7 @@ impl<'s> Checker<'s> {
         self.report(expr.at, format!("undeclared reference to '{name}' (in container '')"))
     }
 
-    /// Elements of a list must be of one type.
+    /// Checks that the elements of a list have one type.
     fn join(&mut self, joined: Option<Type<'s>>, found: Type<'s>, at: usize) -> Type<'s> {
         let Some(joined) = joined else {
             return if self.mixed_allowed { Type::Dyn } else { found };
@@ -151,7 +151,7 @@ impl<'s> Checker<'s> {
         joined
     }
 
-    /// Keys are simple, so that types stay small however they are nested.
+    /// Checks that a key has a simple type, so that nested types stay small.
     fn wants_key(&mut self, key: &Type<'s>, at: usize) {
         let key = self.known.resolve(key);
         if !matches!(key, Type::Bool | Type::Int | Type::Uint | Type::String | Type::Dyn) {
@@ -236,7 +236,7 @@ fn of_literal<'s>(literal: &Literal) -> Type<'s> {
     }
 }
 
-/// Names with dots between, as one text.
+/// Returns a dotted name as one string.
 pub(super) fn dotted(expr: &Expr) -> Option<String> {
     match &expr.kind {
         Kind::Name(name) => Some(name.clone()),
@@ -249,7 +249,7 @@ fn qualified(select: &Select) -> String {
     dotted(&select.operand).map_or_else(String::new, |prefix| format!("{prefix}.{}", select.field))
 }
 
-/// Types that can be named as values.
+/// Returns the type for a type name.
 fn type_of_name<'s>(name: &str) -> Option<(&'static str, Type<'s>)> {
     Some(match name {
         "bool" => ("bool", Type::Bool),

@@ -44,7 +44,7 @@ pub(crate) fn greater_or_equal<'v>(call: Args<'_, 'v>) -> Result<Val<'v>, Fail> 
     ordered(call, Ordering::is_ge)
 }
 
-/// `a in b`.
+/// Evaluates `a in b`.
 pub(crate) fn contained<'v>(call: Args<'_, 'v>) -> Result<Val<'v>, Fail> {
     let [key, range] = call.args else {
         return Err(Fail::no_overload());
@@ -66,13 +66,13 @@ pub(crate) fn list_contains<'v>(list: &Val<'v>, value: &Val<'v>, meter: &mut Met
     Ok(false)
 }
 
-/// The order of two values, which takes as long as the shorter one is.
+/// Returns the order of two values. The cost depends on the shorter one.
 pub(crate) fn metered_order(a: &Val<'_>, b: &Val<'_>, meter: &mut Meter) -> Result<Ordering, Fail> {
     meter.copy(length(a).min(length(b)))?;
     order(a, b)
 }
 
-/// How many bytes there are to compare.
+/// Returns the number of bytes to compare.
 fn length(value: &Val<'_>) -> usize {
     match value {
         Val::String(text) => text.len(),
@@ -81,7 +81,7 @@ fn length(value: &Val<'_>) -> usize {
     }
 }
 
-/// The order of two values of one kind, or of any two numbers.
+/// Returns the order of two values of one kind, or of any two numbers.
 pub(crate) fn order(a: &Val<'_>, b: &Val<'_>) -> Result<Ordering, Fail> {
     Ok(match (a, b) {
         (Val::Bool(a), Val::Bool(b)) => a.cmp(b),
@@ -95,8 +95,8 @@ pub(crate) fn order(a: &Val<'_>, b: &Val<'_>) -> Result<Ordering, Fail> {
     })
 }
 
-/// Values can be sorted if each has an order to itself and to the first: then any two have one. What sorting them costs is
-/// spent here, as nothing may go wrong while it is done.
+/// Checks that values can be sorted: each can be compared with itself and with the first, so any two can be compared.
+/// Also charges the cost of the sort, which itself must not fail.
 pub(crate) fn check_sortable<'a, 'v: 'a>(
     values: impl ExactSizeIterator<Item = &'a Val<'v>>,
     meter: &mut Meter,
@@ -134,17 +134,17 @@ fn whole(value: &Val<'_>) -> Option<i128> {
     }
 }
 
-/// A double against an integer, without loss.
+/// Compares a double with an integer, without loss.
 fn against(double: f64, int: i128) -> Result<Ordering, Fail> {
     if double.is_nan() {
         return Err(Fail::error("NaN values cannot be ordered"));
     }
-    // Beyond what any integer here can be, the cast keeps the order.
+    // The value exceeds every integer, and the cast keeps the order.
     let floor = double.floor();
     Ok((floor as i128).cmp(&int).then(if double > floor { Ordering::Greater } else { Ordering::Equal }))
 }
 
-/// Whether two values are the same; values of different kinds are not.
+/// Returns whether two values are equal. Values of different kinds are not.
 pub(crate) fn is_equal<'v>(a: &Val<'v>, b: &Val<'v>, meter: &mut Meter) -> Result<bool, Fail> {
     meter.spend(1)?;
     Ok(match (a, b) {
@@ -181,7 +181,7 @@ pub(crate) fn is_equal<'v>(a: &Val<'v>, b: &Val<'v>, meter: &mut Meter) -> Resul
     })
 }
 
-/// Sets are equal in any order, and so are lists whose elements have keys.
+/// Compares two lists. Sets and lists with keys are compared in any order.
 fn lists_equal<'v>(a: &Val<'v>, b: &Val<'v>, meter: &mut Meter) -> Result<bool, Fail> {
     let length = a.list_length().unwrap_or(0);
     if b.list_length() != Some(length) {
@@ -211,7 +211,7 @@ fn lists_equal<'v>(a: &Val<'v>, b: &Val<'v>, meter: &mut Meter) -> Result<bool, 
     Ok(true)
 }
 
-/// What the schema knows is compared through it; what else there is, as it is.
+/// Compares two objects: known members by their schema, other members as they are.
 fn members_equal<'v>(a: Members<'v>, b: Members<'v>, meter: &mut Meter) -> Result<bool, Fail> {
     if a.map.len() != b.map.len() {
         return Ok(false);
@@ -246,7 +246,7 @@ fn members_equal<'v>(a: Members<'v>, b: Members<'v>, meter: &mut Meter) -> Resul
     Ok(true)
 }
 
-/// What no schema describes is the same if all of it is.
+/// Compares two values without a schema.
 fn raw_equal(a: &Value, b: &Value, meter: &mut Meter) -> Result<bool, Fail> {
     match (a, b) {
         (Value::String(a), Value::String(b)) => {

@@ -1,4 +1,4 @@
-//! From one type to another.
+//! Type conversions.
 
 use super::super::duration::{self, Timestamp};
 use super::super::golang;
@@ -10,7 +10,7 @@ fn cannot(value: &Val<'_>, to: &str) -> Fail {
     Fail::error(format!("type conversion error from '{}' to '{to}'", value.type_name()))
 }
 
-/// The one argument; a text is read to its end, whatever it is to become.
+/// Returns the single argument, and charges the cost of reading a string.
 fn only<'c, 'v>(call: &mut Args<'c, 'v>) -> Result<&'c Val<'v>, Fail> {
     match call.args {
         [value] => {
@@ -60,7 +60,7 @@ pub(crate) fn to_int<'v>(mut call: Args<'_, 'v>) -> Result<Val<'v>, Fail> {
     }
 }
 
-/// Rust would take a sign before a sign; this takes what is a plain number.
+/// Parses an integer with an optional sign.
 fn integer(text: &str) -> Option<i64> {
     text.parse().ok()
 }
@@ -117,7 +117,7 @@ pub(crate) fn to_string<'v>(mut call: Args<'_, 'v>) -> Result<Val<'v>, Fail> {
     })
 }
 
-/// A double as `%g` prints it.
+/// Returns a double as `%g` prints it.
 fn golang_g(double: f64) -> String {
     golang::float(double)
 }

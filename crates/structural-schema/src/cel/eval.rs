@@ -1,4 +1,4 @@
-//! Runs an expression.
+//! Evaluates an expression.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,17 +11,17 @@ use super::optional;
 use super::value::{Text, Val};
 use super::view::as_key;
 
-/// An expression that was checked.
+/// A checked expression.
 #[derive(Debug)]
 pub(crate) struct Program {
     expr: Expr,
 }
 
-/// What an expression is run on.
+/// The inputs of an expression.
 pub(crate) struct Inputs<'v> {
-    /// A value that its schema does not fit is an error only where it is used.
+    /// The value. If it does not fit its schema, only its use is an error.
     pub(crate) this: Result<Val<'v>, Fail>,
-    /// Missing if the expression does not use it.
+    /// The old value; `None` if the expression does not use it.
     pub(crate) old: Option<Result<Val<'v>, Fail>>,
 }
 
@@ -30,7 +30,7 @@ impl Program {
         Self { expr }
     }
 
-    /// Runs it; the meter knows afterwards what that cost, however it ended.
+    /// Runs the expression. The meter contains the cost afterwards, also after an error.
     pub(crate) fn run<'v>(&'v self, inputs: &Inputs<'v>, meter: &mut Meter) -> Result<Val<'v>, Fail> {
         let mut names = vec![("self", inputs.this.clone())];
         names.extend(inputs.old.clone().map(|old| ("oldSelf", old)));
@@ -84,7 +84,7 @@ impl<'v> Eval<'v, '_> {
         }
     }
 
-    /// `decides` alone settles it; an error counts only if nothing else does.
+    /// Evaluates `&&` or `||`. A value equal to `decides` is the result; otherwise an error counts.
     fn logic(&mut self, exprs: &'v [Expr], decides: bool) -> Result<Val<'v>, Fail> {
         let mut failed = None;
         for expr in exprs {
@@ -126,7 +126,7 @@ impl<'v> Eval<'v, '_> {
         let mut args = Vec::with_capacity(call.args.len());
         for arg in &call.args {
             args.push(self.expr(arg)?);
-            // Optionals decide for themselves whether the other value is needed.
+            // For optionals, the first value decides whether the second is evaluated.
             if call.args.len() == 2
                 && args.len() == 1
                 && matches!(call.name.as_str(), "or" | "orValue")

@@ -1,4 +1,4 @@
-//! Macros that walk over lists and maps.
+//! Macros that iterate over lists and maps.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl<'v> Eval<'v, '_> {
         }
     }
 
-    /// Gives the names of the fold their values for one step.
+    /// Binds the names of the fold for one step.
     fn bind(&mut self, fold: &'v Fold, walk: &Walk<'v>, step: usize) -> Result<(), Fail> {
         self.meter.spend(1)?;
         let (first, second) = walk.step(step, fold.second.is_some(), self.meter)?;
@@ -104,7 +104,7 @@ impl<'v> Eval<'v, '_> {
         Ok(Val::Bool(count == 1))
     }
 
-    /// The body's value, if the filter lets it through.
+    /// Returns the value of the body, if the filter accepts the step.
     fn passed(&mut self, fold: &'v Fold, walk: &Walk<'v>, step: usize) -> Result<Option<Val<'v>>, Fail> {
         self.with_step(fold, walk, step, |this| {
             if let Some(filter) = &fold.filter
@@ -158,7 +158,7 @@ impl<'v> Eval<'v, '_> {
     }
 }
 
-/// What a fold walks over.
+/// The collection of a fold.
 enum Walk<'v> {
     List(Val<'v>, usize),
     Map(Val<'v>, Vec<Val<'v>>),
@@ -182,7 +182,7 @@ impl<'v> Walk<'v> {
         }
     }
 
-    /// The element or key of a step; with both, the index or key and what is there.
+    /// Returns the element or key of a step. With `both`, returns the index or key, and the element.
     fn step(&self, step: usize, both: bool, meter: &mut Meter) -> Result<(Val<'v>, Option<Val<'v>>), Fail> {
         let missing = || Fail::error(format!("index out of bounds: {step}"));
         match self {

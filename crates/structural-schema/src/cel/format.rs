@@ -1,4 +1,4 @@
-//! Texts made from values, and formats that have names.
+//! String formatting, and named formats.
 
 use super::super::formats;
 use super::super::golang;
@@ -10,7 +10,7 @@ use super::value::Val;
 
 type Found<'v> = Result<Val<'v>, Fail>;
 
-/// A value as it is put into a message; nothing is metered, so only for what is small.
+/// Formats a small value for a message, without a cost.
 pub(crate) fn plain(value: &Val<'_>) -> String {
     let mut out = String::new();
     let mut meter = Meter::default();
@@ -85,15 +85,15 @@ fn decimal(double: f64) -> String {
 /// A part of a format.
 pub(crate) enum Clause {
     Text(String),
-    /// The letter of a clause, and how many digits it asks for.
+    /// The verb of a clause, and its precision.
     Value(char, usize),
 }
 
-/// Takes a format apart.
+/// Splits a format string.
 ///
 /// # Errors
 ///
-/// The sentence that says what is wrong with it.
+/// The error message.
 pub(crate) fn clauses(text: &str) -> Result<Vec<Clause>, String> {
     let mut clauses = Vec::new();
     let mut plain = String::new();
@@ -123,7 +123,7 @@ pub(crate) fn clauses(text: &str) -> Result<Vec<Clause>, String> {
     Ok(clauses)
 }
 
-/// What a clause takes, as it is said when it gets something else.
+/// Returns the accepted types of a clause, for error messages.
 pub(crate) fn takes(clause: char) -> &'static str {
     match clause {
         'd' => "decimal clause can only be used on ints, uints, and doubles",
@@ -139,7 +139,7 @@ pub(crate) fn takes(clause: char) -> &'static str {
     }
 }
 
-/// `text.format([values])`.
+/// Evaluates `text.format([values])`.
 pub(crate) fn format<'v>(call: Args<'_, 'v>) -> Found<'v> {
     let [Val::String(text), list] = call.args else {
         return Err(Fail::no_overload());
@@ -247,7 +247,7 @@ pub(crate) fn named<'v>(call: Args<'_, 'v>) -> Found<'v> {
     Ok(found.map_or_else(Val::none, |found| Val::some(Val::Format(found))))
 }
 
-/// What is wrong with a text, or nothing.
+/// Returns the errors of a string in a named format, or none.
 pub(crate) fn validate<'v>(call: Args<'_, 'v>) -> Found<'v> {
     let [Val::Format(format), Val::String(text)] = call.args else {
         return Err(Fail::no_overload());

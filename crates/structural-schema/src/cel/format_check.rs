@@ -1,10 +1,10 @@
-//! Looks at the clauses of a format that is written in the expression.
+//! Checks the clauses of a literal format string.
 
 use super::format::{Clause, clauses, takes};
 use super::lexer::Wrong;
 use super::types::Type;
 
-/// What is wrong with a format, whose values have these types at these places; `at` is where it is called.
+/// Returns the error of a format string for arguments of these types; `at` is the position of the call.
 pub(crate) fn check(text: &str, values: &[(usize, Type<'_>)], at: usize) -> Option<Wrong> {
     let clauses = match clauses(text) {
         Ok(clauses) => clauses,

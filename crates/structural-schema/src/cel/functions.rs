@@ -1,4 +1,4 @@
-//! Functions by name, with the types that they take.
+//! Functions by name, with their signatures.
 
 use regex::Regex;
 use std::collections::HashMap;
@@ -10,17 +10,17 @@ use super::meter::{Fail, Meter};
 use super::types::Type;
 use super::value::Val;
 
-/// A call that is run.
+/// A call during evaluation.
 pub(crate) struct Args<'c, 'v> {
     pub(crate) args: &'c [Val<'v>],
     pub(crate) meter: &'c mut Meter,
-    /// The pattern of the call, if it was known before.
+    /// The pattern of the call, if it was compiled before.
     pub(crate) regex: Option<&'c Regex>,
 }
 
 pub(crate) type Run = for<'c, 'v> fn(Args<'c, 'v>) -> Result<Val<'v>, Fail>;
 
-/// A function by its name, with all its overloads.
+/// A function with all its overloads.
 pub(crate) struct Function {
     pub(crate) overloads: Vec<Overload>,
     pub(crate) run: Run,
@@ -32,14 +32,14 @@ impl std::fmt::Debug for Function {
     }
 }
 
-/// One way to call a function.
+/// One overload of a function.
 pub(crate) struct Overload {
     pub(crate) is_member: bool,
     pub(crate) params: Vec<Sign>,
     pub(crate) result: Sign,
 }
 
-/// A type as it stands in a signature.
+/// A type in a signature.
 pub(crate) enum Sign {
     Plain(&'static str),
     Letter(u8),
@@ -50,7 +50,7 @@ pub(crate) enum Sign {
 }
 
 impl Sign {
-    /// The type, with `letters` for what may be anything.
+    /// Returns the type, with `letters` for the type parameters.
     pub(crate) fn with<'s>(&self, letters: &[Type<'s>]) -> Type<'s> {
         match self {
             Self::Plain(name) => plain(name),
@@ -63,7 +63,7 @@ impl Sign {
     }
 }
 
-/// Name, what it does, and its signatures: those that begin with a dot are called on their first argument.
+/// A name, its implementation, and its signatures. A signature with a leading dot is a member call.
 pub(crate) type Row = (&'static str, Run, &'static [&'static str]);
 
 static FUNCTIONS: LazyLock<HashMap<&'static str, Function>> = LazyLock::new(|| {
@@ -73,7 +73,7 @@ static FUNCTIONS: LazyLock<HashMap<&'static str, Function>> = LazyLock::new(|| {
     ROWS.iter().map(function).collect()
 });
 
-/// The function of a name.
+/// Returns the function of a name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.get(name)
 }
@@ -94,7 +94,7 @@ fn plain<'s>(name: &'static str) -> Type<'s> {
     }
 }
 
-/// Reads `.list(A),int -> A`.
+/// Parses `.list(A),int -> A`.
 fn overload(text: &'static str) -> Overload {
     let (params, result) = text.split_once(" -> ").unwrap_or(("", text));
     let (is_member, params) = match params.strip_prefix('.') {
@@ -125,7 +125,7 @@ fn sign(text: &'static str) -> Sign {
     }
 }
 
-/// Parts between commas that are in no brackets.
+/// Splits at commas outside of brackets.
 fn parts(text: &'static str) -> Vec<&'static str> {
     let mut depth = 0;
     let mut start = 0;

@@ -1,4 +1,4 @@
-//! Types of calls and of macros.
+//! Type inference for calls and macros.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use super::types::Type;
 
 impl<'s> Checker<'s> {
     pub(super) fn call(&mut self, call: &mut Call, at: usize) -> Type<'s> {
-        // What looks like a call on a target can be a function with dots in its name.
+        // A member call can also be a function with a dotted name.
         if call.is_member
             && let Some(prefix) = call.args.first().and_then(dotted)
             && !self.names.iter().any(|(held, _)| *held == prefix)
@@ -45,7 +45,7 @@ impl<'s> Checker<'s> {
         }
     }
 
-    /// The values of a format, each for its own clause.
+    /// Checks the arguments of a format, each against its own clause.
     fn format(&mut self, text: &Expr, values: &mut [Element], at: usize) -> Type<'s> {
         let mut found = Vec::with_capacity(values.len());
         for value in values {
@@ -58,7 +58,7 @@ impl<'s> Checker<'s> {
         Type::list(Type::Dyn)
     }
 
-    /// The result of the overloads that fit; they need not agree.
+    /// Returns the result type of the matching overloads. They may differ.
     fn resolve(&mut self, function: &'static Function, args: &[Type<'s>], is_member: bool) -> Option<Type<'s>> {
         let mut result: Option<Type<'s>> = None;
         for overload in &function.overloads {
@@ -82,7 +82,7 @@ impl<'s> Checker<'s> {
         result
     }
 
-    /// Arguments that are written in the expression can be looked at now.
+    /// Checks arguments that are literals.
     fn literals(&mut self, call: &mut Call) {
         let Some(Expr { at, kind: Kind::Literal(Literal::String(text)), .. }) = call.args.last() else {
             if times_with_zone(call) {

@@ -1,4 +1,4 @@
-//! From text to tokens.
+//! Splits the text of an expression into tokens.
 
 use super::literal::{Literal, unescape};
 
@@ -11,21 +11,21 @@ pub(crate) enum Token {
     End,
 }
 
-/// A token and where it begins, in characters.
+/// A token and its position, in characters.
 #[derive(Debug, Clone)]
 pub(crate) struct Placed {
     pub(crate) at: usize,
     pub(crate) token: Token,
 }
 
-/// Something wrong at a place of the text.
+/// An error at a position of the text.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Wrong {
     pub(crate) at: usize,
     pub(crate) what: String,
 }
 
-/// Longer signs first.
+/// All operators and brackets, longer ones first.
 const SIGNS: [&str; 26] = [
     "&&", "||", "==", "!=", "<=", ">=", ".?", "[?", "{?", "(", ")", "[", "]", "{", "}", ".", ",", ":", "?", "<", ">",
     "+", "-", "*", "/", "%",
@@ -153,14 +153,14 @@ impl Lexer<'_> {
                 Err(_) => Err(self.wrong(start, "invalid uint literal")),
             };
         }
-        // The least integer has no positive twin: its sign is applied by the parser.
+        // The smallest integer has no positive counterpart, so the parser applies its sign.
         match value {
             Ok(uint) if uint <= 1 << 63 => Ok(Token::Literal(Literal::Int((uint as i64).wrapping_abs()))),
             _ => Err(self.wrong(start, "invalid int literal")),
         }
     }
 
-    /// A text or bytes, in one of many spellings.
+    /// Reads a string or bytes literal in any of its notations.
     fn quoted(&mut self) -> Result<Option<Token>, Wrong> {
         let (mut is_raw, mut is_bytes, mut prefix) = (false, false, 0);
         while prefix < 2 {

@@ -1,4 +1,4 @@
-//! Every function that expressions can call.
+//! All functions of the expression language.
 
 use super::functions::Row;
 use super::{compare, convert, format, lists, net, operators, optional, quantity, strings, times, url};

@@ -1,4 +1,4 @@
-//! Functions of lists.
+//! List functions.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ fn items<'v>(call: &mut Args<'_, 'v>) -> Result<Vec<Val<'v>>, Fail> {
     list.list_items(call.meter)
 }
 
-/// Where a value is in a list.
+/// Returns the index of a value in a list.
 pub(crate) fn position<'v>(items: &[Val<'v>], value: &Val<'v>, meter: &mut Meter) -> Result<Option<usize>, Fail> {
     for (index, item) in items.iter().enumerate() {
         if is_equal(item, value, meter)? {
@@ -26,7 +26,7 @@ pub(crate) fn position<'v>(items: &[Val<'v>], value: &Val<'v>, meter: &mut Meter
     Ok(None)
 }
 
-/// Where an element with the same keys is in a list.
+/// Returns the index of the element with the same keys in a list.
 pub(crate) fn position_by_keys<'v>(
     items: &[Val<'v>],
     value: &Val<'v>,

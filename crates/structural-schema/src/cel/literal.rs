@@ -1,6 +1,6 @@
-//! Values that are written in an expression.
+//! Literals in an expression.
 
-/// A value that is written in an expression.
+/// A literal.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Literal {
     Null,
@@ -12,11 +12,11 @@ pub(crate) enum Literal {
     Bytes(Vec<u8>),
 }
 
-/// The text or bytes between quotes, without its escapes.
+/// Returns the string or bytes between quotes, with escapes replaced.
 ///
 /// # Errors
 ///
-/// The sentence that says which escape is wrong.
+/// The error message about an invalid escape.
 pub(crate) fn unescape(text: &str, is_bytes: bool) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.chars();

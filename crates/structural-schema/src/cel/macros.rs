@@ -1,10 +1,10 @@
-//! Calls that are more than calls: they bind names, or ask whether something is there.
+//! Macros: calls that bind names, or test for presence.
 
 use super::ast::{Expr, Fold, Kind, Mode, Way};
 use super::lexer::Wrong;
 use super::parser::call;
 
-/// A call without a target.
+/// Builds a call without a target.
 pub(crate) fn global(at: usize, name: &str, mut args: Vec<Expr>) -> Result<Expr, Wrong> {
     if name != "has" || args.len() != 1 {
         return call(at, name, false, args);
@@ -21,7 +21,7 @@ pub(crate) fn global(at: usize, name: &str, mut args: Vec<Expr>) -> Result<Expr,
     }
 }
 
-/// A call with a target, which is the first of `args`.
+/// Builds a call with a target, which is the first of `args`.
 pub(crate) fn member(at: usize, name: &str, args: Vec<Expr>) -> Result<Expr, Wrong> {
     let way = match (name, args.len() - 1) {
         ("all", 2 | 3) => Way::All,
@@ -62,7 +62,7 @@ fn variable(expr: &Expr) -> Result<String, Wrong> {
     }
 }
 
-/// The last of `rest` is what is done, one before it decides for which.
+/// Builds a fold. The last of `rest` is the body; one before it is the filter.
 fn fold(
     at: usize,
     way: Way,

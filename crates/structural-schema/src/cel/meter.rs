@@ -1,13 +1,13 @@
-//! What running an expression may cost.
+//! The cost of an evaluation.
 
 use super::super::limits;
 
 /// Why an expression has no value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fail {
-    /// It went wrong.
+    /// The evaluation failed.
     Error(String),
-    /// It costs more than one run may.
+    /// The cost exceeds the limit of one run.
     Cost,
 }
 
@@ -37,17 +37,17 @@ impl Meter {
         if self.spent > limits::RULE_COST { Err(Fail::Cost) } else { Ok(()) }
     }
 
-    /// The cost of going once through something of this length.
+    /// Charges the cost of one pass over this length.
     pub(crate) fn traverse(&mut self, length: usize) -> Result<(), Fail> {
         self.spend(length as u64 / 10 + 1)
     }
 
-    /// The cost of what is copied or read on the way, of so many bytes: nothing, unless they are many.
+    /// Charges the cost of copying or reading bytes, which is zero for a few bytes.
     pub(crate) fn copy(&mut self, length: usize) -> Result<(), Fail> {
         self.spend(length as u64 / 100)
     }
 
-    /// The cost of a list that is made of something else before its elements are used.
+    /// Charges the cost of building a temporary list.
     pub(crate) fn gather(&mut self, count: usize) -> Result<(), Fail> {
         self.spend(count as u64 / 10)
     }

@@ -1,4 +1,4 @@
-//! Addresses and networks.
+//! IP addresses and networks.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,7 +10,7 @@ use super::value::Val;
 
 type Found<'v> = Result<Val<'v>, Fail>;
 
-/// A network: an address and how many of its first bits count.
+/// A network: an address and the length of its prefix in bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cidr {
     address: IpAddr,
@@ -173,7 +173,7 @@ pub(crate) fn is_cidr<'v>(mut call: Args<'_, 'v>) -> Found<'v> {
 pub(crate) fn contains_ip<'v>(call: Args<'_, 'v>) -> Found<'v> {
     let address = match call.args {
         [_, Val::Ip(address)] => *address,
-        // kube-apiserver says no more than this of an address that is none.
+        // kube-apiserver gives no further details about an invalid address.
         [_, Val::String(text)] => {
             call.meter.copy(text.len())?;
             parse_ip(text).map_err(|_| Fail::no_overload())?

@@ -1,4 +1,4 @@
-//! Arithmetic, indexes and sizes.
+//! Arithmetic, indexing and sizes.
 
 use super::functions::Args;
 use super::meter::Fail;
@@ -47,7 +47,7 @@ pub(crate) fn add<'v>(call: Args<'_, 'v>) -> Result<Val<'v>, Fail> {
     }
 }
 
-/// Sets stay sets, and elements with the same keys are replaced, when the first list says so.
+/// Concatenates lists. If the first one is a set or has keys, it stays unique.
 fn lists<'v>(a: &Val<'v>, b: &Val<'v>, call: Args<'_, 'v>) -> Result<Val<'v>, Fail> {
     let (Some(one), Some(two)) = (a.list_length(), b.list_length()) else {
         return Err(Fail::no_overload());
@@ -133,7 +133,7 @@ pub(crate) fn not<'v>(call: Args<'_, 'v>) -> Result<Val<'v>, Fail> {
     }
 }
 
-/// The index of a list, which numbers of any kind can be if they are whole.
+/// Returns a list index. Any whole number is valid.
 pub(crate) fn as_index(value: &Val<'_>) -> Result<i64, Fail> {
     match value {
         Val::Int(int) => Ok(*int),

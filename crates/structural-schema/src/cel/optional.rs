@@ -1,11 +1,11 @@
-//! Values that may not be there.
+//! Optional values.
 
 use super::functions::Args;
 use super::meter::Fail;
 use super::operators::as_index;
 use super::value::Val;
 
-/// An optional of a value, which stays one optional if it is one already.
+/// Returns an optional of a value. An optional stays unchanged.
 pub(crate) fn flat_some(value: Val<'_>) -> Val<'_> {
     match value {
         Val::Optional(_) => value,

@@ -1,4 +1,4 @@
-//! From tokens to a tree.
+//! Parses tokens into a syntax tree.
 
 use super::super::limits;
 use super::ast::{Call, Expr, Kind, Mode, Select};
@@ -10,7 +10,7 @@ use super::macros;
 ///
 /// # Errors
 ///
-/// What is wrong with it, and where.
+/// The error and its position.
 pub(crate) fn parse(text: &str) -> Result<Expr, Wrong> {
     if text.len() > limits::EXPRESSION_BYTES {
         return Err(Wrong { at: 0, what: format!("expression is longer than {} bytes", limits::EXPRESSION_BYTES) });
@@ -65,7 +65,7 @@ fn deepest(kind: &Kind) -> usize {
     }
 }
 
-/// How tightly an operator binds, and the function that it stands for.
+/// Returns the precedence of an operator, and its function.
 fn binary(token: &Token) -> Option<(u8, &'static str)> {
     let Token::Sign(sign) = token else {
         return matches!(token, Token::Name(name) if name == "in").then_some((3, "@in"));
@@ -143,7 +143,7 @@ impl Parser {
             self.next += 1;
             let right = self.binary(binding + 1)?;
             left = match (name, left.kind) {
-                // Chains are kept flat: they may be far longer than any nesting.
+                // Chains are kept flat: they may be much longer than the nesting limit.
                 ("_&&_", Kind::And(mut all)) => {
                     all.push(right);
                     Expr::new(at, Kind::And(all))?
@@ -189,7 +189,7 @@ impl Parser {
         Ok(operand)
     }
 
-    /// A number with its sign, which is part of it.
+    /// Parses a number with its sign, which belongs to the literal.
     fn negative(&mut self, at: usize) -> Result<Expr, Wrong> {
         let literal = match self.advance() {
             Token::Literal(Literal::Int(int)) => Literal::Int(int.wrapping_neg()),
@@ -262,7 +262,7 @@ impl Parser {
     }
 }
 
-/// A call of a function that is yet to be found.
+/// Builds a call whose function is not resolved yet.
 pub(crate) fn call(at: usize, name: &str, is_member: bool, args: Vec<Expr>) -> Result<Expr, Wrong> {
     let call = Call { name: name.to_owned(), is_member, args, function: None, regex: None };
     Expr::new(at, Kind::Call(Box::new(call)))

@@ -1,4 +1,4 @@
-//! The smallest parts of an expression: literals, names, lists and maps.
+//! Primary expressions: literals, names, lists and maps.
 
 use super::super::names;
 use super::ast::{Element, Entry, Expr, Kind};
@@ -19,7 +19,7 @@ impl Parser {
             }
             Token::Sign(open @ ("[" | "[?")) => self.list(at, open),
             Token::Sign(open @ ("{" | "{?")) => self.map(at, open),
-            // A leading dot means the outermost scope, which is the only one.
+            // A leading dot means the root scope, which is the only one.
             Token::Sign(".") => self.primary_name(self.at()),
             Token::Name(_) => {
                 self.next -= 1;

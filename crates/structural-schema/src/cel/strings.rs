@@ -1,4 +1,4 @@
-//! Functions of texts.
+//! String functions.
 
 use regex::Regex;
 use std::borrow::Cow;
@@ -35,7 +35,7 @@ pub(crate) fn ends_with<'v>(mut call: Args<'_, 'v>) -> Found<'v> {
     Ok(Val::Bool(text.ends_with(&**part)))
 }
 
-/// The pattern of a call: one that is not written in the rule is compiled now, which costs.
+/// Returns the pattern of a call. A pattern that is not a literal is compiled now, at a cost.
 fn regex<'c>(call_regex: Option<&'c Regex>, text: &str, meter: &mut Meter) -> Result<Cow<'c, Regex>, Fail> {
     if let Some(regex) = call_regex {
         return Ok(Cow::Borrowed(regex));
@@ -129,7 +129,7 @@ pub(crate) fn last_index_of<'v>(call: Args<'_, 'v>) -> Found<'v> {
     if offset.is_some() && limit >= length {
         return Ok(Val::Int(-1));
     }
-    // The part may begin at the limit, so the text up to its end there is looked at.
+    // The part may start at the limit, so the search includes its full length there.
     let end_chars = limit.saturating_add(part.chars().count());
     let end = text.char_indices().nth(end_chars).map_or(text.len(), |(at, _)| at);
     let found = text[..end].rfind(&**part);
@@ -156,7 +156,7 @@ pub(crate) fn trim<'v>(mut call: Args<'_, 'v>) -> Found<'v> {
     changed(&mut call, |text| text.trim().to_owned())
 }
 
-/// Quotes a text so that an expression could have it as a literal.
+/// Quotes a string as a literal of the expression language.
 pub(crate) fn quote<'v>(mut call: Args<'_, 'v>) -> Found<'v> {
     changed(&mut call, |text| {
         let mut out = String::from("\"");
@@ -187,7 +187,7 @@ pub(crate) fn replace<'v>(call: Args<'_, 'v>) -> Found<'v> {
     };
     call.meter.traverse(text.len())?;
     call.meter.copy(old.len())?;
-    // What is put in can be long, and be put in often.
+    // The replacement can be long, and can be inserted often.
     let most = usize::try_from(times).unwrap_or(usize::MAX);
     let count = text.matches(&**old).count().min(most);
     call.meter.traverse(text.len().saturating_add(count.saturating_mul(new.len())))?;

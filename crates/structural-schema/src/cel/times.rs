@@ -1,4 +1,4 @@
-//! Parts of times and spans.
+//! The parts of times and durations.
 
 use super::super::duration::{Civil, days, zone};
 use super::functions::Args;

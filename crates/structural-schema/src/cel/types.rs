@@ -1,4 +1,4 @@
-//! What is known of a value before the expression is run.
+//! The static types of expressions.
 
 use std::fmt;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use super::super::node::{Kind, Node};
 /// The type of an expression.
 #[derive(Clone)]
 pub(crate) enum Type<'s> {
-    /// Known only when it is run.
+    /// A type that is only known at run time.
     Dyn,
     Null,
     Bool,
@@ -26,10 +26,10 @@ pub(crate) enum Type<'s> {
     Optional(Rc<Type<'s>>),
     /// The type of a type.
     Kind(Rc<Type<'s>>),
-    /// An object with the members that its schema has; with those of every resource, if it is one.
+    /// An object with the members of its schema, and with those of every resource if it is one.
     Object(&'s Node, bool),
     Named(&'static str),
-    /// Anything, but the same wherever the number is the same.
+    /// A type parameter: equal numbers mean equal types.
     Any(usize),
 }
 
@@ -42,7 +42,7 @@ impl<'s> Type<'s> {
         Self::Optional(Rc::new(inner))
     }
 
-    /// The type of values of a schema, or `None` if expressions cannot see them.
+    /// Returns the type of values of a schema, or `None` if expressions cannot see them.
     pub(crate) fn of(node: &'s Node, is_resource: bool) -> Option<Self> {
         if node.int_or_string {
             return Some(Self::Dyn);
@@ -67,7 +67,7 @@ impl<'s> Type<'s> {
         })
     }
 
-    /// The type of a member by the name that expressions use.
+    /// Returns the type of a member by its name in expressions.
     pub(crate) fn field(node: &'s Node, is_resource: bool, name: &str) -> Option<Self> {
         let property = names::unescape(name)?;
         if names::escape(&property)? != name && !names::is_reserved(name) {
@@ -85,7 +85,7 @@ static METADATA: LazyLock<Node> = LazyLock::new(|| {
 });
 static TEXT: LazyLock<Node> = LazyLock::new(|| Node { kind: Kind::String, ..Node::default() });
 
-/// The schema of a property as expressions see it: every resource has a type and names.
+/// Returns the schema of a property in expressions: every resource has a type and names.
 pub(crate) fn member<'s>(node: &'s Node, is_resource: bool, name: &str) -> Option<&'s Node> {
     match name {
         "kind" | "apiVersion" if is_resource => Some(&TEXT),
@@ -117,15 +117,15 @@ impl fmt::Display for Type<'_> {
     }
 }
 
-/// What the types that are yet unknown turned out to be.
+/// The bindings of type parameters.
 #[derive(Default)]
 pub(crate) struct Known<'s> {
     any: Vec<Option<Type<'s>>>,
-    /// What was learnt, in that order, so that it can be forgotten.
+    /// The order of the bindings, so that they can be undone.
     learnt: Vec<usize>,
 }
 
-/// How much was known at some time.
+/// The number of bindings at some time.
 pub(crate) struct Mark {
     any: usize,
     learnt: usize,
@@ -141,7 +141,7 @@ impl<'s> Known<'s> {
         Mark { any: self.any.len(), learnt: self.learnt.len() }
     }
 
-    /// Forgets what was learnt since, for a call that did not fit after all.
+    /// Undoes the bindings since the mark, after an overload that did not match.
     pub(crate) fn forget(&mut self, mark: &Mark) {
         for index in self.learnt.drain(mark.learnt..) {
             if let Some(slot) = self.any.get_mut(index) {
@@ -151,7 +151,7 @@ impl<'s> Known<'s> {
         self.any.truncate(mark.any);
     }
 
-    /// The type with everything put in that is known.
+    /// Returns the type with all known parameters replaced.
     pub(crate) fn resolve(&self, held: &Type<'s>) -> Type<'s> {
         match held {
             Type::Any(index) => match self.any.get(*index) {
@@ -166,7 +166,7 @@ impl<'s> Known<'s> {
         }
     }
 
-    /// Whether a value of type `found` can stand where `wanted` is; learns what unknown types must then be.
+    /// Returns whether a value of type `found` is valid for `wanted`, and binds type parameters.
     pub(crate) fn fits(&mut self, wanted: &Type<'s>, found: &Type<'s>) -> bool {
         let (wanted, found) = (self.resolve(wanted), self.resolve(found));
         match (&wanted, &found) {
@@ -183,7 +183,7 @@ impl<'s> Known<'s> {
                 true
             }
             (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => self.fits(a, b),
-            // Any type may be compared with any other.
+            // Any two types may be compared.
             (Type::Kind(_), Type::Kind(_)) => true,
             (Type::Map(a), Type::Map(b)) => self.fits(&a.0, &b.0) && self.fits(&a.1, &b.1),
             (Type::Object(a, _), Type::Object(b, _)) => std::ptr::eq(*a, *b),

@@ -1,4 +1,4 @@
-//! Values while an expression is run: most are seen in place, in the object itself.
+//! Run-time values: most are views into the object itself.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use super::super::quantity::Quantity;
 use super::super::url::Url;
 use super::net::Cidr;
 
-/// A text that is somewhere else, or was made.
+/// A borrowed or an owned string.
 #[derive(Debug, Clone)]
 pub(crate) enum Text<'v> {
     Borrowed(&'v str),
@@ -20,7 +20,7 @@ pub(crate) enum Text<'v> {
 }
 
 impl Text<'_> {
-    /// The text for a map to keep: a copy, if it is somewhere else.
+    /// Returns a shared string for a map: a copy, if it is borrowed.
     pub(crate) fn shared(&self) -> Rc<str> {
         match self {
             Self::Borrowed(text) => (*text).into(),
@@ -40,7 +40,7 @@ impl Deref for Text<'_> {
     }
 }
 
-/// A key of a map that an expression made.
+/// A key of a map from an expression.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
     Bool(bool),
@@ -66,11 +66,11 @@ pub(crate) enum Val<'v> {
     Map(Rc<BTreeMap<Key, Val<'v>>>),
     Optional(Option<Rc<Val<'v>>>),
     Type(&'static str),
-    /// A list of the object, seen through its schema.
+    /// A list of the object, viewed through its schema.
     Items(&'v [Value], &'v Node),
     /// A map or object of the object.
     Members(Members<'v>),
-    /// What no schema describes.
+    /// A value without a schema.
     Raw(&'v Value),
     Quantity(Quantity),
     Ip(IpAddr),
@@ -79,7 +79,7 @@ pub(crate) enum Val<'v> {
     Format(&'static str),
 }
 
-/// A map or object of the object, seen through its schema.
+/// A map or object of the object, viewed through its schema.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Members<'v> {
     pub(crate) map: &'v Map<String, Value>,
@@ -104,7 +104,7 @@ impl<'v> Val<'v> {
         Self::Optional(None)
     }
 
-    /// The name of the value's type.
+    /// Returns the name of the value's type.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "null_type",

@@ -1,4 +1,4 @@
-//! The object seen through its schema.
+//! The object, viewed through its schema.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::meter::{Fail, Meter};
 use super::types;
 use super::value::{Key, Members, Text, Val};
 
-/// A value of the object as expressions see it.
+/// Returns a value of the object for an expression.
 pub(crate) fn view<'v>(
     value: &'v Value,
     node: &'v Node,
@@ -46,7 +46,7 @@ pub(crate) fn view<'v>(
     }
 }
 
-/// What a schema wants and a value is not.
+/// Returns the error of a value with another type than its schema.
 fn expected(kind: &Kind, value: &Value) -> String {
     let wanted = match kind {
         Kind::Object => return "a map for the provided schema with type=object".to_owned(),
@@ -70,7 +70,7 @@ fn expected(kind: &Kind, value: &Value) -> String {
     format!("{wanted}, got {found}")
 }
 
-/// A string of one of these formats is parsed each time that it is used.
+/// Parses a string with one of these formats, each time it is used.
 fn formatted<'v>(text: &'v str, format: &str, meter: &mut Meter) -> Result<Val<'v>, Fail> {
     if matches!(format, "duration" | "date" | "date-time" | "byte") {
         meter.copy(text.len())?;
@@ -96,7 +96,7 @@ fn formatted<'v>(text: &'v str, format: &str, meter: &mut Meter) -> Result<Val<'
     }
 }
 
-/// Base64 with the letters of URLs, or the usual ones.
+/// Decodes base64 with the URL alphabet or the standard one.
 fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let digits = text.trim_end_matches('=');
     if !text.len().is_multiple_of(4) || text.len() - digits.len() > 2 {
@@ -125,7 +125,7 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
 }
 
 impl<'v> Members<'v> {
-    /// Objects have names that expressions escape; maps have any keys.
+    /// Returns whether this is an object, whose names are escaped in expressions. Maps have any keys.
     pub(crate) fn is_object(self) -> bool {
         self.is_resource || !self.node.properties.is_empty()
     }
@@ -138,7 +138,7 @@ impl<'v> Members<'v> {
         }
     }
 
-    /// A member by the name that expressions use.
+    /// Returns a member by its name in expressions.
     pub(crate) fn find(self, name: &str, meter: &mut Meter) -> Option<Result<Val<'v>, Fail>> {
         let unescaped;
         let property = if self.is_object() {
@@ -155,7 +155,7 @@ impl<'v> Members<'v> {
         Some(view(value, node, node.embedded, meter))
     }
 
-    /// The names of all members that expressions can see.
+    /// Returns the names of all members that are visible in expressions.
     pub(crate) fn names(self) -> impl Iterator<Item = String> + 'v {
         self.map.keys().filter(move |name| self.schema(name).is_some()).map(move |name| {
             let escaped = if self.is_object() { names::escape(name) } else { None };
@@ -164,7 +164,7 @@ impl<'v> Members<'v> {
     }
 }
 
-/// An element of a list.
+/// Returns an element of a list.
 pub(crate) fn element<'v>(
     items: &'v [Value],
     node: &'v Node,
@@ -179,7 +179,7 @@ pub(crate) fn element<'v>(
 }
 
 impl<'v> Val<'v> {
-    /// How many elements a list has.
+    /// Returns how many elements a list has.
     pub(crate) fn list_length(&self) -> Option<usize> {
         match self {
             Self::List(items) => Some(items.len()),
@@ -196,7 +196,7 @@ impl<'v> Val<'v> {
         }
     }
 
-    /// All elements of a list.
+    /// Returns all elements of a list.
     pub(crate) fn list_items(&self, meter: &mut Meter) -> Result<Vec<Val<'v>>, Fail> {
         meter.gather(self.list_length().unwrap_or(0))?;
         match self {
@@ -208,7 +208,7 @@ impl<'v> Val<'v> {
         }
     }
 
-    /// A member of a map.
+    /// Returns a member of a map.
     pub(crate) fn map_find(&self, key: &Val<'v>, meter: &mut Meter) -> Result<Option<Val<'v>>, Fail> {
         if let Self::String(name) = key {
             meter.copy(name.len())?;
@@ -221,7 +221,7 @@ impl<'v> Val<'v> {
         }
     }
 
-    /// The keys of a map.
+    /// Returns the keys of a map.
     pub(crate) fn map_keys(&self, meter: &mut Meter) -> Result<Option<Vec<Val<'v>>>, Fail> {
         match self {
             Self::Members(members) => {
@@ -242,7 +242,7 @@ impl<'v> Val<'v> {
     }
 }
 
-/// Numbers of different kinds that are equal are the same key.
+/// Looks up a key. Equal numbers of different kinds are the same key.
 fn map_get<'v>(map: &std::collections::BTreeMap<Key, Val<'v>>, key: &Val<'v>) -> Option<Val<'v>> {
     let keys: [Option<Key>; 2] = match key {
         Val::Bool(bool) => [Some(Key::Bool(*bool)), None],
@@ -266,7 +266,7 @@ pub(crate) fn key_value<'v>(key: &Key) -> Val<'v> {
     }
 }
 
-/// A value as the key of a map that is made.
+/// Returns a value as a map key.
 pub(crate) fn as_key(value: &Val<'_>, meter: &mut Meter) -> Result<Key, Fail> {
     Ok(match value {
         Val::Bool(bool) => Key::Bool(*bool),

@@ -7,7 +7,7 @@ fn shows(path: &str, kind: &str, object: &Value, expected: PrinterCell) {
 }
 
 #[test]
-fn columns_show_what_their_path_leads_to() {
+fn columns_show_the_value_at_their_path() {
     let object = json!({
         "metadata": {"labels": {"a.b/c": "x"}},
         "spec": {"size": 3, "list": [1, 2], "on": true, "since": "2020-01-01T00:00:00Z", "bad": "soon"},

@@ -7,7 +7,7 @@ fn refused(spec: Value, expected: &[&str]) {
 }
 
 #[test]
-fn every_place_has_a_type() {
+fn every_node_needs_a_type() {
     refused(
         json!({}),
         &["schema.properties[spec].type: Required value: must not be empty for specified object fields"],
@@ -16,7 +16,7 @@ fn every_place_has_a_type() {
 }
 
 #[test]
-fn lists_that_are_maps_have_keys_that_are_always_there() {
+fn map_lists_need_required_keys() {
     refused(
         json!({
             "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
@@ -28,7 +28,7 @@ fn lists_that_are_maps_have_keys_that_are_always_there() {
 }
 
 #[test]
-fn defaults_are_valid_and_pruned() {
+fn defaults_must_be_valid_and_pruned() {
     refused(
         json!({"type": "integer", "default": "a"}),
         &["schema.properties[spec].default: Invalid value: \"string\":  in body must be of type integer: \"string\""],
@@ -40,7 +40,7 @@ fn defaults_are_valid_and_pruned() {
 }
 
 #[test]
-fn rules_that_name_what_is_not_there_are_refused() {
+fn rules_with_unknown_fields_are_refused() {
     let causes = parse(&json!({
         "type": "object",
         "properties": {"spec": {

@@ -1,10 +1,10 @@
-//! Nothing that is sent in may stop the server or keep it busy.
+//! Hostile input does not stop the server or keep it busy.
 
 use super::{parse, with_spec};
 use crate::PrinterColumns;
 use serde_json::{Map, Value, json};
 
-/// A small generator: the same seed gives the same cases everywhere.
+/// A small generator: the same seed gives the same cases on every platform.
 struct Random(u64);
 
 impl Random {
@@ -137,7 +137,7 @@ fn random_schemas_and_values_never_panic() {
 }
 
 #[test]
-fn random_texts_are_never_a_panic_as_rules_patterns_or_paths() {
+fn random_rules_patterns_and_paths_never_panic() {
     let parts = [
         "self",
         ".",
@@ -220,7 +220,7 @@ fn deep_and_wide_schemas_are_refused() {
 }
 
 #[test]
-fn patterns_that_unroll_to_very_much_are_refused() {
+fn patterns_that_unroll_too_far_are_refused() {
     assert!(
         parse(&json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "((a{900}){900}){9}"}}}))
             .is_err()
@@ -232,7 +232,7 @@ fn patterns_that_unroll_to_very_much_are_refused() {
 }
 
 #[test]
-fn expressions_that_nest_deeply_are_refused() {
+fn deeply_nested_expressions_are_refused() {
     for rule in [
         "(".repeat(50_000),
         "!".repeat(50_000) + "true",
@@ -251,7 +251,7 @@ fn expressions_that_nest_deeply_are_refused() {
 }
 
 #[test]
-fn rules_that_would_run_for_ever_are_stopped() {
+fn expensive_rules_are_stopped() {
     let items: Vec<i64> = (0..2_000).collect();
     for rule in [
         "self.all(a, self.all(b, self.all(c, a + b + c >= 0)))",
@@ -272,7 +272,7 @@ fn rules_that_would_run_for_ever_are_stopped() {
 }
 
 #[test]
-fn what_rules_copy_and_compare_is_counted() {
+fn copies_and_comparisons_in_rules_have_a_cost() {
     let object = json!({"spec": {
         "bytes": "QUFB".repeat(50_000), "text": "t".repeat(200_000), "zeros": "0".repeat(200_000), "texts": vec!["t".repeat(20_000); 10],
         "list": vec![0; 20_000], "free": {"a": "t".repeat(200_000)},
@@ -314,7 +314,7 @@ fn what_rules_copy_and_compare_is_counted() {
 }
 
 #[test]
-fn many_wrong_resources_within_an_object_are_told_within_bounds() {
+fn errors_of_many_embedded_resources_are_limited() {
     let schema = with_spec(json!({"type": "object", "additionalProperties": {"type": "array", "items": {
         "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true,
     }}}));
@@ -330,14 +330,14 @@ fn many_wrong_resources_within_an_object_are_told_within_bounds() {
 }
 
 #[test]
-fn many_wrong_keys_of_a_list_are_told_within_bounds() {
+fn errors_of_many_list_keys_are_limited() {
     let list = |keys: Vec<Value>, required: Vec<Value>| {
         let items = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": required});
         let list = json!({"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys});
         parse(&json!({"type": "object", "properties": {"spec": list}})).unwrap_err()
     };
     let unknown = (0..100_000).map(|index| json!(format!("k{index}"))).collect();
-    // Those that are known, not twice, and required: only a walk for each of them would take long.
+    // Known, distinct and required: only a linear search for each of them would be slow.
     let mut required = vec![json!("b"); 100_000];
     required.push(json!("a"));
     for (keys, required) in [(unknown, Vec::new()), (vec![json!("a"); 100_000], required)] {
@@ -347,7 +347,7 @@ fn many_wrong_keys_of_a_list_are_told_within_bounds() {
 }
 
 #[test]
-fn defaults_that_multiply_are_stopped() {
+fn multiplying_defaults_are_refused() {
     let large = "x".repeat(100_000);
     let schema = with_spec(json!({
         "type": "array",

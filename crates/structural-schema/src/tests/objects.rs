@@ -2,7 +2,7 @@ use super::{check, said, with_spec};
 use serde_json::json;
 
 #[test]
-fn wrong_values_are_told_in_the_words_that_clients_know() {
+fn errors_have_the_messages_of_kube_apiserver() {
     check(
         json!({"type": "object", "required": ["name"], "properties": {
             "size": {"type": "integer"}, "name": {"type": "string"}, "tier": {"type": "string", "enum": ["a", "b"]},
@@ -33,7 +33,7 @@ fn wrong_values_are_told_in_the_words_that_clients_know() {
 }
 
 #[test]
-fn elements_of_sets_and_maps_are_there_once() {
+fn duplicate_elements_of_sets_and_map_lists_are_errors() {
     check(
         json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}),
         json!(["a", "b", "a"]),
@@ -50,7 +50,7 @@ fn elements_of_sets_and_maps_are_there_once() {
 }
 
 #[test]
-fn unknown_fields_go_and_are_named() {
+fn unknown_fields_are_removed_and_reported() {
     let schema = with_spec(json!({"type": "object", "properties": {
         "list": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
         "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
@@ -71,7 +71,7 @@ fn unknown_fields_go_and_are_named() {
 }
 
 #[test]
-fn defaults_fill_what_is_missing_and_replace_nulls_that_may_not_be() {
+fn defaults_replace_missing_values_and_forbidden_nulls() {
     let schema = with_spec(json!({"type": "object", "default": {}, "properties": {
         "a": {"type": "integer", "default": 1},
         "b": {"type": "integer", "default": 2, "nullable": true},
@@ -88,7 +88,7 @@ fn defaults_fill_what_is_missing_and_replace_nulls_that_may_not_be() {
 }
 
 #[test]
-fn what_was_wrong_before_is_let_through_until_it_changes() {
+fn unchanged_errors_are_accepted_on_update() {
     let schema = with_spec(json!({"type": "object", "properties": {
         "a": {"type": "string", "maxLength": 1}, "b": {"type": "string"},
     }}));

@@ -11,7 +11,7 @@ fn numbers(rules: Value) -> Value {
 }
 
 #[test]
-fn a_rule_that_does_not_hold_is_told() {
+fn failed_rule_is_reported() {
     let schema = numbers(json!([{"rule": "self.a < self.b"}]));
     check(schema.clone(), json!({"a": 1, "b": 2}), &[]);
     check(schema.clone(), json!({"a": 2, "b": 1}), &["spec: Invalid value: failed rule: self.a < self.b"]);
@@ -28,7 +28,7 @@ fn a_rule_that_does_not_hold_is_told() {
 }
 
 #[test]
-fn messages_reasons_and_paths_are_as_the_rule_has_them() {
+fn message_reason_and_path_come_from_the_rule() {
     let schema = with_spec(numbers(json!([
         {"rule": "false", "messageExpression": "'a is %d'.format([self.a])", "reason": "FieldValueForbidden"},
         {"rule": "has(self.x__dash__y)", "message": "needs x-y", "fieldPath": "['x-y']", "reason": "FieldValueRequired"},
@@ -39,7 +39,7 @@ fn messages_reasons_and_paths_are_as_the_rule_has_them() {
 }
 
 #[test]
-fn rules_of_change_run_only_where_there_was_something() {
+fn transition_rules_run_only_with_an_old_value() {
     let schema = with_spec(numbers(json!([{"rule": "self.a >= oldSelf.a", "message": "a must not shrink"}])));
     let (small, large) = (json!({"spec": {"a": 1}}), json!({"spec": {"a": 2}}));
     assert_eq!(schema.validate(&small, None), []);

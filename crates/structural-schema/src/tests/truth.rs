@@ -1,11 +1,11 @@
-//! Compares with what the Go libraries of kube-apiserver answered.
+//! Compares with the recorded answers of kube-apiserver's Go libraries.
 
 use serde_json::Value;
 
 use crate::truth::{Agreement, cases};
 use crate::{FieldError, PrinterCell, PrinterColumns, SchemaDefinition, StructuralSchema};
 
-/// What is told about something, in any order.
+/// Returns the reported errors, sorted.
 fn told(causes: &[FieldError]) -> Vec<String> {
     let mut told: Vec<_> =
         causes.iter().map(|cause| format!("{} | {} | {}", cause.reason.as_str(), cause.field, cause.message)).collect();
@@ -13,7 +13,7 @@ fn told(causes: &[FieldError]) -> Vec<String> {
     told
 }
 
-/// What kube-apiserver told.
+/// Returns the errors that kube-apiserver reported.
 fn told_by_server(causes: &Value) -> Vec<String> {
     let text = |cause: &Value, member: &str| cause[member].as_str().unwrap().to_owned();
     let mut told: Vec<_> = list(causes)
@@ -28,26 +28,26 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// What a rule might cost is not reckoned here.
+/// Returns whether an error is about the estimated cost of a rule, which is not computed here.
 fn is_about_cost(told: &str) -> bool {
     ["estimated rule cost", "estimated messageExpression cost", "x-kubernetes-validations estimated"]
         .iter()
         .any(|part| told.contains(part))
 }
 
-/// What is told otherwise here, by a part of what either tells: whatever else differs is a failure.
+/// Known differences, by a part of the message of either side. Every other difference fails the test.
 const KNOWN: [&str; 6] = [
-    // kube-apiserver panics, and tells so.
+    // kube-apiserver panics, and reports this.
     "internal error: interface conversion",
-    // It does not look at what is called on something that it does not know.
+    // kube-apiserver does not check calls on an unknown value.
     "undeclared reference to 'authorizer'",
-    // It tells once more for every default what is wrong with a rule.
+    // kube-apiserver reports the error of a rule again for every default.
     "rule compile error: compilation failed",
-    // It tells more of why an address is none.
+    // kube-apiserver gives more details about an invalid address.
     "parse error during conversion from string: ParseAddr(",
-    // What is wrong with a range is told in other words.
+    // The messages about an invalid range differ.
     r"[a-\\d]",
-    // It looks at bytes, and finds no word where a letter has several.
+    // kube-apiserver matches bytes, and finds no word boundary at a letter with several bytes.
     r"should match '\B'",
 ];
 
@@ -63,7 +63,7 @@ fn compare(ours: &[String], theirs: &[String], about: &dyn Fn() -> String) -> Re
     Err(format!("{}\n    only ours   {only_ours:#?}\n    only theirs {only_theirs:#?}", about()))
 }
 
-/// Whether two objects are the same, where `1.0` is the same as `1`. kube-apiserver treats the root's metadata elsewhere.
+/// Compares two objects, where `1.0` equals `1`. The root's metadata is not compared.
 fn compare_objects(ours: &Value, theirs: &Value, about: &dyn Fn() -> String) -> Result<(), String> {
     let shown = |object: &Value| {
         let mut object = object.clone();
@@ -81,7 +81,7 @@ fn shows_the_same(ours: &PrinterCell, theirs: &Value) -> bool {
         PrinterCell::Integer(number) => theirs == number,
         PrinterCell::Number(number) => theirs.as_f64() == Some(*number),
         PrinterCell::Boolean(switch) => theirs == switch,
-        // A table shows how long ago it was.
+        // A table shows the age.
         PrinterCell::Date(_) => theirs.as_str().is_some_and(|age| age != "<invalid>"),
     }
 }
@@ -122,7 +122,7 @@ fn check_object(schema: &StructuralSchema, case: &Value, agreement: &mut Agreeme
     }
 }
 
-/// Checks all cases of a file, among which there must be these sorts.
+/// Checks all cases of a file, which must contain these sorts.
 fn check_all(name: &'static str, file: &str, sorts: &[&str]) {
     let mut agreement = Agreement::of(name);
     cases(file).for_each(|case| check(&case, &mut agreement));
@@ -131,16 +131,16 @@ fn check_all(name: &'static str, file: &str, sorts: &[&str]) {
 }
 
 #[test]
-fn structures_are_read_and_checked_as_by_the_real_server() {
+fn schemas_are_read_and_checked_as_by_kube_apiserver() {
     check_all("structures", "schema/structures.jsonl", &["definitions", "unknown fields", "creates", "updates"]);
 }
 
 #[test]
-fn rules_are_read_and_checked_as_by_the_real_server() {
+fn rules_are_read_and_checked_as_by_kube_apiserver() {
     check_all("rules", "schema/rules.jsonl", &["definitions", "creates", "updates", "columns"]);
 }
 
 #[test]
-fn formats_and_patterns_are_those_of_the_real_server() {
+fn formats_and_patterns_match_kube_apiserver() {
     check_all("formats", "schema/formats.jsonl", &["definitions", "creates"]);
 }

@@ -1,4 +1,4 @@
-//! What a definition must say to be taken, and what of it may be changed later.
+//! Validates CRDs: which CRDs are accepted, and which fields an update may change.
 
 use kube_structural_schema::identifier::{is_dns_label, is_dns_subdomain};
 use kube_structural_schema::{PrinterColumns, SchemaDefinition, StructuralSchema};
@@ -15,19 +15,19 @@ const LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric ch
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and \
     must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-/// Says who has agreed that a definition is in one of the project's own groups.
+/// The annotation that shows the approval of a CRD in a protected API group.
 const APPROVED: &str = "api-approved.kubernetes.io";
 
-/// After how many problems a list in a definition is not read on.
+/// After how many errors the rest of a list in a CRD is skipped.
 const MOST_CAUSES: usize = 1_000;
 
-/// What is wrong with a definition that has its defaults; `before` is what it was, if it was already there.
+/// Returns the errors in a CRD that has its defaults. `before` is the stored CRD, if there is one.
 pub(super) fn check(object: &Value, before: Option<&Value>) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     if before.is_none() {
         check_name(object, &mut causes);
     }
-    // What was taken once is not looked at again: it can be long.
+    // An unchanged spec is not validated again: it can be long.
     if before.is_none_or(|before| before["spec"] != object["spec"]) {
         check_spec(&object["spec"], &mut causes);
         if let Some(before) = before {
@@ -59,7 +59,7 @@ fn check_name(object: &Value, causes: &mut Vec<StatusCause>) {
         let why = format!("{name:?}: must be spec.names.plural+\".\"+spec.group");
         causes.push(StatusCause::invalid("metadata.name", why));
     } else if is_built_in(name) {
-        // kube-apiserver takes it, and goes on to serve its own.
+        // kube-apiserver accepts such a CRD, and continues to serve its own resource.
         causes.push(StatusCause::invalid("metadata.name", format!("{name:?}: is a resource that is built in")));
     }
 }
@@ -97,7 +97,7 @@ fn check_versions(versions: &[Value], causes: &mut Vec<StatusCause>) {
             causes.push(StatusCause::required(&format!("spec.versions[{index}].schema.openAPIV3Schema"), ""));
         }
     }
-    // What all versions have in common is looked at once, and messages name it as such.
+    // A field that is equal in all versions is validated once. Messages name it as shared.
     let shared = |member: &str| versions.iter().all(|version| version[member] == versions[0][member]);
     let members = ["schema", "subresources", "additionalPrinterColumns", "selectableFields"];
     let [schema_shared, subresources_shared, columns_shared, fields_shared] = members.map(shared);
@@ -150,7 +150,7 @@ fn check_schema(version: &Value, path: &str, status_subresource: bool, causes: &
     }
 }
 
-/// The replicas of an object are in its specification and its status, and nowhere else.
+/// Checks that the replicas are in the spec and the status of an object, and nowhere else.
 fn check_scale(scale: &Value, place: &str, causes: &mut Vec<StatusCause>) {
     if scale.is_null() {
         return;
@@ -233,7 +233,7 @@ fn check_conversion(conversion: &Value, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// What paths and objects depend on stays as it is.
+/// Checks that the fields that determine paths and objects are unchanged.
 fn check_unchanged(object: &Value, before: &Value, causes: &mut Vec<StatusCause>) {
     let served: &[&str] = if has_condition(before, "Established") { &["/scope", "/names/kind"] } else { &[] };
     for pointer in served.iter().chain(&["/group", "/names/plural"]) {
@@ -246,7 +246,7 @@ fn check_unchanged(object: &Value, before: &Value, causes: &mut Vec<StatusCause>
     }
 }
 
-/// As long as objects may be stored in a version, the definition has it.
+/// Checks that the CRD has every version in `status.storedVersions`.
 fn check_stored(object: &Value, causes: &mut Vec<StatusCause>) {
     let versions = items(&object["spec"], "versions");
     for (index, stored) in items(&object["status"], "storedVersions").iter().enumerate() {
@@ -317,7 +317,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// What is wrong with a definition of these versions and short names.
+    /// Returns the errors of a CRD with these versions and short names.
     fn checked(versions: Vec<Value>, short_names: Vec<Value>) -> usize {
         let names =
             json!({"plural": "as", "singular": "a", "kind": "A", "listKind": "AList", "shortNames": short_names});
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn many_versions_and_names_are_walked_once_and_told_of_within_bounds() {
+    fn many_versions_and_names_are_checked_once_with_bounded_errors() {
         let schema = json!({"openAPIV3Schema": {"type": "object"}});
         let sound = |index: usize| json!({"name": format!("v{index}"), "storage": index == 0, "schema": schema});
         assert_eq!(checked((0..100_000).map(sound).collect(), Vec::new()), 0);

@@ -1,4 +1,4 @@
-//! What a definition says, and the resource it means.
+//! Converts CRDs to resources.
 
 use kube_structural_schema::{PrinterColumns, SchemaDefinition, StructuralSchema};
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use crate::kinds::{Conversion, Field, Resource, Scale, View, is_built_in, storag
 use crate::status::Status;
 use crate::storage::state::Locked;
 
-/// Fills in what a definition may leave out and checks it; `before` is what it was, if it was already there.
+/// Fills in the defaults of a CRD and checks it. `before` is the stored CRD, if there is one.
 pub(crate) fn prepare(
     hub: &Hub,
     object: &mut Value,
@@ -63,10 +63,10 @@ fn store_version(object: &mut Value, changed: bool) {
     status_of(object).insert("storedVersions".into(), stored.into());
 }
 
-/// The versions of the resource a definition means, with the names that it got: the stored one first, be it served or not, then
-/// all others that are served.
+/// Returns the versions of the resource of a CRD, with its accepted names: the storage version first, even if it is not
+/// served, then all other served versions.
 ///
-/// If they have to be made first, the state is unlocked meanwhile: the definition may be another one then.
+/// If the resources are not compiled yet, the state is unlocked while they are compiled. The CRD may change meanwhile.
 pub(super) fn resources_of(hub: &Hub, state: &mut Locked<'_>, object: &Value) -> Vec<Resource> {
     let spec = &object["spec"];
     let ready = hub.compiled.take(spec);
@@ -93,7 +93,7 @@ fn name(resource: &mut Resource, names: &Value) {
     }
 }
 
-/// The versions of the resource that is specified; none of what is built in.
+/// Compiles the versions of the resource in a CRD's spec. Returns none for the name of a built-in resource.
 fn compile(spec: &Value) -> Vec<Resource> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     if is_built_in(&storage_id(&text(&spec["group"]), &text(&spec["names"]["plural"]))) {
@@ -125,7 +125,7 @@ fn resource_of(spec: &Value, version: &Value) -> Option<Resource> {
     resource.namespaced = spec["scope"] == "Namespaced";
     let schema = version.pointer("/schema/openAPIV3Schema").filter(|schema| !schema.is_null());
     let status_subresource = !version["subresources"]["status"].is_null();
-    // A definition is only stored if its schemas are sound.
+    // A CRD is only stored if its schemas are valid.
     let parsed = schema
         .and_then(|schema| StructuralSchema::parse(SchemaDefinition { schema, path: "", status_subresource }).ok());
     resource.schema = parsed.map(Arc::new);
@@ -149,7 +149,7 @@ fn scale(scale: &Value) -> Option<Scale> {
     })
 }
 
-/// The definition of a resource that was described in code.
+/// Returns the CRD of a resource that was described in code.
 pub(crate) fn definition_of(resource: &Resource) -> Value {
     let rules = &resource.rules;
     let mut version = json!({
@@ -189,7 +189,7 @@ mod tests {
     use crate::ApiServer;
 
     #[test]
-    fn only_what_may_be_stored_is_kept_ready() {
+    fn only_valid_crds_are_kept_compiled() {
         let hub = ApiServer::new().hub;
         let definition = definition_of(&Resource::custom("shop.example.com", "v1", "gadgets", "Gadget"));
         for (dry_run, ready) in [(true, 0), (false, 1)] {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ready_is_made_again() {
+    fn missing_resources_are_compiled_again() {
         let hub = ApiServer::new().hub;
         let definition = definition_of(&Resource::custom("shop.example.com", "v1", "gadgets", "Gadget"));
         assert_eq!(resources_of(&hub, &mut hub.storage.lock(), &definition).len(), 1);

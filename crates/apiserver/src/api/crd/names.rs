@@ -1,4 +1,4 @@
-//! Which of its names a definition gets: within a group each is given once.
+//! The accepted names of a CRD: each name is used once within a group.
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -6,15 +6,15 @@ use std::collections::BTreeSet;
 use super::DEFINITIONS;
 use crate::storage::state::State;
 
-/// What became of the names that a definition asks for.
+/// The outcome for the requested names of a CRD.
 pub(super) struct Names {
-    /// Those it has.
+    /// The accepted names.
     pub(super) accepted: Value,
-    /// Why it does not have all it asks for: a reason and a message.
+    /// Why some requested names are not accepted: a reason and a message.
     pub(super) conflict: Option<(&'static str, String)>,
 }
 
-/// Gives a CRD those of its names that no other CRD of its group has.
+/// Assigns to a CRD those of its names that no other CRD of its group has.
 pub(super) fn settle(state: &State, object: &Value) -> Names {
     let (wanted, had) = (&object["spec"]["names"], &object["status"]["acceptedNames"]);
     let mut accepted = had.clone();
@@ -56,7 +56,7 @@ fn put(accepted: &mut Value, member: &str, name: &Value) {
     }
 }
 
-/// A name, or several.
+/// Returns one name or several.
 fn words(value: &Value) -> impl Iterator<Item = &str> {
     let several = value.as_array().into_iter().flatten().filter_map(Value::as_str);
     value.as_str().into_iter().chain(several).filter(|word| !word.is_empty())
@@ -68,12 +68,12 @@ struct Taken {
     kinds: BTreeSet<String>,
 }
 
-/// The names that others in the group of this definition have.
+/// Returns the names of the other CRDs in the group.
 fn taken(state: &State, object: &Value) -> Taken {
     let (group, own) = (&object["spec"]["group"], &object["metadata"]["name"]);
     let mut taken = Taken::default();
     for name in others(state, group.as_str().unwrap_or_default(), own.as_str().unwrap_or_default()) {
-        // CRDs that are served have their names in the catalog; the others are few.
+        // The catalog has the names of CRDs that are served. The others are few.
         if let Some(served) = state.catalog.of_definition(&name) {
             taken.resources.extend([served.plural.clone(), served.singular.clone()]);
             taken.resources.extend(served.short_names.iter().cloned());
@@ -89,7 +89,7 @@ fn taken(state: &State, object: &Value) -> Taken {
     taken
 }
 
-/// The other definitions of a group.
+/// Returns the names of the other CRDs of a group.
 pub(super) fn others(state: &State, group: &str, own: &str) -> Vec<String> {
     let Some(definitions) = state.catalog.named(DEFINITIONS) else { return Vec::new() };
     let keys = state.keys(definitions).map(|key| key.name());

@@ -1,14 +1,14 @@
-//! The fields that a definition lets clients select by.
+//! The selectable fields of a CRD.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 use crate::status::StatusCause;
 
-/// How many fields of a version may be selected by.
+/// The maximum number of selectable fields of a version.
 const MOST: usize = 8;
 
-/// Checks the fields of a version; without a schema that they all have in common, there may be none.
+/// Checks the selectable fields of a version. There may be none without a schema that all versions share.
 pub(super) fn check(fields: &[Value], schema: Option<&Value>, place: &str, causes: &mut Vec<StatusCause>) {
     if fields.is_empty() {
         return;
@@ -16,7 +16,8 @@ pub(super) fn check(fields: &[Value], schema: Option<&Value>, place: &str, cause
     let Some(schema) = schema else {
         return causes.push(StatusCause::invalid(place, "\"\": may only be set when validations.schema is included"));
     };
-    // A resource that was described in code has fields and a schema that describes nothing; that of kube-apiserver would not do.
+    // The schema of a resource described in code does not describe its selectable fields. kube-apiserver would refuse
+    // it.
     if schema["properties"].is_null() && schema["x-kubernetes-preserve-unknown-fields"] == true {
         return;
     }
@@ -52,7 +53,7 @@ pub(super) fn check(fields: &[Value], schema: Option<&Value>, place: &str, cause
     }
 }
 
-/// The steps of a path, and the schema of what is there.
+/// Returns the steps of a path, and the schema at its end.
 fn find<'a>(path: &'a str, schema: &'a Value) -> Result<(Vec<&'a str>, &'a Value), String> {
     let (mut steps, mut schema, mut rest) = (Vec::new(), schema, path);
     while !rest.is_empty() {
@@ -76,7 +77,7 @@ fn find<'a>(path: &'a str, schema: &'a Value) -> Result<(Vec<&'a str>, &'a Value
     Ok((steps, schema))
 }
 
-/// Takes the next sign that has a meaning, or what stands before it.
+/// Takes the next special character, or the text before it.
 fn next<'a>(rest: &mut &'a str) -> &'a str {
     let end = match rest.chars().next() {
         Some('.' | '[' | ']') => 1,

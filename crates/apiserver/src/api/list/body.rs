@@ -1,4 +1,4 @@
-//! The body of a list: whole if it is small, in chunks made as they are asked for if it is large.
+//! The body of a list: whole if it is small, in chunks made on demand if it is large.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
@@ -11,10 +11,10 @@ use crate::message::compress::THRESHOLD;
 use crate::message::reply::{Body, full_body, stream_body};
 use crate::storage::object::{Form, StoredObject};
 
-/// How much of a long list is made at a time. A list that is not done after it is large enough to be compressed.
+/// The size of a chunk. A list that is longer than one chunk is large enough to be compressed.
 const CHUNK: usize = THRESHOLD;
 
-/// What a list says before its items.
+/// The head of a list: everything before its items.
 #[derive(Debug, Clone)]
 pub(crate) struct ListHead {
     pub(crate) kind: String,
@@ -23,9 +23,9 @@ pub(crate) struct ListHead {
     pub(crate) continue_token: Option<String>,
     pub(crate) remaining: Option<i64>,
     pub(crate) form: Form,
-    /// Whether items name their kind: those of built-in lists do not.
+    /// Whether items have a kind: items of built-in lists do not.
     pub(crate) items_name_kind: bool,
-    /// The resource that shows them.
+    /// The resource in whose version the items are shown.
     pub(crate) resource: Arc<Resource>,
 }
 
@@ -70,7 +70,7 @@ impl ListHead {
     }
 }
 
-/// The body of a list of these items, sent at this pace.
+/// Returns the body of a list of these items, sent at this pace.
 pub(crate) fn list_body(head: ListHead, items: Vec<Arc<StoredObject>>, pace: Option<Pace>) -> Body {
     let mut chunks = Chunks { head, items: items.into_iter(), place: BodyProgress::Start, paced: Paced::new(pace) };
     let first = chunks.next().unwrap_or_default();
@@ -94,12 +94,12 @@ enum BodyProgress {
     Done,
 }
 
-/// Makes one chunk of the list at a time; what is not yet asked for is not yet made.
+/// Makes one chunk of the list at a time, when it is polled.
 struct Chunks {
     head: ListHead,
     items: std::vec::IntoIter<Arc<StoredObject>>,
     place: BodyProgress,
-    /// Where it may have to pause: a chunk ends there.
+    /// The pace of the list. A chunk ends where a pause starts.
     paced: Paced,
 }
 

@@ -1,12 +1,12 @@
-//! The options of a list, before they are given a meaning.
+//! The options of a list request, as received.
 
 use crate::message::query::Query;
 use crate::status::{Status, StatusCause};
 
-/// What a list request asks for.
+/// The options of a list request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ListOptions {
-    /// At most so many items; zero means all.
+    /// The maximum number of items; zero means all.
     pub(crate) limit: usize,
     pub(crate) continue_token: String,
     pub(crate) resource_version: String,
@@ -26,7 +26,7 @@ impl ListOptions {
         })
     }
 
-    /// Refuses combinations that mean nothing, all of them at once.
+    /// Refuses invalid combinations, with all errors at once.
     pub(crate) fn validate(&self) -> Result<(), Status> {
         const MATCH: &str = "resourceVersionMatch";
         let mut causes = Vec::new();

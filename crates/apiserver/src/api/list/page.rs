@@ -1,4 +1,4 @@
-//! Picks the objects of one page.
+//! Selects the objects of one page.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use crate::api::selector::Selector;
 use crate::storage::collection::{Objects, between};
 use crate::storage::object::{Key, StoredObject};
 
-/// The objects one answer shows, in order of their keys.
+/// The objects of one answer, in order of their keys.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     pub(crate) items: Vec<Arc<StoredObject>>,
-    /// Where the next page starts, relative to the scope of the list; `None` if there is nothing left.
+    /// The start of the next page, relative to the scope of the list; `None` on the last page.
     pub(crate) next: Option<String>,
-    /// How many objects are left, where the server says so.
+    /// The number of remaining objects, if the server reports it.
     pub(crate) remaining: Option<usize>,
 }
 
-/// Picks up to `limit` matching objects, from the key `start` on.
+/// Selects up to `limit` matching objects, from the key `start` on.
 pub(crate) fn page(objects: &Objects, selector: &Selector, start: Option<&str>, limit: Option<usize>) -> Page {
     if let Some(found) = point_lookup(objects, selector, start) {
         return found;
@@ -39,7 +39,7 @@ pub(crate) fn page(objects: &Objects, selector: &Selector, start: Option<&str>, 
     Page { items, next, remaining }
 }
 
-/// A selector for one name within one scope needs no walk.
+/// Looks up a single name in a single scope, without a walk.
 fn point_lookup(objects: &Objects, selector: &Selector, start: Option<&str>) -> Option<Page> {
     let name = selector.fields.name().filter(|_| start.is_none())?;
     let key = match (&selector.namespace, objects.get_min()) {

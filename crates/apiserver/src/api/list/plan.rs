@@ -1,29 +1,29 @@
-//! Where and as of when a list is answered: one pure function over the options.
+//! Decides which state a list shows: one pure function of the options.
 
 use super::{ContinueToken, ListOptions};
 use crate::hub::journal::AnsweredFrom;
 use crate::status::Status;
 
-/// The state a list shows.
+/// The state that a list shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum At {
-    /// The most recent one.
+    /// The latest state.
     Latest,
-    /// Whatever is at hand.
+    /// Any state: the cached one.
     Any,
-    /// The current one, once it is as new as this revision.
+    /// The current state, once it has reached this revision.
     NotOlderThan(u64),
-    /// The one right after this revision.
+    /// The state right after this revision.
     Exactly(u64),
 }
 
-/// How a list will be answered.
+/// The plan for answering a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListPlan {
     pub(crate) at: At,
-    /// `None` also where the options name a limit that the server does not honour.
+    /// `None` also if the server ignores the limit in the options.
     pub(crate) limit: Option<usize>,
-    /// The first key, relative to the scope of the list, that a continued list shows.
+    /// The first key of a continued list, relative to the scope of the list.
     pub(crate) start: Option<String>,
     pub(crate) from: AnsweredFrom,
 }
@@ -40,7 +40,7 @@ pub(crate) fn plan(options: &ListOptions, cached: bool) -> Result<ListPlan, Stat
     let (at, limit) = match (options.version_match.as_str(), version) {
         ("Exact", Some(revision)) => (At::Exactly(revision), limit),
         ("NotOlderThan", Some(revision)) => (At::NotOlderThan(revision), limit),
-        // Without a match, a version together with a limit has always meant exactly that version.
+        // Without a match, a version with a limit means exactly that version.
         (_, Some(revision)) if limit.is_some() => (At::Exactly(revision), limit),
         (_, Some(revision)) => (At::NotOlderThan(revision), None),
         (_, None) if options.resource_version == "0" => (At::Any, limit.filter(|_| !cached)),
@@ -54,7 +54,7 @@ fn continued(options: &ListOptions, limit: Option<usize>, cached: bool) -> Resul
         return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
     }
     let token = ContinueToken::decode(&options.continue_token)?;
-    // A token without a revision goes on with whatever is there now.
+    // A token without a revision continues with the latest state.
     let at = u64::try_from(token.revision).map_or(At::Latest, At::Exactly);
     Ok(ListPlan { at, limit, start: Some(token.start), from: answered_from(at, cached) })
 }
@@ -67,7 +67,7 @@ fn answered_from(at: At, cached: bool) -> AnsweredFrom {
     }
 }
 
-/// Reads a version: nothing for `""` and `"0"`, and the API server's words if it is no number.
+/// Parses a version: `None` for `""` and `"0"`, and kube-apiserver's message if it is not a number.
 pub(crate) fn parse_version(text: &str) -> Result<Option<u64>, String> {
     if text.is_empty() {
         return Ok(None);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn version_match_and_limit_decide_what_is_shown() {
+    fn version_match_and_limit_select_the_state() {
         check("", "", 0, (At::Latest, None, Cache));
         check("", "", 5, (At::Latest, Some(5), Cache));
         check("", "0", 0, (At::Any, None, Cache));
@@ -115,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_without_a_cache_honours_every_limit() {
+    fn resource_without_cache_honours_every_limit() {
         let plan = plan(&options("", "0", 5), false).unwrap();
         assert_eq!((plan.at, plan.limit, plan.from), (At::Any, Some(5), Storage));
     }
 
     #[test]
-    fn a_token_names_its_own_version() {
+    fn token_selects_its_revision() {
         let token = |revision| ContinueToken { revision, start: "a/b\0".into() }.encode();
         let with = |revision, version: &str, version_match: &str| {
             let continue_token = token(revision);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn combinations_without_meaning_are_refused() {
+    fn invalid_combinations_are_refused() {
         for (version_match, version) in [("Exact", ""), ("NotOlderThan", ""), ("Exact", "0"), ("Foo", "7")] {
             let refused = plan(&options(version_match, version, 0), true).unwrap_err();
             assert_eq!(refused.code, 422, "{version_match} {version}");

@@ -1,4 +1,4 @@
-//! Continue tokens, in the encoding the API server uses: tests may forge them.
+//! Continue tokens, in the encoding of kube-apiserver, so that tests can forge them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,10 +8,10 @@ use crate::status::Status;
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
 
-/// Where a list goes on.
+/// The position at which a list continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ContinueToken {
-    /// The revision every page shows; -1 to go on with the latest one.
+    /// The revision of every page; -1 to continue with the latest one.
     pub(crate) revision: i64,
     /// The first key of the next page, relative to the scope of the list.
     pub(crate) start: String,
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_encoding_is_the_api_servers() {
+    fn encoding_matches_kube_apiserver() {
         let token = ContinueToken { revision: 1234, start: "cm-2\0".into() };
         let text = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MTIzNCwic3RhcnQiOiJjbS0yXHUwMDAwIn0";
         assert_eq!(token.encode(), text);

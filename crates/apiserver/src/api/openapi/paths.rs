@@ -6,7 +6,7 @@ use super::location;
 use super::schemas::{of_kind, reference};
 use super::types::{GroupVersionKind, ServedKind};
 
-/// Types that operations name, whatever the kind.
+/// Types that the operations of every kind use.
 pub(super) const TYPES: [&str; 3] = [STATUS, DELETE_OPTIONS, PATCH];
 
 const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
@@ -29,22 +29,22 @@ const LISTING: &[&str] = &[
     "watch",
 ];
 
-/// What is written about one kind, or one of its subresources.
+/// The kind or subresource that is described.
 struct Target<'a> {
     served: &'a ServedKind,
-    /// What the operations read and write.
+    /// The kind that the operations read and write.
     kind: GroupVersionKind,
     type_name: &'a str,
-    /// `AppsV1`, as names of operations have it.
+    /// The group and version in operation names, such as `AppsV1`.
     group: String,
-    /// `Namespaced` or nothing.
+    /// `Namespaced` or empty.
     scope: &'static str,
     /// `Status` or `Scale` for a subresource.
     part: &'static str,
     schemas: &'a Map<String, Value>,
 }
 
-/// The paths of the kinds that a group and version serves.
+/// Returns the paths of the kinds in a group and version.
 pub(super) fn paths(
     group: &str,
     version: &str,
@@ -123,9 +123,9 @@ impl Target<'_> {
         item
     }
 
-    /// What may be done with an object and with a part of one alike.
+    /// Returns the operations that objects and their subresources share.
     fn subresource(&self, path: &str) -> Value {
-        // The first is the one kubectl asks for before it merges strategically; custom resources do not take it.
+        // kubectl checks for the first type before a strategic merge. Custom resources do not accept it.
         let patches = [
             "application/strategic-merge-patch+json",
             "application/merge-patch+json",
@@ -168,7 +168,7 @@ impl Target<'_> {
         self.body_of(self.type_name)
     }
 
-    /// A body of that type; of any form where the type is not published.
+    /// Returns a body of that type, or of any form if the type is not published.
     fn body_of(&self, type_name: &str) -> Value {
         if self.schemas.contains_key(type_name) { json!({ "schema": reference(type_name) }) } else { json!({}) }
     }
@@ -203,14 +203,14 @@ fn parameters(names: &[&str], place: &str) -> Value {
         .collect()
 }
 
-/// The parameters that the path itself has places for.
+/// Returns the parameters in the path itself.
 fn path_parameters(path: &str) -> Value {
     let names: Vec<&str> =
         ["name", "namespace"].into_iter().filter(|name| path.contains(&format!("{{{name}}}"))).collect();
     parameters(&names, "path")
 }
 
-/// A group as names of operations have it: `Core`, `Apps`, `RbacAuthorization`.
+/// Returns the group in operation names: `Core`, `Apps`, `RbacAuthorization`.
 fn group_name(group: &str) -> String {
     if group.is_empty() {
         return "Core".into();

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::types::{Definition, Field, GroupVersionKind, ListType, MapType, Merging, Object, Shape, Types};
 
-/// The schemas of those types, and of all that their fields name.
+/// Returns the schemas of those types, and of all types that their fields use.
 pub(super) fn reachable(names: impl IntoIterator<Item = String>, types: &impl Types) -> Map<String, Value> {
     let mut schemas = Map::new();
     let mut waiting: Vec<String> = names.into_iter().collect();
@@ -23,7 +23,7 @@ pub(super) fn reachable(names: impl IntoIterator<Item = String>, types: &impl Ty
     schemas
 }
 
-/// The type that a shape names, be it in a list or a map.
+/// Returns the type that a shape names, also inside a list or a map.
 fn named(mut shape: &Shape) -> Option<String> {
     while let Shape::List(inner) | Shape::Map(inner) = shape {
         shape = inner;
@@ -70,14 +70,14 @@ fn of_object(object: &Object) -> Value {
     Value::Object(schema)
 }
 
-/// A kind as the extension `x-kubernetes-group-version-kind` names it.
+/// Returns a kind for the extension `x-kubernetes-group-version-kind`.
 pub(super) fn of_kind(kind: &GroupVersionKind) -> Value {
     json!({ "group": kind.group, "version": kind.version, "kind": kind.kind })
 }
 
 fn of_field(field: &Field) -> Value {
     let mut schema = match &field.shape {
-        // Nothing may stand beside a reference, so that it is put one level down where something does.
+        // A reference cannot have siblings, so it is nested in `allOf` if there are any.
         Shape::Named(name) => Map::from_iter([("allOf".into(), json!([reference(name)]))]),
         shape => of_shape(shape),
     };
@@ -118,7 +118,7 @@ fn put_map_type(schema: &mut Map<String, Value>, map: Option<MapType>) {
     }
 }
 
-/// A reference to the type of that name.
+/// Returns a reference to the type of that name.
 pub(super) fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }

@@ -1,4 +1,4 @@
-//! The types that documents are made of: those of the table of kinds, and the schemas of definitions.
+//! The types in the documents: from the table of kinds, and from the schemas of CRDs.
 
 use serde_json::{Value, json};
 
@@ -6,18 +6,18 @@ use super::types::{Definition, Field, GroupVersionKind, ListType, MapType, Mergi
 use crate::kinds::types::{self as table, ListKind, Member, Scalar, Struct, Type};
 use crate::kinds::{Catalog, Resource};
 
-/// Where the names of packages lead in the names of schemas.
+/// Go packages, and their prefixes in schema names.
 const PACKAGES: [(&str, &str); 3] = [
     ("meta/", "io.k8s.apimachinery.pkg.apis.meta."),
     ("apiextensions/", "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions."),
     ("", "io.k8s.api."),
 ];
 
-/// The types of everything that a server offers.
+/// The types of all resources that a server offers.
 pub(crate) struct Served<'a>(pub(crate) &'a Catalog);
 
 impl Served<'_> {
-    /// What a group and version serves.
+    /// Returns the kinds of a group and version.
     pub(crate) fn kinds(&self, group: &str, version: &str) -> Vec<ServedKind> {
         let here = |resource: &&std::sync::Arc<Resource>| {
             resource.group == group && resource.version == version && !resource.rules.review
@@ -68,7 +68,7 @@ fn served(resource: &Resource) -> ServedKind {
     }
 }
 
-/// What the schema of a resource is called: by its package, or by its group turned round.
+/// Returns the schema name of a resource: by its package, or by its reversed group.
 fn schema_name(resource: &Resource) -> String {
     if let Some(of) = resource.of {
         return name_of(of);
@@ -84,7 +84,7 @@ fn name_of(of: &Struct) -> String {
     format!("{prefix}{}", rest.replace('/', "."))
 }
 
-/// The schema of a custom resource, with what every object has.
+/// Returns the schema of a custom resource, with the members that every object has.
 fn published(resource: &Resource) -> Value {
     let mut schema = resource.rules.published.clone().unwrap_or_else(|| json!({"type": "object"}));
     let text = |description: &str| json!({"type": "string", "description": description});

@@ -1,4 +1,4 @@
-//! Documents made from a small table of types, from the server's own documents, and from what is built in.
+//! Tests of documents made from a small table of types, from kube-apiserver's documents, and from the built-in kinds.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::{Served, document, index};
 use crate::kinds::Catalog;
 use crate::truth::{Agreement, cases, same};
 
-/// Types read back from a document of the API server, in place of a table of ours.
+/// Types read back from a document of kube-apiserver, instead of from our table.
 struct Published(Value);
 
 impl Types for Published {
@@ -95,7 +95,7 @@ fn shape(schema: &Value) -> Shape {
     }
 }
 
-/// The kinds of a published document: every path whose last step is a name in braces.
+/// Returns the kinds of a published document: every path whose last step is a name in braces.
 fn served(published: &Value) -> Vec<ServedKind> {
     let paths = published["paths"].as_object().unwrap();
     let mut kinds = Vec::new();
@@ -118,19 +118,20 @@ fn served(published: &Value) -> Vec<ServedKind> {
     kinds
 }
 
-/// The server's own documents, without prose: group, version, and what there is in it that was in none before.
+/// Returns kube-apiserver's documents, without descriptions: group, version, and the parts that no earlier document
+/// had.
 fn published() -> impl Iterator<Item = (String, String, Value)> {
     cases("openapi.jsonl").map(|document| (text(&document, "group"), text(&document, "version"), document))
 }
 
-/// Unions are told by the server for tools that make clients; we do not publish them.
+/// Removes unions, which kube-apiserver publishes for client generators. This server does not publish them.
 fn without_unions(schema: &Value) -> Value {
     let mut schema = schema.clone();
     schema.as_object_mut().unwrap().remove("x-kubernetes-unions");
     schema
 }
 
-/// Compares schemas with those of the server.
+/// Compares schemas with those of kube-apiserver.
 fn check<'s>(schemas: &Value, theirs: impl Fn(&str) -> Option<&'s Value>, agreement: &mut Agreement) {
     for (name, schema) in schemas.as_object().unwrap() {
         let Some(theirs) = theirs(name) else {
@@ -144,7 +145,7 @@ fn check<'s>(schemas: &Value, theirs: impl Fn(&str) -> Option<&'s Value>, agreem
 }
 
 #[test]
-fn schemas_are_written_as_the_server_writes_them() {
+fn schemas_match_kube_apiserver() {
     let mut agreement = Agreement::of("schemas by the server's own types");
     for (group, version, published) in published() {
         let types = Published(published);
@@ -154,8 +155,8 @@ fn schemas_are_written_as_the_server_writes_them() {
     agreement.conclude();
 }
 
-/// Says a schema of the server in fewer words, as is done here: what is no type of the table stands in the place of its name, and what
-/// would be so without a word is left out.
+/// Reduces a schema of kube-apiserver to the form used here: types outside the table are inlined, and values that mean
+/// the default are left out.
 fn simplify(schema: &mut Value, all: &Map<String, Value>, types: &Served<'_>) {
     let name = schema["allOf"][0]["$ref"].as_str().or(schema["$ref"].as_str());
     let name = name.map(|name| name.trim_start_matches("#/components/schemas/"));
@@ -178,7 +179,7 @@ fn simplify(schema: &mut Value, all: &Map<String, Value>, types: &Served<'_>) {
 }
 
 #[test]
-fn schemas_of_built_in_kinds_are_those_of_the_server() {
+fn schemas_of_built_in_kinds_match_kube_apiserver() {
     let all: Map<String, Value> = published()
         .flat_map(|(_, _, document)| document["components"]["schemas"].as_object().cloned().unwrap())
         .collect();
@@ -187,7 +188,7 @@ fn schemas_of_built_in_kinds_are_those_of_the_server() {
     let mut theirs = all.clone();
     for (name, schema) in &mut theirs {
         simplify(schema, &all, &types);
-        // What has no path of its own is not said to be a kind.
+        // A type without a path of its own is not marked as a kind.
         if matches!(types.definition(name), Some(Definition::Object(object)) if object.kinds.is_empty()) {
             schema.as_object_mut().unwrap().remove("x-kubernetes-group-version-kind");
         }
@@ -200,7 +201,7 @@ fn schemas_of_built_in_kinds_are_those_of_the_server() {
     agreement.conclude();
 }
 
-/// References are written in one way here, whether or not anything stands beside them; the order of names is ours.
+/// Normalizes references to one form. The order of names is ours.
 fn normalize(schema: &mut Value) {
     for (_, property) in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
         if let Some(reference) = property.as_object_mut().unwrap().remove("$ref") {
@@ -213,7 +214,7 @@ fn normalize(schema: &mut Value) {
 }
 
 #[test]
-fn operations_are_named_as_the_server_names_them() {
+fn operation_names_match_kube_apiserver() {
     let mut agreement = Agreement::of("operations");
     for (group, version, published) in published() {
         let ours = document(&group, &version, &served(&published), &Published(published.clone()));
@@ -261,7 +262,7 @@ impl Types for Small {
                 map: None,
             })),
             "Thing" => Some(Definition::Object(Object {
-                // A type may lead back to itself.
+                // A type may refer to itself.
                 fields: vec![field("name", Shape::Text), field("inner", Shape::Named("Thing".into()))],
                 ..Object::default()
             })),
@@ -288,7 +289,7 @@ fn small(kind: &str, custom: bool) -> ServedKind {
 }
 
 #[test]
-fn a_custom_kind_shows_its_own_schema_and_takes_no_strategic_merge() {
+fn custom_kind_shows_its_schema_and_no_strategic_merge() {
     let made = document("g", "v1", &[small("Given", true)], &Small);
     let patch = &made["paths"]["/apis/g/v1/namespaces/{namespace}/boxes/{name}"]["patch"];
     assert!(patch["requestBody"]["content"].get("application/strategic-merge-patch+json").is_none());
@@ -299,7 +300,7 @@ fn a_custom_kind_shows_its_own_schema_and_takes_no_strategic_merge() {
 }
 
 #[test]
-fn a_kind_has_all_that_kubectl_looks_for() {
+fn kind_has_everything_kubectl_needs() {
     let made = document("g", "v1", &[small("Box", false)], &Small);
     let path = &made["paths"]["/apis/g/v1/namespaces/{namespace}/boxes/{name}"];
     let patch = &path["patch"];
@@ -314,7 +315,7 @@ fn a_kind_has_all_that_kubectl_looks_for() {
 }
 
 #[test]
-fn the_index_says_where_documents_are() {
+fn index_lists_document_locations() {
     let made = index([("", "v1", "A"), ("apps", "v1", "B")]);
     assert_eq!(made["paths"]["api/v1"]["serverRelativeURL"], "/openapi/v3/api/v1?hash=A");
     assert_eq!(made["paths"]["apis/apps/v1"]["serverRelativeURL"], "/openapi/v3/apis/apps/v1?hash=B");

@@ -1,10 +1,10 @@
-//! What a document is made from: the types of a group, as a table of ours tells them.
+//! The input of a document: the types of a group.
 
 use serde_json::Value;
 
-/// Where types are looked up by the names of their schemas, such as `io.k8s.api.core.v1.Pod`.
+/// Looks up types by their schema names, such as `io.k8s.api.core.v1.Pod`.
 pub(crate) trait Types {
-    /// The type of that name, if there is one.
+    /// Returns the type of that name, if there is one.
     fn definition(&self, name: &str) -> Option<Definition>;
 }
 
@@ -13,15 +13,15 @@ pub(crate) trait Types {
 pub(crate) enum Definition {
     /// An object with known fields.
     Object(Object),
-    /// Another name for something simple, such as a point in time.
+    /// Another name for a simple type, such as a point in time.
     #[cfg_attr(not(test), allow(dead_code, reason = "what the real library can, and is compared with"))]
     Plain {
-        /// What it says, in our own words.
+        /// Its description, in our own words.
         description: String,
-        /// What it holds.
+        /// Its shape.
         shape: Shape,
     },
-    /// A schema that is published as it is, with the kind it belongs to: that of a custom resource.
+    /// A schema that is published unchanged, with its kinds: that of a custom resource.
     Given {
         /// The schema.
         schema: Value,
@@ -33,13 +33,13 @@ pub(crate) enum Definition {
 /// An object with known fields.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Object {
-    /// What it is, in our own words.
+    /// Its description, in our own words.
     pub(crate) description: String,
     /// Its fields.
     pub(crate) fields: Vec<Field>,
     /// The kinds whose objects have this type; none for a part of other objects.
     pub(crate) kinds: Vec<GroupVersionKind>,
-    /// Whether an update replaces it whole, where that is said.
+    /// Whether an update replaces it whole, if the type says so.
     pub(crate) map: Option<MapType>,
 }
 
@@ -59,28 +59,28 @@ pub(crate) struct GroupVersionKind {
 pub(crate) struct Field {
     /// Its name in JSON.
     pub(crate) name: String,
-    /// What it holds.
+    /// Its shape.
     pub(crate) shape: Shape,
-    /// What it means, in our own words.
+    /// Its description, in our own words.
     pub(crate) description: String,
     /// Whether an object without it is refused.
     pub(crate) required: bool,
-    /// What stands in for it where it is missing.
+    /// The default value.
     pub(crate) default: Option<Value>,
     /// How updates of it are merged.
     pub(crate) merging: Merging,
 }
 
-/// How updates of a field are merged with what is there.
+/// How updates of a field are merged with the existing value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Merging {
-    /// For strategic merge patches: `merge`, `replace`, `retainKeys` or several with commas between.
+    /// For strategic merge patches: `merge`, `replace`, `retainKeys` or several separated by commas.
     pub(crate) strategy: Option<String>,
-    /// For strategic merge patches: the field that tells elements of the list apart.
+    /// For strategic merge patches: the merge key of the list.
     pub(crate) key: Option<String>,
-    /// For server-side apply: how elements of the list are told apart.
+    /// For server-side apply: how elements of the list are identified.
     pub(crate) list: Option<ListType>,
-    /// For server-side apply: whether the map or object is replaced whole, where that is said.
+    /// For server-side apply: whether the map or object is replaced whole, if the type says so.
     pub(crate) map: Option<MapType>,
 }
 
@@ -89,72 +89,72 @@ pub(crate) struct Merging {
 pub(crate) enum MapType {
     /// It is replaced whole.
     Atomic,
-    /// Each member by itself, as where nothing is said.
+    /// Each member is updated separately. This is the default.
     #[cfg_attr(not(test), allow(dead_code, reason = "what the real library can, and is compared with"))]
     Granular,
 }
 
-/// How elements of a list are told apart.
+/// How elements of a list are identified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListType {
     /// Not at all: the list is replaced whole.
     Atomic,
-    /// Each value is there once.
+    /// By value: each value occurs once.
     Set,
-    /// By those fields.
+    /// By the values of those fields.
     Map(Vec<String>),
 }
 
-/// What a field or type holds.
+/// The shape of a field or type.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Shape {
-    /// Text.
+    /// A string.
     Text,
     /// Bytes, in base 64.
     Bytes,
     /// A point in time.
     DateTime,
-    /// Yes or no.
+    /// A boolean.
     Boolean,
-    /// A whole number of 32 bits.
+    /// A 32-bit integer.
     Integer,
-    /// A whole number of 64 bits.
+    /// A 64-bit integer.
     LongInteger,
-    /// A number with a fraction.
+    /// A floating-point number.
     Double,
-    /// A whole number, or text such as a percentage.
+    /// An integer, or a string such as a percentage.
     IntegerOrText,
-    /// An amount such as `100m`.
+    /// A quantity such as `100m`.
     Quantity,
     /// An object of any form.
     AnyObject,
-    /// Anything at all.
+    /// Any value.
     Anything,
-    /// The type of that name.
+    /// A reference to the type of that name.
     Named(String),
-    /// A list of those.
+    /// A list with elements of this shape.
     List(Box<Shape>),
-    /// A map from text to those.
+    /// A map from strings to values of this shape.
     Map(Box<Shape>),
 }
 
-/// A kind that the group and version serves.
+/// A kind that the group and version serve.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServedKind {
     /// The kind: `Pod`.
     pub(crate) kind: String,
-    /// As paths name it: `pods`.
+    /// The plural name in paths: `pods`.
     pub(crate) plural: String,
-    /// Whether its objects live in namespaces.
+    /// Whether its objects are namespaced.
     pub(crate) namespaced: bool,
     /// The name of its type.
     pub(crate) type_name: String,
-    /// The name of the type of its lists, if that is to be published.
+    /// The name of the type of its lists, if it is published.
     pub(crate) list_type: Option<String>,
-    /// Whether `status` is written apart.
+    /// Whether `status` is a subresource.
     pub(crate) status: bool,
     /// The name of the type of its scale, if it has one.
     pub(crate) scale: Option<String>,
-    /// Whether a definition of a custom resource made it: such kinds take no strategic merge patches.
+    /// Whether it comes from a CRD: such kinds accept no strategic merge patches.
     pub(crate) custom: bool,
 }

@@ -4,7 +4,7 @@ use crate::kinds::{Resource, UnknownField};
 use crate::status::Status;
 use crate::storage::object::StoredObject;
 
-/// Comparisons that must all hold; none means everything matches.
+/// Comparisons that must all hold. An empty list matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FieldSelector(Vec<Term>);
 
@@ -19,12 +19,12 @@ struct Term {
 enum Read {
     Name,
     Namespace,
-    /// A place in [`StoredObject::fields`].
+    /// An index in [`StoredObject::fields`].
     Field(usize),
 }
 
 impl FieldSelector {
-    /// Reads the text of a `fieldSelector` parameter for this resource.
+    /// Parses a `fieldSelector` parameter for this resource.
     pub(crate) fn parse(text: &str, resource: &Resource) -> Result<Self, Status> {
         let mut terms = Vec::new();
         for term in split(text) {
@@ -35,12 +35,12 @@ impl FieldSelector {
         Ok(Self(terms))
     }
 
-    /// Narrows it to one name, as the old watch paths do.
+    /// Adds a requirement for one name, as the deprecated watch paths do.
     pub(crate) fn require_name(&mut self, name: &str) {
         self.0.push(Term { read: Read::Name, value: name.to_owned(), equal: true });
     }
 
-    /// Whether everything matches.
+    /// Returns whether the selector matches everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -56,13 +56,13 @@ impl FieldSelector {
         })
     }
 
-    /// The one name it asks for, if it does.
+    /// Returns the single name that the selector requires, if there is one.
     pub(crate) fn name(&self) -> Option<&str> {
         self.0.iter().find(|term| term.read == Read::Name && term.equal).map(|term| term.value.as_str())
     }
 }
 
-/// Splits at commas that are not escaped; empty terms are skipped.
+/// Splits at unescaped commas, and skips empty terms.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut escaped = false;
     text.split(move |character| {
@@ -105,7 +105,7 @@ fn unescape(value: &str) -> Result<String, Status> {
 
 fn lookup(path: &str, resource: &Resource) -> Result<Read, Status> {
     let rules = &resource.rules;
-    // Kinds with a table of their own in cluster scope do not know a namespace; all others read it as empty.
+    // Some cluster-scoped kinds with their own labels have no `metadata.namespace`. All others read it as empty.
     let explicit = rules.unknown_field == UnknownField::Label;
     match path {
         "metadata.name" => return Ok(Read::Name),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_are_refused_in_the_words_of_their_kind() {
+    fn unknown_fields_are_refused_with_the_message_of_their_kind() {
         let catalog = Catalog::built_in();
         let message = |resource: &str, text: &str| {
             FieldSelector::parse(text, catalog.named(resource).unwrap()).unwrap_err().message

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::status::Status;
 use crate::storage::object::StoredObject;
 
-/// Requirements that must all hold; none means everything matches.
+/// Requirements that must all hold. An empty list matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LabelSelector(Vec<Requirement>);
 
@@ -27,7 +27,7 @@ enum Operator {
 }
 
 impl LabelSelector {
-    /// Reads the text of a `labelSelector` parameter.
+    /// Parses a `labelSelector` parameter.
     pub(crate) fn parse(text: &str) -> Result<Self, Status> {
         let mut tokens = Tokens { rest: text };
         let mut requirements = Vec::new();
@@ -44,7 +44,7 @@ impl LabelSelector {
         }
     }
 
-    /// Reads a selector as it stands in objects; nothing there selects nothing.
+    /// Reads a selector from an object. A missing selector selects nothing.
     pub(crate) fn of(selector: &Value) -> Option<Self> {
         let selector = selector.as_object()?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -66,7 +66,7 @@ impl LabelSelector {
         Some(Self(requirements))
     }
 
-    /// Whether everything matches.
+    /// Returns whether the selector matches everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -136,7 +136,7 @@ fn requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, Status> {
     Ok(Requirement { key, operator })
 }
 
-/// One value after `=`: a word, or nothing at all.
+/// Parses the value after `=`, which may be empty.
 fn value(tokens: &mut Tokens<'_>) -> Result<String, Status> {
     match tokens.peek() {
         Token::End | Token::Comma => Ok(String::new()),
@@ -148,7 +148,7 @@ fn value(tokens: &mut Tokens<'_>) -> Result<String, Status> {
     }
 }
 
-/// Values in parentheses; an empty place between commas is the empty value.
+/// Parses values in parentheses. A gap between commas is an empty value.
 fn values(tokens: &mut Tokens<'_>) -> Result<Vec<String>, Status> {
     match tokens.next() {
         Token::Open => {}
@@ -183,7 +183,8 @@ fn unexpected(found: &Token<'_>, expected: &str) -> Status {
     Status::bad_request(format!("unable to parse requirement: found '{}', expected: {expected}", found.text()))
 }
 
-/// Whether `text` is the name part of a key, or a value: 1 to 63 characters, alphanumeric at both ends.
+/// Returns whether `text` is a valid name part of a key, or a valid value: 1 to 63 characters, alphanumeric at both
+/// ends.
 fn is_name(text: &str) -> bool {
     text.len() <= 63 && is_label_name(text)
 }
@@ -192,13 +193,13 @@ fn is_domain(text: &str) -> bool {
     text.len() <= 253 && is_dns_subdomain(text)
 }
 
-/// Whether `key` may name a label: a name, with or without a domain and a slash before it.
+/// Returns whether `key` is a valid label key: a name with an optional domain prefix and slash.
 pub(crate) fn is_label_key(key: &str) -> bool {
     let (prefix, name) = key.rsplit_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
     is_name(name) && prefix.is_none_or(is_domain)
 }
 
-/// Whether `value` may be the value of a label.
+/// Returns whether `value` is a valid label value.
 pub(crate) fn is_label_value(value: &str) -> bool {
     value.is_empty() || is_name(value)
 }
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn selectors_match_as_the_grammar_says() {
+    fn selectors_parse_and_match() {
         check("", json!({}), true);
         check("a", json!({"a": ""}), true);
         check("!a", json!({"a": ""}), false);
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_parse_is_refused() {
+    fn invalid_selectors_are_refused() {
         for text in ["a b", "a in b", "a in (b", "=1", "a=b=c", "n>x", "-a", "a=_b", ",", "a,,b", "!", "x/y/"] {
             assert_eq!(LabelSelector::parse(text).map_err(|status| status.code), Err(400), "{text}");
         }

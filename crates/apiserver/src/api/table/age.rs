@@ -1,55 +1,55 @@
-//! How long ago something was, in the few characters that a cell has for it.
+//! Ages and durations, in the short form of a cell.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::read::Read;
 
-/// What stands for a time that is not known.
+/// The cell of an unknown time.
 pub(super) const UNKNOWN: &str = "<unknown>";
 
-/// The second at which the server's own calendar starts: a time that was never set.
+/// The second of Go's zero time, which means that a time was never set.
 const NEVER: i64 = -62_135_596_800;
 
-/// The longest duration the server can hold, in seconds; longer ones read as this one.
+/// The longest duration in Go, in seconds; longer ones count as this one.
 const LONGEST: i64 = i64::MAX / 1_000_000_000;
 
-/// The time at the path, if one was ever set there.
+/// Returns the time at the path, if one is set.
 pub(super) fn time(object: &Value, path: &str) -> Option<Timestamp> {
     let time: Timestamp = object.optional_text(path)?.parse().ok()?;
     (time.as_second() != NEVER || time.subsec_nanosecond() != 0).then_some(time)
 }
 
-/// How long ago the time at the path was.
+/// Returns how long ago the time at the path was.
 pub(super) fn since(object: &Value, path: &str, now: Timestamp) -> String {
     time(object, path).map_or_else(|| UNKNOWN.into(), |time| human(now.duration_since(time)))
 }
 
-/// How long ago a time was that is given as text.
+/// Returns how long ago a time was that is given as a string.
 pub(super) fn since_text(text: &str, now: Timestamp) -> String {
     text.parse().map_or_else(|_| UNKNOWN.into(), |time: Timestamp| human(now.duration_since(time)))
 }
 
-/// How long ago the object was created.
+/// Returns how long ago the object was created.
 pub(super) fn age(object: &Value, now: Timestamp) -> String {
     since(object, "metadata.creationTimestamp", now)
 }
 
-/// When the object was created, to the second.
+/// Returns when the object was created, to the second.
 pub(super) fn created_at(object: &Value) -> String {
     let second = time(object, "metadata.creationTimestamp").map_or(NEVER, |time| {
-        // Times before 1970 with a fraction are cut off downwards.
+        // A time before 1970 with a fraction is rounded down.
         time.as_second() - i64::from(time.subsec_nanosecond() < 0)
     });
     Timestamp::from_second(second).map_or_else(|_| UNKNOWN.into(), |time| time.to_string())
 }
 
-/// A duration with two or three significant figures: `90s`, `5m12s`, `3d4h`, `2y1d`.
+/// Formats a duration with two or three significant figures: `90s`, `5m12s`, `3d4h`, `2y1d`.
 pub(super) fn human(duration: SignedDuration) -> String {
     let seconds = duration.as_secs().clamp(-LONGEST, LONGEST);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match () {
-        // Clocks of two machines may differ a little: a moment ahead is still now.
+        // Clocks of two machines may differ a little, so a time up to a second ahead counts as now.
         () if seconds < -1 => "<invalid>".into(),
         () if seconds < 0 => "0s".into(),
         () if seconds < 120 => format!("{seconds}s"),
@@ -64,7 +64,7 @@ pub(super) fn human(duration: SignedDuration) -> String {
     }
 }
 
-/// Two units, or one where nothing is left for the second.
+/// Formats two units, or one if the second is zero.
 fn two(large: i64, large_unit: &str, small: i64, small_unit: &str) -> String {
     if small == 0 { format!("{large}{large_unit}") } else { format!("{large}{large_unit}{small}{small_unit}") }
 }

@@ -1,4 +1,4 @@
-//! Autoscalers. Those of version 1 keep most metrics in annotations, under older names.
+//! Horizontal pod autoscalers. Version 1 keeps most metrics in annotations, under older names.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use super::age::age;
 use super::quantity::{optional_quantity, quantity};
 use super::read::{Read, shortened};
 
-/// How many metrics a cell names before it counts.
+/// How many metrics a cell lists before it only counts them.
 const SHOWN: usize = 2;
-/// The use of processors that is aimed at where nothing is said, in percent.
+/// The default CPU target, in percent.
 const DEFAULT_CPU: i64 = 80;
 
-/// The cells of an autoscaler.
+/// Returns the cells of an autoscaler.
 pub(super) fn horizontal_pod_autoscaler(object: &Value, now: Timestamp) -> Vec<Value> {
     let target = "spec.scaleTargetRef";
     let (kind, name) = (object.text(&format!("{target}.kind")), object.text(&format!("{target}.name")));
@@ -45,7 +45,7 @@ fn metrics(object: &Value) -> String {
     shortened(&texts, ", ", hidden)
 }
 
-/// One metric: where it stands and where it should be.
+/// Returns one metric: its current and its target value.
 fn metric(spec: &Value, status: Option<&Value>) -> String {
     let source = match spec.text("type") {
         "External" => "external",
@@ -68,7 +68,7 @@ fn metric(spec: &Value, status: Option<&Value>) -> String {
     }
 }
 
-/// A metric that counts something.
+/// Returns a metric with a quantity.
 fn counted(spec: &Value, current: Option<&Value>) -> String {
     match spec.at("target.averageValue") {
         Some(target) => {
@@ -83,7 +83,7 @@ fn counted(spec: &Value, current: Option<&Value>) -> String {
     }
 }
 
-/// A metric of a resource: an amount, or percent of what was requested.
+/// Returns a resource metric: a quantity, or a percentage of the request.
 fn used(spec: &Value, current: Option<&Value>) -> String {
     if let Some(target) = spec.at("target.averageValue") {
         let current = current.map_or_else(unknown, |current| optional_quantity(current.at("averageValue")));
@@ -103,7 +103,7 @@ fn cpu_target(percent: i64) -> Value {
     json!({ "type": "Resource", "resource": { "name": "cpu", "target": { "averageUtilization": percent } } })
 }
 
-/// The list that an annotation holds as JSON, if it does.
+/// Returns the list in a JSON annotation, if it is one.
 fn annotated(object: &Value, key: &str) -> Option<Vec<Value>> {
     let text = object.entry("metadata.annotations", &format!("autoscaling.alpha.kubernetes.io/{key}"))?;
     match serde_json::from_str(text).ok()? {
@@ -112,7 +112,7 @@ fn annotated(object: &Value, key: &str) -> Option<Vec<Value>> {
     }
 }
 
-/// The metrics of version 1 in the form of version 2: those of the annotation, then the one with a field of its own.
+/// Returns the metrics of version 1 in the form of version 2: those of the annotation, then the CPU target.
 fn first_version_specs(object: &Value) -> Vec<Value> {
     let mut specs: Vec<Value> =
         annotated(object, "metrics").unwrap_or_default().iter().map(first_version_spec).collect();
@@ -132,7 +132,7 @@ fn first_version_spec(metric: &Value) -> Value {
     };
     let from = metric.at(source).unwrap_or(&Value::Null);
     let mut target = renamed(from, target);
-    // These are plain amounts in version 1: never missing, zero at least.
+    // These are plain quantities in version 1: never missing, and zero by default.
     match kind {
         "Pods" => fill(&mut target, "averageValue"),
         "Object" if from.at("averageValue").is_none() => fill(&mut target, "value"),
@@ -144,7 +144,7 @@ fn first_version_spec(metric: &Value) -> Value {
 const FIRST_VERSION_TARGET: &[(&str, &str)] =
     &[("averageUtilization", "targetAverageUtilization"), ("averageValue", "targetAverageValue")];
 
-/// The current values of version 1 in the form of version 2.
+/// Returns the current values of version 1 in the form of version 2.
 fn first_version_statuses(object: &Value) -> Vec<Value> {
     if let Some(statuses) = annotated(object, "current-metrics") {
         return statuses.iter().map(first_version_status).collect();
@@ -175,7 +175,7 @@ fn first_version_status(metric: &Value) -> Value {
     status
 }
 
-/// The members of an object under other names, as far as they are there.
+/// Returns the existing members of an object under new names.
 fn renamed(from: &Value, names: &[(&str, &str)]) -> Value {
     names.iter().filter_map(|(new, old)| Some(((*new).to_owned(), from.at(old)?.clone()))).collect()
 }

@@ -1,4 +1,4 @@
-//! The table as a response or an event of a watch carries it.
+//! The `Table` object, as a response or as an event of a watch.
 
 use serde_json::{Map, Value, json};
 
@@ -6,17 +6,17 @@ use super::column::Column;
 use super::read::Read;
 use super::row::Row;
 
-/// What a table is a kind of.
+/// The `apiVersion` of a table.
 const META: &str = "meta.k8s.io/v1";
 
-/// Marks the bookmark that ends the first events of a watch.
+/// The annotation of the bookmark that ends the initial events of a watch.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// Fields of autoscalers that version 1 keeps in annotations.
 const AUTOSCALER_FIELDS: [&str; 6] =
     ["metrics", "current-metrics", "conditions", "behavior", "scale-down-tolerance", "scale-up-tolerance"];
 
-/// How much of its object each row carries: the parameter `includeObject`.
+/// How much of its object each row contains: the parameter `includeObject`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Include {
     /// Nothing.
@@ -28,7 +28,7 @@ pub(crate) enum Include {
     Object,
 }
 
-/// A value of `includeObject` that is none; shown as the message of the status 400.
+/// An invalid value of `includeObject`; shown as the message of the status 400.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BadInclude(String);
 
@@ -43,11 +43,11 @@ impl std::fmt::Display for BadInclude {
 impl std::error::Error for BadInclude {}
 
 impl Include {
-    /// Reads the parameter `includeObject`; an empty or absent one asks for metadata.
+    /// Parses the parameter `includeObject`; an empty or absent one requests metadata.
     ///
     /// # Errors
     ///
-    /// When it is any other word.
+    /// The value is not known.
     pub(crate) fn parse(parameter: &str) -> Result<Self, BadInclude> {
         match parameter {
             "" | "Metadata" => Ok(Self::Metadata),
@@ -58,32 +58,32 @@ impl Include {
     }
 }
 
-/// What a client asked a table to be like.
+/// The options of a table request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Form {
-    /// How much of each object goes along.
+    /// How much of each object is included.
     pub(crate) include: Include,
 }
 
-/// What the table says about the list it shows.
+/// The metadata of the list in the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ListMeta {
     /// The version of the list, or of the only object.
     pub(crate) resource_version: String,
-    /// Where the next page starts; empty on the last.
+    /// The continue token; empty on the last page.
     pub(crate) continue_token: String,
-    /// How many objects are left for further pages, if that is known.
+    /// The number of remaining objects, if known.
     pub(crate) remaining: Option<i64>,
 }
 
 impl ListMeta {
-    /// For a table of one object.
+    /// Returns the metadata for a table of one object.
     #[must_use]
     pub(crate) fn of_object(object: &Value) -> Self {
         Self { resource_version: object.text("metadata.resourceVersion").into(), ..Self::default() }
     }
 
-    /// For a table of a list, from the metadata that the list itself would have.
+    /// Returns the metadata for a table of a list, from the metadata of the list.
     #[must_use]
     pub(crate) fn of_list(metadata: &Value) -> Self {
         Self {
@@ -108,9 +108,10 @@ impl ListMeta {
     }
 }
 
-/// The table of those rows. Without columns it is a further event of a watch, whose first event had them.
+/// Returns a table of those rows. A table without columns is a later event of a watch; the first event had them.
 pub(super) fn table(columns: Option<Vec<Value>>, rows: &[Row<'_>], metadata: &ListMeta, form: Form) -> Value {
-    // Printers of their own start from an empty list, the ones that tell when an object was created from none at all.
+    // In kube-apiserver an empty table has an empty list of rows for kinds with their own printer, and null for the
+    // default printer.
     let told = |column: &Value| column["name"] == Column::CREATED_AT.name;
     let absent = rows.is_empty() && columns.as_ref().is_some_and(|columns| columns.iter().any(told));
     let rows: Vec<Value> = rows.iter().map(|row| entry(row, form)).collect();
@@ -123,12 +124,12 @@ pub(super) fn table(columns: Option<Vec<Value>>, rows: &[Row<'_>], metadata: &Li
     })
 }
 
-/// One row with as much of its object as was asked for.
+/// Returns one row with the requested part of its object.
 fn entry(row: &Row<'_>, form: Form) -> Value {
     let ends_initial_events = row.object.entry("metadata.annotations", INITIAL_EVENTS_END) == Some("true");
     let object = match form.include {
         Include::Object => row.object.clone(),
-        // The client must be able to find the mark, whatever it asked for.
+        // The client must find the mark, whatever it requested.
         Include::None if !ends_initial_events => Value::Null,
         Include::None | Include::Metadata => partial_metadata(row.object),
     };
@@ -141,7 +142,7 @@ fn entry(row: &Row<'_>, form: Form) -> Value {
     Value::Object(entry)
 }
 
-/// The object's metadata alone, as `PartialObjectMetadata`.
+/// Returns the metadata of the object as `PartialObjectMetadata`.
 fn partial_metadata(object: &Value) -> Value {
     let mut metadata = object.map("metadata").cloned().unwrap_or_default();
     if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
@@ -152,7 +153,7 @@ fn partial_metadata(object: &Value) -> Value {
     json!({ "kind": "PartialObjectMetadata", "apiVersion": META, "metadata": metadata })
 }
 
-/// Whether an annotation only carries what is a field inside of the server, where metadata is cut out.
+/// Returns whether the annotation is a field in kube-apiserver's internal version. `PartialObjectMetadata` omits it.
 fn is_field_in_disguise(kind: &str, annotation: &str) -> bool {
     match kind {
         "DaemonSet" => annotation == "deprecated.daemonset.template.generation",

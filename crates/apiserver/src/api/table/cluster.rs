@@ -1,4 +1,4 @@
-//! What the cluster itself is made of: namespaces, nodes, quotas and the like.
+//! Tables of cluster objects: namespaces, nodes, quotas, leases, priority classes, CRDs.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use super::age::{age, created_at};
 use super::quantity::quantity;
 use super::read::{Read, or};
 
-/// The cells of a namespace.
+/// Returns the cells of a namespace.
 pub(super) fn namespace(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![object.name().into(), or(object.text("status.phase"), "Active").into(), age(object, now).into()]
 }
 
-/// The cells of a node.
+/// Returns the cells of a node.
 pub(super) fn node(object: &Value, now: Timestamp) -> Vec<Value> {
     let info = |member: &str| object.text(&format!("status.nodeInfo.{member}")).to_owned();
     let known = |member: &str| or(&info(member), "<unknown>").to_owned();
@@ -37,7 +37,7 @@ pub(super) fn node(object: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 fn status_of_node(node: &Value) -> String {
-    // Of several conditions of one type the last counts here.
+    // The last condition of a type counts here.
     let ready = node.list("status.conditions").iter().rfind(|condition| condition.text("type") == "Ready");
     let status = match ready.map(|condition| condition.text("status")) {
         Some("True") => "Ready",
@@ -48,7 +48,7 @@ fn status_of_node(node: &Value) -> String {
     format!("{status}{disabled}")
 }
 
-/// The roles that the node's labels give it, each once and in order.
+/// Returns the roles in the node's labels, sorted and without duplicates.
 fn roles(node: &Value) -> String {
     let labels = node.map("metadata.labels").into_iter().flatten();
     let roles: BTreeSet<&str> = labels
@@ -67,7 +67,7 @@ fn address<'a>(node: &'a Value, kind: &str) -> &'a str {
     address.map_or("<none>", |address| address.text("address"))
 }
 
-/// The cells of a quota: limits apart from all else.
+/// Returns the cells of a quota, with limits separate from requests.
 pub(super) fn resource_quota(object: &Value, now: Timestamp) -> Vec<Value> {
     let used = object.map("status.used");
     let (mut requests, mut limits) = (Vec::new(), Vec::new());
@@ -79,12 +79,12 @@ pub(super) fn resource_quota(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![object.name().into(), requests.join(", ").into(), limits.join(", ").into(), age(object, now).into()]
 }
 
-/// The cells of a lease.
+/// Returns the cells of a lease.
 pub(super) fn lease(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![object.name().into(), object.text("spec.holderIdentity").into(), age(object, now).into()]
 }
 
-/// The cells of a priority class.
+/// Returns the cells of a priority class.
 pub(super) fn priority_class(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![
         object.name().into(),
@@ -95,7 +95,7 @@ pub(super) fn priority_class(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The cells of the definition of a custom resource.
+/// Returns the cells of a CRD.
 pub(super) fn custom_resource_definition(object: &Value, _: Timestamp) -> Vec<Value> {
     let mut versions: Vec<String> = object
         .list("spec.versions")

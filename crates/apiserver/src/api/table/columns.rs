@@ -21,15 +21,15 @@ const fn wide(name: &'static str) -> Column {
     Column::wide(name)
 }
 
-/// The columns of the resource with that id (`pods`, `deployments.apps`), those of `-o wide` included.
+/// Returns the columns of the resource with that id (`pods`, `deployments.apps`), including those of `-o wide`.
 ///
-/// A kind without a printer of its own has its name and when it was created.
+/// A kind without its own printer shows name and creation time.
 #[must_use]
 pub(crate) fn columns(id: &str) -> &'static [Column] {
     core(id).or_else(|| grouped(id)).or_else(|| cluster(id)).unwrap_or(const { &[NAME, Column::CREATED_AT] })
 }
 
-/// The kinds of the core group.
+/// Returns the columns of kinds in the core group.
 fn core(id: &str) -> Option<&'static [Column]> {
     Some(match id {
         "namespaces" => const { &[NAME, text("Status"), AGE] },
@@ -50,7 +50,7 @@ fn core(id: &str) -> Option<&'static [Column]> {
     })
 }
 
-/// The kinds of other groups that live in a namespace.
+/// Returns the columns of namespaced kinds in other groups.
 fn grouped(id: &str) -> Option<&'static [Column]> {
     Some(match id {
         "deployments.apps" => const { DEPLOYMENT },
@@ -76,11 +76,11 @@ fn grouped(id: &str) -> Option<&'static [Column]> {
     })
 }
 
-/// The kinds of other groups that live outside of namespaces.
+/// Returns the columns of cluster-scoped kinds in other groups.
 fn cluster(id: &str) -> Option<&'static [Column]> {
     Some(match id {
         "ingressclasses.networking.k8s.io" => const { &[NAME, text("Controller"), text("Parameters"), AGE] },
-        // The server prints an age in each row, yet names no column for it.
+        // kube-apiserver prints an age in each row, but has no column for it.
         "ipaddresses.networking.k8s.io" => const { &[NAME, text("ParentRef")] },
         "servicecidrs.networking.k8s.io" => const { &[NAME, text("CIDRs"), AGE] },
         "storageclasses.storage.k8s.io" => const { STORAGE_CLASS },

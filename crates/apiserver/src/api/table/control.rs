@@ -1,4 +1,4 @@
-//! What keeps a number of pods running: deployments and their kin.
+//! Tables of workload controllers: deployments, replica sets, stateful sets, daemon sets.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::age::age;
 use super::label::{labels, plain_selector, selector};
 use super::read::Read;
 
-/// Names and images of the containers in the list at the path.
+/// Returns the names and images of the containers in the list at the path.
 pub(super) fn containers(object: &Value, path: &str) -> [Value; 2] {
     let containers = object.list(path);
     ["name", "image"].map(|member| {
@@ -16,15 +16,15 @@ pub(super) fn containers(object: &Value, path: &str) -> [Value; 2] {
     })
 }
 
-/// Where the containers of a template are.
+/// The path of the containers in a template.
 pub(super) const TEMPLATE: &str = "spec.template.spec.containers";
 
-/// How many pods are wanted; one where nothing is said.
+/// Returns the desired number of pods; the default is one.
 fn desired(object: &Value) -> i64 {
     object.number("spec.replicas").unwrap_or(1)
 }
 
-/// The cells of a deployment.
+/// Returns the cells of a deployment.
 pub(super) fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {
     let [names, images] = containers(object, TEMPLATE);
     vec![
@@ -39,12 +39,12 @@ pub(super) fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The cells of a replica set.
+/// Returns the cells of a replica set.
 pub(super) fn replica_set(object: &Value, now: Timestamp) -> Vec<Value> {
     replicas(object, selector(object.at("spec.selector")), now)
 }
 
-/// The cells of a replication controller. Without a selector it selects by the labels of its template.
+/// Returns the cells of a replication controller. Without a selector it selects by the labels of its template.
 pub(super) fn replication_controller(object: &Value, now: Timestamp) -> Vec<Value> {
     let own = object.map("spec.selector").filter(|labels| !labels.is_empty());
     replicas(object, labels(own.or_else(|| object.map("spec.template.metadata.labels"))), now)
@@ -64,7 +64,7 @@ fn replicas(object: &Value, selector: String, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The cells of a stateful set.
+/// Returns the cells of a stateful set.
 pub(super) fn stateful_set(object: &Value, now: Timestamp) -> Vec<Value> {
     let [names, images] = containers(object, TEMPLATE);
     vec![
@@ -76,7 +76,7 @@ pub(super) fn stateful_set(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The cells of a daemon set.
+/// Returns the cells of a daemon set.
 pub(super) fn daemon_set(object: &Value, now: Timestamp) -> Vec<Value> {
     let [names, images] = containers(object, TEMPLATE);
     vec![
@@ -94,7 +94,7 @@ pub(super) fn daemon_set(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The cells of the scale of any of these.
+/// Returns the cells of a `Scale`.
 pub(super) fn scale(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![
         object.name().into(),

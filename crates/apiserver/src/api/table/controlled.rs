@@ -1,4 +1,4 @@
-//! Jobs, and what else stands around pods: templates, revisions, disruption budgets.
+//! Tables of jobs, cron jobs, pod templates, revisions and disruption budgets.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -8,13 +8,13 @@ use super::control::{TEMPLATE, containers};
 use super::label::{labels, selector};
 use super::read::Read;
 
-/// The cells of a pod template.
+/// Returns the cells of a pod template.
 pub(super) fn pod_template(object: &Value, _: Timestamp) -> Vec<Value> {
     let [names, images] = containers(object, "template.spec.containers");
     vec![object.name().into(), names, images, labels(object.map("template.metadata.labels")).into()]
 }
 
-/// The cells of a revision, with the controller it belongs to.
+/// Returns the cells of a controller revision, with its controller.
 pub(super) fn controller_revision(object: &Value, now: Timestamp) -> Vec<Value> {
     let owner = object.list("metadata.ownerReferences").iter().find(|owner| owner.flag("controller") == Some(true));
     vec![
@@ -32,7 +32,7 @@ fn controller(owner: &Value) -> String {
     if kind.is_empty() { name.into() } else { format!("{kind}/{name}") }
 }
 
-/// The cells of a job.
+/// Returns the cells of a job.
 pub(super) fn job(object: &Value, now: Timestamp) -> Vec<Value> {
     let [names, images] = containers(object, TEMPLATE);
     vec![
@@ -60,7 +60,7 @@ fn status_of_job(job: &Value) -> &'static str {
     }
 }
 
-/// How many pods have succeeded, of how many. A job that names neither number wants one pod.
+/// Returns how many pods have succeeded, and the total. A job with neither number wants one pod.
 fn completions(job: &Value) -> String {
     let succeeded = job.count("status.succeeded");
     match (job.number("spec.completions"), job.number("spec.parallelism")) {
@@ -70,9 +70,9 @@ fn completions(job: &Value) -> String {
     }
 }
 
-/// How long the job has run, or did run.
+/// Returns how long the job has run.
 fn duration(job: &Value, now: Timestamp) -> String {
-    // A start or an end that was written as the beginning of all time is still one.
+    // A start or end with the zero time still counts as set.
     if job.at("status.startTime").is_none() {
         return String::new();
     }
@@ -84,7 +84,7 @@ fn duration(job: &Value, now: Timestamp) -> String {
     human(end.duration_since(start))
 }
 
-/// The cells of a cron job.
+/// Returns the cells of a cron job.
 pub(super) fn cron_job(object: &Value, now: Timestamp) -> Vec<Value> {
     let template = "spec.jobTemplate.spec";
     let [names, images] = containers(object, &format!("{template}.template.spec.containers"));
@@ -107,7 +107,7 @@ pub(super) fn cron_job(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The cells of a disruption budget.
+/// Returns the cells of a disruption budget.
 pub(super) fn pod_disruption_budget(object: &Value, now: Timestamp) -> Vec<Value> {
     let bound = |path: &str| match object.at(path) {
         None => "N/A".into(),

@@ -1,4 +1,4 @@
-//! Events, in either of the two groups that serve them.
+//! Tables of events, in both groups that serve them.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::age::{since, time};
 use super::read::{Read, or};
 
-/// The cells of an event. In the group `events.k8s.io` some members have another name.
+/// Returns the cells of an event. In the group `events.k8s.io` some members have another name.
 pub(super) fn event(object: &Value, now: Timestamp) -> Vec<Value> {
     let either = |core: &'static str, other: &'static str| if object.at(core).is_some() { core } else { other };
     let source = either("source", "deprecatedSource");
@@ -46,7 +46,7 @@ fn target(about: &Value) -> String {
     about.filled("name").map_or_else(|| kind.clone(), |name| format!("{kind}/{name}"))
 }
 
-/// Who reports the event, and from where.
+/// Returns the reporter of the event, and its host.
 fn reporter(event: &Value, source: &str) -> String {
     let controller = or(event.text("reportingComponent"), event.text("reportingController"));
     let component = event.filled(&format!("{source}.component")).unwrap_or(controller);

@@ -1,22 +1,22 @@
-//! Labels and label selectors as text.
+//! Labels and label selectors as strings.
 
 use serde_json::{Map, Value};
 
 use super::read::Read;
 
-/// What stands for no labels at all.
+/// The cell for no labels.
 const NONE: &str = "<none>";
 
 /// Labels as `key=value` pairs, in order.
 pub(super) fn labels(map: Option<&Map<String, Value>>) -> String {
     let texts = map.into_iter().flatten().map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or("")));
     let mut pairs: Vec<String> = texts.collect();
-    // By the whole text: `a-b=1` comes before `a=1`.
+    // Sorted by the whole string: `a-b=1` comes before `a=1`.
     pairs.sort_unstable();
     if pairs.is_empty() { NONE.into() } else { pairs.join(",") }
 }
 
-/// A label selector as most kinds show it: `<none>` where it asks for nothing.
+/// Returns a label selector as most kinds show it: `<none>` if it is empty.
 pub(super) fn selector(selector: Option<&Value>) -> String {
     match requirements(selector) {
         Some(text) if text.is_empty() => NONE.into(),
@@ -25,12 +25,12 @@ pub(super) fn selector(selector: Option<&Value>) -> String {
     }
 }
 
-/// A label selector as deployments show it: empty where it asks for nothing.
+/// Returns a label selector as deployments show it: an empty string if it is empty.
 pub(super) fn plain_selector(selector: Option<&Value>) -> String {
     requirements(selector).unwrap_or_else(|| "<invalid>".into())
 }
 
-/// The requirements in the order of their keys, or nothing if one of them makes no sense.
+/// Returns the requirements in the order of their keys, or `None` if one of them is invalid.
 fn requirements(selector: Option<&Value>) -> Option<String> {
     let Some(selector) = selector else { return Some(String::new()) };
     let mut found: Vec<(&str, String)> = Vec::new();
@@ -47,7 +47,7 @@ fn requirements(selector: Option<&Value>) -> Option<String> {
     Some(texts.join(","))
 }
 
-/// One of the selector's expressions.
+/// Returns one of the selector's expressions.
 fn requirement(expression: &Value) -> Option<String> {
     let key = expression.text("key");
     let mut values: Vec<&str> = expression.list("values").iter().map(|value| value.as_str().unwrap_or("")).collect();
@@ -63,13 +63,13 @@ fn requirement(expression: &Value) -> Option<String> {
     }
 }
 
-/// Whether this may be a label's key: a name, with a domain before it perhaps.
+/// Returns whether this is a valid label key: a name with an optional domain.
 fn is_key(key: &str) -> bool {
     let (domain, name) = key.split_once('/').map_or((None, key), |(domain, name)| (Some(domain), name));
     !name.is_empty() && is_value(name) && domain.is_none_or(is_domain)
 }
 
-/// Whether this may be a label's value.
+/// Returns whether this is a valid label value.
 fn is_value(value: &str) -> bool {
     let outer = |byte: Option<u8>| byte.is_none_or(|byte| byte.is_ascii_alphanumeric());
     value.len() <= 63

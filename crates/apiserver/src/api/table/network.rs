@@ -1,4 +1,4 @@
-//! Services and where they lead.
+//! Tables of services, endpoints and endpoint slices.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use super::age::age;
 use super::label::labels;
 use super::read::{Read, or, shortened};
 
-/// How many addresses or ports a cell names before it counts.
+/// How many addresses or ports a cell lists before it only counts them.
 const SHOWN: usize = 3;
 
-/// The cells of a service.
+/// Returns the cells of a service.
 pub(super) fn service(object: &Value, now: Timestamp) -> Vec<Value> {
     let address = object.list("spec.clusterIPs").first().and_then(Value::as_str);
     vec![
@@ -42,7 +42,7 @@ fn external_address(service: &Value) -> String {
     }
 }
 
-/// The addresses of the load balancer, each once and in order.
+/// Returns the addresses of the load balancer, sorted and without duplicates.
 pub(super) fn load_balancer(object: &Value) -> String {
     let addresses: BTreeSet<&str> = object
         .list("status.loadBalancer.ingress")
@@ -68,7 +68,7 @@ fn ports(service: &Value) -> String {
     ports.join(",")
 }
 
-/// The cells of endpoints.
+/// Returns the cells of endpoints.
 pub(super) fn endpoints(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![object.name().into(), addresses(object.list("subsets")).into(), age(object, now).into()]
 }
@@ -81,7 +81,7 @@ fn addresses(subsets: &[Value]) -> String {
     for subset in subsets {
         let hosts = || subset.list("addresses").iter().map(|address| address.text("ip"));
         let ports = subset.list("ports");
-        // A service without ports has addresses all the same.
+        // A service without ports still has addresses.
         if ports.is_empty() {
             all.extend(hosts().map(str::to_owned));
         }
@@ -98,7 +98,7 @@ fn with_port(host: &str, port: i64) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// The cells of an endpoint slice.
+/// Returns the cells of an endpoint slice.
 pub(super) fn endpoint_slice(object: &Value, now: Timestamp) -> Vec<Value> {
     let ports = object.list("ports").iter().map(|port| match port.number("port") {
         Some(number) => number.to_string(),
@@ -114,7 +114,7 @@ pub(super) fn endpoint_slice(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The first of a slice's ports or addresses.
+/// Returns the first ports or addresses of a slice, and the number of the others.
 fn some_of(mut all: Vec<String>) -> String {
     let hidden = all.len().saturating_sub(SHOWN);
     all.truncate(SHOWN);

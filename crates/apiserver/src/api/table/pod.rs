@@ -1,4 +1,4 @@
-//! Pods.
+//! Tables of pods.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::age::{age, human, time};
 use super::read::{Read, or};
 use super::row::Condition;
 
-/// What a row of an ended pod says about it.
+/// Returns the row condition of a finished pod.
 pub(super) fn condition(pod: &Value) -> Option<Condition> {
     match pod.text("status.phase") {
         "Succeeded" => Some(Condition::Succeeded),
@@ -16,7 +16,7 @@ pub(super) fn condition(pod: &Value) -> Option<Condition> {
     }
 }
 
-/// The cells of a pod.
+/// Returns the cells of a pod.
 pub(super) fn pod(pod: &Value, now: Timestamp) -> Vec<Value> {
     let summary = Summary::of(pod);
     let address = or(pod.text("status.podIP"), pod.list("status.podIPs").first().map_or("", |first| first.text("ip")));
@@ -33,7 +33,7 @@ pub(super) fn pod(pod: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// How many of the conditions that the pod waits for are met.
+/// Returns how many readiness gates of the pod are met.
 fn readiness_gates(pod: &Value) -> String {
     let gates = pod.list("spec.readinessGates");
     if gates.is_empty() {
@@ -43,7 +43,7 @@ fn readiness_gates(pod: &Value) -> String {
     format!("{met}/{}", gates.len())
 }
 
-/// What the statuses of a pod's containers come to.
+/// A summary of the container statuses of a pod.
 struct Summary {
     ready: usize,
     total: usize,
@@ -51,7 +51,7 @@ struct Summary {
     restarts: Restarts,
 }
 
-/// How often containers were started again, and when that last happened.
+/// How often containers were restarted, and when last.
 #[derive(Default, Clone, Copy)]
 struct Restarts {
     count: i64,
@@ -82,7 +82,7 @@ impl Summary {
             restarts: Restarts::default(),
         };
         let of_sidecars = summary.initialization(pod);
-        // While containers that come first are at work, the others are not looked at.
+        // The main containers are only read once the init containers are done.
         if let Some(of_sidecars) = of_sidecars {
             summary.restarts = of_sidecars;
             summary.containers(pod);
@@ -97,8 +97,8 @@ impl Summary {
         summary
     }
 
-    /// Goes through the containers that come first. Gives the restarts of the sidecars among them once the others
-    /// have done their work, or nothing while the pod is still held up.
+    /// Reads the init containers. Returns the restarts of the sidecars once the other init containers are done, or
+    /// `None` while they still run.
     fn initialization(&mut self, pod: &Value) -> Option<Restarts> {
         let mut of_sidecars = Restarts::default();
         let mut waits = false;
@@ -122,7 +122,7 @@ impl Summary {
         (!waits || pod.condition("Initialized") == Some("True")).then_some(of_sidecars)
     }
 
-    /// Goes through the containers proper, from the last to the first: the first one's reason is the one shown.
+    /// Reads the main containers, from the last to the first. The reason of the first one is shown.
     fn containers(&mut self, pod: &Value) {
         let mut runs = false;
         let mut failure = None;
@@ -140,7 +140,7 @@ impl Summary {
                 self.ready += 1;
             }
         }
-        // One container that has ended well does not end the pod while another runs or has failed.
+        // A completed container does not end the pod while another one runs or has failed.
         if self.reason == "Completed" {
             match failure {
                 _ if runs && is_ready(pod) => self.reason = "Running".into(),
@@ -152,7 +152,7 @@ impl Summary {
     }
 }
 
-/// What the pod says of itself, before its containers are looked at.
+/// Returns the pod's own reason, before its containers are read.
 fn reason_of_pod(pod: &Value) -> &str {
     let gated = pod
         .list("status.conditions")
@@ -161,7 +161,7 @@ fn reason_of_pod(pod: &Value) -> &str {
     if gated { "SchedulingGated" } else { or(pod.text("status.reason"), pod.text("status.phase")) }
 }
 
-/// Why a container that comes first holds up the others.
+/// Returns why an init container delays the others.
 fn held_up_by(status: &Value, index: usize, all: usize) -> String {
     if let Some(terminated) = status.at("state.terminated") {
         return format!("Init:{}", end_of(terminated));
@@ -172,7 +172,7 @@ fn held_up_by(status: &Value, index: usize, all: usize) -> String {
     }
 }
 
-/// Why a container has ended.
+/// Returns why a container has ended.
 fn end_of(terminated: &Value) -> String {
     match (terminated.filled("reason"), terminated.count("signal")) {
         (Some(reason), _) => reason.into(),
@@ -181,14 +181,14 @@ fn end_of(terminated: &Value) -> String {
     }
 }
 
-/// Whether any condition says that the pod is ready.
+/// Returns whether a condition says that the pod is ready.
 fn is_ready(pod: &Value) -> bool {
     pod.list("status.conditions")
         .iter()
         .any(|condition| condition.text("type") == "Ready" && condition.text("status") == "True")
 }
 
-/// Whether a container that comes first stays on beside the others.
+/// Returns whether an init container is a sidecar.
 fn is_sidecar(container: &Value) -> bool {
     container.text("restartPolicy") == "Always"
 }

@@ -1,4 +1,4 @@
-//! Tables for a program that has objects and no server to print them.
+//! Tables for programs that have objects but no API server.
 
 use kube_structural_schema::PrinterColumns;
 use std::time::SystemTime;
@@ -11,7 +11,7 @@ use super::columns::columns;
 use super::printer::{Printer, Shown};
 use super::{Form, Include};
 
-/// Prints objects the way an API server does when it is asked for a table: what kubectl shows.
+/// Prints objects as an API server does for a table request, which is what kubectl shows.
 ///
 /// ```
 /// use std::time::SystemTime;
@@ -32,22 +32,22 @@ pub struct TablePrinter(Printer);
 pub struct TableColumn {
     /// Its heading, such as `Ready`.
     pub name: String,
-    /// True if it is too much for most readers: kubectl shows it with `-o wide` alone.
+    /// Whether kubectl shows it only with `-o wide`.
     pub wide: bool,
 }
 
 impl TablePrinter {
-    /// The printer of a built-in resource, by its plural and group: `pods`, `deployments.apps`.
+    /// Returns the printer of a built-in resource, by its plural and group: `pods`, `deployments.apps`.
     ///
-    /// A resource that has no printer of its own is shown by name and age.
+    /// A resource without its own printer shows name and age.
     #[must_use]
     pub fn built_in(id: &str) -> Self {
         let plain = columns(id).last() == Some(&Column::CREATED_AT) && columns(id).len() == 2;
         Self::of(if plain { Shown::Defined(PrinterColumns::of_age()) } else { Shown::BuiltIn(id.to_owned()) })
     }
 
-    /// The printer of a custom resource, by the `additionalPrinterColumns` of the version of its definition. None of them
-    /// is name and age.
+    /// Returns the printer of a custom resource, from the `additionalPrinterColumns` of its version in the CRD. An
+    /// empty list shows name and age.
     #[must_use]
     pub fn defined(additional_columns: &[Value]) -> Self {
         let columns = if additional_columns.is_empty() {
@@ -62,7 +62,7 @@ impl TablePrinter {
         Self(Printer::new(columns, Form { include: Include::None }))
     }
 
-    /// The columns, the name's first.
+    /// Returns the columns, starting with the name.
     #[must_use]
     pub fn columns(&self) -> Vec<TableColumn> {
         let definitions = self.0.definitions();
@@ -73,7 +73,7 @@ impl TablePrinter {
         definitions.iter().map(column).collect()
     }
 
-    /// What each column shows of an object at this time. Nothing of the data of a Secret is among it.
+    /// Returns the cells of an object at this time. They never show data of a Secret.
     #[must_use]
     pub fn cells(&self, object: &Value, now: SystemTime) -> Vec<String> {
         let now = Timestamp::try_from(now).unwrap_or(Timestamp::MAX);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_printer_is_shown_by_name_and_age() {
+    fn resource_without_printer_shows_name_and_age() {
         let now = Timestamp::from_second(1_000_000).unwrap();
         let object = json!({"metadata": {"name": "a", "creationTimestamp": "1970-01-12T13:45:40Z"}});
         let expected = [("Name".to_owned(), false), ("Age".to_owned(), false)];
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_a_definition_come_behind_the_name() {
+    fn crd_columns_follow_the_name() {
         let columns = [
             json!({"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"}),
             json!({"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1}),

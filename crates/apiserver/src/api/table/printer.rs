@@ -1,4 +1,4 @@
-//! Which columns a resource has, and the tables of its objects.
+//! The columns of a resource, and tables of its objects.
 
 use jiff::Timestamp;
 use kube_structural_schema::{PrinterCell, PrinterColumns};
@@ -14,15 +14,15 @@ use crate::kinds::Resource;
 pub(crate) struct Printer {
     form: Form,
     columns: Shown,
-    /// Whether a watch has been told the columns.
+    /// Whether the watch has sent the columns.
     told: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Shown {
-    /// Those of a built-in resource with this id.
+    /// The columns of the built-in resource with this id.
     BuiltIn(String),
-    /// Those that a definition names.
+    /// The columns of a CRD.
     Defined(PrinterColumns),
 }
 
@@ -41,7 +41,7 @@ impl Printer {
         Self { form, columns, told: false }
     }
 
-    /// The table of a list.
+    /// Returns the table of a list.
     pub(crate) fn list(&self, list: &Value, now: Timestamp) -> Value {
         let objects = list["items"].as_array().map_or(&[][..], Vec::as_slice);
         let rows = match &self.columns {
@@ -51,14 +51,14 @@ impl Printer {
         table(Some(self.definitions()), &rows, &ListMeta::of_list(&list["metadata"]), self.form)
     }
 
-    /// The table of one object.
+    /// Returns the table of one object.
     pub(crate) fn object(&self, object: &Value, now: Timestamp) -> Value {
         self.single(object, Some(self.definitions()), now)
     }
 
-    /// The table that stands for the object of a watch's next event: only the first one names the columns.
+    /// Returns the table for the object of the next watch event. Only the first event has the columns.
     ///
-    /// Bookmarks are tables like other events. Errors are not: their `Status` is sent as it is.
+    /// Bookmarks are tables like other events. Errors are not: their `Status` is sent unchanged.
     pub(crate) fn event(&mut self, object: &Value, now: Timestamp) -> Value {
         let columns = (!std::mem::replace(&mut self.told, true)).then(|| self.definitions());
         self.single(object, columns, now)
@@ -86,7 +86,7 @@ impl Printer {
     }
 }
 
-/// The row of a custom object.
+/// Returns the row of a custom object.
 fn defined<'a>(columns: &PrinterColumns, object: &'a Value, now: Timestamp) -> Row<'a> {
     let cell = |cell: PrinterCell| match cell {
         PrinterCell::Empty => Value::Null,

@@ -1,10 +1,10 @@
-//! Amounts in cells.
+//! Quantities in cells.
 
 use serde_json::Value;
 
 use crate::kinds::quantity::canonical;
 
-/// The amount in the form the server writes it; one that was never set is zero, and what is none stays as it is.
+/// Returns the quantity as kube-apiserver writes it. A missing one is zero, and an invalid one stays unchanged.
 pub(super) fn quantity(amount: Option<&Value>) -> String {
     let text = match amount {
         None | Some(Value::Null) => return "0".into(),
@@ -14,7 +14,7 @@ pub(super) fn quantity(amount: Option<&Value>) -> String {
     canonical(&text).unwrap_or(text)
 }
 
-/// The same for an amount that shows when it is missing.
+/// Returns the same, but `<nil>` for a missing quantity.
 pub(super) fn optional_quantity(amount: Option<&Value>) -> String {
     if amount.is_none() { "<nil>".into() } else { quantity(amount) }
 }

@@ -1,69 +1,69 @@
-//! Reading members of an object that may lack any of them.
+//! Reads members of an object that may be missing.
 
 use serde_json::{Map, Value};
 
-/// Short ways to a member: what is missing, null or of another type reads as nothing.
+/// Short accessors: a member that is missing, null or of another type reads as absent.
 pub(super) trait Read {
-    /// The member at the path of names separated by dots; `null` counts as missing.
+    /// Returns the member at the path of names separated by dots; `null` counts as missing.
     fn at(&self, path: &str) -> Option<&Value>;
 
-    /// The text there, which may be empty.
+    /// Returns the string at the path, or an empty string.
     fn text(&self, path: &str) -> &str {
         self.optional_text(path).unwrap_or("")
     }
 
-    /// The text there, or nothing where there is none or it is empty.
+    /// Returns the string at the path, or `None` if it is missing or empty.
     fn filled(&self, path: &str) -> Option<&str> {
         self.optional_text(path).filter(|text| !text.is_empty())
     }
 
-    /// The text there, or nothing where there is none.
+    /// Returns the string at the path, or `None` if it is missing.
     fn optional_text(&self, path: &str) -> Option<&str> {
         self.at(path).and_then(Value::as_str)
     }
 
-    /// The number there.
+    /// Returns the number at the path.
     fn number(&self, path: &str) -> Option<i64> {
         self.at(path).and_then(Value::as_i64)
     }
 
-    /// The number there, or zero.
+    /// Returns the number at the path, or zero.
     fn count(&self, path: &str) -> i64 {
         self.number(path).unwrap_or(0)
     }
 
-    /// Yes or no, as it is there.
+    /// Returns the boolean at the path.
     fn flag(&self, path: &str) -> Option<bool> {
         self.at(path).and_then(Value::as_bool)
     }
 
-    /// The elements of the list there.
+    /// Returns the elements of the list at the path.
     fn list(&self, path: &str) -> &[Value] {
         self.at(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    /// The members of the map there.
+    /// Returns the members of the map at the path.
     fn map(&self, path: &str) -> Option<&Map<String, Value>> {
         self.at(path).and_then(Value::as_object)
     }
 
-    /// How many members the map there has.
+    /// Returns how many members the map at the path has.
     fn members(&self, path: &str) -> usize {
         self.map(path).map_or(0, Map::len)
     }
 
-    /// The text that belongs to that key in the map at the path. Keys may hold dots, steps of a path may not.
+    /// Returns the string under that key in the map at the path. Keys may contain dots, steps of a path may not.
     fn entry(&self, path: &str, key: &str) -> Option<&str> {
         self.map(path).and_then(|map| map.get(key)).and_then(Value::as_str)
     }
 
-    /// The texts in the list there, with that separator between them.
+    /// Returns the strings in the list at the path, joined with that separator.
     fn joined(&self, path: &str, separator: &str) -> String {
         let texts: Vec<&str> = self.list(path).iter().map(|text| text.as_str().unwrap_or("")).collect();
         texts.join(separator)
     }
 
-    /// What the condition of that type says: `True`, `False` or `Unknown`. The first of the type counts.
+    /// Returns the status of the first condition of that type: `True`, `False` or `Unknown`.
     fn condition(&self, kind: &str) -> Option<&str> {
         self.list("status.conditions")
             .iter()
@@ -71,12 +71,12 @@ pub(super) trait Read {
             .map(|condition| condition.text("status"))
     }
 
-    /// Whether deletion of the object has begun.
+    /// Returns whether the object is being deleted.
     fn is_terminating(&self) -> bool {
         self.at("metadata.deletionTimestamp").is_some()
     }
 
-    /// The object's name.
+    /// Returns the name of the object.
     fn name(&self) -> &str {
         self.text("metadata.name")
     }
@@ -88,12 +88,12 @@ impl Read for Value {
     }
 }
 
-/// The text, or the other one in place of an empty text.
+/// Returns the string, or `other` if it is empty.
 pub(super) fn or<'a>(text: &'a str, other: &'a str) -> &'a str {
     if text.is_empty() { other } else { text }
 }
 
-/// The list as the server shortens it: the first few, then how many more there are.
+/// Shortens a list as kube-apiserver does: the first entries, then the number of the others.
 pub(super) fn shortened(shown: &[String], separator: &str, hidden: usize) -> String {
     let text = shown.join(separator);
     if hidden == 0 { text } else { format!("{text} + {hidden} more...") }

@@ -1,4 +1,4 @@
-//! What is kept of the network beside services: ingresses, policies, address ranges.
+//! Tables of ingresses, network policies and address ranges.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -8,10 +8,10 @@ use super::label::selector;
 use super::network::load_balancer;
 use super::read::{Read, shortened};
 
-/// How many hosts a cell names before it counts.
+/// How many hosts a cell lists before it only counts them.
 const SHOWN: usize = 3;
 
-/// The cells of an ingress.
+/// Returns the cells of an ingress.
 pub(super) fn ingress(object: &Value, now: Timestamp) -> Vec<Value> {
     let ports = if object.list("spec.tls").is_empty() { "80" } else { "80, 443" };
     vec![
@@ -24,7 +24,7 @@ pub(super) fn ingress(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The hosts of the rules. Rules after the third host are counted, with a host or without.
+/// Returns the hosts of the rules. Rules after the third host are counted, even without a host.
 fn hosts(rules: &[Value]) -> String {
     let mut shown = Vec::new();
     let mut more = false;
@@ -40,7 +40,7 @@ fn hosts(rules: &[Value]) -> String {
     }
 }
 
-/// The cells of an ingress class.
+/// Returns the cells of an ingress class.
 pub(super) fn ingress_class(object: &Value, now: Timestamp) -> Vec<Value> {
     let default = object.entry("metadata.annotations", "ingressclass.kubernetes.io/is-default-class") == Some("true");
     let mark = if default { " (default)" } else { "" };
@@ -60,12 +60,12 @@ fn parameters(reference: &Value) -> String {
     }
 }
 
-/// The cells of a network policy.
+/// Returns the cells of a network policy.
 pub(super) fn network_policy(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![object.name().into(), selector(object.at("spec.podSelector")).into(), age(object, now).into()]
 }
 
-/// The cells of an address in use.
+/// Returns the cells of an address in use.
 pub(super) fn ip_address(object: &Value, now: Timestamp) -> Vec<Value> {
     let parent = object.at("spec.parentRef").map_or_else(|| "<none>".into(), parent);
     vec![object.name().into(), parent.into(), age(object, now).into()]
@@ -82,7 +82,7 @@ fn parent(reference: &Value) -> String {
     parent
 }
 
-/// The cells of a range of addresses for services.
+/// Returns the cells of a range of addresses for services.
 pub(super) fn service_cidr(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![object.name().into(), object.joined("spec.cidrs", ",").into(), age(object, now).into()]
 }

@@ -1,4 +1,4 @@
-//! One line of a table, and which printer writes it.
+//! One row of a table, and the printer that writes it.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -6,28 +6,28 @@ use serde_json::{Value, json};
 use super::read::Read;
 use super::{access, age, autoscaling, cluster, control, controlled, event, network, pod, routes, storage};
 
-/// One line: its cells, in the order of the columns, and the object they tell of.
+/// One row: its cells, in the order of the columns, and its object.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row<'a> {
-    /// A cell for each column, those of `-o wide` included.
+    /// A cell for each column, including those of `-o wide`.
     pub(crate) cells: Vec<Value>,
-    /// What is special about the row; mostly nothing.
+    /// The condition of the row; usually none.
     pub(crate) condition: Option<Condition>,
     /// The object the row shows.
     pub(crate) object: &'a Value,
 }
 
-/// Says that the object of a row has run its course.
+/// The condition of a row whose pod has finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// The pod has ended well.
+    /// The pod has succeeded.
     Succeeded,
-    /// The pod has ended badly.
+    /// The pod has failed.
     Failed,
 }
 
 impl Condition {
-    /// The condition as a row lists it.
+    /// Returns the condition as a row lists it.
     pub(super) fn entry(self) -> Value {
         let (reason, message) = match self {
             Self::Succeeded => ("Succeeded", "The pod has completed successfully."),
@@ -37,15 +37,15 @@ impl Condition {
     }
 }
 
-/// The rows of one object of the resource with that id, as a read of it alone or a watch shows them.
+/// Returns the rows of one object of the resource with that id, as in a get or a watch.
 #[must_use]
 pub(crate) fn rows<'a>(id: &str, object: &'a Value, now: Timestamp) -> Vec<Row<'a>> {
     let condition = if id == "pods" { pod::condition(object) } else { None };
     vec![Row { cells: cells(id, object, now), condition, object }]
 }
 
-/// The rows of a list. It differs from one object at a time where objects are compared with each other: the
-/// storage class that is the default bears that mark in lists only.
+/// Returns the rows of a list. Unlike the rows of a single object they can depend on other objects: only a list marks
+/// the default storage class.
 #[must_use]
 pub(crate) fn rows_of_list<'a>(id: &str, objects: impl IntoIterator<Item = &'a Value>, now: Timestamp) -> Vec<Row<'a>> {
     let mut found: Vec<Row<'a>> = objects.into_iter().flat_map(|object| rows(id, object, now)).collect();
@@ -55,7 +55,7 @@ pub(crate) fn rows_of_list<'a>(id: &str, objects: impl IntoIterator<Item = &'a V
     found
 }
 
-/// The cells of one object, by the printer of its kind.
+/// Returns the cells of one object, by the printer of its kind.
 fn cells(id: &str, object: &Value, now: Timestamp) -> Vec<Value> {
     let print: fn(&Value, Timestamp) -> Vec<Value> = match id {
         "pods" => pod::pod,
@@ -85,7 +85,7 @@ fn cells(id: &str, object: &Value, now: Timestamp) -> Vec<Value> {
     print(object, now)
 }
 
-/// The same for kinds that run nothing.
+/// Returns the cells of kinds that are not workloads.
 fn other_cells(id: &str, object: &Value, now: Timestamp) -> Vec<Value> {
     let print: fn(&Value, Timestamp) -> Vec<Value> = match id {
         "namespaces" => cluster::namespace,
@@ -114,7 +114,7 @@ fn other_cells(id: &str, object: &Value, now: Timestamp) -> Vec<Value> {
     print(object, now)
 }
 
-/// What every object has: for kinds without a printer of their own.
+/// Returns name and creation time, for kinds without their own printer.
 fn name_and_creation(object: &Value, _: Timestamp) -> Vec<Value> {
     vec![object.name().into(), age::created_at(object).into()]
 }

@@ -1,4 +1,4 @@
-//! Volumes and what provides them.
+//! Tables of volumes, claims, storage classes and drivers.
 
 use std::cmp::Reverse;
 
@@ -10,10 +10,10 @@ use super::quantity::quantity;
 use super::read::{Read, or};
 use super::row::Row;
 
-/// The older way to name the class of a volume, which goes first.
+/// The deprecated annotation for the class of a volume. It has precedence.
 const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// The cells of a volume.
+/// Returns the cells of a volume.
 pub(super) fn persistent_volume(object: &Value, now: Timestamp) -> Vec<Value> {
     let claim = object.at("spec.claimRef");
     let claim = claim.map_or_else(String::new, |claim| format!("{}/{}", claim.text("namespace"), claim.text("name")));
@@ -32,7 +32,7 @@ pub(super) fn persistent_volume(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The cells of a claim. What it has got shows once it has a volume.
+/// Returns the cells of a claim. Capacity and access modes are shown once it has a volume.
 pub(super) fn persistent_volume_claim(object: &Value, now: Timestamp) -> Vec<Value> {
     let volume = object.text("spec.volumeName");
     let (capacity, modes) = match volume {
@@ -68,7 +68,7 @@ fn volume_mode(object: &Value) -> &str {
     object.optional_text("spec.volumeMode").unwrap_or("Filesystem")
 }
 
-/// The modes by their initials, in a fixed order.
+/// Returns the access modes by their initials, in a fixed order.
 fn access_modes(object: &Value, path: &str) -> String {
     let all = object.list(path);
     let known =
@@ -77,7 +77,7 @@ fn access_modes(object: &Value, path: &str) -> String {
     found.collect::<Vec<_>>().join(",")
 }
 
-/// The cells of a storage class.
+/// Returns the cells of a storage class.
 pub(super) fn storage_class(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![
         object.name().into(),
@@ -89,7 +89,7 @@ pub(super) fn storage_class(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// Marks the class that claims get when they name none: of those that call themselves the default, the youngest.
+/// Marks the default class: the newest of the classes that are annotated as default.
 pub(super) fn mark_default(rows: &mut [Row<'_>]) {
     let rank = |object: &Value| (time(object, "metadata.creationTimestamp"), Reverse(object.name().to_owned()));
     let default =
@@ -108,7 +108,7 @@ fn says_default(class: &Value) -> bool {
         .any(|key| class.entry("metadata.annotations", key) == Some("true"))
 }
 
-/// The cells of an attachment.
+/// Returns the cells of an attachment.
 pub(super) fn volume_attachment(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![
         object.name().into(),
@@ -120,12 +120,12 @@ pub(super) fn volume_attachment(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The cells of a class of volume attributes.
+/// Returns the cells of a class of volume attributes.
 pub(super) fn volume_attributes_class(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![object.name().into(), object.text("driverName").into(), age(object, now).into()]
 }
 
-/// The cells of a driver.
+/// Returns the cells of a driver.
 pub(super) fn csi_driver(object: &Value, now: Timestamp) -> Vec<Value> {
     let tokens = object.at("spec.tokenRequests").and_then(Value::as_array).map(|requests| {
         let audiences: Vec<&str> = requests.iter().map(|request| request.text("audience")).collect();
@@ -143,7 +143,7 @@ pub(super) fn csi_driver(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The cells of the drivers of a node.
+/// Returns the cells of the drivers of a node.
 pub(super) fn csi_node(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![object.name().into(), object.list("spec.drivers").len().into(), age(object, now).into()]
 }

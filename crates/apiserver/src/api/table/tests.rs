@@ -1,4 +1,4 @@
-//! Cells as the API server's own printers wrote them, and tables built from them.
+//! Compares cells and tables with those of kube-apiserver's own printers.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn now(case: &Value) -> Timestamp {
     case["now"].as_str().unwrap().parse().unwrap()
 }
 
-/// Checks every case of one sort, and returns whose there were.
+/// Checks every case of one sort, and returns the kinds in these cases.
 fn check(what: &'static str, result: impl Fn(&Value) -> (Value, Value)) -> BTreeSet<String> {
     let mut agreement = Agreement::of(what);
     for case in cases("tables.jsonl").filter(|case| case["what"] == what) {
@@ -25,7 +25,7 @@ fn check(what: &'static str, result: impl Fn(&Value) -> (Value, Value)) -> BTree
     agreement.conclude()
 }
 
-/// Checks every case of one sort, of which there must be some of every kind that can be listed.
+/// Checks every case of one sort, with at least one case for each kind that can be listed.
 fn check_kinds(what: &'static str, result: impl Fn(&Value) -> (Value, Value)) {
     let kinds = check(what, result);
     for resource in Catalog::built_in().iter().filter(|resource| !resource.rules.review) {
@@ -51,7 +51,7 @@ fn printer(id: &str, form: Form) -> Printer {
 }
 
 #[test]
-fn cells_are_those_of_the_server() {
+fn cells_match_kube_apiserver() {
     check_kinds("rows", |case| {
         let id = case["id"].as_str().unwrap();
         (lines(&rows(id, &case["objects"][0], now(case))), case["rows"].clone())
@@ -59,7 +59,7 @@ fn cells_are_those_of_the_server() {
 }
 
 #[test]
-fn lists_mark_the_default_storage_class() {
+fn lists_mark_default_storage_class() {
     check("list", |case| {
         let objects = case["objects"].as_array().unwrap();
         (lines(&rows_of_list(case["id"].as_str().unwrap(), objects, now(case))), case["rows"].clone())
@@ -67,7 +67,7 @@ fn lists_mark_the_default_storage_class() {
 }
 
 #[test]
-fn columns_are_those_of_the_server() {
+fn columns_match_kube_apiserver() {
     check_kinds("columns", |case| {
         let shown = |column: &Value| json!([column["name"], column["type"], column["format"], column["priority"]]);
         let ours: Value =
@@ -77,12 +77,12 @@ fn columns_are_those_of_the_server() {
 }
 
 #[test]
-fn amounts_are_written_as_the_server_writes_them() {
+fn quantities_match_kube_apiserver() {
     check("quantity", |case| (quantity(Some(&case["text"])).into(), case["result"].clone()));
 }
 
 #[test]
-fn tables_are_those_of_the_server() {
+fn tables_match_kube_apiserver() {
     check_kinds("table", |case| {
         let (id, object) = (case["id"].as_str().unwrap(), &case["objects"][0]);
         let form = Form { include: Include::parse(case["include"].as_str().unwrap()).unwrap() };
@@ -97,7 +97,7 @@ fn tables_are_those_of_the_server() {
 }
 
 #[test]
-fn a_watch_names_its_columns_once() {
+fn watch_sends_its_columns_once() {
     let mut watch = printer("configmaps", Form::default());
     let object = json!({ "metadata": { "name": "a", "resourceVersion": "7" }, "data": { "k": "v" } });
     let first = watch.event(&object, Timestamp::UNIX_EPOCH);
@@ -110,7 +110,7 @@ fn a_watch_names_its_columns_once() {
 }
 
 #[test]
-fn the_mark_that_ends_initial_events_is_always_sent() {
+fn mark_at_the_end_of_initial_events_is_always_sent() {
     let form = Form { include: Include::None };
     let mut watch = printer("pods", form);
     let mark =
@@ -120,14 +120,14 @@ fn the_mark_that_ends_initial_events_is_always_sent() {
 }
 
 #[test]
-fn empty_tables_have_the_servers_two_kinds_of_nothing() {
+fn empty_tables_have_empty_or_null_rows() {
     let empty = |id| table(Some(definitions(id)), &[], &ListMeta::default(), Form::default())["rows"].clone();
     assert_eq!(empty("pods"), json!([]));
     assert_eq!(empty("roles.rbac.authorization.k8s.io"), Value::Null);
 }
 
 #[test]
-fn an_unknown_include_is_refused_in_the_servers_words() {
+fn unknown_include_object_is_refused_with_kube_apiserver_message() {
     assert_eq!(
         Include::parse("All").unwrap_err().to_string(),
         "Unable to convert to Table as requested: includeObject: Invalid value: \"All\": must be 'Metadata', 'Object', \
@@ -136,7 +136,7 @@ fn an_unknown_include_is_refused_in_the_servers_words() {
 }
 
 #[test]
-fn no_object_is_too_odd_to_print() {
+fn invalid_objects_are_printed_without_panic() {
     let odd = [
         json!(null),
         json!([]),
@@ -154,7 +154,7 @@ fn no_object_is_too_odd_to_print() {
 }
 
 #[test]
-fn no_amount_is_too_odd_to_write() {
+fn invalid_quantities_are_printed_without_panic() {
     for text in
         ["", "-", ".", "e", "1e2147483647", "-1e-2147483648", "1e99999999999", "Ki", "1Ki2", "é", "0.000000000001Ei"]
     {

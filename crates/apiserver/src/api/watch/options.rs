@@ -1,4 +1,4 @@
-//! The options of a watch and what they mean.
+//! The options of a watch request.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use crate::api::list::{ListOptions, parse_version};
 use crate::message::query::Query;
 use crate::status::{Status, StatusCause};
 
-/// Where a watch begins.
+/// Where a watch starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// With every object of the current state, and then what follows.
+    /// With every object of the current state, then the events after it.
     Initial {
         /// The current state must be at least this new.
         not_older_than: Option<u64>,
-        /// Whether the end of the initial events is marked, if the client takes bookmarks.
+        /// Whether a bookmark ends the initial events, if the client requests bookmarks.
         marked: bool,
     },
     /// With the events after this revision.
     After(u64),
-    /// With what happens from now on.
+    /// With the events from now on.
     Now,
 }
 
-/// What a watch request asks for, once defaults are filled in.
+/// The options of a watch request, with defaults filled in.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchOptions {
     pub(crate) start: Start,
@@ -31,7 +31,7 @@ pub(crate) struct WatchOptions {
 }
 
 impl WatchOptions {
-    /// Reads the parameters of a request. `streaming_lists` says whether initial events can be asked for.
+    /// Reads the parameters of a request. `streaming_lists` says whether initial events may be requested.
     pub(crate) fn parse(query: &Query, streaming_lists: bool) -> Result<Self, Status> {
         let mut options = ListOptions::parse(query)?;
         let timeout = query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_given_their_meaning() {
+    fn options_select_the_start_of_the_watch() {
         let initial = |not_older_than| Ok(Start::Initial { not_older_than, marked: true });
         assert_eq!(start(""), initial(None));
         assert_eq!(start("resourceVersion=0"), initial(None));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn combinations_without_meaning_are_refused() {
+    fn invalid_combinations_are_refused() {
         assert_eq!(start("sendInitialEvents=true"), Err(422));
         assert_eq!(start("resourceVersionMatch=NotOlderThan"), Err(422));
         assert_eq!(start("sendInitialEvents=true&resourceVersionMatch=Exact"), Err(422));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_without_streaming_lists_shows_initial_events_unmarked() {
+    fn server_without_streaming_lists_sends_no_end_mark() {
         let parse = |query: &str| WatchOptions::parse(&Query::parse(query), false);
         assert_eq!(parse("").unwrap().start, Start::Initial { not_older_than: None, marked: false });
         let refused = parse("sendInitialEvents=true&resourceVersionMatch=NotOlderThan").unwrap_err();

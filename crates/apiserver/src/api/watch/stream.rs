@@ -1,4 +1,4 @@
-//! The stream behind one watch: initial events, then the log, then nothing until something happens.
+//! The stream of one watch: the initial events, then the events in the log, then new events.
 
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
@@ -19,37 +19,37 @@ use crate::status::Status;
 use crate::storage::collection::{Collection, Legacy, Objects, between};
 use crate::storage::object::{Change, Form, Key};
 
-/// How much of the initial events is made at a time.
+/// The size of a chunk of initial events, in bytes.
 const CHUNK: usize = 32 * 1024;
-/// How many events are taken from the log at a time.
+/// How many events are read from the log at a time.
 const BATCH: usize = 64;
-/// The last bookmark comes so long before the end, so that the client can resume from it.
+/// How long before the end the last bookmark is sent, so that the client can resume from it.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
-/// One watch. It holds a place in the log, not a queue: an idle watch costs the same however much is written elsewhere.
+/// One watch. It holds a position in the log, not a queue: an idle watch costs nothing for writes to other resources.
 pub(super) struct WatchStream {
     hub: Arc<Hub>,
     resource: Arc<Resource>,
     selector: Selector,
     form: Form,
     deadline: Instant,
-    /// When the next bookmark is due; `None` if there will be no more.
+    /// When the next bookmark is due; `None` if no more follow.
     next_bookmark: Option<Instant>,
-    /// Objects of the initial state that are still to be sent.
+    /// The objects of the initial state that are not sent yet.
     initial: Option<Initial>,
     /// Lines that are ready to be sent.
     ready: VecDeque<Bytes>,
-    /// Everything up to here has been sent, or is in `ready`.
+    /// The revision up to which everything has been sent, or is in `ready`.
     position: u64,
     /// Bookmarks must be newer than this.
     started_at: u64,
-    /// The revision when the watch was opened: who reads what was before is catching up, not slow.
+    /// The revision when the watch was opened. A client that still reads earlier events is catching up, not slow.
     opened_at: u64,
     connection_epoch: u64,
-    /// The collection it began in.
+    /// The id of the collection in which the watch started.
     collection: u64,
     changed: Arc<Notify>,
-    /// What is left to read when that is closed.
+    /// The rest of the log, if the collection was closed.
     legacy: Legacy,
 }
 
@@ -57,9 +57,9 @@ struct Initial {
     objects: Objects,
     /// The last object already sent.
     after: Option<Key>,
-    /// Whether a bookmark tells the end.
+    /// Whether a bookmark marks the end.
     marked: bool,
-    /// Where it may have to pause.
+    /// The pace of the initial events.
     paced: Paced,
 }
 
@@ -69,7 +69,7 @@ impl Drop for WatchStream {
     }
 }
 
-/// What a look at the log found.
+/// The outcome of a look at the log.
 enum Look {
     Events,
     Quiet { revision: u64 },
@@ -78,7 +78,7 @@ enum Look {
 }
 
 impl WatchStream {
-    /// Finds the place the watch begins at.
+    /// Opens a watch and finds its start position.
     pub(super) fn open(
         hub: &Arc<Hub>,
         resource: &Arc<Resource>,
@@ -122,14 +122,14 @@ impl WatchStream {
             changed,
             legacy,
         };
-        // Without a watch cache the server sends no bookmarks.
+        // kube-apiserver sends no bookmarks without a watch cache.
         if options.bookmarks && !resource.rules.uncached {
             stream.schedule_bookmark(Instant::now());
         }
         Ok(stream)
     }
 
-    /// The next bytes. Cancel safe: nothing is lost if the future is dropped.
+    /// Returns the next bytes. Cancel safe: nothing is lost if the future is dropped.
     pub(super) async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
             if let Some(line) = self.ready.pop_front() {
@@ -153,7 +153,7 @@ impl WatchStream {
             if let Some(chunk) = self.next_initial() {
                 return Some(Ok(chunk));
             }
-            // Registered before the look, so a write in between is not missed.
+            // Registered before the look at the log, so that a write in between is not missed.
             let changed = self.changed.clone().notified_owned();
             let revision = match self.look() {
                 Look::Events => continue,
@@ -180,7 +180,7 @@ impl WatchStream {
         }
     }
 
-    /// The next chunk of the initial state; its end is a line of its own.
+    /// Returns the next chunk of the initial state. The end mark is a line of its own.
     fn next_initial(&mut self) -> Option<Bytes> {
         let initial = self.initial.as_mut()?;
         let prefix = self.selector.key_prefix();
@@ -211,12 +211,12 @@ impl WatchStream {
         marked.then(|| self.bookmark(self.position, true))
     }
 
-    /// Whether the connection was broken off on purpose.
+    /// Returns whether a fault has broken the connection.
     fn is_cut(&self) -> bool {
         self.hub.storage.lock().connection_epoch != self.connection_epoch
     }
 
-    /// Takes what is new from the log.
+    /// Reads new events from the log.
     fn look(&mut self) -> Look {
         let state = self.hub.storage.lock();
         let revision = state.revision;
@@ -262,7 +262,7 @@ impl WatchStream {
     }
 }
 
-/// A connection that was broken off.
+/// Returns the error of a broken connection.
 fn cut() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionReset, "connection reset by peer")
 }

@@ -14,9 +14,9 @@ use crate::status::{Status, StatusCause, StatusDetails};
 use crate::storage::object::{Change, Key};
 use crate::storage::state::State;
 
-/// How often a generated name that is taken is replaced by another.
+/// How many generated names are tried if a name is taken.
 const NAME_ATTEMPTS: usize = 8;
-/// How much of `generateName` is used.
+/// How many bytes of `generateName` are used.
 const NAME_PREFIX: usize = 58;
 
 /// Creates an object as it was received.
@@ -30,7 +30,7 @@ pub(crate) fn create(
     create_as(hub, resource, namespace, object, options, Ownership::Due)
 }
 
-/// Creates an object, and writes down who set what if that is still to be done.
+/// Creates an object, and records its field managers if `ownership` is due.
 pub(super) fn create_as(
     hub: &Hub,
     resource: &Resource,
@@ -41,7 +41,7 @@ pub(super) fn create_as(
 ) -> Result<Outcome, WriteFailure> {
     fix_namespace(resource, namespace, &mut object)?;
     let prefix: String = metadata_text(&object, "generateName").chars().take(NAME_PREFIX).collect();
-    // Limits are the only objects that need no name.
+    // LimitRanges are the only objects that need no name.
     if resource.id == "limitranges" && prefix.is_empty() && metadata_text(&object, "name").is_empty() {
         metadata_mut(&mut object).insert("name".into(), hub.chance.uid().into());
     }
@@ -67,7 +67,7 @@ pub(super) fn create_as(
     }
 }
 
-/// Creates an object that has its name. Everything that takes time is done before the state is held.
+/// Creates an object that has a name. Slow work is done before the state is locked.
 fn create_named(
     hub: &Hub,
     resource: &Resource,
@@ -104,8 +104,8 @@ fn create_named(
     Ok(Outcome::Stored { object: stored, created: true })
 }
 
-/// Content is created in namespaces that exist and are not on their way out, and of resources that are not. Returns the namespace to
-/// make first: what the process itself creates brings its own.
+/// Checks that the namespace exists and is not being deleted, and that the resource is not being deleted. Returns the
+/// namespace to create first: direct creates also create a missing namespace.
 fn check_place<'a>(
     state: &State,
     resource: &Resource,
@@ -141,7 +141,7 @@ fn check_place<'a>(
     Err(Status::failure(403, "Forbidden", message).with_details(details))
 }
 
-/// Prepares the missing namespace of an object, before the state is locked.
+/// Prepares the missing namespace of an object before the state is locked.
 fn bring(hub: &Hub, resource: &Resource, key: &Key, trust: Trust) -> Result<Option<Value>, WriteFailure> {
     let Some((namespaces, name)) = check_place(&hub.storage.lock(), resource, key, trust)? else { return Ok(None) };
     let mut object =
@@ -159,7 +159,7 @@ fn bring(hub: &Hub, resource: &Resource, key: &Key, trust: Trust) -> Result<Opti
     Ok(Some(object))
 }
 
-/// Stores the namespace that was prepared; if it went only a moment ago, none was.
+/// Stores the prepared namespace. None was prepared if the namespace was deleted only now.
 fn make_namespace(
     hub: &Hub,
     state: &mut State,
@@ -172,8 +172,8 @@ fn make_namespace(
     Ok(())
 }
 
-/// Stores an object as it is, in place of the one that is there. Unlike other writes it does not pass [`Write::prepare_new`]: the host
-/// decides what is stored, but for kind, name, namespace, uid and creation time.
+/// Stores an object without checks, in place of the existing one. Unlike other writes it does not use
+/// [`Write::prepare_new`]. The caller decides everything except kind, name, namespace, uid and creation time.
 pub(crate) fn put_as_is(hub: &Hub, resource: &Resource, key: &Key, mut object: Value) -> Result<Outcome, WriteFailure> {
     check_name(resource, key.name())?;
     let brought = bring(hub, resource, key, Trust::Host)?;

@@ -16,8 +16,8 @@ use crate::status::{Status, StatusDetails};
 use crate::storage::object::{Change, Draft, Key, StoredObject};
 use crate::storage::state::Locked;
 
-/// How often a delete is prepared again because the object changed meanwhile. The last time the state stays locked, unless there is
-/// admission, which is never called under the lock.
+/// How often a delete is prepared again because the object has changed. The state stays locked during the last attempt,
+/// unless there is admission, which is never called under the lock.
 const ATTEMPTS: usize = 16;
 
 /// Deletes the object at `key`.
@@ -35,7 +35,7 @@ pub(crate) fn delete(
     Ok(outcome)
 }
 
-/// Deletes the object at `key`. The state is unlocked while the delete is prepared: admission, decoding, encoding.
+/// Deletes the object at `key`. The state is unlocked while admission runs and objects are decoded and encoded.
 pub(crate) fn delete_in(
     hub: &Hub,
     state: &mut Locked<'_>,
@@ -61,17 +61,17 @@ pub(crate) fn delete_in(
     Err(Status::modified_meanwhile(resource, key.name()).into())
 }
 
-/// What a delete does to an object.
+/// The effect of a delete on an object.
 enum PreparedDelete {
-    /// Nothing, or the delete is only tried: this is the response.
+    /// No effect, or a dry run. This is the response.
     None(Outcome),
-    /// The object is marked, and stays until its finalizers and its time are gone.
+    /// The object is marked. It stays until its finalizers are removed and its grace period is over.
     Mark(Draft),
-    /// The object is removed. This is how it was last.
+    /// The object is removed. This is its last state.
     Remove(Key, Value),
 }
 
-/// Checks a delete and prepares what it does.
+/// Checks a delete and prepares its effect.
 fn prepared(
     hub: &Hub,
     resource: &Resource,
@@ -92,7 +92,7 @@ fn prepared(
     let marked = !object["metadata"]["deletionTimestamp"].is_null();
     let left = object["metadata"]["deletionGracePeriodSeconds"].as_i64().filter(|left| marked && *left > 0);
     let (at, grace) = match left {
-        // A grace period can only be shortened, by a request that asks for less. Until it is over nothing else changes.
+        // A request can only shorten the grace period. Until the period is over nothing else changes.
         Some(left) => match shortened(hub, &object, left, options) {
             Some(shorter) => shorter,
             None => return Ok(unchanged()),
@@ -121,7 +121,7 @@ fn prepared(
         return Ok(PreparedDelete::Mark(draft));
     }
     if resource.id == "pods" && (!marked || left.is_some()) {
-        // A pod that could have had a grace period is shown with none.
+        // A removed pod is shown with a grace period of zero.
         mark(resource, &mut object, at, 0);
     }
     if options.dry_run {
@@ -155,7 +155,7 @@ fn carry_out(
     }
 }
 
-/// Asks those who may refuse a delete.
+/// Runs admission for a delete.
 fn admitted(
     hub: &Hub,
     resource: &Resource,
@@ -176,7 +176,7 @@ fn admitted(
     hub.settings.admission.iter().try_for_each(|admit| admit.ask(&mut admission))
 }
 
-/// Writes down what is to become of what the object owns.
+/// Sets the finalizers for the propagation policy of the delete.
 fn propagate(resource: &Resource, object: &mut Value, options: &DeleteOptions) {
     let asked = options.propagation.or_else(|| match options.orphan_dependents? {
         true => Some(Propagation::Orphan),
@@ -186,7 +186,7 @@ fn propagate(resource: &Resource, object: &mut Value, options: &DeleteOptions) {
     let default = match resource.id.as_str() {
         _ if held.contains(&ORPHAN) => Propagation::Orphan,
         _ if held.contains(&FOREGROUND) => Propagation::Foreground,
-        // As it was before owners were known.
+        // The default from before owner references existed.
         "replicationcontrollers" | "jobs.batch" if options.trust == Trust::Client => Propagation::Orphan,
         _ => Propagation::Background,
     };
@@ -206,7 +206,7 @@ fn propagate(resource: &Resource, object: &mut Value, options: &DeleteOptions) {
     }
 }
 
-/// Takes a finalizer from an object, and with the last one the object, if that is to be deleted.
+/// Removes a finalizer from an object. Removes the object with its last finalizer, if it is being deleted.
 pub(crate) fn let_go(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &Key, finalizer: &str) {
     let Some(stored) = state.object(resource, key) else { return };
     let mut object = stored.identity();
@@ -226,7 +226,7 @@ pub(crate) fn let_go(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key
     hub.storage.commit(state, resource, stored.with_metadata(&object["metadata"]));
 }
 
-/// What a delete that removed the object answers with.
+/// Returns the answer of a delete that removed the object.
 fn answer(resource: &Resource, key: &Key, object: Value) -> Outcome {
     if resource.rules.returns_deleted {
         return Outcome::Shown { object, created: false };
@@ -236,13 +236,13 @@ fn answer(resource: &Resource, key: &Key, object: Value) -> Outcome {
     Outcome::Done(Status::failure(200, "", "").with_details(details))
 }
 
-/// Whether a namespace must be emptied first.
+/// Returns whether a namespace must be emptied first.
 fn is_content_held(resource: &Resource, object: &Value) -> bool {
     let finalizers = object["spec"]["finalizers"].as_array();
     resource.id == "namespaces" && finalizers.is_some_and(|finalizers| !finalizers.is_empty())
 }
 
-/// Marks an object as being deleted, at some time, after so many seconds.
+/// Marks an object as being deleted, with a time and a grace period in seconds.
 fn mark(resource: &Resource, object: &mut Value, at: String, grace: u64) {
     let first = object["metadata"]["deletionTimestamp"].is_null();
     let metadata = metadata_mut(object);
@@ -262,7 +262,7 @@ fn mark(resource: &Resource, object: &mut Value, at: String, grace: u64) {
     }
 }
 
-/// How long the object may still live, in seconds. Only running pods are given time.
+/// Returns the grace period in seconds. Only running pods have one.
 fn grace_period(resource: &Resource, object: &Value, options: &DeleteOptions) -> u64 {
     if resource.id != "pods" || options.trust == Trust::Host && options.grace_period.is_none() {
         return 0;
@@ -275,12 +275,13 @@ fn grace_period(resource: &Resource, object: &Value, options: &DeleteOptions) ->
     seconds(asked.unwrap_or(30))
 }
 
-/// Less than nothing is a second, as the API server takes it.
+/// Returns the period in seconds. A negative period counts as one second, as in kube-apiserver.
 fn seconds(asked: i64) -> u64 {
     u64::try_from(asked).unwrap_or(1)
 }
 
-/// When an object is to go that has so many seconds left, and with how many; `None` if it is not to go sooner.
+/// Returns the new deletion time and grace period of an object with `left` seconds, or `None` if the period is not
+/// shortened.
 fn shortened(hub: &Hub, object: &Value, left: i64, options: &DeleteOptions) -> Option<(String, u64)> {
     let asked = options.grace_period.or_else(|| (options.trust == Trust::Host).then_some(0));
     let (left, asked) = (left.unsigned_abs(), seconds(asked?));
@@ -289,7 +290,7 @@ fn shortened(hub: &Hub, object: &Value, left: i64, options: &DeleteOptions) -> O
     let at = planned.and_then(|planned| planned.checked_sub(Duration::from_secs(sooner)).ok());
     match at.filter(|at| *at >= hub.clock.now()) {
         Some(at) => Some((at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), asked)),
-        // All that time has passed: the least there is, if any was asked for.
+        // The whole period has passed: the new one is 1 second at most.
         None => Some((hub.clock.now_text(), asked.min(1))),
     }
 }

@@ -15,21 +15,21 @@ pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
     pub(crate) dry_run: bool,
-    /// The deprecated way to ask for dependents to stay; `Some(false)` changes the code of the answer.
+    /// The deprecated option to orphan dependents. `Some(false)` changes the code of the answer.
     pub(crate) orphan_dependents: Option<bool>,
-    /// What is to become of what the object owns.
+    /// The propagation policy.
     pub(crate) propagation: Option<Propagation>,
     pub(crate) trust: Trust,
 }
 
-/// What is to become of what an object owns that is deleted.
+/// What happens to the dependents of a deleted object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Propagation {
-    /// It is deleted afterwards.
+    /// They are deleted afterwards.
     Background,
-    /// It is deleted first.
+    /// They are deleted first.
     Foreground,
-    /// It stays.
+    /// They stay.
     Orphan,
 }
 
@@ -54,7 +54,7 @@ impl DeleteOptions {
         .check()
     }
 
-    /// Reads options from the query, which counts when there is no body.
+    /// Reads options from the query, which is used if there is no body.
     pub(crate) fn from_query(query: &Query) -> Result<Self, Status> {
         let text = |name: &str| query.get(name).filter(|text| !text.is_empty()).map(str::to_owned);
         Raw {
@@ -82,7 +82,7 @@ fn refused(why: String) -> Status {
     Status::bad_request(format!("DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: {why}"))
 }
 
-/// Options as they were sent.
+/// The options as received.
 #[derive(Debug, Default)]
 struct Raw {
     grace_period: Option<i64>,
@@ -128,7 +128,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn body_and_query_say_the_same() {
+    fn body_and_query_give_the_same_options() {
         let expected = DeleteOptions {
             grace_period: Some(5),
             uid: Some("u".into()),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_do_not_go_together_are_refused() {
+    fn conflicting_options_are_refused() {
         for body in [
             json!({"orphanDependents": true, "propagationPolicy": "Orphan"}),
             json!({"propagationPolicy": "Sideways"}),

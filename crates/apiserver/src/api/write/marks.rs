@@ -1,4 +1,4 @@
-//! What may stand in the labels, annotations, finalizers and owners of an object.
+//! Checks the labels, annotations, finalizers and owner references of an object.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::metadata::finalizers;
 use crate::api::selector::{is_label_key, is_label_value};
 use crate::status::StatusCause;
 
-/// The largest size of all annotations together.
+/// The maximum size of all annotations together, in bytes.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
 const KEY: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
@@ -16,7 +16,7 @@ const VALUE: &str = "a valid label must be an empty string or consist of alphanu
     must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for \
     validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/// What is wrong with metadata that clients could not select by or act on.
+/// Returns the errors in labels, annotations, finalizers and owner references.
 pub(super) fn wrong_marks(object: &Value) -> Vec<StatusCause> {
     let metadata = &object["metadata"];
     let entries = |member: &str| {

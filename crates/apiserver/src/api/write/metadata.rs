@@ -1,4 +1,4 @@
-//! The parts of an object the server answers for: identity, versions, timestamps.
+//! The metadata that the server sets: identity, versions, timestamps.
 
 use serde_json::{Map, Value};
 
@@ -7,9 +7,9 @@ use crate::kinds::Resource;
 use crate::status::Status;
 use crate::storage::object::Key;
 
-/// Checks that a body is an object of this resource and fills in kind and apiVersion where they may be left out.
+/// Checks that a body is an object of this resource. Fills in `kind` and `apiVersion` where the body may omit them.
 ///
-/// Clients must name them for custom resources; who calls the server directly has named the resource already.
+/// Clients must set both for custom resources. Direct calls name the resource, so they may omit them.
 pub(super) fn check_kind(resource: &Resource, object: &mut Value, trust: Trust) -> Result<(), WriteFailure> {
     if is_deeper(object, DEEPEST) {
         return Err(WriteFailure::undecodable(resource.named(), "json: exceeded max depth"));
@@ -52,10 +52,10 @@ pub(super) fn check_kind(resource: &Resource, object: &mut Value, trust: Trust) 
     Ok(())
 }
 
-/// As deep as an object may be nested: clients, and the server itself, would refuse to read it otherwise.
+/// The maximum nesting of an object. Clients and the server could not read a deeper one.
 pub(super) const DEEPEST: usize = 100;
 
-/// Whether a value is nested deeper than this.
+/// Returns whether a value is nested deeper than `levels`.
 pub(super) fn is_deeper(value: &Value, levels: usize) -> bool {
     match value {
         Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper(item, levels - 1)),
@@ -64,7 +64,7 @@ pub(super) fn is_deeper(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// How deep a value is nested; text and numbers are not.
+/// Returns the nesting depth of a value; 0 for strings and numbers.
 pub(super) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
@@ -77,7 +77,7 @@ fn capital(member: &str) -> &str {
     if member == "kind" { "Kind" } else { "apiVersion" }
 }
 
-/// Nothing is as good as an empty one.
+/// Adds empty metadata if it is missing or null.
 fn ensure_metadata(members: &mut Map<String, Value>) {
     let metadata = members.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
     if metadata.is_null() {
@@ -85,7 +85,7 @@ fn ensure_metadata(members: &mut Map<String, Value>) {
     }
 }
 
-/// Takes the namespace from the path, and refuses a body that names another one.
+/// Sets the namespace from the path, and refuses a body with another namespace.
 pub(super) fn fix_namespace(resource: &Resource, namespace: Option<&str>, object: &mut Value) -> Result<(), Status> {
     let metadata = metadata_mut(object);
     if !resource.namespaced {
@@ -105,7 +105,7 @@ pub(super) fn fix_namespace(resource: &Resource, namespace: Option<&str>, object
     }
 }
 
-/// The metadata of an object; an empty one is put where there is none.
+/// Returns the metadata of an object, and adds empty metadata if there is none.
 pub(super) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = Value::Object(Map::new());
@@ -117,17 +117,17 @@ pub(super) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     metadata.as_object_mut().expect("made an object above")
 }
 
-/// Text of a member of metadata; empty if there is none.
+/// Returns a string member of metadata, or an empty string.
 pub(super) fn metadata_text<'a>(object: &'a Value, member: &str) -> &'a str {
     object["metadata"][member].as_str().unwrap_or_default()
 }
 
-/// The finalizers of an object.
+/// Returns the finalizers of an object.
 pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Carries over from the stored object what an update cannot change.
+/// Copies the metadata that an update cannot change from the stored object.
 pub(super) fn keep_identity(stored: &Value, updated: &mut Value) {
     let kept = stored["metadata"].as_object().cloned().unwrap_or_default();
     let metadata = metadata_mut(updated);
@@ -141,12 +141,13 @@ pub(super) fn keep_identity(stored: &Value, updated: &mut Value) {
     }
 }
 
-/// Members of metadata that no write changes once the object is created.
+/// Members of metadata that no write changes after the create.
 const IMMUTABLE: [&str; 5] =
     ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName"];
 
-/// Sets what no request, patch, admission or rule of a kind decides: kind, version, name, namespace and the members of metadata that
-/// `identity` has. It is the last step of every write before the object is stored.
+/// Sets the fields that no request, patch, admission or rule of a kind may decide: kind, version, name, namespace and
+/// the immutable metadata of
+/// `identity`. This is the last step of every write before the object is stored.
 pub(super) fn seal(resource: &Resource, key: &Key, identity: &Value, object: &mut Value) {
     keep_place(resource, key, object);
     for member in IMMUTABLE {
@@ -169,7 +170,7 @@ pub(super) fn keep_place(resource: &Resource, key: &Key, object: &mut Value) {
     };
 }
 
-/// Takes one top-level member from the stored object, or removes it where the stored one has none.
+/// Copies one top-level member from the stored object, or removes it if the stored object has none.
 pub(super) fn keep_member(stored: &Value, updated: &mut Value, member: &str) {
     let Some(members) = updated.as_object_mut() else { return };
     match stored.get(member) {
@@ -178,7 +179,7 @@ pub(super) fn keep_member(stored: &Value, updated: &mut Value, member: &str) {
     };
 }
 
-/// Counts a change of anything that is not metadata or status.
+/// Increments the generation after a change outside of metadata and status.
 pub(super) fn bump_generation(resource: &Resource, stored: &Value, updated: &mut Value) {
     if !resource.rules.generation {
         return;

@@ -1,4 +1,4 @@
-//! Names an object may have.
+//! Checks the names of objects.
 
 use kube_structural_schema::identifier::{is_dns_label, is_dns_subdomain};
 
@@ -12,7 +12,7 @@ pub(super) fn check_name(resource: &Resource, name: &str) -> Result<(), Status> 
         return refuse(StatusCause::required("metadata.name", "name or generateName is required"));
     }
     let wrong = match resource.id.as_str() {
-        // These may hold colons and capitals, as in `system:node`.
+        // These names may contain colons and capital letters, as in `system:node`.
         id if id.ends_with(".rbac.authorization.k8s.io") => path_segment(name),
         "namespaces" | "services" => label(name),
         _ => subdomain(name),
@@ -40,7 +40,7 @@ fn label(name: &str) -> Option<String> {
     })
 }
 
-/// What is wrong with a name such as most objects have; `None` if nothing is.
+/// Returns the error of a name that is not a DNS subdomain, which most kinds require.
 pub(crate) fn subdomain(name: &str) -> Option<String> {
     let fine = name.len() <= 253 && is_dns_subdomain(name);
     (!fine).then(|| {

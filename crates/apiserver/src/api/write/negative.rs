@@ -1,4 +1,4 @@
-//! Negative numbers in the paths of JSON patches count from the end of a list, as kube-apiserver has it.
+//! Negative indexes in the paths of JSON patches count from the end of a list, as in kube-apiserver.
 
 use json_patch::jsonptr::{Pointer, PointerBuf};
 use json_patch::{AddOperation, CopyOperation, MoveOperation, PatchOperation};
@@ -6,7 +6,7 @@ use json_patch::{RemoveOperation, ReplaceOperation, TestOperation};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// An operation with every number counted from the beginning.
+/// Returns the operation with negative indexes replaced.
 pub(super) fn counted<'a>(operation: &'a PatchOperation, object: &Value) -> Cow<'a, PatchOperation> {
     use PatchOperation::{Add, Copy, Move, Remove, Replace, Test};
     let from = match operation {
@@ -33,12 +33,12 @@ pub(super) fn counted<'a>(operation: &'a PatchOperation, object: &Value) -> Cow<
     })
 }
 
-/// What is to be known of a path beside the object it leads through.
+/// What a path walk needs beside the object.
 #[derive(Default)]
 struct Walk<'a> {
-    /// Whether its end is a new place, of which a list has one more.
+    /// Whether the path ends at a new entry. A list then has one more valid index.
     adds: bool,
-    /// The list and the place in it that will be empty by then.
+    /// The list and the index in it that a move has removed before.
     gone: Option<(&'a str, usize)>,
 }
 
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn negative_numbers_count_from_the_end() {
+    fn negative_indexes_count_from_the_end() {
         let list = |list: Value| json!({"l": list, "o": {"-1": 0}});
         check(json!({"op": "remove", "path": "/l/-1"}), list(json!([1, 2])));
         check(json!({"op": "replace", "path": "/l/-3", "value": 9}), list(json!([9, 2, 3])));

@@ -8,7 +8,7 @@ use crate::message::deadline;
 use crate::message::query::Query;
 use crate::status::{Status, StatusCause};
 
-/// What becomes of fields that the server does not know, or that are there twice.
+/// How unknown and duplicate fields are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Validation {
     Ignore,
@@ -23,19 +23,19 @@ pub(crate) struct WriteOptions {
     pub(crate) dry_run: bool,
     pub(crate) trust: Trust,
     pub(crate) validation: Validation,
-    /// Who writes, for the record of who owns which field.
+    /// The field manager of the write.
     pub(crate) manager: Arc<str>,
-    /// Whether an apply takes over what others own.
+    /// Whether an apply takes over fields of other managers.
     pub(crate) force: bool,
-    /// Until when it is tried again if others write meanwhile. The process itself may take as long as it likes.
+    /// The deadline for retries after writes of other clients. Direct writes have none.
     pub(crate) until: Option<Instant>,
 }
 
-/// The longest name of a manager.
+/// The maximum length of a manager name.
 const MANAGER_LIMIT: usize = 128;
 
 impl WriteOptions {
-    /// A write by the process itself.
+    /// Returns the options of a write by the process itself.
     pub(crate) fn host() -> Self {
         Self {
             dry_run: false,
@@ -82,14 +82,14 @@ impl WriteOptions {
         })
     }
 
-    /// Checks that there is time to try once more. A write never awaits, so only this check ends it.
+    /// Checks that there is time for another try. A write never awaits, so only this check ends it.
     pub(super) fn check_time(&self) -> Result<(), Status> {
         let over = self.until.is_some_and(|until| Instant::now() >= until);
         if over { Err(deadline::passed()) } else { Ok(()) }
     }
 }
 
-/// The manager that a client is who names none: its user agent up to the slash.
+/// Returns the default field manager of a client: its user agent up to the slash.
 fn manager_of(user_agent: &str) -> Arc<str> {
     let name = user_agent.split('/').next().unwrap_or_default();
     let mut end = name.len().min(MANAGER_LIMIT);
@@ -113,7 +113,7 @@ fn manager_cause(name: &str, applies: bool) -> Option<StatusCause> {
         .then(|| StatusCause::invalid("fieldManager", format!("{name:?}: should only contain printable characters")))
 }
 
-/// What is wrong with a `dryRun` value.
+/// Returns the error of a `dryRun` value.
 pub(super) fn dry_run_cause(value: &str) -> Option<StatusCause> {
     let refused = !value.is_empty() && value != "All";
     refused.then(|| StatusCause::unsupported("dryRun", format!("[{value:?}]: supported values: \"All\"")))

@@ -1,4 +1,4 @@
-//! Who owns which field of an object: what each kind of write means for it.
+//! Field ownership: how each kind of write changes `managedFields`.
 
 use kube_field_manager::{
     ApplyError, FieldFilter, FieldPattern, FieldSet, Force, PathElement, PatternStep, StrategicMergeError, Write,
@@ -12,7 +12,7 @@ use crate::kinds::schema::TypePlace;
 use crate::kinds::{Resource, form};
 use crate::status::{Status, StatusCause, StatusDetails};
 
-/// Writes down that this write set what it set.
+/// Records the fields that this write has set.
 pub(super) fn track(
     resource: &Resource,
     before: Option<&Value>,
@@ -31,15 +31,16 @@ pub(super) fn track(
     update(&request, before.unwrap_or(&empty), after);
 }
 
-/// Writes down who set the number of replicas by themselves, as kube-apiserver does: what belongs to whoever owned it moves to an
-/// entry of its own, without a time; and who scales what nobody owns does not own it either.
+/// Records who set the replicas, as kube-apiserver does. If the write changes the replicas, its manager becomes their
+/// only owner. Otherwise each owner by an update gets a separate entry for them, without a time. Replicas without an
+/// owner stay without one.
 fn track_scale(resource: &Resource, pointer: &str, before: &Value, after: &mut Value, options: &WriteOptions) {
     let path: Vec<String> = pointer.split('/').skip(1).map(|step| format!("f:{step}")).collect();
     let fields = path.iter().rev().fold(json!({}), |below, step| json!({ step.as_str(): below }));
     let entries = before["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
     let changed = before.pointer(pointer) != after.pointer(pointer);
     let (mut own, mut rest) = (Vec::new(), Vec::new());
-    // What the host put there as it is may be anything.
+    // A direct write may have stored entries of any type.
     for mut entry in entries.into_iter().filter(Value::is_object) {
         let stays = !changed && entry["operation"] == "Apply";
         if !stays && take(&mut entry["fieldsV1"], &path) {
@@ -56,7 +57,7 @@ fn track_scale(resource: &Resource, pointer: &str, before: &Value, after: &mut V
         return;
     }
     if changed && after.pointer(pointer).and_then(Value::as_i64) == Some(0) {
-        // Zero replicas are not written, so they have no owner.
+        // Zero replicas are omitted, so they have no owner.
         own.clear();
     } else if changed {
         own = vec![json!({
@@ -64,13 +65,13 @@ fn track_scale(resource: &Resource, pointer: &str, before: &Value, after: &mut V
             "fieldsType": "FieldsV1", "fieldsV1": fields, "subresource": "scale",
         })];
     }
-    // Appliers come first, and those without a time before those with one.
+    // Apply entries come first, and entries without a time come before those with one.
     own.append(&mut rest);
     own.sort_by_key(|entry| (entry["operation"] != "Apply", !entry["time"].is_null()));
     after["metadata"]["managedFields"] = own.into();
 }
 
-/// Removes a path from the fields of an entry, and whatever is empty then. Returns whether it was there.
+/// Removes a path from the fields of an entry, and parents that become empty. Returns whether the path was there.
 pub(super) fn take(fields: &mut Value, path: &[String]) -> bool {
     let (Some(members), Some((step, below))) = (fields.as_object_mut(), path.split_first()) else { return false };
     let Some(found) = members.get_mut(step) else { return false };
@@ -81,7 +82,7 @@ pub(super) fn take(fields: &mut Value, path: &[String]) -> bool {
     taken
 }
 
-/// What a manager makes of an object by saying what it wants.
+/// Returns the result of a server-side apply.
 pub(super) fn applied(
     resource: &Resource,
     live: Option<&Value>,
@@ -116,7 +117,7 @@ fn request<'r>(
     }
 }
 
-/// What a strategic merge patch makes of an object.
+/// Returns the result of a strategic merge patch.
 pub(super) fn merged(resource: &Resource, object: &Value, patch: &Value) -> Result<Value, Status> {
     strategic_merge_patch(object, patch, TypePlace::root(resource)).map_err(|error| match error {
         StrategicMergeError::BadRequest(message) => Status::bad_request(message),
@@ -125,7 +126,7 @@ pub(super) fn merged(resource: &Resource, object: &Value, patch: &Value) -> Resu
     })
 }
 
-/// Which fields a write to this part can change.
+/// Returns which fields a write to this subresource can change.
 fn filter(resource: &Resource, part: Subresource) -> FieldFilter {
     let except = |paths: &[&str]| match paths {
         [] => FieldFilter::Everything,
@@ -157,7 +158,7 @@ fn filter(resource: &Resource, part: Subresource) -> FieldFilter {
     }
 }
 
-/// An object of the kind with nothing in it.
+/// Returns an empty object of the kind.
 fn empty(resource: &Resource) -> Value {
     let mut empty = resource.of.map_or_else(|| json!({}), form::zero_of);
     empty["apiVersion"] = resource.api_version().into();

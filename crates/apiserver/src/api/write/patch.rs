@@ -1,4 +1,4 @@
-//! Changes parts of an object: by a patch of one of three kinds, or by saying what it should be.
+//! Patches: JSON patch, merge patch, strategic merge patch and server-side apply.
 
 use json_patch::{AddOperation, PatchOperation};
 use serde_json::Value;
@@ -22,25 +22,25 @@ const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// How many operations a JSON patch may have.
+/// The maximum number of operations in a JSON patch.
 const MAX_OPERATIONS: usize = 10_000;
 
-/// How deep an object may be, as far as can be told, before it is measured while a patch is at work: no stack is at its end there.
+/// The estimated nesting at which an object is measured during a patch. The stack is large enough for this nesting.
 const DEEPEST_MEANWHILE: usize = 2_000;
 
-/// How many bytes the copies of a JSON patch may add.
+/// The maximum number of bytes that the copies of a JSON patch may add.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 
-/// A change in one of the formats that there are.
+/// A patch in one of its formats.
 #[derive(Debug, Clone)]
 pub(crate) enum Patch {
     /// RFC 6902: a list of operations.
     Operations { patch: json_patch::Patch, duplicates: Vec<String> },
-    /// RFC 7386: an object laid over the other; null removes.
+    /// RFC 7386: a merge patch. Null removes a member.
     Merge(Document),
-    /// The same, with lists that are merged by their keys.
+    /// A merge patch that merges lists by their keys.
     Strategic(Document),
-    /// What its sender wants to be there, and to own.
+    /// A server-side apply: the fields that the manager wants to set and to own.
     Apply(Document),
 }
 
@@ -78,7 +78,7 @@ impl Patch {
         }
     }
 
-    /// What strict senders want to be told of it.
+    /// Returns the duplicate fields in the patch, for strict validation.
     pub(super) fn duplicates(&self) -> &[String] {
         match self {
             Self::Operations { duplicates, .. } => duplicates,
@@ -86,17 +86,17 @@ impl Patch {
         }
     }
 
-    /// What its options are called.
+    /// Returns the kind of its options, for messages.
     pub(crate) fn options(&self) -> &'static str {
         if let Self::Apply(_) = self { "ApplyOptions" } else { "PatchOptions" }
     }
 
-    /// The value with the change made.
+    /// Returns the patched value.
     pub(crate) fn apply(&self, value: &Value, resource: &Resource) -> Result<Value, Status> {
         let mut changed = value.clone();
         match self {
             Self::Strategic(patch) => return merged(resource, value, &patch.value),
-            // Who applies says what a whole object should be.
+            // An apply describes a whole object and is handled elsewhere.
             Self::Apply(_) => return Err(Status::method_not_allowed()),
             Self::Merge(patch) => json_patch::merge(&mut changed, &patch.value),
             Self::Operations { patch, .. } => {
@@ -139,7 +139,7 @@ impl Patch {
     }
 }
 
-/// True for a test for null where there is nothing: it holds, as with kube-apiserver.
+/// Returns true for a test for null at a missing path. Such a test passes, as in kube-apiserver.
 fn finds_nothing(operation: &PatchOperation, object: &Value) -> bool {
     let PatchOperation::Test(test) = operation else { return false };
     let Some((parent, _)) = test.path.as_str().rsplit_once('/') else { return false };
@@ -147,7 +147,7 @@ fn finds_nothing(operation: &PatchOperation, object: &Value) -> bool {
     test.value.is_null() && object.pointer(parent).is_some_and(Value::is_object) && !there(test.path.as_str())
 }
 
-/// What a copy of a member is that is not there: as with kube-apiserver, a null.
+/// Returns the operation that replaces a copy of a missing member: it adds null, as in kube-apiserver.
 fn copied_nothing(operation: &PatchOperation, object: &Value) -> Option<PatchOperation> {
     let PatchOperation::Copy(copy) = operation else { return None };
     let (parent, _) = copy.from.as_str().rsplit_once('/')?;
@@ -155,7 +155,7 @@ fn copied_nothing(operation: &PatchOperation, object: &Value) -> Option<PatchOpe
     missing.then(|| PatchOperation::Add(AddOperation { path: copy.path.clone(), value: Value::Null }))
 }
 
-/// How many steps a path has.
+/// Returns the number of steps of a path.
 fn steps(path: &str) -> usize {
     path.matches('/').count()
 }
@@ -170,8 +170,8 @@ fn brings_too_deep(operation: &PatchOperation) -> bool {
     metadata::is_deeper(value, DEEPEST.saturating_sub(steps(path.as_str())))
 }
 
-/// How deep an object of this depth may be at most after an operation. What is moved or copied is not looked at: it may be large, and
-/// a patch may have thousands of operations.
+/// Returns the maximum nesting of an object of this depth after an operation. Moved or copied values are not measured:
+/// they may be large, and a patch may have thousands of operations.
 fn deepest_after(operation: &PatchOperation, deepest: usize) -> usize {
     let (from, to) = match operation {
         PatchOperation::Copy(copy) => (&copy.from, &copy.path),
@@ -182,13 +182,13 @@ fn deepest_after(operation: &PatchOperation, deepest: usize) -> usize {
     deepest.max(deepest.saturating_sub(steps(from.as_str())) + steps(to.as_str()))
 }
 
-/// How much an operation adds by copying: a few copies of copies would fill any memory.
+/// Returns how many bytes a copy adds. Without a limit, copies of copies could exhaust the memory.
 fn copy_size(operation: &PatchOperation, object: &Value) -> usize {
     let PatchOperation::Copy(copy) = operation else { return 0 };
     object.pointer(copy.from.as_str()).map_or(0, |value| value.to_string().len())
 }
 
-/// Changes the object at `key`, or a part of it, and gives what its sender should be warned of.
+/// Patches the object at `key`, or a subresource of it, and returns the warnings for the client.
 pub(crate) fn patch(
     hub: &Hub,
     resource: &Resource,
@@ -211,7 +211,7 @@ pub(crate) fn patch(
     Ok((outcome, warnings))
 }
 
-/// Makes the object at `key` what a manager wants it to be, as far as that is its own; creates it if there is none.
+/// Applies the configuration of a manager to the object at `key`, and creates the object if it is missing.
 fn apply(
     hub: &Hub,
     resource: &Resource,
@@ -224,7 +224,7 @@ fn apply(
     if !wanted.is_object() || metadata::is_deeper(wanted, DEEPEST) {
         return Err(Status::bad_request("error decoding patch: it is no object that could be applied").into());
     }
-    // It is checked for this object, and applied as it was sent.
+    // A copy is checked for this object. The request body itself is applied unchanged.
     check_body(resource, key, &mut wanted.clone())?;
     let now = hub.clock.now_text();
     let made = |live: Option<&Value>| {
@@ -243,7 +243,7 @@ fn apply(
             outcome => return outcome,
         }
         match create_as(hub, resource, key.namespace(), made(None)?, options, Ownership::Done) {
-            // Another client created it meanwhile, so it is changed.
+            // Another client has created it meanwhile, so it is changed.
             Err(WriteFailure::AlreadyExists { .. }) => options.check_time()?,
             outcome => return outcome,
         }
@@ -251,7 +251,7 @@ fn apply(
 }
 
 impl Document {
-    /// What the sender of an apply is warned of, unless it is refused for it.
+    /// Returns the warnings for an apply, or refuses it under strict validation.
     pub(super) fn judged(&self, options: &WriteOptions) -> Result<Vec<String>, Status> {
         match options.validation {
             Validation::Strict if !self.duplicates.is_empty() => {
@@ -263,7 +263,8 @@ impl Document {
     }
 }
 
-/// Changes the object at `key`, depending on what it is at that moment. `change` is asked again if another client wrote meanwhile.
+/// Changes the object at `key` by a function of its current state. `change` is called again if another client wrote
+/// meanwhile.
 pub(crate) fn patch_with(
     hub: &Hub,
     resource: &Resource,
@@ -274,7 +275,7 @@ pub(crate) fn patch_with(
     patch_as(Write { hub, resource, key, part: Subresource::Main, options, ownership: Ownership::Due }, change)
 }
 
-/// The same, without recording a field owner.
+/// Does the same as [`patch_with`], without recording a field manager.
 pub(crate) fn patch_unowned(
     hub: &Hub,
     resource: &Resource,
@@ -295,7 +296,7 @@ fn patch_as(
     })
 }
 
-/// Reads the result of a patch as the body of an update is read. An error names the patch.
+/// Checks the result of a patch like the body of an update. An error names the patch.
 fn checked(
     resource: &Resource,
     key: &Key,
@@ -323,7 +324,7 @@ fn unprocessable() -> Status {
         .with_details(StatusDetails::default())
 }
 
-/// Says which patches are understood.
+/// Returns the error that lists the supported patch types.
 fn unsupported(media_type: &str, resource: &Resource) -> Status {
     let mut known = vec!["application/json-patch+json", MERGE];
     known.extend(resource.of.is_some().then_some(STRATEGIC));

@@ -1,4 +1,4 @@
-//! The addresses and ports that services are given.
+//! The pools of addresses and node ports for services.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -6,22 +6,22 @@ use std::net::Ipv4Addr;
 use crate::hub::Hub;
 use crate::kinds::rules::strategy::service::{Pool, held};
 
-/// Addresses of services are in this range, without the first and the last.
+/// The address range of services. The first and the last address are not used.
 const ADDRESSES: (Ipv4Addr, u32) = (Ipv4Addr::new(10, 96, 0, 0), 12);
 const PORTS: std::ops::RangeInclusive<u16> = 30_000..=32_767;
 
-/// What services have now.
+/// The addresses and ports in use.
 #[derive(Debug)]
 pub(super) struct Held<'a> {
     hub: &'a Hub,
     addresses: BTreeSet<String>,
     ports: BTreeSet<i64>,
-    /// Nothing is really given: what is shown is always the same.
+    /// A dry run takes nothing from the pool, and always shows the same values.
     dry_run: bool,
 }
 
 impl<'a> Held<'a> {
-    /// Looks at all services that there are.
+    /// Collects the addresses and ports of all services.
     pub(super) fn now(hub: &'a Hub, dry_run: bool) -> Self {
         let services = {
             let mut state = hub.storage.lock();
@@ -30,7 +30,7 @@ impl<'a> Held<'a> {
         };
         let (mut addresses, mut ports) = (BTreeSet::new(), BTreeSet::new());
         for service in services.values() {
-            // Address and type are at hand; only some types have ports.
+            // Address and type are indexed fields. Only some types have node ports.
             let [address, kind] = [0, 1].map(|field| service.fields.get(field).map_or("", |value| &**value));
             addresses.insert(address.to_owned());
             if matches!(kind, "NodePort" | "LoadBalancer") {

@@ -1,5 +1,5 @@
-//! What the server does to an object between receiving and storing it: it fills in what it answers for, keeps what may not be
-//! changed, and refuses what may not be stored.
+//! What the server does to an object between receiving and storing it: it sets its own fields, keeps immutable fields,
+//! and refuses invalid objects.
 
 use kube_field_manager::keep_times;
 use parking_lot::MutexGuard;
@@ -23,17 +23,17 @@ use crate::message::verb::Verb;
 use crate::status::{Status, StatusCause};
 use crate::storage::object::Key;
 
-/// As much as the storage of kube-apiserver takes in one piece.
+/// The maximum size of an object in kube-apiserver's storage, in bytes.
 const LARGEST: usize = 1536 * 1024;
 
-/// Whether it is still to be written down who set what, or an apply has done so.
+/// Whether field managers are still to be recorded, or an apply has recorded them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ownership {
     Due,
     Done,
 }
 
-/// One write: to what, to which part of it, how.
+/// One write: its target, the subresource and the options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Write<'a> {
     pub(super) hub: &'a Hub,
@@ -44,7 +44,8 @@ pub(super) struct Write<'a> {
     pub(super) ownership: Ownership,
 }
 
-/// Held until a service is stored that was given something. What is still to be done with it then is one walk through it.
+/// A lock that is held until a service with new addresses or ports is stored. The remaining work under the lock is a
+/// single pass over the object.
 pub(super) type Giving<'a> = MutexGuard<'a, ()>;
 
 impl<'a> Write<'a> {
@@ -101,7 +102,7 @@ impl<'a> Write<'a> {
         Ok(giving)
     }
 
-    /// Prepares what an update made of a stored object: takes from it what this part of the object may change.
+    /// Prepares the result of an update: takes over the fields that a write to this subresource may change.
     pub(super) fn prepare_changed(
         &self,
         before: &Value,
@@ -141,7 +142,7 @@ impl<'a> Write<'a> {
         }
         let mut causes = wrong_marks(&after);
         if resource.rules.custom {
-            // Three times, as by kube-apiserver: each of its layers looks at them.
+            // Three times, as in kube-apiserver: each of its layers reports them.
             causes = [causes.clone(), causes.clone(), causes].concat();
         }
         causes.extend(new_finalizers(before, &after));
@@ -158,23 +159,23 @@ impl<'a> Write<'a> {
         }
         self.refuse(causes)?;
         self.check_size(&after)?;
-        // What was taken away by a rule has its default again when it is read.
+        // A field that a rule has removed gets its default again when the object is read.
         self.fill(&mut after);
         seal(resource, self.key, before, &mut after);
-        // The version is not part of the content: it follows from the write.
+        // The version is not part of the content. The write sets it.
         after["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
         keep_times(before, &mut after);
         Ok((after, giving))
     }
 
-    /// Fills in what may be left out.
+    /// Fills in defaults.
     fn fill(&self, object: &mut Value) {
         if let Some(of) = self.resource.of {
             defaulting::fill(of, object);
         }
     }
 
-    /// What may be changed of a custom object.
+    /// Returns the object with the changes that are allowed for a custom object.
     fn restrict_custom(&self, before: &Value, mut after: Value) -> Value {
         let Self { resource, part, options, .. } = *self;
         let mut next = match part {
@@ -195,7 +196,7 @@ impl<'a> Write<'a> {
         next
     }
 
-    /// Asks those who may change or refuse a write. They may change what the object says, but not which it is.
+    /// Runs admission. It may change the content of the object, but not its identity.
     fn admit(&self, before: Option<&Value>, object: &mut Value) -> Result<(), WriteFailure> {
         let Self { hub, resource, key, part, options, .. } = *self;
         if hub.settings.admission.is_empty() {
@@ -225,7 +226,7 @@ impl<'a> Write<'a> {
         Ok(())
     }
 
-    /// What the process itself puts may be as large as a test needs it.
+    /// Refuses an object that is too large. Direct writes have no size limit.
     fn check_size(&self, object: &Value) -> Result<(), Status> {
         if self.options.trust == Trust::Host || weight(object) <= LARGEST {
             return Ok(());
@@ -254,7 +255,8 @@ impl<'a> Write<'a> {
     }
 }
 
-/// An object as it is judged: what is null is not there, but for bytes under a name, which are then none.
+/// Returns the object for validation: null members are removed, except in `data` and `binaryData`, where null means
+/// empty bytes.
 fn as_judged(object: &Value) -> Value {
     let mut judged = without_nulls(object);
     for member in ["data", "binaryData"] {
@@ -266,7 +268,7 @@ fn as_judged(object: &Value) -> Value {
     judged
 }
 
-/// The value with nothing in place of every null.
+/// Returns the value without null members.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -278,12 +280,12 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// An object with the metadata and nothing else.
+/// Returns an object with only the metadata.
 fn identity_of(object: &Value) -> Value {
     json!({"metadata": object["metadata"]})
 }
 
-/// Puts members over those that are there.
+/// Puts the members of `above` over those of `below`.
 fn lay_over(below: &mut Value, above: Value) {
     match (below, above) {
         (Value::Object(below), Value::Object(above)) => below.extend(above),
@@ -291,17 +293,17 @@ fn lay_over(below: &mut Value, above: Value) {
     }
 }
 
-/// What a rule of a kind says, as a status tells it.
+/// Converts the causes of a kind's rules to status causes.
 fn told(causes: Vec<Cause>) -> impl Iterator<Item = StatusCause> {
     causes.into_iter().map(|cause| StatusCause::new(cause.reason, cause.field, cause.message))
 }
 
-/// An object that is being deleted takes no new finalizers.
+/// Returns an error if finalizers are added to an object that is being deleted.
 fn new_finalizers(before: &Value, after: &Value) -> Option<StatusCause> {
     if before["metadata"]["deletionTimestamp"].is_null() {
         return None;
     }
-    // There may be tens of thousands.
+    // There may be tens of thousands of finalizers.
     let held: BTreeSet<_> = finalizers(before).into_iter().collect();
     let added: BTreeSet<_> = finalizers(after).into_iter().filter(|name| !held.contains(name)).collect();
     if added.is_empty() {
@@ -315,7 +317,7 @@ fn new_finalizers(before: &Value, after: &Value) -> Option<StatusCause> {
     Some(StatusCause::forbidden("metadata.finalizers", &message))
 }
 
-/// About as many bytes as it takes to write a value.
+/// Returns the approximate encoded size of a value, in bytes.
 fn weight(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 4,

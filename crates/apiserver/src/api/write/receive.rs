@@ -1,4 +1,4 @@
-//! From what a client sent to an object of the resource, in the server's form.
+//! Converts a request body to an object of the resource, in the server's form.
 
 use serde_json::Value;
 use std::collections::HashSet;
@@ -10,14 +10,14 @@ use crate::kinds::{Resource, form, types};
 use crate::message::document::Document;
 use crate::status::Status;
 
-/// An object as it was received, and what its sender should be warned of.
+/// A received object, and the warnings for the client.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub(crate) object: Value,
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads a body as an object of this resource.
+/// Reads a request body as an object of this resource.
 pub(crate) fn receive(resource: &Resource, sent: Document, options: &WriteOptions) -> Result<Received, WriteFailure> {
     let Document { value: mut object, duplicates: mut flaws } = sent;
     check_kind(resource, &mut object, options.trust)?;
@@ -27,7 +27,7 @@ pub(crate) fn receive(resource: &Resource, sent: Document, options: &WriteOption
     Ok(Received { object, warnings })
 }
 
-/// Keeps each owner once, and gives what the sender is warned of, with the moment at which it was seen.
+/// Removes duplicate owner references, and returns a warning that says at which step they were found.
 pub(super) fn dedupe_owners(object: &mut Value, when: &str) -> Option<String> {
     let owners = object.get_mut("metadata")?.get_mut("ownerReferences")?.as_array_mut()?;
     let (mut known, mut twice) = (HashSet::new(), Vec::new());
@@ -48,7 +48,7 @@ pub(super) fn dedupe_owners(object: &mut Value, when: &str) -> Option<String> {
     (!twice.is_empty()).then(warning)
 }
 
-/// Brings an object into the server's form, and adds what it does not know to `flaws`.
+/// Converts an object to the server's form, and adds its unknown fields to `flaws`.
 pub(super) fn formed(resource: &Resource, mut object: Value, flaws: &mut Vec<String>) -> Result<Value, WriteFailure> {
     let formed = |of, value| form::form(of, value).map_err(|why| WriteFailure::undecodable(resource.named(), why));
     if let Some(of) = resource.of {
@@ -56,12 +56,12 @@ pub(super) fn formed(resource: &Resource, mut object: Value, flaws: &mut Vec<Str
         flaws.extend(formed.unknown);
         return Ok(formed.object);
     }
-    // Of a custom object the metadata alone has a type here; the rest is for its schema.
+    // Only the metadata of a custom object has a built-in type. The schema covers the rest.
     if let (Some(of), Some(metadata)) = (types::named("meta/v1.ObjectMeta"), object.get_mut("metadata")) {
         let formed = formed(of, metadata.take())?;
         flaws.extend(formed.unknown.into_iter().map(|flaw| flaw.replacen("field \"", "field \"metadata.", 1)));
         *metadata = formed.object;
-        // Here an empty list of owners is no wish to forget them.
+        // Here an empty list does not mean that the client wants to clear the managers.
         if let Some(members) = metadata.as_object_mut()
             && members.get("managedFields").is_some_and(|list| list.as_array().is_some_and(Vec::is_empty))
         {
@@ -86,7 +86,7 @@ pub(super) fn judge(of: (&str, &str), flaws: Vec<String>, options: &WriteOptions
     }
 }
 
-/// Completes what an apply has made: its parts were checked against their type when they were merged.
+/// Completes the result of an apply. Its parts were checked against their types during the merge.
 pub(super) fn complete(resource: &Resource, mut object: Value, options: &WriteOptions) -> Result<Value, WriteFailure> {
     if let Some(schema) = &resource.schema {
         schema.apply_defaults(&mut object).map_err(|error| Status::failure(500, "", error.to_string()))?;

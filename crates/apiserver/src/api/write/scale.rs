@@ -1,4 +1,4 @@
-//! The `/scale` part of an object: its replicas, whatever the kind.
+//! The `/scale` subresource: the replicas of an object of any kind.
 
 use serde_json::{Value, json};
 
@@ -15,19 +15,19 @@ use crate::message::document::Document;
 use crate::status::{Status, StatusCause};
 use crate::storage::object::Key;
 
-/// Kind and version, as messages name them.
+/// Kind and version, as in messages.
 const SCALE: (&str, &str) = ("Scale", "v1");
 
-/// What becomes of the replicas.
+/// A change of the replicas.
 #[derive(Debug, Clone)]
 pub(crate) enum ScaleChange {
-    /// The whole `Scale` object is replaced.
+    /// Replaces the whole `Scale` object.
     Replace(Document),
-    /// Parts of it are changed.
+    /// Patches the `Scale` object.
     Patch(Patch),
 }
 
-/// The `Scale` of an object.
+/// Returns the `Scale` of an object.
 pub(crate) fn scale_of(scale: &Scale, object: &Value) -> Value {
     let metadata = &object["metadata"];
     let mut shown = json!({
@@ -43,11 +43,11 @@ pub(crate) fn scale_of(scale: &Scale, object: &Value) -> Value {
     if let Some(selector) = scale.selector.as_ref().and_then(|path| object.pointer(path)) {
         shown["status"]["selector"] = selector_text(selector).into();
     }
-    // What is there none of is left out, as Go does.
+    // Empty members are omitted, as Go does.
     formed(shown).map(|formed| formed.object).unwrap_or_default()
 }
 
-/// Changes the replicas of the object at `key`, and answers with its `Scale` and what its sender should be warned of.
+/// Changes the replicas of the object at `key`, and returns its `Scale` and the warnings for the client.
 pub(crate) fn rescale(
     hub: &Hub,
     resource: &Resource,
@@ -85,7 +85,7 @@ pub(crate) fn rescale(
         };
         check_body(resource, key, &mut wanted)?;
         check_version(resource, key, stored, &wanted, &trusted)?;
-        // None at all are written as nothing.
+        // Zero replicas are omitted.
         let replicas = number(&wanted, "/spec/replicas");
         if replicas < 0 {
             let why = format!("{replicas}: must be greater than or equal to 0");
@@ -102,7 +102,7 @@ pub(crate) fn rescale(
     Ok((scale_of(scale, &outcome.value(resource)), warnings))
 }
 
-/// A `Scale` as it was sent, in the server's form, and what the server does not know of it.
+/// Returns a received `Scale` in the server's form, and its unknown fields.
 fn received(sent: Document) -> Result<(Value, Vec<String>), WriteFailure> {
     let Document { value, duplicates: mut flaws } = sent;
     let text = |member: &str| value[member].as_str().unwrap_or_default();
@@ -121,7 +121,7 @@ fn received(sent: Document) -> Result<(Value, Vec<String>), WriteFailure> {
     Ok((formed.object, flaws))
 }
 
-/// A `Scale` in the server's form.
+/// Returns a `Scale` in the server's form.
 fn formed(sent: Value) -> Result<Formed, WriteFailure> {
     let Some(of) = types::named("autoscaling/v1.Scale") else {
         return Ok(Formed { object: sent, unknown: Vec::new() });
@@ -133,7 +133,7 @@ fn number(object: &Value, pointer: &str) -> i64 {
     object.pointer(pointer).and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// Puts a value at a pointer, making the objects that lead to it.
+/// Sets a value at a pointer, and creates missing parents.
 fn put_at(object: &mut Value, pointer: &str, value: Value) {
     let mut place = object;
     for step in pointer.trim_start_matches('/').split('/') {
@@ -145,7 +145,7 @@ fn put_at(object: &mut Value, pointer: &str, value: Value) {
     *place = value;
 }
 
-/// A selector as text, be it written as such or as labels to match.
+/// Returns a selector as a string. It may be stored as a string or as labels to match.
 fn selector_text(selector: &Value) -> String {
     let labels = selector.get("matchLabels").unwrap_or(selector);
     match (selector.as_str(), labels.as_object()) {

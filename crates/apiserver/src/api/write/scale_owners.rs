@@ -1,4 +1,4 @@
-//! Apply on `/scale`: who owns the number of replicas, told in the terms of a `Scale` and of the object it is of.
+//! Server-side apply on `/scale`: converts the owners of the replicas between the `Scale` and its object.
 
 use kube_field_manager::{FieldFilter, Force, Write, apply};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::status::Status;
 
 const API_VERSION: &str = "autoscaling/v1";
 
-/// What a manager makes of the `Scale` of an object by saying what it wants, and the owners of the object's fields then.
+/// Returns the applied `Scale`, and the new managed fields of the object.
 pub(super) fn applied(
     resource: &Resource,
     scale: &Scale,
@@ -22,7 +22,7 @@ pub(super) fn applied(
 ) -> Result<(Value, Vec<Value>), Status> {
     let Some(of) = types::named("autoscaling/v1.Scale") else { return Err(Status::method_not_allowed()) };
     let path: Vec<String> = scale.spec_replicas.split('/').skip(1).map(|step| format!("f:{step}")).collect();
-    // What the host put there as it is may be anything.
+    // A direct write may have stored entries of any type.
     let entries =
         stored["metadata"]["managedFields"].as_array().into_iter().flatten().filter(|entry| entry.is_object());
     let entries: Vec<Value> = entries.cloned().collect();
@@ -46,7 +46,7 @@ pub(super) fn applied(
     Ok((wanted, owners))
 }
 
-/// An entry of the object as one of its `Scale`, if it is about the replicas.
+/// Returns the entry of the object as an entry of its `Scale`, if it covers the replicas.
 fn of_scale(entry: &Value, path: &[String]) -> Option<Value> {
     let mut fields = entry["fieldsV1"].clone();
     if !take(&mut fields, path) {
@@ -58,7 +58,7 @@ fn of_scale(entry: &Value, path: &[String]) -> Option<Value> {
     Some(shown)
 }
 
-/// The entries of the object, with the replicas where the `Scale` now has them.
+/// Returns the entries of the object, with the replicas owned as in the `Scale`.
 fn of_object(resource: &Resource, entries: Vec<Value>, mut scaled: Vec<Value>, path: &[String]) -> Vec<Value> {
     scaled.retain_mut(|entry| take(&mut entry["fieldsV1"], &["f:spec".into(), "f:replicas".into()]));
     let same = |one: &Value, other: &Value| {
@@ -68,7 +68,7 @@ fn of_object(resource: &Resource, entries: Vec<Value>, mut scaled: Vec<Value>, p
     for mut entry in entries {
         let own = scaled.iter().position(|other| entry["operation"] == "Apply" && same(other, &entry));
         match own {
-            // An applier is the same whatever the version; it owns them where it did.
+            // An apply manager is the same in every version. It keeps the replicas in its existing entry.
             Some(at) if of_scale(&entry, path).is_some() => drop(scaled.remove(at)),
             _ => drop(take(&mut entry["fieldsV1"], path)),
         }
@@ -87,7 +87,7 @@ fn of_object(resource: &Resource, entries: Vec<Value>, mut scaled: Vec<Value>, p
         })
         .collect();
     owners.append(&mut kept);
-    // Appliers come first, and those without a time before those with one.
+    // Apply entries come first, and entries without a time come before those with one.
     owners.sort_by_key(|entry| (entry["operation"] != "Apply", !entry["time"].is_null()));
     owners
 }

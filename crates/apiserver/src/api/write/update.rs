@@ -1,4 +1,4 @@
-//! Replaces an object, or a part of it.
+//! Replaces an object or a subresource of it.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use crate::kinds::Resource;
 use crate::status::{Status, StatusCause};
 use crate::storage::object::{Change, Key, StoredObject};
 
-/// The part of an object that a write may change.
+/// The subresource that a write addresses: it limits what the write may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subresource {
-    /// Everything but status, where status has a path of its own.
+    /// Everything, but not status if status is a subresource.
     Main,
-    /// Status, and of some kinds a little of the metadata.
+    /// Status, and for some kinds a few members of the metadata.
     Status,
-    /// Nothing but the finalizers of a namespace's content.
+    /// Only the finalizers in the spec of a namespace.
     Finalize,
-    /// Nothing but the number of replicas.
+    /// Only the number of replicas.
     Scale,
 }
 
 impl Subresource {
-    /// Its name in the path.
+    /// Returns its name in the path.
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {
             Self::Main => None,
@@ -37,7 +37,7 @@ impl Subresource {
     }
 }
 
-/// Replaces the object at `key` by `object`, or a part of it.
+/// Replaces the object at `key` with `object`, or a subresource of it.
 pub(crate) fn update(
     hub: &Hub,
     resource: &Resource,
@@ -63,14 +63,14 @@ pub(crate) fn update(
             metadata.remove("resourceVersion");
         }
         match create(hub, resource, key.namespace(), fresh, options) {
-            // Another client created it meanwhile, so it is updated.
+            // Another client has created it meanwhile, so it is updated.
             Err(WriteFailure::AlreadyExists { .. }) => options.check_time()?,
             outcome => return outcome,
         }
     }
 }
 
-/// Checks that a body is for this object, and fills in what it may leave out.
+/// Checks that a body is for this object, and fills in the fields that it may omit.
 pub(super) fn check_body(resource: &Resource, key: &Key, object: &mut Value) -> Result<(), Status> {
     fix_namespace(resource, key.namespace(), object)?;
     let named = metadata_text(object, "name");
@@ -83,10 +83,11 @@ pub(super) fn check_body(resource: &Resource, key: &Key, object: &mut Value) -> 
     Ok(())
 }
 
-/// Reads an object, lets `change` make the next one of it, and stores that; all over again if another client wrote meanwhile.
+/// Reads an object, computes its next state with `change`, and stores that. Starts again if another client wrote
+/// meanwhile.
 ///
-/// Nothing is held while `change` works: what takes long holds up nobody, and loses to those who are quicker until its time is over. A
-/// change that changes nothing keeps the version and makes no event.
+/// No lock is held while `change` runs: a slow write does not block others, and it retries until its deadline. A change
+/// without an effect keeps the version and makes no event.
 pub(super) fn modify(
     hub: &Hub,
     resource: &Resource,
@@ -98,7 +99,7 @@ pub(super) fn modify(
     modify_as(Write { hub, resource, key, part, options, ownership: Ownership::Due }, change)
 }
 
-/// The same, where it may already be written down who set what.
+/// Does the same as `modify`, but field managers may already be recorded.
 pub(super) fn modify_as(
     write: Write<'_>,
     mut change: impl FnMut(&Value) -> Result<Value, WriteFailure>,
@@ -116,7 +117,8 @@ pub(super) fn modify_as(
     }
 }
 
-/// Puts the next state of an object in place of the one it was made of; `None` if that is no longer the current one.
+/// Stores the next state of an object. Returns `None` if the stored object has changed since the next state was
+/// computed.
 fn replace(
     hub: &Hub,
     resource: &Resource,
@@ -151,7 +153,7 @@ fn replace(
     Ok(Some(outcome))
 }
 
-/// Whether an update lets go of an object that only waited to be deleted.
+/// Returns whether an update removes the last finalizer of an object that is being deleted.
 fn is_last_release(resource: &Resource, before: &Value, after: &Value) -> bool {
     let metadata = &before["metadata"];
     let deleting =
@@ -161,7 +163,7 @@ fn is_last_release(resource: &Resource, before: &Value, after: &Value) -> bool {
     deleting && finalizers(after).is_empty() && !content_held
 }
 
-/// Compares the version and uid a client based its update on with what is stored.
+/// Compares the version and uid in the update with the stored ones.
 pub(super) fn check_version(
     resource: &Resource,
     key: &Key,
@@ -174,7 +176,7 @@ pub(super) fn check_version(
     if version.is_empty() || version == "0" {
         if resource.rules.version_required && options.trust == Trust::Client {
             let cause = StatusCause::invalid("metadata.resourceVersion", "0: must be specified for an update");
-            // The plural, where every other refusal names the kind.
+            // This error names the plural. All others name the kind.
             return Err(Status::invalid(&resource.group, &resource.plural, key.name(), vec![cause]));
         }
         return Ok(());
@@ -185,12 +187,12 @@ pub(super) fn check_version(
     Err(Status::modified_meanwhile(resource, key.name()))
 }
 
-/// Compares the uid a client based its update on with what is stored; nothing stored has an empty one.
+/// Compares the uid in the update with the stored one; a missing object has an empty uid.
 fn check_uid(resource: &Resource, key: &Key, stored: &str, updated: &Value) -> Result<(), Status> {
     check_condition(resource, key, "UID", metadata_text(updated, "uid"), stored)
 }
 
-/// Refuses a write that is to be done only if the uid and version of what is stored are those that it names.
+/// Refuses a write unless the stored object has the uid and version that the preconditions name.
 pub(crate) fn check_conditions(resource: &Resource, key: &Key, stored: &Value, named: &Value) -> Result<(), Status> {
     for (what, member) in [("UID", "uid"), ("ResourceVersion", "resourceVersion")] {
         check_condition(resource, key, what, metadata_text(named, member), metadata_text(stored, member))?;
@@ -211,7 +213,7 @@ fn check_condition(resource: &Resource, key: &Key, what: &str, named: &str, stor
     Err(Status::conflict(resource, key.name(), &why))
 }
 
-/// Where kube-apiserver keeps objects of this resource, as its messages show.
+/// Returns the storage path of this resource in kube-apiserver, as shown in its messages.
 fn folder(resource: &Resource) -> String {
     match resource.id.as_str() {
         "services" => "services/specs".to_owned(),

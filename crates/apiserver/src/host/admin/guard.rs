@@ -1,4 +1,4 @@
-//! Authentication of the admin address: by its token, and never from a page in a browser.
+//! Authentication of the admin address: requires the token, and refuses every request from a web page.
 
 use http::request::Parts;
 use http::uri::Authority;
@@ -9,16 +9,17 @@ use crate::message::reply::JSON;
 use crate::status::Status;
 use crate::wire::auth;
 
-/// Lets requests in, or does not.
+/// Accepts or refuses requests.
 #[derive(Debug)]
 pub(super) struct Guard {
     pub(super) token: String,
-    /// Where the server listens.
+    /// The address of the listener.
     pub(super) address: SocketAddr,
 }
 
 impl Guard {
-    /// Refuses a request without the token, and whatever a page in a browser could send without being allowed to first.
+    /// Refuses a request without the token, and every request that a browser could send for a web page without a CORS
+    /// preflight.
     pub(super) fn check(&self, parts: &Parts) -> Result<(), Status> {
         if parts.headers.contains_key(header::ORIGIN) {
             return Err(Status::failure(403, "Forbidden", "pages in a browser may not control the server"));
@@ -30,7 +31,8 @@ impl Guard {
         if !auth::knows(&self.token, parts) {
             return Err(auth::unauthorized());
         }
-        // A form can be posted to any address; what says that it is JSON needs leave first, as every DELETE does.
+        // A browser can post a form to any address. The content type JSON needs a CORS preflight first, and so does
+        // every DELETE.
         if parts.method == Method::POST && !is_json(parts) {
             let message = format!("the body of the request must be of type {JSON}");
             return Err(Status::failure(415, "UnsupportedMediaType", message));
@@ -38,8 +40,8 @@ impl Guard {
         Ok(())
     }
 
-    /// Whether a request is for this server by an address of its own: a name may lead here because a stranger's name
-    /// service says so.
+    /// Returns whether the host in the request is an address of this server. Any other host name may be a DNS name that
+    /// an attacker points here.
     fn is_meant(&self, parts: &Parts) -> bool {
         let named = parts.headers.get_all(header::HOST).iter();
         let named = named.map(|value| value.to_str().ok().and_then(|text| text.parse::<Authority>().ok()));
@@ -54,7 +56,7 @@ impl Guard {
         let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let own = self.address.ip().to_canonical();
         literal.parse::<IpAddr>().map(|found| found.to_canonical()).is_ok_and(|found| {
-            // Who listens everywhere has more addresses than can be told; none of them is a name.
+            // A listener on the unspecified address has many addresses. None of them is a name.
             found.is_loopback() || found == own || own.is_unspecified()
         })
     }
@@ -81,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_own_addresses() {
+    fn only_own_addresses_are_accepted_as_host() {
         for host in ["localhost", "LocalHost:80", "127.0.0.1", "127.8.0.1:4711", "[::1]:80", "10.0.0.7:80"] {
             check("10.0.0.7:80", "/", Some(host), true);
         }
@@ -89,7 +91,7 @@ mod tests {
             check("10.0.0.7:80", "/", Some(host), false);
         }
         check("10.0.0.7:80", "/", None, false);
-        // HTTP/2 names the host in the URI; where both are named, both count.
+        // HTTP/2 puts the host in the URI. If the URI and the header both name a host, both are checked.
         check("[::1]:80", "http://localhost/", None, true);
         check("[::1]:80", "http://evil.example.com/", None, false);
         check("[::1]:80", "http://localhost/", Some("evil.example.com"), false);

@@ -1,4 +1,4 @@
-//! Faults described in JSON.
+//! Reads faults from JSON.
 
 use serde_json::Value;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::fault::{Action, Fault, ListFlaw};
 use crate::message::verb::Verb;
 
-/// Every member that a description may have: what an action needs, and the conditions.
+/// Every member that a description may have: the values of actions, and the conditions.
 const MEMBERS: [&str; 24] = [
     "action",
     "at",
@@ -31,26 +31,26 @@ const MEMBERS: [&str; 24] = [
     "since",
     "times",
     "probability",
-    // A comment for readers.
+    // For human readers.
     "comment",
 ];
 
-/// Why a description means no fault.
+/// Why a description is not a valid fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaultError {
-    /// A value that the action needs.
+    /// A value that the action needs is missing or has another type.
     #[error("{0:?} is missing, or of another type")]
     Missing(&'static str),
-    /// An unknown action or verb.
+    /// The action or verb is unknown.
     #[error("nothing is known as {0:?}")]
     Unknown(String),
-    /// A member that no fault has.
+    /// The description has an unknown member.
     #[error("no fault has a member {0:?}")]
     Member(String),
 }
 
-/// The fault that a description in JSON means, as the admin address takes it: its kind, its values and its conditions.
+/// Reads a fault from JSON, in the format of the admin address: its kind, its values and its conditions.
 ///
 /// ```
 /// use kube_embedded_apiserver::{ApiServer, Fault};
@@ -70,7 +70,7 @@ impl TryFrom<&Value> for Fault {
 }
 
 fn parse_fault(value: &Value) -> Result<Fault, FaultError> {
-    // A condition that is misspelt would let the fault loose on every request.
+    // A misspelt condition would otherwise apply the fault to every request.
     let unknown = value.as_object().and_then(|members| members.keys().find(|name| !MEMBERS.contains(&name.as_str())));
     if let Some(name) = unknown {
         return Err(FaultError::Member(name.clone()));
@@ -105,7 +105,7 @@ fn parse_fault(value: &Value) -> Result<Fault, FaultError> {
     Ok(fault)
 }
 
-/// A condition, if there is one; one of another type is no condition but a mistake.
+/// Reads an optional condition. A value of another type is an error.
 fn given<'v, T>(
     value: &'v Value,
     member: &'static str,
@@ -201,7 +201,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn every_action_can_be_described_by_its_kind() {
+    fn every_action_can_be_described_in_json() {
         for kind in [
             "reset_before_answer",
             "no_answer",
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_that_mean_nothing_are_told_why() {
+    fn invalid_descriptions_are_refused_with_a_reason() {
         let why = |value: Value| parse_fault(&value).map(|_| ()).map_err(|error| error.to_string());
         assert_eq!(why(json!({})), Err("\"action\" is missing, or of another type".into()));
         assert_eq!(why(json!({"action": "status"})), Err("\"code\" is missing, or of another type".into()));

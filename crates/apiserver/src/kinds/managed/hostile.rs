@@ -1,4 +1,4 @@
-//! Objects, patches and types that do not belong together are refused or answered, and nothing panics.
+//! Objects, patches and types that do not match are refused or answered without a panic.
 
 use kube_field_manager::{FieldFilter, FieldSchema, Force, Write, apply, strategic_merge_patch, update};
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ use super::described::Described;
 use crate::kinds::schema::TypePlace;
 use crate::truth::cases;
 
-/// Objects of the first cases of a file.
+/// Returns objects of the first cases of a file.
 fn objects(file: &str, members: [&str; 2]) -> Vec<Value> {
     cases(file).take(300).flat_map(|case| members.map(|name| case[name].clone())).collect()
 }
 
-/// Puts a part of another object in the place of one of the value's own.
+/// Replaces a part of the value with a part of another object.
 fn broken(mut value: Value, other: &Value, choice: usize) -> Value {
     let place = match &mut value {
         Value::Object(members) if !members.is_empty() => {
@@ -36,7 +36,7 @@ fn broken(mut value: Value, other: &Value, choice: usize) -> Value {
 }
 
 #[test]
-fn strategic_patches_that_do_not_fit_do_not_panic() {
+fn mismatched_strategic_patches_do_not_panic() {
     let kinds = ["deployments.apps", "pods", "configmaps"].map(built_in);
     let objects = objects("fields/patches.jsonl", ["original", "patch"]);
     for (number, pair) in objects.windows(2).enumerate() {
@@ -48,7 +48,7 @@ fn strategic_patches_that_do_not_fit_do_not_panic() {
     }
 }
 
-/// Has one object of a pair written over the other, both as they are and broken.
+/// Writes one object of a pair over the other, both intact and broken.
 fn write<'s>(schema: impl FieldSchema<'s>, pair: &[Value], number: usize) {
     let damaged = broken(pair[1].clone(), &pair[0], number);
     let text = |name: &str| pair[1][name].as_str().unwrap_or_default();
@@ -68,7 +68,7 @@ fn write<'s>(schema: impl FieldSchema<'s>, pair: &[Value], number: usize) {
 }
 
 #[test]
-fn writes_that_do_not_fit_do_not_panic() {
+fn mismatched_writes_do_not_panic() {
     let (made_up, deployments): (Vec<Value>, _) = (cases("fields/types.jsonl").collect(), built_in("deployments.apps"));
     let objects = objects("fields/writes.jsonl", ["live", "object"]);
     for (number, pair) in objects.windows(2).enumerate() {

@@ -1,4 +1,4 @@
-//! Compares strategic merge patches with the real ones, case by case.
+//! Compares strategic merge patches with those of Kubernetes' own library, case by case.
 
 use kube_field_manager::strategic_merge_patch;
 use serde_json::Value;
@@ -21,7 +21,7 @@ fn check(kind: &str, case: &Value) -> Result<(), String> {
 }
 
 #[test]
-fn strategic_merge_patches_are_as_the_real_ones() {
+fn strategic_merge_patches_match_the_go_library() {
     let mut agreement = Agreement::of("strategic merge patches");
     for case in cases("fields/patches.jsonl") {
         let kind = case["kind"].as_str().unwrap();

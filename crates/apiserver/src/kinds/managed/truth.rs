@@ -1,4 +1,4 @@
-//! Compares updates and applies with those of the real field manager, case by case.
+//! Compares updates and applies with Kubernetes' own field manager, case by case.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ fn filter(name: &str) -> FieldFilter {
     }
 }
 
-/// Types that are made up for these tests, by kind.
+/// Returns the types that were invented for these tests, by kind.
 fn made_up() -> BTreeMap<String, Value> {
     cases("fields/types.jsonl").map(|types| (types["kind"].as_str().unwrap().to_owned(), types)).collect()
 }
@@ -53,7 +53,7 @@ fn check_write(made_up: &BTreeMap<String, Value>, case: &Value) -> Result<(), St
     }
 }
 
-/// Repeats a write to an object of a Go type, which comes out of it in the form that the server keeps.
+/// Repeats a write to an object of a Go type. The result is in the server's form.
 fn check_struct(case: &Value) -> Result<(), String> {
     let resource = built_in(case["kind"].as_str().unwrap());
     let of = resource.of.unwrap();
@@ -68,7 +68,7 @@ fn check_struct(case: &Value) -> Result<(), String> {
     }
 }
 
-/// Makes the write of a case.
+/// Performs the write of a case.
 fn repeated<'s>(schema: impl FieldSchema<'s>, empty: &Value, case: &Value) -> Result<Value, ApplyError> {
     let text = |name: &str| case[name].as_str().unwrap();
     let request = Write {
@@ -114,7 +114,7 @@ fn sort(case: &Value) -> String {
 }
 
 #[test]
-fn updates_and_applies_are_as_the_real_field_manager_has_them() {
+fn updates_and_applies_match_the_go_field_manager() {
     let made_up = made_up();
     let mut agreement = Agreement::of("writes");
     for case in cases("fields/writes.jsonl") {
@@ -124,7 +124,7 @@ fn updates_and_applies_are_as_the_real_field_manager_has_them() {
 }
 
 #[test]
-fn updates_and_applies_to_structs_are_as_the_real_field_manager_has_them() {
+fn updates_and_applies_to_structs_match_the_go_field_manager() {
     let mut agreement = Agreement::of("writes to structs");
     for case in cases("fields/structs.jsonl") {
         agreement.count(&sort(&case), check_struct(&case));

@@ -1,6 +1,6 @@
-//! The parts of an amount as it is written: sign, digits and suffix.
+//! The parts of a quantity as written: sign, digits and suffix.
 
-/// Which kind of suffix an amount has.
+/// The kind of suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notation {
     /// `k`, `M`, `m` and so on.
@@ -11,14 +11,14 @@ pub(super) enum Notation {
     Exponent,
 }
 
-/// What an amount is written with.
+/// The parts of a quantity.
 pub(super) struct Parts<'a> {
     pub(super) negative: bool,
-    /// Digits before the point, leading zeros left out; one zero where none are left and no fraction ends the text.
+    /// The digits before the point, without leading zeros; one zero if none are left and there is no fraction.
     pub(super) whole: &'a str,
     pub(super) fraction: &'a str,
     pub(super) notation: Notation,
-    /// Power of two for binary suffixes, of ten for the others.
+    /// The exponent: of two for binary suffixes, of ten for the others.
     pub(super) exponent: i32,
 }
 
@@ -27,13 +27,13 @@ const DECIMAL: [(&str, i32); 10] =
 const BINARY: [(&str, i32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 
 impl<'a> Parts<'a> {
-    /// Takes the text apart, or says that it is no amount.
+    /// Splits the string, or returns `None` if it is not a quantity.
     pub(super) fn of(text: &'a str) -> Option<Self> {
         let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
         let negative = text.starts_with('-');
         let (digits, rest) = split_digits(unsigned);
         let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), split_digits);
-        // A sign alone is zero to the server; a suffix alone is, too.
+        // kube-apiserver reads a single sign or a single suffix as zero.
         if text.is_empty() {
             return None;
         }
@@ -63,7 +63,7 @@ impl Notation {
         Some((Self::Exponent, exponent))
     }
 
-    /// The suffix for that power of ten. The largest suffix is for 18; the server writes none beyond it.
+    /// Returns the suffix for that power of ten. The largest suffix is for 18; kube-apiserver writes none beyond it.
     pub(super) fn suffix(self, exponent: i32) -> String {
         if self == Self::Exponent {
             return if exponent == 0 { String::new() } else { format!("e{exponent}") };

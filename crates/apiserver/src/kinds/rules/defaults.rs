@@ -1,8 +1,8 @@
-//! What the server fills in where an object says nothing.
+//! The defaults of built-in types.
 //!
-//! Each function belongs to one type and sets what that type's default is. The caller walks an object along
-//! its types, a parent before its members: a parent may make the member that has defaults of its own. A member that
-//! Go holds by value is walked even where the JSON has none, and kept if it has got something.
+//! Each function sets the defaults of one type. The caller walks an object along its types, a parent before its
+//! members: a parent may create a member that has its own defaults. A member that Go embeds by value is visited even if
+//! it is absent from the JSON, and is kept if it gets a value.
 
 mod claim;
 mod kind;
@@ -15,14 +15,13 @@ pub(crate) use kind::merge_string_data;
 
 use super::json::Object;
 
-/// Fills in one object of a type.
+/// Sets the defaults of an object of one type.
 pub(crate) type Default = fn(&mut Object);
 
-/// What fills in objects of a type, such as `core/v1.PodSpec`: the name of its package after `k8s.io/api/`, and its
-/// own.
+/// Returns the defaults of a type, such as `core/v1.PodSpec`: the package after `k8s.io/api/`, and the name.
 ///
-/// Types of the machinery are `meta/v1.…`, those of custom resource definitions `apiextensions/v1.…`. Where Go embeds
-/// a type, the outer one has the defaults of both: `core/v1.Volume`, `core/v1.EphemeralContainer` and
+/// Types of the API machinery are `meta/v1.…`, those of CRDs `apiextensions/v1.…`. If Go embeds a type, the outer type
+/// has the defaults of both: `core/v1.Volume`, `core/v1.EphemeralContainer` and
 /// `admissionregistration/v1.RuleWithOperations`.
 #[rustfmt::skip]
 pub(crate) fn default_of(type_name: &str) -> Option<Default> {

@@ -1,10 +1,10 @@
-//! Whether two values mean the same: an empty list is no list, and quantities are compared by value.
+//! Semantic equality: an empty list equals an absent one, and quantities are compared by value.
 
 use serde_json::Value;
 
 use kube_structural_schema::Quantity;
 
-/// Members whose members are quantities.
+/// Objects whose members are quantities.
 const LISTS: [&str; 14] = [
     "limits",
     "requests",
@@ -24,7 +24,7 @@ const LISTS: [&str; 14] = [
 /// Members that are quantities themselves.
 const SINGLE: [&str; 6] = ["sizeLimit", "divisor", "averageValue", "tolerance", "capacity", "maximumVolumeSize"];
 
-/// Whether the server sees no difference.
+/// Returns whether kube-apiserver sees no difference.
 pub(crate) fn same(left: Option<&Value>, right: Option<&Value>) -> bool {
     same_in("", "", left, right)
 }
@@ -50,7 +50,7 @@ fn same_in(outer: &str, key: &str, left: Option<&Value>, right: Option<&Value>) 
     }
 }
 
-/// No value, or one that Go cannot tell from none.
+/// Returns whether a value is absent, or equal to absent in Go.
 fn is_nothing(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,
@@ -59,7 +59,7 @@ fn is_nothing(value: Option<&Value>) -> bool {
     }
 }
 
-/// Whether the text in this place is a quantity: `value` alone may as well be that of an environment variable.
+/// Returns whether the string at this place is a quantity. A `value` can also be that of an environment variable.
 fn is_quantity(outer: &str, key: &str) -> bool {
     SINGLE.contains(&key) || LISTS.contains(&outer) || (key == "value" && matches!(outer, "target" | "current"))
 }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_are_compared_by_value_and_nothing_else_is() {
+    fn only_quantities_are_compared_by_value() {
         let check = |left, right, expected| assert_eq!(same(Some(&left), Some(&right)), expected, "{left} {right}");
         check(json!({"limits": {"cpu": "1000m"}}), json!({"limits": {"cpu": "1"}}), true);
         check(json!({"env": [{"value": "1000m"}]}), json!({"env": [{"value": "1"}]}), false);

@@ -1,11 +1,11 @@
-//! The tag of a container image's name, which decides when it is pulled.
+//! The tag of a container image, which decides the default pull policy.
 
-/// `Always` for the latest version of an image, `IfNotPresent` for any other and for what is no image.
+/// Returns `Always` for the tag `latest`, and `IfNotPresent` for any other tag and for an invalid name.
 pub(crate) fn pull_policy(image: &str) -> &'static str {
     if tag(image) == Some("latest") { "Always" } else { "IfNotPresent" }
 }
 
-/// The tag of a well-formed name: `latest` if it has neither a tag nor a digest.
+/// Returns the tag of a valid name: `latest` if it has neither a tag nor a digest.
 fn tag(image: &str) -> Option<&str> {
     if image.len() == 64 && image.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
         return None;
@@ -16,7 +16,7 @@ fn tag(image: &str) -> Option<&str> {
         _ => ("docker.io", rest),
     };
     let (path, tag) = remainder.split_once(':').map_or((remainder, None), |(path, tag)| (path, Some(tag)));
-    // The short names of one registry are longer than they look.
+    // Short names of Docker Hub are expanded, so they are longer than they look.
     let short = if domain == "docker.io" && !path.contains('/') { "library/".len() } else { 0 };
     let is_sound = is_domain(domain)
         && path.split('/').all(is_component)
@@ -30,7 +30,7 @@ fn tag(image: &str) -> Option<&str> {
     }
 }
 
-/// Whether what is before the first slash names a registry, and not a part of the path in the usual one.
+/// Returns whether the part before the first slash is a registry, and not part of the path in the default registry.
 fn is_domain_like(first: &str) -> bool {
     first.contains(['.', ':']) || first == "localhost" || first.to_lowercase() != first
 }
@@ -52,7 +52,7 @@ fn is_domain(domain: &str) -> bool {
     is_host && port.is_none_or(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Small letters and digits, separated by a dot, one or two underscores, or any number of dashes.
+/// Returns whether this is lower case letters and digits, separated by a dot, one or two underscores, or dashes.
 fn is_component(component: &str) -> bool {
     let is_word = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9');
     let ends = component.bytes().next().is_some_and(is_word) && component.bytes().next_back().is_some_and(is_word);
@@ -68,7 +68,7 @@ fn is_tag(tag: &str) -> bool {
         && tag.bytes().all(|byte| is_word(byte) || matches!(byte, b'.' | b'-'))
 }
 
-/// Only the algorithms that are known have digests, each of its own length.
+/// Returns whether this is a digest of a known algorithm, with its length.
 fn is_digest(digest: &str) -> bool {
     let Some((algorithm, hex)) = digest.split_once(':') else { return false };
     let length = match algorithm {

@@ -1,7 +1,7 @@
-//! What the server refuses: changes of what stays as it was made, and the commonest mistakes.
+//! Validation: immutable fields, required fields and common mistakes.
 //!
-//! This is a short list: what is required, what is immutable, and common mistakes. Reasons and fields of causes are those of
-//! kube-apiserver; the messages are ours.
+//! This is a subset of kube-apiserver's validation. Reasons and fields of causes are those of kube-apiserver; the
+//! messages are ours.
 
 mod cause;
 mod claim;
@@ -20,14 +20,14 @@ pub(crate) use cause::Cause;
 
 use serde_json::Value;
 
-/// The mistakes in an object that is created, with its defaults filled in and prepared.
+/// Returns the errors in a created object that has its defaults and is prepared.
 pub(crate) fn validate_create(id: &str, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     check(id, object, None, &mut causes);
     causes
 }
 
-/// The mistakes in an object that replaces another, with its defaults filled in and prepared.
+/// Returns the errors in an updated object that has its defaults and is prepared.
 pub(crate) fn validate_update(id: &str, old: &Value, new: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     check(id, new, Some(old), &mut causes);
@@ -35,7 +35,7 @@ pub(crate) fn validate_update(id: &str, old: &Value, new: &Value) -> Vec<Cause> 
     causes
 }
 
-/// What is wrong with an object, whether it is new or not.
+/// Checks the rules that apply to both creates and updates.
 fn check(id: &str, object: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
     match id {
         "pods" => pod::check_object(object, old, causes),

@@ -1,31 +1,31 @@
-//! Small steps through JSON objects, where what is absent counts as Go's zero value.
+//! Access to JSON objects, where an absent member counts as Go's zero value.
 
 use serde_json::{Map, Value};
 
 /// The members of a JSON object.
 pub(crate) type Object = Map<String, Value>;
 
-/// The text of a member; empty if there is none.
+/// Returns a string member; empty if there is none.
 pub(crate) fn text<'a>(object: &'a Object, key: &str) -> &'a str {
     object.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The number of a member; zero if there is none.
+/// Returns a number member; zero if there is none.
 pub(crate) fn number(object: &Object, key: &str) -> i64 {
     object.get(key).and_then(Value::as_i64).unwrap_or_default()
 }
 
-/// A member that is an object.
+/// Returns a member that is an object.
 pub(crate) fn child<'a>(object: &'a Object, key: &str) -> Option<&'a Object> {
     object.get(key).and_then(Value::as_object)
 }
 
-/// A member that is an object, to be changed.
+/// Returns a member that is an object, mutably.
 pub(crate) fn child_mut<'a>(object: &'a mut Object, key: &str) -> Option<&'a mut Object> {
     object.get_mut(key).and_then(Value::as_object_mut)
 }
 
-/// A member that is an object, made if it is missing.
+/// Returns a member that is an object, and creates it if it is missing.
 pub(crate) fn open<'a>(object: &'a mut Object, key: &str) -> &'a mut Object {
     let slot = object.entry(key).or_insert_with(|| Value::Object(Object::new()));
     if !slot.is_object() {
@@ -34,17 +34,17 @@ pub(crate) fn open<'a>(object: &'a mut Object, key: &str) -> &'a mut Object {
     slot.as_object_mut().expect("an object since the lines above")
 }
 
-/// The objects of a member that is a list.
+/// Returns the objects of a list member.
 pub(crate) fn items<'a>(object: &'a Object, key: &str) -> impl Iterator<Item = &'a Object> {
     object.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object)
 }
 
-/// The objects of a member that is a list, to be changed.
+/// Returns the objects of a list member, mutably.
 pub(crate) fn items_mut<'a>(object: &'a mut Object, key: &str) -> impl Iterator<Item = &'a mut Object> {
     object.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut)
 }
 
-/// How many elements or members a member has.
+/// Returns the number of elements or members of a member.
 pub(crate) fn length(object: &Object, key: &str) -> usize {
     match object.get(key) {
         Some(Value::Array(elements)) => elements.len(),
@@ -53,7 +53,7 @@ pub(crate) fn length(object: &Object, key: &str) -> usize {
     }
 }
 
-/// Whether a value is what Go leaves out: nothing, zero, or empty.
+/// Returns whether Go omits the value: it is absent, zero, or empty.
 pub(crate) fn is_zero(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,
@@ -65,7 +65,7 @@ pub(crate) fn is_zero(value: Option<&Value>) -> bool {
     }
 }
 
-/// Sets a member that is missing: a pointer in Go, whose zero is as good as any other value.
+/// Sets a missing member that is a pointer in Go: a zero value stays.
 pub(crate) fn fill(object: &mut Object, key: &str, value: impl Into<Value>) {
     if !is_there(object, key) {
         object.insert(key.to_owned(), value.into());
@@ -79,12 +79,12 @@ pub(crate) fn fill_zero(object: &mut Object, key: &str, value: impl Into<Value>)
     }
 }
 
-/// Whether there is such a member, and not null.
+/// Returns whether the member exists and is not null.
 pub(crate) fn is_there(object: &Object, key: &str) -> bool {
     object.get(key).is_some_and(|value| !value.is_null())
 }
 
-/// Makes a member what it is in another object: absent, if it is absent there.
+/// Copies a member from another object, or removes it if it is absent there.
 pub(crate) fn copy(from: &Object, into: &mut Object, key: &str) {
     match from.get(key) {
         Some(value) => into.insert(key.to_owned(), value.clone()),
@@ -92,22 +92,22 @@ pub(crate) fn copy(from: &Object, into: &mut Object, key: &str) {
     };
 }
 
-/// The value at a path of member names with dots in between.
+/// Returns the value at a dotted path.
 pub(crate) fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(value, |value, key| value.get(key))
 }
 
-/// The object at a path of member names with dots in between.
+/// Returns the object at a dotted path.
 pub(crate) fn object_at<'a>(value: &'a Value, path: &str) -> Option<&'a Object> {
     at(value, path).and_then(Value::as_object)
 }
 
-/// The object at a path, to be changed; `None` if it is not there.
+/// Returns the object at a path mutably, or `None` if it is missing.
 pub(crate) fn object_at_mut<'a>(value: &'a mut Value, path: &str) -> Option<&'a mut Object> {
     path.split('.').try_fold(value, |value, key| value.get_mut(key)).and_then(Value::as_object_mut)
 }
 
-/// Makes what is at a path in one object what it is in another, without leaving empty parents behind.
+/// Copies the value at a path from another object, without leaving empty parents behind.
 pub(crate) fn copy_at(from: &Value, into: &mut Value, path: &str) {
     let (parents, last) = path.rsplit_once('.').unwrap_or(("", path));
     let Some(mut object) = into.as_object_mut() else { return };

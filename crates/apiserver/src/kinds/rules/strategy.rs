@@ -1,7 +1,7 @@
-//! What the server resets, keeps and counts when an object is written, kind by kind.
+//! The write strategies of kinds: which fields are reset, kept or counted when an object is written.
 //!
-//! An object has its name, its uid and its defaults before it is prepared. Each function takes the kind's id, `plural`
-//! or `plural.group`, and leaves objects of kinds it does not know as they are.
+//! An object has its name, uid and defaults before it is prepared. Each function takes the id of the resource, `plural`
+//! or `plural.group`. Objects of unknown kinds stay unchanged.
 
 pub(crate) mod service;
 
@@ -21,15 +21,15 @@ fn row_of(id: &str) -> Option<&'static KindRow> {
     ROWS.iter().find(|row| row.id == id)
 }
 
-/// What else happens on a write, besides what the row of a kind says.
+/// The context of a kind's own rules.
 ///
-/// `now` is the time as the server writes it, in whole seconds.
+/// `now` is the current time in whole seconds, as the server writes it.
 pub(crate) struct RuleContext<'a> {
     old: Option<&'a Value>,
     now: &'a str,
 }
 
-/// Prepares an object that is created.
+/// Prepares a created object.
 pub(crate) fn prepare_create(id: &str, object: &mut Value, now: &str) {
     let Some(row) = row_of(id) else { return };
     if matches!(row.status, StatusRule::Dropped(_)) {
@@ -44,7 +44,7 @@ pub(crate) fn prepare_create(id: &str, object: &mut Value, now: &str) {
     (row.prepare)(object, &RuleContext { old: None, now });
 }
 
-/// Prepares an object that replaces another.
+/// Prepares an updated object.
 pub(crate) fn prepare_update(id: &str, old: &Value, new: &mut Value, now: &str) {
     keep_generation(old, new);
     let Some(row) = row_of(id) else { return };
@@ -52,7 +52,7 @@ pub(crate) fn prepare_update(id: &str, old: &Value, new: &mut Value, now: &str) 
         copy_at(old, new, "status");
     }
     (row.settle)(new);
-    // The server looks at these before it drops anything from them.
+    // kube-apiserver compares these before it drops anything from them.
     let is_raised_whole = matches!(row.generation, Generation::CountedWhole) && is_raised(row, old, new);
     (row.prepare)(new, &RuleContext { old: Some(old), now });
     if is_raised_whole || is_raised(row, old, new) {
@@ -60,7 +60,7 @@ pub(crate) fn prepare_update(id: &str, old: &Value, new: &mut Value, now: &str) 
     }
 }
 
-/// Prepares an object whose status replaces that of another.
+/// Prepares an object whose status is updated.
 pub(crate) fn prepare_status_update(id: &str, old: &Value, new: &mut Value, now: &str) {
     keep_generation(old, new);
     let Some(row) = row_of(id) else { return };
@@ -74,7 +74,7 @@ pub(crate) fn prepare_status_update(id: &str, old: &Value, new: &mut Value, now:
     (row.settle)(new);
 }
 
-/// Prepares a namespace whose finalizers are written: nothing but its status stays.
+/// Prepares a namespace whose finalizers are written: status is kept.
 pub(crate) fn prepare_finalize(old: &Value, new: &mut Value) {
     keep_generation(old, new);
     copy_at(old, new, "status");
@@ -93,7 +93,7 @@ pub(crate) fn reset_status_fields(id: &str) -> Option<&'static [&'static str]> {
     row_of(id).map(|row| row.reset_by_status).filter(|paths| !paths.is_empty())
 }
 
-/// Makes the status what it is where nothing has happened yet.
+/// Resets the status to that of a new object.
 fn reset_status(row: &KindRow, object: &mut Value) {
     let StatusRule::Dropped(empty) = row.status else { return };
     let status = serde_json::from_str(empty).unwrap_or_else(|_| json!({}));
@@ -139,7 +139,7 @@ fn raise_generation(old: &Value, new: &mut Value) {
     }
 }
 
-/// Some kinds let a write of the status change no metadata at all.
+/// Keeps the metadata: for some kinds a status write changes no metadata at all.
 fn keep_metadata(old: &Value, new: &mut Value) {
     let nothing = Object::new();
     let old = object_at(old, "metadata").unwrap_or(&nothing);

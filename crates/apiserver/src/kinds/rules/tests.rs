@@ -1,4 +1,4 @@
-//! The rules against what kube-apiserver's libraries make of the same objects.
+//! Compares the rules with those of kube-apiserver's libraries.
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod dropped;
@@ -15,29 +15,29 @@ use crate::kinds::{Catalog, defaulting, form};
 use crate::truth::{Agreement, cases, same};
 use dropped::forget_dropped;
 
-/// When all of it happened.
+/// The time of all writes.
 const NOW: &str = "2000-01-01T00:00:00Z";
 
 fn text<'c>(case: &'c Value, member: &str) -> &'c str {
     case[member].as_str().unwrap()
 }
 
-/// The type of the objects of a case.
+/// Returns the type of the objects of a case.
 fn type_of(case: &Value) -> &'static Struct {
     types::kind(text(case, "apiVersion"), text(case, "kind")).unwrap()
 }
 
-/// An object of a case as it comes in.
+/// Returns an object of a case, as received.
 fn given(case: &Value, member: &str) -> Value {
     form::form(type_of(case), case[member].clone()).unwrap().object
 }
 
-/// Compares an object with one of a case, as both are written.
+/// Compares an object with one of a case, both in the server's form.
 fn check(case: &Value, ours: Value, theirs: &str) -> Result<(), String> {
     same(&form::form(type_of(case), ours)?.object, &given(case, theirs))
 }
 
-/// Every built-in resource that is stored has been looked at.
+/// Asserts that every stored built-in resource was checked.
 fn assert_complete(looked_at: &BTreeSet<String>) {
     for resource in Catalog::built_in().iter() {
         let is_stored = resource.rules.view.is_none() && !resource.rules.review;
@@ -46,7 +46,7 @@ fn assert_complete(looked_at: &BTreeSet<String>) {
 }
 
 #[test]
-fn defaults_are_those_of_the_server() {
+fn defaults_match_kube_apiserver() {
     let mut agreement = Agreement::of("defaults");
     for case in cases("rules/defaults.jsonl") {
         let mut ours = given(&case, "before");
@@ -57,7 +57,7 @@ fn defaults_are_those_of_the_server() {
 }
 
 #[test]
-fn strategies_are_those_of_the_server() {
+fn strategies_match_kube_apiserver() {
     let mut agreement = Agreement::of("strategies");
     for case in cases("rules/strategies.jsonl") {
         let (id, verb) = (text(&case, "id"), text(&case, "verb"));
@@ -70,7 +70,7 @@ fn strategies_are_those_of_the_server() {
                 "update" => strategy::prepare_update(id, &old, &mut ours, NOW),
                 _ => strategy::prepare_status_update(id, &old, &mut ours, NOW),
             }
-            // What every update does to the metadata, whatever the kind.
+            // Metadata changes that every update makes, whatever the kind.
             if let Some(time) = old.pointer("/metadata/deletionTimestamp") {
                 ours["metadata"]["deletionTimestamp"] = time.clone();
             }
@@ -88,7 +88,7 @@ fn strategies_are_those_of_the_server() {
 }
 
 #[test]
-fn reset_fields_are_those_of_the_server() {
+fn reset_fields_match_kube_apiserver() {
     let mut agreement = Agreement::of("reset fields");
     for case in cases("rules/reset.jsonl") {
         let id = text(&case, "id");

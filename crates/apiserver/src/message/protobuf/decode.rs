@@ -1,4 +1,4 @@
-//! From messages to JSON values, in the form that the server keeps.
+//! Decodes messages to JSON values, in the server's form.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 use crate::kinds::types::{Member, Scalar, Struct, Type, named};
 use crate::kinds::{form, moment};
 
-/// The bytes are no message of this type.
+/// The bytes are not a message of this type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Broken;
 
-/// How deep messages may lie in each other, as for JSON.
+/// The maximum nesting of messages, as for JSON.
 const DEEPEST: usize = 100;
 
 /// One field of a message, without its number.
@@ -21,11 +21,11 @@ pub(super) enum Field<'a> {
     Number(u64),
     Fixed(f64),
     Bytes(&'a [u8]),
-    /// A number of four bytes, which nothing here needs.
+    /// A four-byte number, which no type here uses.
     Short,
 }
 
-/// Reads a message as an object of this type.
+/// Decodes a message as an object of this type.
 pub(crate) fn decode(of: &'static Struct, message: &[u8]) -> Result<Value, Broken> {
     structure(of, message, DEEPEST)
 }
@@ -119,7 +119,7 @@ fn scalar_value(scalar: Scalar, field: Field<'_>, levels: usize) -> Result<Value
         (Scalar::Bool, Field::Number(number)) => Ok((number != 0).into()),
         (Scalar::Int32, Field::Number(number)) => Ok((number as i32).into()),
         (Scalar::Int64, Field::Number(number)) => Ok(number.cast_signed().into()),
-        // Whole numbers are written as such.
+        // A whole number is written as an integer.
         (Scalar::Float, Field::Fixed(number)) if number.fract() == 0.0 && number.abs() < 1e15 => {
             Ok((number as i64).into())
         }
@@ -153,7 +153,7 @@ fn time(scalar: Scalar, message: &[u8]) -> Result<Value, Broken> {
     Ok(if scalar == Scalar::Time { at.to_string() } else { moment::micro_text(at) }.into())
 }
 
-/// What is a message with one or a few plain fields.
+/// Decodes a scalar that is a message with one or a few plain fields.
 fn wrapped(scalar: Scalar, message: &[u8]) -> Result<Value, Broken> {
     let (mut number, mut second, mut text) = (0, 0, None);
     for field in fields(message) {
@@ -206,7 +206,7 @@ fn owned(bytes: &[u8]) -> Result<String, Broken> {
     std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Broken)
 }
 
-/// The fields of a message in order, up to the first that is broken.
+/// Returns the fields of a message in order, up to the first invalid one.
 pub(super) fn fields(message: &[u8]) -> impl Iterator<Item = Result<(u32, Field<'_>), Broken>> {
     let mut rest = Some(message);
     std::iter::from_fn(move || {

@@ -1,4 +1,5 @@
-//! From JSON values to messages. Values without a pointer are always written, as Go's encoder does; pointers when they are set.
+//! Encodes JSON values as messages. As in Go's encoder, values without a pointer are always written, and pointers only
+//! if they are set.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -7,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::kinds::moment;
 use crate::kinds::types::{Member, Scalar, Struct, Type, named};
 
-/// The message of an object of this type.
+/// Encodes an object of this type as a message.
 pub(crate) fn encode(of: &'static Struct, object: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     match object.as_object() {
@@ -89,7 +90,7 @@ fn put_value(number: u32, of: &'static Type, value: &Value, out: &mut Vec<u8>) {
             put_items(1, items, value, &mut message);
             put_bytes(number, &message, out);
         }
-        // There is no map of maps.
+        // There are no maps of maps.
         Type::Map(_) => {}
         Type::Scalar(scalar, _) => put_scalar(number, *scalar, value, out),
     }
@@ -110,13 +111,13 @@ fn put_scalar(number: u32, scalar: Scalar, value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// What is a message of its own in protobuf, and no object in JSON.
+/// Encodes a scalar that is a message in protobuf and not an object in JSON.
 fn message_of(scalar: Scalar, value: &Value, text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     match scalar {
         Scalar::Time | Scalar::MicroTime => {
             if let Some(at) = moment::parse(text) {
-                // Whole seconds before the time, also where that is before the beginning of time.
+                // Whole seconds are rounded down, also for times before 1970.
                 let (nanoseconds, second) = (at.as_nanosecond(), 1_000_000_000);
                 let fraction = if scalar == Scalar::Time { 0 } else { nanoseconds.rem_euclid(second) as i64 };
                 put_number(1, nanoseconds.div_euclid(second) as i64, &mut out);

@@ -1,4 +1,4 @@
-//! Messages by hand, and what the real libraries make of objects of every kind.
+//! Tests with hand-written messages, and with recorded objects of every kind.
 
 use std::io::BufRead;
 
@@ -8,7 +8,7 @@ use super::*;
 use crate::kinds::{Catalog, form};
 use crate::truth::{self, Agreement};
 
-/// An object in JSON, and the same in its envelope.
+/// An object in JSON, and the same object in its envelope.
 struct Twins {
     api_version: String,
     kind: String,
@@ -16,7 +16,7 @@ struct Twins {
     sealed: Vec<u8>,
 }
 
-/// The next of the objects: a line with the lengths of both, and both.
+/// Returns the next recorded object: a line with both lengths, then both forms.
 fn next_twins(from: &mut impl BufRead) -> Option<Twins> {
     let mut line = String::new();
     from.read_line(&mut line).unwrap();
@@ -31,14 +31,14 @@ fn next_twins(from: &mut impl BufRead) -> Option<Twins> {
     Some(Twins { api_version, kind, json: serde_json::from_slice(&json).unwrap(), sealed })
 }
 
-/// Decodes an object, which must give its twin in JSON, and encodes that, which must give the same bytes.
+/// Decodes an object and compares it with the JSON form. Encodes that and compares the bytes.
 fn check(twins: &Twins) -> Result<(), String> {
     let Twins { api_version, kind, json, sealed } = twins;
     let of = types::kind(api_version, kind).ok_or("not a kind of ours")?;
     let envelope = open(sealed).map_err(|_| "the envelope is broken")?;
     assert_eq!((envelope.api_version, envelope.kind), (api_version.as_str(), kind.as_str()));
     let formed = form::form(of, json.clone())?.object;
-    // What an object is stands in its envelope.
+    // The envelope has the kind of the object.
     let mut decoded = decode(of, envelope.message).map_err(|_| "the message is broken")?;
     decoded["apiVersion"] = json["apiVersion"].clone();
     decoded["kind"] = json["kind"].clone();
@@ -50,7 +50,7 @@ fn check(twins: &Twins) -> Result<(), String> {
     Err(format!("encoded: field {}\n    {json}", difference(&encoded[MAGIC.len()..], &sealed[MAGIC.len()..])))
 }
 
-/// Where two messages begin to differ, as the numbers of fields, and what stands there.
+/// Returns the first difference between two messages, as field numbers and values.
 fn difference(ours: &[u8], theirs: &[u8]) -> String {
     let (mut a, mut b) = (fields(ours), fields(theirs));
     loop {
@@ -67,7 +67,7 @@ fn difference(ours: &[u8], theirs: &[u8]) -> String {
     }
 }
 
-/// A list is never read, and made from the messages of its items.
+/// Checks a list, which is never decoded, and is encoded from the messages of its items.
 fn check_list(twins: &Twins) -> Result<(), String> {
     let Twins { api_version, kind, json, sealed } = twins;
     let of = types::kind(api_version, kind.trim_end_matches("List")).ok_or("not a kind of ours")?;
@@ -80,7 +80,7 @@ fn check_list(twins: &Twins) -> Result<(), String> {
 }
 
 #[test]
-fn objects_of_every_kind_are_decoded_and_encoded_as_the_real_libraries_do() {
+fn objects_of_every_kind_match_the_go_libraries() {
     let mut agreement = Agreement::of("twins in JSON and protobuf");
     let mut file = truth::open("protobuf");
     while let Some(twins) = next_twins(&mut file) {
@@ -95,7 +95,7 @@ fn objects_of_every_kind_are_decoded_and_encoded_as_the_real_libraries_do() {
 }
 
 #[test]
-fn a_bookmark_is_framed_as_the_api_server_does() {
+fn bookmark_frame_matches_kube_apiserver() {
     let of = types::named("core/v1.ConfigMap").unwrap();
     let object = json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"resourceVersion": "7"}});
     let framed = frame("BOOKMARK", &seal_object(of, &object));
@@ -109,7 +109,7 @@ fn a_bookmark_is_framed_as_the_api_server_does() {
 }
 
 #[test]
-fn an_object_survives_both_ways() {
+fn object_survives_encode_and_decode() {
     let of = types::named("apps/v1.Deployment").unwrap();
     let object = json!({
         "metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z", "labels": {"a": "1", "b": ""}},

@@ -8,7 +8,7 @@ fn config_maps() -> Arc<Resource> {
     Catalog::built_in().named("configmaps").unwrap().clone()
 }
 
-/// Creates, updates and deletes in turn, one revision each, starting after revision 100.
+/// Performs creates, updates and deletes in turn, one revision each, starting after revision 100.
 fn write(collection: &mut Collection, revision: u64, name: &str, present: bool, limits: HistoryLimits) {
     let key = Key::new(Some("default"), name);
     let before = collection.objects().get(&key).cloned();
@@ -27,7 +27,7 @@ fn names(objects: &Objects) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn every_state_within_the_history_is_found_again() {
+fn every_state_within_the_history_can_be_restored() {
     let mut collection = Collection::new(1, 100);
     let mut states = vec![(100, names(collection.objects()))];
     for revision in 101..1_500 {
@@ -41,7 +41,7 @@ fn every_state_within_the_history_is_found_again() {
 }
 
 #[test]
-fn what_was_compacted_is_forgotten_and_the_rest_is_not() {
+fn compaction_drops_only_older_revisions() {
     let mut collection = Collection::new(1, 100);
     for revision in 101..=110 {
         write(&mut collection, revision, "a", true, PLENTY);
@@ -56,7 +56,7 @@ fn what_was_compacted_is_forgotten_and_the_rest_is_not() {
 }
 
 #[test]
-fn a_full_history_drops_its_oldest_events() {
+fn full_history_drops_oldest_events() {
     let limits = HistoryLimits { max_events: 3, ..PLENTY };
     let mut collection = Collection::new(1, 100);
     for revision in [102, 104, 106, 108, 110] {
@@ -67,7 +67,7 @@ fn a_full_history_drops_its_oldest_events() {
 }
 
 #[test]
-fn a_history_of_many_bytes_drops_its_oldest_events() {
+fn large_history_drops_oldest_events() {
     let mut collection = Collection::new(1, 100);
     write(&mut collection, 101, "a", true, PLENTY);
     let size = collection.log().unseen(100, 1)[0].size();
@@ -77,10 +77,10 @@ fn a_history_of_many_bytes_drops_its_oldest_events() {
     }
     assert_eq!((collection.horizon(), collection.log().unseen(105, 10).len()), (105, 3));
     assert!(collection.at(104).is_err() && collection.at(105).is_ok());
-    // A delete is as large as what it shows, and makes room for nothing.
+    // A delete has the size of its last state, and frees nothing.
     write(&mut collection, 112, "a", false, limits);
     assert_eq!((collection.horizon(), collection.log().unseen(107, 10).len()), (107, 3));
-    // Watches still hear of what alone exceeds the limit.
+    // Watches still get an event that exceeds the limit alone.
     write(&mut collection, 114, "b", true, HistoryLimits { max_bytes: 1, ..PLENTY });
     assert_eq!((collection.horizon(), collection.log().unseen(113, 10).len()), (113, 1));
     collection.compact(114);

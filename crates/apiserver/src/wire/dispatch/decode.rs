@@ -1,4 +1,4 @@
-//! Bodies of requests, in the formats that are understood.
+//! Decodes request bodies.
 
 use http::header;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::message::reply::{JSON, YAML};
 use crate::status::Status;
 use crate::wire::call::Call;
 
-/// The object in the body. In protobuf it is read as one of this type.
+/// Returns the object in the body. A protobuf body is decoded as this type.
 pub(super) fn decode(call: &Call, of: Option<&'static Struct>) -> Result<Document, Status> {
     match (media_type(call), of) {
         ("" | JSON, _) => from_json(&call.body),
@@ -28,7 +28,7 @@ pub(super) fn decode(call: &Call, of: Option<&'static Struct>) -> Result<Documen
     }
 }
 
-/// The options of a delete: in the body if there is one, else in the query.
+/// Returns the options of a delete: from the body if there is one, otherwise from the query.
 pub(super) fn delete_options(call: &Call) -> Result<DeleteOptions, Status> {
     if call.body.is_empty() {
         return DeleteOptions::from_query(&call.query);
@@ -36,7 +36,7 @@ pub(super) fn delete_options(call: &Call) -> Result<DeleteOptions, Status> {
     DeleteOptions::from_value(decode(call, types::named("meta/v1.DeleteOptions"))?.value)
 }
 
-/// The media type of the body, without its parameters.
+/// Returns the media type of the body, without its parameters.
 pub(super) fn media_type(call: &Call) -> &str {
     call.header(header::CONTENT_TYPE).split(';').next().unwrap_or_default().trim()
 }

@@ -1,4 +1,4 @@
-//! Requests that change something.
+//! Requests that write.
 
 use http::{Response, header};
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ pub(super) fn mutate(
     Ok(json_reply(outcome.code(), outcome.json(resource, form)))
 }
 
-/// Does what is asked for by a create and not kept; `None` if it is to be kept.
+/// Answers a create that stores no object; `None` for any other create.
 fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>, WriteFailure> {
     let resource = &target.resource;
     let options = WriteOptions::parse(&call.query, "CreateOptions", call.header(header::USER_AGENT))?;
@@ -91,7 +91,7 @@ fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>
     action::act(hub, resource, part, &target.key(), &sent, &options).map(Some)
 }
 
-/// The part of the object that the path names.
+/// Returns the subresource in the path.
 fn part(target: &Target) -> Subresource {
     match target.subresource.as_deref() {
         Some("status") => Subresource::Status,
@@ -116,7 +116,7 @@ fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Respon
     Ok(value_reply(200, &scale))
 }
 
-/// Deletes what a list with the same selectors would show, one by one, and answers with what was there.
+/// Deletes the objects that a list with the same selectors would return, one by one, and returns them.
 fn delete_all(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, WriteFailure> {
     let resource = &target.resource;
     let options = delete_options(call)?;
@@ -129,13 +129,13 @@ fn delete_all(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>,
         match write::delete(hub, resource, &object.key, &options) {
             Ok(Outcome::Done(_)) => items.push(object.value_as(resource)),
             Ok(outcome) => items.push(outcome.value(resource)),
-            // Another client deleted it meanwhile.
+            // Another client has deleted it meanwhile.
             Err(WriteFailure::NotFound(_)) => {}
             Err(error) => return Err(error),
         }
     }
     if !resource.rules.custom {
-        // As in a list: its kind says what they are.
+        // As in a list, items do not have a kind.
         items
             .iter_mut()
             .filter_map(Value::as_object_mut)

@@ -1,4 +1,4 @@
-//! A TCP connection that a fault can end with a reset.
+//! A TCP connection that an injected fault can end with a reset.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// A connection that says goodbye when it is dropped, or breaks off if it was told to.
+/// A connection that closes cleanly when it is dropped, or with a reset if a fault demands it.
 pub(super) struct Socket {
     stream: TcpStream,
     breaks: Arc<AtomicBool>,
@@ -23,7 +23,7 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if self.breaks.load(Ordering::Relaxed) {
-            // Closing then sends a reset. Where it cannot be set, the client sees an early end.
+            // Closing then sends a reset. If the option cannot be set, the client sees an early end.
             let _ = self.stream.set_zero_linger();
         }
     }

@@ -12,7 +12,7 @@ use super::panic_of;
 pub(super) struct Streams(Arc<Mutex<JoinSet<()>>>);
 
 impl Streams {
-    /// Ends what is left and waits for it. A panic in one of them goes on here.
+    /// Aborts the remaining tasks and waits for them. Continues the panic of a task.
     pub(super) async fn end(&self) {
         let mut tasks = std::mem::take(&mut *self.0.lock());
         tasks.abort_all();
@@ -22,7 +22,7 @@ impl Streams {
     }
 }
 
-/// Lets the connection panic with its stream, so that `stop` reports it.
+/// Makes the connection panic with its stream, so that `stop` reports it.
 fn pass_on(ended: Result<(), JoinError>) {
     if let Some(panic) = panic_of(ended) {
         std::panic::resume_unwind(panic);

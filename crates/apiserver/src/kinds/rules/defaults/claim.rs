@@ -1,4 +1,4 @@
-//! Defaults of persistent volumes and of claims to them.
+//! Defaults of persistent volumes and persistent volume claims.
 
 use crate::kinds::rules::json::{Object, fill, fill_zero, open};
 

@@ -1,4 +1,4 @@
-//! Defaults of kinds that have little in common.
+//! Defaults of kinds with few rules.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::kinds::rules::json::{Object, child, child_mut, fill, fill_zero, is_th
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// A namespace can be selected by its name.
+/// Adds the label by which a namespace can be selected by its name.
 pub(super) fn namespace(namespace: &mut Object) {
     let name = child(namespace, "metadata").map(|metadata| text(metadata, "name").to_owned()).unwrap_or_default();
     if !name.is_empty() {
@@ -30,7 +30,7 @@ pub(super) fn secret(secret: &mut Object) {
     fill_zero(secret, "type", "Opaque");
 }
 
-/// Moves `stringData` of a secret to `data`, where it replaces what has the same key.
+/// Moves `stringData` of a secret to `data`. It replaces existing keys.
 pub(crate) fn merge_string_data(secret: &mut Object) {
     let Some(Value::Object(plain)) = secret.remove("stringData") else { return };
     if plain.is_empty() {
@@ -42,7 +42,7 @@ pub(crate) fn merge_string_data(secret: &mut Object) {
     }
 }
 
-/// The standard alphabet, with padding.
+/// Encodes bytes with the standard alphabet and padding.
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -60,7 +60,7 @@ pub(super) fn limit_range_item(item: &mut Object) {
     if text(item, "type") != "Container" {
         return;
     }
-    // A limit is at most the maximum; a request is the limit, or else at least the minimum.
+    // The default limit is the maximum. The default request is the limit, or else the minimum.
     inherit(item, "max", "default");
     inherit(item, "default", "defaultRequest");
     inherit(item, "min", "defaultRequest");

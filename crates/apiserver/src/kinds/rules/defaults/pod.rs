@@ -1,4 +1,4 @@
-//! Defaults of pods and of what they are made of.
+//! Defaults of pods and their parts.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::kinds::quantity::rounded_up_to_milli;
 use crate::kinds::rules::image::pull_policy;
 use crate::kinds::rules::json::{Object, child, child_mut, fill, fill_zero, is_there, items_mut, number, open, text};
 
-/// Rounds the quantities of a list of resources up to a thousandth.
+/// Rounds the quantities of a resource list up to a thousandth.
 pub(super) fn resource_list(list: &mut Object) {
     for amount in list.values_mut() {
         if let Some(rounded) = amount.as_str().and_then(rounded_up_to_milli) {
@@ -15,7 +15,7 @@ pub(super) fn resource_list(list: &mut Object) {
     }
 }
 
-/// What holds for pods alone, and not for the templates of pods.
+/// Sets the defaults of pods that do not apply to pod templates.
 pub(super) fn pod(pod: &mut Object) {
     let spec = open(pod, "spec");
     if number(spec, "terminationGracePeriodSeconds") < 0 {
@@ -33,7 +33,7 @@ pub(super) fn pod(pod: &mut Object) {
     }
 }
 
-/// Who limits a resource and requests none of it requests as much.
+/// Sets missing requests to the limits.
 fn request_limits(container: &mut Object) {
     let Some(resources) = child_mut(container, "resources") else { return };
     let Some(limits) = child(resources, "limits").filter(|limits| !limits.is_empty()).cloned() else { return };
@@ -51,7 +51,7 @@ fn host_port(port: &mut Object) {
 }
 
 pub(super) fn pod_spec(spec: &mut Object) {
-    // One name of the account is an alias of the other, which wins.
+    // `serviceAccount` is a deprecated alias of `serviceAccountName`, which has precedence.
     let current = text(spec, "serviceAccountName");
     let account = if current.is_empty() { text(spec, "serviceAccount") } else { current }.to_owned();
     for key in ["serviceAccountName", "serviceAccount"] {
@@ -67,7 +67,7 @@ pub(super) fn pod_spec(spec: &mut Object) {
     fill_zero(spec, "schedulerName", "default-scheduler");
 }
 
-/// Keeps the one address and the list of addresses in step; the one counts.
+/// Keeps `podIP` and `podIPs` equal; `podIP` has precedence.
 pub(super) fn pod_status(status: &mut Object) {
     let one = text(status, "podIP").to_owned();
     let first = status.get("podIPs").and_then(|list| list.get(0));

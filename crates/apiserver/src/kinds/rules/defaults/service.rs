@@ -1,10 +1,10 @@
-//! Defaults of services and of what else is about the network.
+//! Defaults of services and other network kinds.
 
 use serde_json::{Value, json};
 
 use crate::kinds::rules::json::{Object, child, child_mut, fill, fill_zero, is_zero, items_mut, length, open, text};
 
-/// How long a client stays with the same endpoint.
+/// The default timeout of session affinity.
 const AFFINITY_SECONDS: i64 = 10800;
 
 pub(super) fn service(service: &mut Object) {

@@ -19,7 +19,7 @@ pub(super) fn host_path(source: &mut Object) {
     fill(source, "type", "");
 }
 
-/// The mode 0644.
+/// Sets the default mode 0644.
 pub(super) fn files(source: &mut Object) {
     fill(source, "defaultMode", 0o644);
 }

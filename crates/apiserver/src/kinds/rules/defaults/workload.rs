@@ -1,16 +1,16 @@
-//! Defaults of what runs pods.
+//! Defaults of workload kinds.
 
 use serde_json::{Value, json};
 
 use crate::kinds::rules::json::{Object, child, child_mut, fill, fill_zero, is_there, length, open, text};
 
-/// The labels of the template in a specification.
+/// Returns the labels of the template in a spec.
 fn template_labels(spec: &Object) -> Option<Value> {
     let labels = child(spec, "template").and_then(|template| child(template, "metadata"))?.get("labels")?;
     (!labels.is_null()).then(|| labels.clone())
 }
 
-/// An object without labels gets those of its template.
+/// Copies the labels of the template to an object without labels.
 fn label_as_template(object: &mut Object) {
     let labels = child(object, "spec").and_then(template_labels);
     if let Some(labels) = labels
@@ -91,7 +91,7 @@ pub(super) fn job(job: &mut Object) {
         spec.insert("completions".into(), json!(1));
     }
     fill(spec, "parallelism", 1);
-    // Failures are counted for each index where that is asked for, and in total as good as not at all.
+    // With a limit for each index the total number of failures is practically unlimited.
     let backoff = if is_there(spec, "backoffLimitPerIndex") { i32::MAX } else { 6 };
     fill(spec, "backoffLimit", backoff);
     fill(spec, "completionMode", "NonIndexed");

@@ -1,15 +1,15 @@
-//! One thing that is wrong with an object, in the words of a refusal.
+//! One error in an object, as a cause of a status.
 
 use serde_json::Value;
 
-/// One thing that is wrong with an object.
+/// One error in an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cause {
-    /// What is wrong, such as `FieldValueInvalid`.
+    /// The reason, such as `FieldValueInvalid`.
     pub(crate) reason: &'static str,
-    /// Where, such as `spec.containers[0].image`.
+    /// The field, such as `spec.containers[0].image`.
     pub(crate) field: String,
-    /// What is wrong, for people.
+    /// The message for people.
     pub(crate) message: String,
 }
 
@@ -19,32 +19,32 @@ impl Cause {
         Self { reason, field: field.into(), message }
     }
 
-    /// A value that is not one of this field's.
+    /// Returns the error of an invalid value.
     pub(crate) fn invalid(field: impl Into<String>, value: Option<&Value>, detail: &str) -> Self {
         Self::new("FieldValueInvalid", field, format!("Invalid value: {}", shown(value)), detail)
     }
 
-    /// A value that is missing.
+    /// Returns the error of a missing value.
     pub(crate) fn required(field: impl Into<String>, detail: &str) -> Self {
         Self::new("FieldValueRequired", field, "Required value".to_owned(), detail)
     }
 
-    /// A value that must not be here, or must not change.
+    /// Returns the error of a value that must not be set or must not change.
     pub(crate) fn forbidden(field: impl Into<String>, detail: &str) -> Self {
         Self::new("FieldValueForbidden", field, "Forbidden".to_owned(), detail)
     }
 
-    /// A value that another has.
+    /// Returns the error of a duplicate value.
     pub(crate) fn duplicate(field: impl Into<String>, value: &Value) -> Self {
         Self::new("FieldValueDuplicate", field, format!("Duplicate value: {}", shown(Some(value))), "")
     }
 
-    /// A reference to what is not there.
+    /// Returns the error of a reference to a missing object.
     pub(crate) fn not_found(field: impl Into<String>, value: &Value) -> Self {
         Self::new("FieldValueNotFound", field, format!("Not found: {}", shown(Some(value))), "")
     }
 
-    /// A value that is none of a list.
+    /// Returns the error of a value outside a list of supported ones.
     pub(crate) fn unsupported(field: impl Into<String>, value: Option<&Value>, supported: &[&str]) -> Self {
         let supported: Vec<_> = supported.iter().map(|value| format!("{value:?}")).collect();
         let what = format!("Unsupported value: {}", shown(value));

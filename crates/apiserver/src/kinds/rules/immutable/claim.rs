@@ -1,4 +1,4 @@
-//! The commonest mistakes in claims to volumes, and what of them may still change.
+//! Validation of persistent volume claims, and of their updates.
 
 use kube_structural_schema::Quantity;
 use serde_json::Value;
@@ -36,7 +36,7 @@ fn size(claim: &Value, path: &str) -> Option<Quantity> {
         .and_then(|text| Quantity::parse(text).ok())
 }
 
-/// A claim that is bound may grow, and nothing else of it may change.
+/// Checks an update: a bound claim may only grow.
 pub(super) fn check_update(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     let (mut before, mut after) = (old.clone(), new.clone());
     if at(old, "spec.volumeName").is_none() {
@@ -67,7 +67,7 @@ pub(super) fn check_update(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A claim that was made before there was a default class may get one.
+/// Allows a claim from before the default class to get a class.
 fn keep_first_class(old: &Value, after: &mut Value) {
     let nothing = Object::new();
     let old = object_at(old, "spec").unwrap_or(&nothing);

@@ -1,4 +1,4 @@
-//! The commonest mistakes in configuration, secrets, roles, classes and leases.
+//! Validation of config maps, secrets, roles, classes and leases.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{Cause, name};
 use crate::kinds::rules::json::{Object, at, child, is_there, items, length, number, object_at, text};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
-/// The most that a secret or a configuration holds.
+/// The maximum size of a secret or config map, in bytes.
 const MOST_BYTES: usize = 1024 * 1024;
 
 pub(super) fn config_map(object: &Value, causes: &mut Vec<Cause>) {
@@ -25,7 +25,7 @@ pub(super) fn config_map(object: &Value, causes: &mut Vec<Cause>) {
         name::check_key(key, &format!("binaryData[{key}]"), causes);
         size += decoded_length(value);
     }
-    // The server names a field here that has no name.
+    // kube-apiserver reports a field without a name here.
     check_size(size, "[]", causes);
 }
 
@@ -146,7 +146,7 @@ pub(super) fn role(object: &Value, is_namespaced: bool, causes: &mut Vec<Cause>)
             causes.push(Cause::required(format!("{field}.resources"), detail));
         }
     }
-    // This the server says last, whatever else is wrong.
+    // kube-apiserver reports this error last.
     for (index, _) in items(role, "rules").enumerate().filter(|(_, rule)| length(rule, "verbs") == 0) {
         causes.push(Cause::required(format!("rules[{index}].verbs"), ""));
     }
@@ -163,7 +163,7 @@ fn check_urls(rule: &Object, is_namespaced: bool, field: &str, causes: &mut Vec<
     }
 }
 
-/// What may not change once an object says so itself.
+/// Checks that an object marked as immutable keeps these fields.
 pub(super) fn check_sealed(old: &Value, new: &Value, keys: &[&str], causes: &mut Vec<Cause>) {
     let is_sealed = |object: &Value| at(object, "immutable") == Some(&Value::Bool(true));
     if !is_sealed(old) {

@@ -1,4 +1,4 @@
-//! What stays as it was made, kind by kind.
+//! Immutable fields, by kind.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::{Cause, claim, config, job, service};
 use crate::kinds::rules::equal::same;
 use crate::kinds::rules::json::{at, object_at};
 
-/// A path that stays as it is, and what the server calls it where that is something else.
+/// An immutable path, and its name in messages if that differs.
 type Field = (&'static str, &'static str);
 
 const SELECTOR: &[Field] = &[("spec.selector", "")];
@@ -39,7 +39,7 @@ const ROWS: &[(&str, &[Field])] = &[
     ("priorityclasses.scheduling.k8s.io", &[("preemptionPolicy", "")]),
 ];
 
-/// What of an object may not be what it is now.
+/// Checks the immutable fields of an object.
 pub(super) fn check(id: &str, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     match id {
         "priorityclasses.scheduling.k8s.io" => forbid(old, new, "value", "may not be changed in an update.", causes),
@@ -82,7 +82,7 @@ fn forbid(old: &Value, new: &Value, key: &str, detail: &str, causes: &mut Vec<Ca
     }
 }
 
-/// Where the data of a volume are: what of its specification is not said about volumes of every sort.
+/// Checks the source of a volume: all fields of its spec that are not common to all volumes.
 fn check_source(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     const COMMON: [&str; 9] = [
         "capacity",

@@ -1,4 +1,4 @@
-//! The commonest mistakes in jobs, and what of them may still change.
+//! Validation of jobs and of their updates.
 
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ fn check_spec(spec: &Object, field: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What of a job may no longer change.
+/// Checks the immutable fields of a job.
 pub(super) fn check_update(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     check_completions(old, new, causes);
     super::fixed::check_fields(old, new, &[("spec.selector", "")], causes);
@@ -91,7 +91,7 @@ fn check_completions(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     causes.push(Cause::invalid(field, after, detail));
 }
 
-/// A job that waits and has not begun may still say where and with how much its pods run.
+/// Checks the template. A suspended job that has not started may change its scheduling fields and resources.
 fn check_template(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     let mut before = at(old, "spec.template").cloned().unwrap_or_default();
     let mut after = at(new, "spec.template").cloned().unwrap_or_default();
@@ -117,7 +117,7 @@ fn is_open(job: &Value) -> bool {
         && number(status, "active") == 0
 }
 
-/// Makes what may still change what it has become.
+/// Copies the mutable fields from `after` into `before`.
 fn keep_open(before: &mut Value, after: &Value) {
     let nothing = Object::new();
     let (Some(before), Some(after)) = (before.as_object_mut(), after.as_object()) else { return };

@@ -1,4 +1,4 @@
-//! The forms of names, labels, ports and counts.
+//! Validation of names, labels, ports and counts.
 
 use kube_structural_schema::identifier::{is_dns_label, is_dns_subdomain, is_label_name};
 use serde_json::json;
@@ -51,7 +51,7 @@ pub(super) fn check_count(count: Option<i64>, field: &str, causes: &mut Vec<Caus
     }
 }
 
-/// Checks the key of a label: a name, which may have a DNS subdomain and a slash before it.
+/// Checks the key of a label: a name with an optional DNS subdomain and slash.
 pub(super) fn check_label_key(text: &str, field: &str, causes: &mut Vec<Cause>) {
     let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));
     let is_prefix = |prefix: &str| prefix.len() <= 253 && is_dns_subdomain(prefix);

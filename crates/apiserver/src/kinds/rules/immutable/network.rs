@@ -1,4 +1,4 @@
-//! The commonest mistakes in ingresses.
+//! Validation of ingresses.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The commonest mistakes in pods and in templates of pods.
+//! Validation of pods and pod templates.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(super) fn check_object(pod: &Value, old: Option<&Value>, causes: &mut Vec<Ca
     }
 }
 
-/// A template, and that it has no containers that only a running pod can have.
+/// Checks a template, and that it has no ephemeral containers.
 pub(super) fn check_template(template: Option<&Value>, field: &str, causes: &mut Vec<Cause>) {
     let spec = template.and_then(|template| object_at(template, "spec"));
     check_spec(spec, &format!("{field}.spec"), causes);
@@ -45,7 +45,7 @@ fn check_spec(spec: Option<&Object>, field: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The names of the volumes that are well-formed.
+/// Checks the volumes, and returns the names of the valid ones.
 fn check_volumes<'a>(spec: &'a Object, field: &str, causes: &mut Vec<Cause>) -> BTreeSet<&'a str> {
     let mut names = BTreeSet::new();
     for (index, volume) in items(spec, "volumes").enumerate() {
@@ -80,7 +80,7 @@ fn check_containers(spec: &Object, volumes: &BTreeSet<&str>, field: &str, causes
     }
 }
 
-/// Containers that run first, or beside the others if they say so.
+/// Checks the init containers, including sidecars.
 fn check_first_containers(spec: &Object, volumes: &BTreeSet<&str>, field: &str, causes: &mut Vec<Cause>) {
     let mut names: BTreeSet<_> = items(spec, "containers").map(|container| text(container, "name")).collect();
     for (index, container) in items(spec, "initContainers").enumerate() {

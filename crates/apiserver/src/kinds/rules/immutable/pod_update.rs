@@ -1,4 +1,4 @@
-//! What of a pod may still change.
+//! Validation of pod updates: which fields may change.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ pub(super) fn check(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Whether it makes sense to look further.
+/// Checks the containers, and returns whether further checks make sense.
 fn check_containers(old: &Object, new: &Object, list: &str, causes: &mut Vec<Cause>) -> bool {
     let field = format!("spec.{list}");
     if length(old, list) != length(new, list) {
@@ -50,7 +50,7 @@ fn check_containers(old: &Object, new: &Object, list: &str, causes: &mut Vec<Cau
     true
 }
 
-/// A deadline may only come nearer. Says whether it makes sense to look further.
+/// Checks that the deadline is only shortened. Returns whether further checks make sense.
 fn check_deadline(old: &Object, new: &Object, causes: &mut Vec<Cause>) -> bool {
     let key = "activeDeadlineSeconds";
     let (field, value) = (format!("spec.{key}"), number(new, key));
@@ -87,7 +87,7 @@ fn check_tolerations(old: &Object, new: &Object, causes: &mut Vec<Cause>) {
 fn check_gates(old: &Object, new: &Object, causes: &mut Vec<Cause>) {
     for (index, gate) in items(new, "schedulingGates").enumerate() {
         let name = text(gate, "name");
-        // Of gates with the same name the last one counts.
+        // The last of several gates with the same name counts.
         if items(new, "schedulingGates").skip(index + 1).any(|gate| text(gate, "name") == name) {
             continue;
         }
@@ -98,7 +98,7 @@ fn check_gates(old: &Object, new: &Object, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The new specification, with what may change as it was.
+/// Returns the new spec with the old values of the mutable fields.
 fn without_changeable(old: &Object, new: &Object) -> Object {
     let mut rest = new.clone();
     for list in ["containers", "initContainers"] {
@@ -112,7 +112,7 @@ fn without_changeable(old: &Object, new: &Object) -> Object {
     if number(old, "terminationGracePeriodSeconds") < 0 && number(&rest, "terminationGracePeriodSeconds") == 1 {
         copy(old, &mut rest, "terminationGracePeriodSeconds");
     }
-    // As long as the pod has scheduling gates, its node selector and affinity can be narrowed down.
+    // While the pod has scheduling gates, its node selector and affinity may become narrower.
     if length(old, "schedulingGates") > 0 {
         copy(old, &mut rest, "nodeSelector");
         keep_node_affinity(old, &mut rest);

@@ -5,12 +5,12 @@ use serde_json::Value;
 use super::{Cause, name};
 use crate::kinds::rules::json::{Object, child, items, length, text};
 
-/// Whether a selector says nothing, and so selects everything.
+/// Returns whether a selector is empty, and so selects everything.
 pub(super) fn is_empty(selector: &Object) -> bool {
     length(selector, "matchLabels") + length(selector, "matchExpressions") == 0
 }
 
-/// Says what is wrong with a selector, and whether it can be used all the same.
+/// Checks a selector, and returns whether it can be evaluated.
 pub(super) fn check(selector: &Object, field: &str, causes: &mut Vec<Cause>) -> bool {
     let before = causes.len();
     for (key, value) in child(selector, "matchLabels").into_iter().flatten() {
@@ -46,7 +46,7 @@ fn check_expression(expression: &Object, field: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Whether a selector selects what has these labels.
+/// Returns whether a selector matches these labels.
 pub(super) fn matches(selector: &Object, labels: Option<&Object>) -> bool {
     let value = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
     let by_labels =

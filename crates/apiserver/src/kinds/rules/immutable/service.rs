@@ -1,4 +1,4 @@
-//! The commonest mistakes in services, and what of them may no longer change.
+//! Validation of services and of their updates.
 
 use std::collections::BTreeSet;
 
@@ -122,7 +122,7 @@ fn check_same_ports(spec: &Object, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What of a service may no longer change.
+/// Checks the immutable fields of a service.
 pub(super) fn check_update(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     let nothing = Object::new();
     let (old, new) = (object_at(old, "spec").unwrap_or(&nothing), object_at(new, "spec").unwrap_or(&nothing));

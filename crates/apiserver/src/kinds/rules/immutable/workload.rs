@@ -1,4 +1,4 @@
-//! The commonest mistakes in what runs pods.
+//! Validation of workload kinds.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ pub(super) fn stateful_set(object: &Value, causes: &mut Vec<Cause>) {
     check_endless(spec, "StatefulSet", causes);
 }
 
-/// Claims of a set are volumes of its pods.
+/// Returns the template with the claims of a stateful set as volumes.
 fn with_claimed_volumes(spec: &Object) -> Value {
     let mut template = spec.get("template").cloned().unwrap_or_default();
     let claims = spec.get("volumeClaimTemplates").and_then(Value::as_array).into_iter().flatten();
@@ -101,7 +101,7 @@ pub(super) fn replication_controller(object: &Value, causes: &mut Vec<Cause>) {
     check_endless(spec, "ReplicationController", causes);
 }
 
-/// Says what is wrong with a selector, and whether it can be compared with labels.
+/// Checks a selector, and returns whether it can be compared with labels.
 fn check_selector(spec: &Object, causes: &mut Vec<Cause>) -> bool {
     let Some(value) = spec.get("selector") else {
         causes.push(Cause::required("spec.selector", ""));
@@ -125,7 +125,8 @@ fn mismatch(labels: Option<&Object>) -> Cause {
     Cause::invalid("spec.template.metadata.labels", labels.as_ref(), detail)
 }
 
-/// That a selector selects what the template makes: one that is missing selects nothing, one that is empty everything.
+/// Checks that the selector matches the labels of the template. A missing selector matches nothing, an empty one
+/// everything.
 pub(super) fn check_labels(spec: &Object, causes: &mut Vec<Cause>) {
     let found = spec.get("selector").and_then(Value::as_object);
     let labels = spec.get("template").and_then(|template| object_at(template, "metadata.labels"));
@@ -142,7 +143,7 @@ fn check_template_of_set(spec: &Object, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Pods of a set run for ever.
+/// Checks that the restart policy is `Always`.
 fn check_endless(spec: &Object, kind: &str, causes: &mut Vec<Cause>) {
     let Some(pod) = spec.get("template").and_then(|template| object_at(template, "spec")) else { return };
     if text(pod, "restartPolicy") != "Always" {

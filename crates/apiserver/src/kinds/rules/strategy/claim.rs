@@ -1,11 +1,11 @@
-//! What a write does to persistent volumes and to claims to them.
+//! Write strategies of persistent volumes and claims.
 
 use serde_json::{Value, json};
 
 use super::RuleContext;
 use crate::kinds::rules::json::{Object, child, is_there, object_at, object_at_mut, open, text};
 
-/// A volume says since when it has been in its phase.
+/// Sets the time of the last phase change of a volume.
 pub(super) fn volume(volume: &mut Value, write: &RuleContext<'_>) {
     if write.old.is_none()
         && let Some(volume) = volume.as_object_mut()
@@ -30,14 +30,14 @@ pub(super) fn volume_status(volume: &mut Value, write: &RuleContext<'_>) {
     }
 }
 
-/// Keeps the two members that say where the data of a claim come from in step.
+/// Keeps `dataSource` and `dataSourceRef` of a claim equal.
 pub(super) fn claim(claim: &mut Value, write: &RuleContext<'_>) {
     let old = write.old.and_then(|old| object_at(old, "spec"));
     let had = |key: &str| old.is_some_and(|old| is_there(old, key));
     let Some(spec) = object_at_mut(claim, "spec") else { return };
     let is_elsewhere =
         |spec: &Object| child(spec, "dataSourceRef").is_some_and(|reference| !text(reference, "namespace").is_empty());
-    // Data of another namespace is a feature that is off.
+    // Data sources in other namespaces are a feature that is off by default.
     if is_elsewhere(spec) && !had("dataSourceRef") {
         spec.remove("dataSourceRef");
     }

@@ -1,4 +1,4 @@
-//! What a write does to pods.
+//! Write strategy of pods.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::kinds::rules::json::{
     open, text,
 };
 
-/// How a profile was once said, before the name of the container.
+/// The prefix of the deprecated annotations for AppArmor profiles, before the container name.
 const PROFILE: &str = "container.apparmor.security.beta.kubernetes.io/";
 
 pub(super) fn prepare(pod: &mut Value, write: &RuleContext<'_>) {
@@ -45,7 +45,7 @@ fn hold_at_gates(pod: &mut Value, now: &str) {
     }
 }
 
-/// Where a pod says which of its own labels the pods near it have, the selector says so with their values.
+/// Adds the pod's own values of `matchLabelKeys` and similar fields to the label selectors.
 fn select_by_own_labels(pod: &mut Value) {
     let labels = object_at(pod, "metadata.labels").cloned().unwrap_or_default();
     let Some(spec) = object_at_mut(pod, "spec") else { return };
@@ -80,7 +80,7 @@ fn select_by_keys(term: &mut Object, labels: &Object) {
     }
 }
 
-/// Profiles in annotations become those of the containers they name.
+/// Copies AppArmor profiles from annotations to the containers that they name.
 fn apply_profiles(pod: &mut Value) {
     if at(pod, "spec.os.name").and_then(Value::as_str) == Some("windows") {
         return;
@@ -118,7 +118,7 @@ pub(super) fn prepare_status(pod: &mut Value, write: &RuleContext<'_>) {
     let old = write.old.and_then(|old| object_at(old, "status")).unwrap_or(&nothing);
     if let Some(pod) = pod.as_object_mut() {
         let status = open(pod, "status");
-        // What a writer that knows less leaves out is not lost.
+        // A writer of an older version may omit these; they are kept.
         for key in [
             "qosClass",
             "resourceClaimStatuses",
@@ -136,7 +136,7 @@ pub(super) fn prepare_status(pod: &mut Value, write: &RuleContext<'_>) {
     }
 }
 
-/// The first condition of a type keeps what the first one of that type had, the second the second, and so on.
+/// Copies the observed generations of old conditions to new ones of the same type, in order.
 fn keep_condition_generations(old: &Object, status: &mut Object) {
     let mut left: Vec<_> = crate::kinds::rules::json::items(old, "conditions").collect();
     for condition in items_mut(status, "conditions") {

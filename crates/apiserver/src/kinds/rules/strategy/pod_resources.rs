@@ -18,7 +18,7 @@ fn is_for_pods(name: &str) -> bool {
     matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
 }
 
-/// How well a pod is served: the less it may use beyond what it requests, the better.
+/// Returns the QoS class of a pod, from its requests and limits.
 pub(super) fn class(pod: &Value) -> &'static str {
     let nothing = Object::new();
     let spec = object_at(pod, "spec").unwrap_or(&nothing);

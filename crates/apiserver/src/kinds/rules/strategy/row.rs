@@ -1,49 +1,49 @@
-//! One row for each kind: what a write of it resets, keeps and counts.
+//! One row for each kind: which fields a write resets, keeps and counts.
 
 use serde_json::Value;
 
 use super::{RuleContext, claim, pod, service, special};
 
-/// What becomes of the status when the object itself is written.
+/// How a main write treats the status.
 pub(super) enum StatusRule {
-    /// There is none, or it is written as any other member.
+    /// There is no status, or it is written like any other member.
     None,
-    /// A new object gets the one that is given here as JSON, and updates leave it alone.
+    /// A create sets this JSON value, and updates keep the status.
     Dropped(&'static str),
-    /// A new object may bring its own, and updates leave it alone.
+    /// A create may set the status, and updates keep it.
     Kept,
 }
 
-/// What raises `metadata.generation`. Paths are separated by blanks.
+/// Which changes increment `metadata.generation`. Paths are separated by blanks.
 pub(super) enum Generation {
-    /// It is what the request that created the object says.
+    /// The generation is the one in the create request.
     Free,
-    /// It is one for ever.
+    /// The generation is always one.
     Fixed,
-    /// It starts at one, and a change at one of these paths raises it.
+    /// The generation starts at one. A change at one of these paths increments it.
     Counted(&'static str),
-    /// The same, where even an empty list is not the same as none.
+    /// Like `Counted`, but an empty list differs from an absent one.
     CountedExactly(&'static str),
-    /// The same for any change of the object or of its labels.
+    /// Like `Counted`, for any change of the object or of its labels.
     CountedWhole,
-    /// It starts as it is given, and a change at one of these paths raises it.
+    /// The generation starts at the requested value. A change at one of these paths increments it.
     Raised(&'static str),
 }
 
-/// What happens to objects of one kind.
+/// The write strategy of one kind.
 pub(super) struct KindRow {
     pub(super) id: &'static str,
     pub(super) status: StatusRule,
     pub(super) generation: Generation,
-    /// The paths that a write of the status leaves as they are, separated by blanks.
+    /// The paths that a status write keeps, separated by blanks.
     pub(super) kept_by_status: &'static str,
     /// The paths that a write of the status does not own.
     pub(super) reset_by_status: &'static [&'static str],
-    /// What is brought into one form on every write.
+    /// Normalization on every write.
     pub(super) settle: fn(&mut Value),
-    /// What else happens on a write of the object.
+    /// Further rules for main writes.
     pub(super) prepare: fn(&mut Value, &RuleContext<'_>),
-    /// What else happens on a write of its status.
+    /// Further rules for status writes.
     pub(super) prepare_status: fn(&mut Value, &RuleContext<'_>),
 }
 
@@ -51,7 +51,7 @@ fn as_it_is(_: &mut Value) {}
 
 fn nothing_else(_: &mut Value, _: &RuleContext<'_>) {}
 
-/// A kind without a status of its own.
+/// Returns the row of a kind without a status subresource.
 const fn plain(id: &'static str, generation: Generation) -> KindRow {
     KindRow {
         id,
@@ -65,13 +65,13 @@ const fn plain(id: &'static str, generation: Generation) -> KindRow {
     }
 }
 
-/// A kind whose status is written apart.
+/// Returns the row of a kind with a status subresource.
 const fn split(id: &'static str, empty: &'static str, generation: Generation) -> KindRow {
     let row = plain(id, generation);
     KindRow { status: StatusRule::Dropped(empty), kept_by_status: "spec", reset_by_status: &["spec"], ..row }
 }
 
-/// A kind whose status is written apart, and writes of which change no metadata.
+/// Returns the row of a kind with a status subresource whose writes change no metadata.
 const fn apart(id: &'static str, empty: &'static str) -> KindRow {
     let row = split(id, empty, Generation::Free);
     KindRow { kept_by_status: "spec metadata", reset_by_status: &["metadata", "spec"], ..row }
@@ -90,12 +90,12 @@ impl KindRow {
         Self { prepare_status, ..self }
     }
 
-    /// Writes of the status leave more alone than the specification.
+    /// Sets the paths that status writes keep.
     const fn keeping(self, kept_by_status: &'static str, reset_by_status: &'static [&'static str]) -> Self {
         Self { kept_by_status, reset_by_status, ..self }
     }
 
-    /// A new object may bring its own status.
+    /// Lets a create set the status.
     const fn bringing_status(self) -> Self {
         Self { status: StatusRule::Kept, ..self }
     }

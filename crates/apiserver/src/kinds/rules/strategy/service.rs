@@ -1,7 +1,7 @@
-//! What a write does to services, and the addresses and ports they are given.
+//! Write strategy of services, and the allocation of their addresses and node ports.
 //!
-//! Addresses and ports are given before a service is prepared. The caller compares what is [`held`] before
-//! and after a write that succeeds, and has the difference back.
+//! Addresses and ports are allocated before a service is prepared. The caller compares [`held`] before and after a
+//! successful write, and frees the difference.
 
 mod address;
 mod port;
@@ -12,19 +12,19 @@ use super::RuleContext;
 use crate::kinds::rules::immutable::Cause;
 use crate::kinds::rules::json::{Object, items, items_mut, length, number, object_at, object_at_mut, open, text};
 
-/// Who gives addresses and ports to services.
+/// Allocates addresses and ports for services.
 pub(crate) trait Pool {
-    /// Any free address.
+    /// Takes any free address.
     fn next_address(&mut self) -> Option<String>;
-    /// This address, or the reason why it cannot be given: it is taken or out of range.
+    /// Takes this address.
     ///
     /// # Errors
     ///
     /// The reason, such as `provided IP is already allocated`.
     fn take_address(&mut self, address: &str) -> Result<(), String>;
-    /// Any free port.
+    /// Takes any free port.
     fn next_port(&mut self) -> Option<u16>;
-    /// This port, or the reason why it cannot be given: it is taken or out of range.
+    /// Takes this port.
     ///
     /// # Errors
     ///
@@ -35,22 +35,22 @@ pub(crate) trait Pool {
 /// Why a service gets no address or port.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The service asks for something it cannot have.
+    /// The requested values are not available or not valid.
     Invalid(Vec<Cause>),
-    /// There is nothing left to give.
+    /// No free value is left.
     Exhausted(String),
 }
 
 /// The addresses and ports of a service.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Held {
-    /// Its addresses in the cluster.
+    /// Its cluster IPs.
     pub(crate) addresses: Vec<String>,
-    /// Its ports on every node.
+    /// Its node ports.
     pub(crate) ports: Vec<i64>,
 }
 
-/// The addresses and ports a service has.
+/// Returns the addresses and ports of a service.
 pub(crate) fn held(service: &Value) -> Held {
     let Some(spec) = object_at(service, "spec") else { return Held::default() };
     let addresses = addresses(spec).into_iter().filter(|address| address != "None").collect();
@@ -62,11 +62,11 @@ pub(crate) fn held(service: &Value) -> Held {
     Held { addresses, ports }
 }
 
-/// Gives a new service what it needs.
+/// Allocates the addresses and ports of a new service.
 ///
 /// # Errors
 ///
-/// It asks for what it cannot have, or nothing is left.
+/// A requested value is not available, or no free value is left.
 pub(crate) fn allocate_create(service: &mut Value, pool: &mut dyn Pool) -> Result<(), Refusal> {
     let Some(spec) = spec_of(service) else { return Ok(()) };
     if !text(spec, "clusterIP").is_empty() && length(spec, "clusterIPs") == 0 {
@@ -81,11 +81,11 @@ pub(crate) fn allocate_create(service: &mut Value, pool: &mut dyn Pool) -> Resul
     if checks_health(spec) { port::allocate_health_check(spec, pool) } else { Ok(()) }
 }
 
-/// Gives a service that replaces another what it needs and has not got, and keeps what it does not mention.
+/// Allocates the missing addresses and ports of an updated service, and keeps those that the update does not mention.
 ///
 /// # Errors
 ///
-/// It asks for what it cannot have, or nothing is left.
+/// A requested value is not available, or no free value is left.
 pub(crate) fn allocate_update(old: &Value, service: &mut Value, pool: &mut dyn Pool) -> Result<(), Refusal> {
     let nothing = Object::new();
     let old = object_at(old, "spec").unwrap_or(&nothing);
@@ -178,7 +178,7 @@ fn drop_same(old: &Object, spec: &mut Object, key: &str) {
     }
 }
 
-/// A service outside the cluster has no policy for traffic inside of it.
+/// Removes the internal traffic policy of a service without a cluster IP.
 pub(super) fn settle(service: &mut Value) {
     if let Some(spec) = object_at_mut(service, "spec")
         && !has_address(spec)

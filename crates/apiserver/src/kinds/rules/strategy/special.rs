@@ -1,4 +1,4 @@
-//! What a write does to kinds that have little in common.
+//! Write strategies of kinds with few rules.
 
 use serde_json::{Value, json};
 
@@ -7,12 +7,12 @@ use crate::kinds::rules::defaults::merge_string_data;
 use crate::kinds::rules::equal::same;
 use crate::kinds::rules::json::{Object, at, child, copy_at, fill, items, items_mut, object_at_mut, open, text};
 
-/// Where a set says how often its template has changed.
+/// The deprecated annotation with the template generation.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
-/// Part of a selector that only an older version of the kind had.
+/// The label that only an older version of disruption budgets used.
 const OLD_BUDGET_LABEL: &str = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match";
 
-/// A namespace goes only when the server has emptied it.
+/// Keeps the finalizers in the spec: only the server removes them.
 pub(super) fn namespace(namespace: &mut Value, write: &RuleContext<'_>) {
     if let Some(old) = write.old {
         return copy_at(old, namespace, "spec.finalizers");
@@ -26,14 +26,14 @@ pub(super) fn namespace(namespace: &mut Value, write: &RuleContext<'_>) {
     }
 }
 
-/// A namespace can always be selected by its name.
+/// Sets the label by which a namespace can be selected by its name.
 pub(super) fn namespace_label(namespace: &mut Value) {
     let name = at(namespace, "metadata.name").cloned().unwrap_or_else(|| json!(""));
     let Some(namespace) = namespace.as_object_mut() else { return };
     open(open(namespace, "metadata"), "labels").insert("kubernetes.io/metadata.name".into(), name);
 }
 
-/// Keeps the one range of addresses and the list of ranges in step; the one counts.
+/// Keeps `podCIDR` and `podCIDRs` equal; `podCIDR` has precedence.
 pub(super) fn node_addresses(node: &mut Value) {
     let Some(spec) = object_at_mut(node, "spec") else { return };
     let one = text(spec, "podCIDR").to_owned();
@@ -52,7 +52,7 @@ pub(super) fn string_data(secret: &mut Value) {
     }
 }
 
-/// A secret that says no type keeps the one it has.
+/// Keeps the type of a secret if the update omits it.
 pub(super) fn secret(secret: &mut Value, write: &RuleContext<'_>) {
     if let (Some(secret), Some(old)) = (secret.as_object_mut(), write.old)
         && text(secret, "type").is_empty()
@@ -62,7 +62,7 @@ pub(super) fn secret(secret: &mut Value, write: &RuleContext<'_>) {
     }
 }
 
-/// An account refers to secrets of its own namespace by name, and by nothing else.
+/// Keeps only the names in the secret references of a service account.
 pub(super) fn service_account(account: &mut Value, _: &RuleContext<'_>) {
     let Some(account) = account.as_object_mut() else { return };
     for secret in items_mut(account, "secrets") {
@@ -70,7 +70,7 @@ pub(super) fn service_account(account: &mut Value, _: &RuleContext<'_>) {
     }
 }
 
-/// Limits are the only objects that need no name.
+/// Sets the name of a LimitRange without a name to its uid. No other kind may omit the name.
 pub(super) fn limit_range(range: &mut Value, write: &RuleContext<'_>) {
     let Some(metadata) = object_at_mut(range, "metadata") else { return };
     if write.old.is_none() && text(metadata, "name").is_empty() {
@@ -79,7 +79,7 @@ pub(super) fn limit_range(range: &mut Value, write: &RuleContext<'_>) {
     }
 }
 
-/// What a strategy says about updates it does without is zero.
+/// Sets missing numbers of an update strategy to zero.
 fn fill_update(object: &mut Value, path: &str, keys: &[&str]) {
     if let Some(update) = object_at_mut(object, path) {
         keys.iter().for_each(|key| fill(update, key, 0));
@@ -94,7 +94,7 @@ pub(super) fn daemon_update(set: &mut Value) {
     fill_update(set, "spec.updateStrategy.rollingUpdate", &["maxUnavailable", "maxSurge"]);
 }
 
-/// Claims in a set are whole objects, and say so.
+/// Sets kind and version of the claims in a stateful set.
 pub(super) fn claim_templates(set: &mut Value) {
     fill_update(set, "spec.updateStrategy.rollingUpdate", &["partition"]);
     let Some(spec) = object_at_mut(set, "spec") else { return };
@@ -115,7 +115,7 @@ fn set_template_generation(set: &mut Value, generation: i64) {
     annotations.insert(TEMPLATE_GENERATION.into(), generation.to_string().into());
 }
 
-/// Counts the changes of the template. Only the server sets this number.
+/// Counts the changes of the template. Only the server sets this annotation.
 pub(super) fn daemon_set(set: &mut Value, write: &RuleContext<'_>) {
     let generation = match write.old {
         None => template_generation(set).max(1),
@@ -149,7 +149,7 @@ fn select_own_pods(job: &mut Value) {
     fill(open(open(spec, "selector"), "matchLabels"), "batch.kubernetes.io/controller-uid", uid);
 }
 
-/// The old way of saying where an endpoint is, which this version of the kind only lets stay as it is.
+/// Removes the deprecated topology of endpoints, unless the endpoints are unchanged.
 pub(super) fn endpoint_slice(slice: &mut Value, write: &RuleContext<'_>) {
     if write.old.is_some_and(|old| same(old.get("endpoints"), slice.get("endpoints"))) {
         return;
@@ -158,7 +158,7 @@ pub(super) fn endpoint_slice(slice: &mut Value, write: &RuleContext<'_>) {
     items_mut(slice, "endpoints").for_each(|endpoint| drop(endpoint.remove("deprecatedTopology")));
 }
 
-/// Drops what an older version of the kind added to selectors, unless the selector is that alone.
+/// Drops the label of an older version from selectors, unless it is the only requirement.
 pub(super) fn disruption_budget(budget: &mut Value, write: &RuleContext<'_>) {
     let selector = at(budget, "spec.selector");
     if write.old.is_some_and(|old| same(at(old, "spec.selector"), selector)) {
@@ -175,7 +175,7 @@ pub(super) fn disruption_budget(budget: &mut Value, write: &RuleContext<'_>) {
     }
 }
 
-/// A way to convert objects that says nothing is none.
+/// Removes an empty webhook from the conversion of a CRD.
 pub(super) fn conversion(definition: &mut Value) {
     if let Some(conversion) = object_at_mut(definition, "spec.conversion")
         && conversion.get("webhook") == Some(&json!({}))
@@ -184,7 +184,7 @@ pub(super) fn conversion(definition: &mut Value) {
     }
 }
 
-/// A version in which objects are stored has been one in which objects are stored ever after.
+/// Adds the storage version to the stored versions of a CRD.
 pub(super) fn definition(definition: &mut Value, _: &RuleContext<'_>) {
     let stored = |spec: &Object| {
         let version = items(spec, "versions").find(|version| version.get("storage") == Some(&Value::Bool(true)))?;

@@ -1,5 +1,5 @@
-//! What kube-apiserver does on a write and this server does not: it drops members of features that are off by default, and fills in the
-//! resources of a pod as a whole. The comparison leaves these members out.
+//! Differences between kube-apiserver and this server on a write: kube-apiserver drops members of features that are off
+//! by default, and sets the resources of a pod as a whole. The comparison ignores these members.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ const PROBES: &str = "livenessProbe,readinessProbe,startupProbe";
 const STATUSES: &str = "containerStatuses,initContainerStatuses,ephemeralContainerStatuses";
 const USERS: &str = "secret,configMap,downwardAPI,projected";
 
-/// Paths below anything that has the metadata and the specification of a pod. `C` stands for each list of containers, `P` for each
-/// probe, `S` for each list of container statuses, `U` for each source of files.
+/// Paths below a pod template or pod. `C` stands for each list of containers, `P` for each probe, `S` for each list of
+/// container statuses, `U` for each source of files.
 const POD: [&str; 21] = [
     "spec.C.volumeMounts.bindMountOptions",
     "spec.volumes.emptyDir.mode",

@@ -1,4 +1,4 @@
-//! Values that do not belong where they stand are answered somehow, and nothing panics.
+//! Values of the wrong type are answered without a panic.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::kinds::rules::strategy::{self, service};
 use crate::kinds::types;
 use crate::truth::cases;
 
-/// Puts something odd somewhere into a value.
+/// Puts a random value into a random place.
 fn spoil(value: &mut Value, random: &mut u64) {
     *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     let number = usize::try_from(*random >> 33).unwrap();
@@ -59,7 +59,7 @@ impl service::Pool for Odd {
 }
 
 #[test]
-fn nothing_panics_on_odd_values() {
+fn values_of_wrong_types_do_not_panic() {
     let defaults: Vec<_> = types::all().filter_map(|of| default_of(of.name)).collect();
     let mut random = 1;
     for case in cases("rules/strategies.jsonl") {

@@ -1,4 +1,4 @@
-//! What is refused: the reasons and fields of causes. Messages are for people, and are not compared.
+//! Tests of refusals: the reasons and fields of causes. Messages are not compared.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::kinds::rules::immutable::{Cause, validate_create, validate_update};
 use crate::kinds::rules::strategy;
 use crate::truth::{Agreement, cases};
 
-/// What is wrong with the object of a case, and whether it is an update.
+/// Returns the errors in the object of a case, and whether it is an update.
 fn refused(case: &Value) -> (Vec<Cause>, bool) {
     let id = text(case, "id");
     let mut new = given(case, "new");
@@ -38,27 +38,27 @@ fn remove_nulls(value: &mut Value) {
     }
 }
 
-/// Whether kube-apiserver reports a mistake in the same field for the same reason.
+/// Returns whether kube-apiserver reports an error with the same field and reason.
 fn is_among(cause: &Cause, theirs: &[Value]) -> bool {
     theirs.iter().any(|other| other["field"] == cause.field && other["reason"] == cause.reason)
 }
 
-/// Whatever is refused here the server refuses as well; it refuses more.
+/// Checks that kube-apiserver also reports every error that is reported here. It reports more errors.
 #[test]
-fn nothing_is_refused_that_the_server_accepts() {
+fn objects_valid_for_kube_apiserver_are_accepted() {
     let mut agreement = Agreement::of("random objects that are refused");
     let (mut said, mut all) = (0, 0);
     for case in cases("rules/strategies.jsonl").filter(|case| case["causes"].is_array()) {
         let id = text(&case, "id");
         let (ours, is_update) = refused(&case);
         let theirs = case["causes"].as_array().unwrap();
-        // Of two volumes with one name the server only minds the second if nothing else is wrong with the first, and claims of a set
-        // become volumes in any order.
+        // kube-apiserver reports the second of two volumes with one name only if the first has no other error. The
+        // claims of a stateful set become volumes in any order.
         let is_volume = |cause: &Cause| {
             cause.field.contains(".volumes[") && (cause.reason == "FieldValueDuplicate" || id == "statefulsets.apps")
         };
         let alone = ours.iter().find(|cause| !(is_among(cause, theirs) || is_volume(cause) && !theirs.is_empty()));
-        // On updates the server says some things in other words if the old object is wrong already: most are.
+        // On updates kube-apiserver words some errors differently if the old object is invalid, and most are.
         let is_fair = if is_update { ours.is_empty() || !theirs.is_empty() } else { alone.is_none() };
         said += ours.len();
         all += theirs.len();
@@ -69,7 +69,7 @@ fn nothing_is_refused_that_the_server_accepts() {
 }
 
 #[test]
-fn refusals_are_those_of_the_server() {
+fn refusals_match_kube_apiserver() {
     let mut agreement = Agreement::of("objects with one mistake");
     for case in cases("rules/checks.jsonl") {
         let id = text(&case, "id");

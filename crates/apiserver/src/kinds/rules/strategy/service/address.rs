@@ -1,4 +1,4 @@
-//! The addresses of services in the cluster, which has those of one family.
+//! The cluster IPs of services. The cluster has one address family.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn is_headless(spec: &Object) -> bool {
     text(spec, "clusterIP") == "None"
 }
 
-/// What a service does not mention it keeps.
+/// Keeps the addresses that an update does not mention.
 pub(super) fn keep(old: &Object, spec: &mut Object) {
     if !has_address(old) || !has_address(spec) {
         return;
@@ -30,7 +30,7 @@ pub(super) fn keep(old: &Object, spec: &mut Object) {
     }
 }
 
-/// A change of `clusterIP` alone changes `clusterIPs` too.
+/// Changes `clusterIPs` after a change of `clusterIP` alone.
 pub(super) fn settle(old: &Object, spec: &mut Object) {
     let (before, after) = (text(old, "clusterIP"), text(spec, "clusterIP").to_owned());
     if before == after {
@@ -55,7 +55,7 @@ fn families_of(spec: &Object) -> Vec<String> {
     list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Says which families of addresses a service has, and refuses what this cluster has not.
+/// Sets the IP families of a service, and refuses families that the cluster does not have.
 pub(super) fn families(spec: &mut Object, old: Option<&Object>) -> Result<(), Refusal> {
     if !has_address(spec) {
         return Ok(());
@@ -104,7 +104,7 @@ pub(super) fn families(spec: &mut Object, old: Option<&Object>) -> Result<(), Re
     Ok(())
 }
 
-/// A service that goes back to one family need not say which address it gives up.
+/// Drops the second address of a service that returns to one family.
 fn drop_second(old: &Object, spec: &mut Object) {
     for key in ["clusterIPs", "ipFamilies"] {
         if old.get(key) == spec.get(key)
@@ -139,7 +139,7 @@ fn check_configured(spec: &Object, families: &[String], policy: &str, is_sound: 
     causes
 }
 
-/// Gives a service the address it asks for, or any.
+/// Allocates the requested address, or any.
 pub(super) fn allocate(spec: &mut Object, pool: &mut dyn Pool) -> Result<(), Refusal> {
     let wanted = addresses(spec);
     if !has_address(spec) || wanted.first().is_some_and(|address| address == "None") {

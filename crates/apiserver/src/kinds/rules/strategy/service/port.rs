@@ -1,4 +1,4 @@
-//! The ports of services on every node.
+//! The node ports of services.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +12,12 @@ fn used(spec: &Object) -> BTreeSet<i64> {
     items(spec, "ports").map(|port| number(port, "nodePort")).filter(|port| *port != 0).collect()
 }
 
-/// Whether all ports of one service are ports of the other.
+/// Returns whether all node ports of one service are node ports of the other.
 pub(super) fn are_all_of(spec: &Object, old: &Object) -> bool {
     used(spec).is_subset(&used(old))
 }
 
-/// What a service does not mention it keeps, by the name of the port.
+/// Keeps the node ports that an update does not mention, by port name.
 pub(super) fn keep(old: &Object, spec: &mut Object) {
     if has_node_ports(old) && has_node_ports(spec) {
         let taken: BTreeSet<_> = used(old).intersection(&used(spec)).copied().collect();
@@ -37,7 +37,7 @@ pub(super) fn keep(old: &Object, spec: &mut Object) {
     }
 }
 
-/// Whether a port that is not asked for is given.
+/// Returns whether a node port is allocated without a request.
 fn gives_any(spec: &Object) -> bool {
     text(spec, "type") == "NodePort" || spec.get("allocateLoadBalancerNodePorts") == Some(&Value::Bool(true))
 }
@@ -54,7 +54,7 @@ fn take(pool: &mut dyn Pool, index: usize, port: i64) -> Result<(), Refusal> {
     })
 }
 
-/// Ports of a new service with the same number, for different protocols, get the same port on the nodes.
+/// Allocates the node ports of a new service. Ports with the same number and different protocols share a node port.
 pub(super) fn allocate(spec: &mut Object, pool: &mut dyn Pool) -> Result<(), Refusal> {
     let gives_any = gives_any(spec);
     let mut asked = BTreeMap::new();
@@ -84,7 +84,7 @@ pub(super) fn allocate(spec: &mut Object, pool: &mut dyn Pool) -> Result<(), Ref
     Ok(())
 }
 
-/// Takes the ports that the service has not had before, and gives it those it has not got.
+/// Takes the requested node ports that the service did not have before, and allocates the missing ones.
 pub(super) fn update(old: &Object, spec: &mut Object, pool: &mut dyn Pool) -> Result<(), Refusal> {
     let (mut had, gives_any) = (if has_node_ports(old) { used(old) } else { BTreeSet::new() }, gives_any(spec));
     for (index, port) in items_mut(spec, "ports").enumerate() {

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Gives addresses and ports one after the other.
+/// Allocates addresses and ports one after the other.
 #[derive(Default)]
 struct Counter {
     addresses: Vec<String>,
@@ -53,7 +53,7 @@ fn updated(old: &Value, spec: Value) -> Value {
 }
 
 #[test]
-fn a_service_gets_an_address_of_the_only_family() {
+fn service_gets_an_address_of_the_only_family() {
     let spec = created(json!({"type": "ClusterIP", "ports": [{"port": 80}]}));
     assert_eq!(spec["clusterIP"], "10.0.0.1");
     assert_eq!(spec["clusterIPs"], json!(["10.0.0.1"]));
@@ -63,7 +63,7 @@ fn a_service_gets_an_address_of_the_only_family() {
 }
 
 #[test]
-fn a_service_without_an_address_has_families_all_the_same() {
+fn service_without_address_still_has_families() {
     let open = created(json!({"type": "ClusterIP", "clusterIP": "None"}));
     assert_eq!((&open["ipFamilyPolicy"], &open["ipFamilies"]), (&json!("RequireDualStack"), &json!(["IPv4", "IPv6"])));
     assert_eq!(open["clusterIPs"], json!(["None"]));
@@ -74,7 +74,7 @@ fn a_service_without_an_address_has_families_all_the_same() {
 }
 
 #[test]
-fn protocols_of_one_port_share_their_port_on_the_nodes() {
+fn protocols_of_one_port_share_a_node_port() {
     let ports =
         json!([{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}, {"port": 80, "nodePort": 31000}]);
     let spec = created(json!({"type": "NodePort", "ports": ports}));
@@ -84,7 +84,7 @@ fn protocols_of_one_port_share_their_port_on_the_nodes() {
 }
 
 #[test]
-fn an_update_keeps_what_it_does_not_mention() {
+fn update_keeps_omitted_addresses_and_ports() {
     let old = created(json!({"type": "NodePort", "ports": [{"port": 80, "name": "a"}]}));
     let new =
         updated(&old, json!({"type": "NodePort", "ports": [{"port": 80, "name": "a"}, {"port": 81, "name": "b"}]}));
@@ -94,7 +94,7 @@ fn an_update_keeps_what_it_does_not_mention() {
 }
 
 #[test]
-fn a_service_that_leaves_the_cluster_gives_everything_back() {
+fn external_name_service_frees_addresses_and_ports() {
     let old = json!({"spec": created(json!({"type": "NodePort", "ports": [{"port": 80, "name": "a"}]}))});
     let mut new = old.clone();
     new["spec"]["type"] = json!("ExternalName");
@@ -107,7 +107,7 @@ fn a_service_that_leaves_the_cluster_gives_everything_back() {
 }
 
 #[test]
-fn what_is_taken_or_not_there_is_refused() {
+fn unavailable_addresses_and_ports_are_refused() {
     let mut pool = Counter { addresses: vec!["10.0.0.9".into()], ports: Vec::new() };
     let mut refused = |spec: Value| match allocate_create(&mut json!({"spec": spec}), &mut pool) {
         Err(Refusal::Invalid(causes)) => {
