@@ -2,6 +2,7 @@
 
 pub(crate) mod list;
 pub(crate) mod watch;
+pub(crate) mod webhook;
 pub(crate) mod write;
 pub(crate) mod action;
 pub(crate) mod selector;

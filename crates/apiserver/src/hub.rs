@@ -4,6 +4,9 @@ pub(crate) mod clock;
 pub(crate) mod journal;
 pub(crate) mod pace;
 pub(crate) mod admission;
+pub(crate) mod endpoint;
+#[cfg(feature = "tls")]
+pub(crate) mod trust;
 pub(crate) mod compiled;
 
 use parking_lot::Mutex;
@@ -20,6 +23,7 @@ use crate::storage::state::{Locked, Storage};
 use admission::Admit;
 use clock::Clock;
 use compiled::CompiledResources;
+use endpoint::Endpoint;
 use journal::Journal;
 use pace::Pace;
 
@@ -140,6 +144,8 @@ pub(crate) struct Settings {
     pub(crate) garbage_collection: bool,
     /// The closures that admit writes.
     pub(crate) admission: Vec<Admit>,
+    /// Where the Services that webhooks name run: `namespace/name` and the endpoint.
+    pub(crate) webhook_services: Vec<(String, Endpoint)>,
     /// How long after an answer the server does the work that follows a write, such as emptying a namespace or opening
     /// a resource.
     pub(crate) settle_delay: Duration,

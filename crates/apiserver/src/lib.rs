@@ -33,7 +33,10 @@
 //! - `apiregistration`, and every kind that is not in [`ApiServer::resources`].
 //! - The validation of built-in kinds is a short list: what is immutable, what is required, and the commonest mistakes.
 //! - Warnings about objects that are accepted, but for unknown and doubled fields.
-//! - Admission plugins, webhooks and policies; users, roles and quotas are stored and never asked.
+//! - Admission plugins and policies; users, roles and quotas are stored and never asked.
+//! - Webhooks on loopback addresses and in this process are called, for requests of clients. They are not called for direct
+//!   writes, for `/scale` and actions such as evictions, and for deletes that follow from another delete. No `authorizer` in
+//!   match conditions.
 //! - `pods/log`, `pods/exec`, `pods/attach`, `pods/portforward`, `pods/ephemeralcontainers`, `pods/resize`, and every `proxy`.
 //! - Webhook conversion of custom resources: their versions differ in nothing but `apiVersion`.
 //! - Rules in CEL: no cost is estimated when a definition is made, it is only limited when a rule runs; no `semver`, no `authorizer`.

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -11,7 +12,7 @@ pub struct Status {
     /// The HTTP status code.
     pub code: u16,
     /// The machine-readable reason, such as `NotFound`; empty if the server gives none.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The message for people.
     pub message: String,
     /// Details of the object and the causes.
@@ -48,13 +49,17 @@ pub struct StatusDetails {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct StatusCause {
     /// The machine-readable kind of cause, such as `FieldValueInvalid`.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub reason: &'static str,
+    #[serde(skip_serializing_if = "is_empty")]
+    pub reason: Cow<'static, str>,
     /// The message for people.
     pub message: String,
     /// The path of the invalid field.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub field: String,
+}
+
+fn is_empty(text: &str) -> bool {
+    text.is_empty()
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -64,8 +69,8 @@ fn is_zero(number: &u32) -> bool {
 impl Status {
     /// Returns a failure with a code, a reason and a message.
     #[must_use]
-    pub fn failure(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None, continue_token: None }
+    pub fn failure(code: u16, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self { code, reason: reason.into(), message: message.into(), details: None, continue_token: None }
     }
 
     pub(crate) fn with_details(mut self, details: StatusDetails) -> Self {
@@ -98,7 +103,7 @@ impl Status {
     pub(crate) fn version_too_large(asked: u64, current: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
         let cause = StatusCause {
-            reason: "ResourceVersionTooLarge",
+            reason: "ResourceVersionTooLarge".into(),
             message: "Too large resource version".into(),
             field: String::new(),
         };
@@ -149,7 +154,7 @@ impl Status {
             metadata: WireMetadata { continue_token: self.continue_token.as_deref() },
             status: if failed { "Failure" } else { "Success" },
             message: &self.message,
-            reason: self.reason,
+            reason: &self.reason,
             details: self.details.as_deref(),
             code: if failed { self.code } else { 0 },
         };
@@ -194,7 +199,7 @@ impl From<kube_structural_schema::FieldError> for StatusCause {
 
 impl StatusCause {
     pub(crate) fn new(reason: &'static str, field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), field: field.into() }
+        Self { reason: reason.into(), message: message.into(), field: field.into() }
     }
 
     pub(crate) fn forbidden(field: &str, message: &str) -> Self {

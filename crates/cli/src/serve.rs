@@ -62,6 +62,10 @@ pub(crate) struct Arguments {
     /// Encrypt connections, with a generated certificate; the kubeconfig has its authority.
     #[arg(long)]
     tls: bool,
+    /// Where the Service of an admission or conversion webhook runs, such as system/webhook=127.0.0.1:9443. May be
+    /// repeated. A webhook with a `url` on this machine needs no entry.
+    #[arg(long = "webhook-service", value_name = "NAMESPACE/NAME=ADDRESS", value_parser = webhook_service)]
+    webhook_services: Vec<(String, SocketAddr)>,
     /// How long to run, such as 5s or 2m [default: until Ctrl-C].
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     duration: Option<Duration>,
@@ -77,6 +81,19 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
+fn webhook_service(text: &str) -> Result<(String, SocketAddr), String> {
+    let known =
+        text.split_once('=').filter(|(service, _)| service.split('/').filter(|part| !part.is_empty()).count() == 2);
+    let Some((service, address)) = known else {
+        return Err("write it as namespace/name=127.0.0.1:9443".to_owned());
+    };
+    let address: SocketAddr = address.parse().map_err(|error| format!("{address:?}: {error}"))?;
+    if !address.ip().is_loopback() {
+        return Err(format!("{address} is not a loopback address; the server calls no other machine"));
+    }
+    Ok((service.to_owned(), address))
+}
+
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { listen, token, .. } = &arguments;
     if !listen.ip().is_loopback() && token.is_none() {
@@ -90,6 +107,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     if let Some(token) = &arguments.admin_token {
         builder = builder.admin_token(token.clone());
+    }
+    for (service, address) in &arguments.webhook_services {
+        builder = builder.webhook_address(service, *address);
     }
     let server = builder.build();
     let loaded = arguments.load.as_deref().map(|path| load::all(&server, path)).transpose()?;

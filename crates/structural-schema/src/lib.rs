@@ -30,6 +30,7 @@ mod prune;
 mod default;
 // Rules in CEL.
 mod cel;
+mod condition;
 mod programs;
 mod rules;
 mod correlate;
@@ -53,6 +54,7 @@ mod columns;
 
 pub use cause::{FieldError, FieldErrorReason};
 pub use columns::{PrinterCell, PrinterColumn, PrinterColumns};
+pub use condition::{CelCondition, CelError};
 pub use default::TooLarge;
 pub use duration::parse as parse_duration;
 pub use place::SchemaPlace;

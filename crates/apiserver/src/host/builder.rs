@@ -1,9 +1,14 @@
 //! Configures a server.
 
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
 use std::time::Duration;
+use tower::{BoxError, Service};
 
 use crate::api::crd::{DEFINITIONS, definition_of};
 use crate::api::write::{WriteFailure, WriteOptions, create, receive};
@@ -12,6 +17,7 @@ use crate::fault::Faults;
 use crate::host::server::ApiServer;
 use crate::hub::admission::{Admission, Admit};
 use crate::hub::clock::Clock;
+use crate::hub::endpoint::Endpoint;
 use crate::hub::pace::Pace;
 use crate::hub::{Hub, Settings};
 use crate::kinds::{Catalog, Resource};
@@ -61,6 +67,7 @@ impl Default for ApiServerBuilder {
                 initial_pace: None,
                 garbage_collection: false,
                 admission: Vec::new(),
+                webhook_services: Vec::new(),
                 settle_delay: Duration::from_millis(100),
             },
             custom: vec![widgets],
@@ -429,6 +436,50 @@ impl ApiServerBuilder {
         admit: impl Fn(&mut Admission<'_>) -> Result<(), Status> + Send + Sync + 'static,
     ) -> Self {
         self.settings.admission.push(Admit::new(admit));
+        self
+    }
+
+    /// Tells the server where the Service `namespace/name` of admission and conversion webhooks runs: on a loopback
+    /// address, over HTTPS. A webhook whose `clientConfig` has a `url` with a loopback address needs no entry.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    ///
+    /// let address = ([127, 0, 0, 1], 9443).into();
+    /// let server = ApiServer::builder().webhook_address("system/webhook", address).build();
+    /// ```
+    pub fn webhook_address(mut self, service: &str, address: SocketAddr) -> Self {
+        self.settings.webhook_services.push((service.to_owned(), Endpoint::Address(address)));
+        self
+    }
+
+    /// Tells the server that a service in this process, such as an axum router, answers for the Service
+    /// `namespace/name` of admission and conversion webhooks. It is called without TLS.
+    ///
+    /// ```
+    /// use http::{Request, Response};
+    /// use http_body_util::{BodyExt, Full};
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use serde_json::{Value, json};
+    /// // Refuses everything.
+    /// let webhook = tower::service_fn(async |request: Request<Full<bytes::Bytes>>| {
+    ///     let review: Value = serde_json::from_slice(&request.into_body().collect().await?.to_bytes()).unwrap();
+    ///     let answer = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
+    ///         "response": {"uid": review["request"]["uid"], "allowed": false}});
+    ///     Ok::<_, std::convert::Infallible>(Response::new(Full::new(bytes::Bytes::from(answer.to_string()))))
+    /// });
+    /// let server = ApiServer::builder().webhook_service("system/webhook", webhook).build();
+    /// ```
+    pub fn webhook_service<S, B>(mut self, service: &str, answers: S) -> Self
+    where
+        S: Service<Request<Full<Bytes>>, Response = Response<B>> + Clone + Send + Sync + 'static,
+        S::Error: Into<BoxError>,
+        S::Future: Send,
+        B: http_body::Body + Send,
+        B::Data: Send,
+        B::Error: Into<BoxError>,
+    {
+        self.settings.webhook_services.push((service.to_owned(), Endpoint::in_process(answers)));
         self
     }
 

@@ -1,4 +1,4 @@
-//! Admission: closures that may change or refuse a write, in place of webhooks.
+//! Admission: closures of this process that may change or refuse a write.
 
 use serde_json::Value;
 use std::fmt;

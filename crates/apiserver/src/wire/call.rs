@@ -5,12 +5,13 @@ use http::{HeaderMap, HeaderValue, header, request};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
+use crate::api::webhook::Caller;
 use crate::message::accept::Negotiated;
 use crate::message::query::Query;
 use crate::message::verb::Verb;
 
 /// A request with its verb and its options.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) id: u64,
     /// The verb; `None` if the path does not allow the method.
@@ -22,6 +23,8 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
     /// The warnings for the client, sent whether or not the request succeeds.
     pub(crate) warnings: Warnings,
+    /// Calls webhooks, if the cluster has any.
+    pub(crate) caller: Option<Caller>,
 }
 
 /// The warnings of one request.

@@ -8,10 +8,13 @@ use mutate::mutate;
 use bytes::BytesMut;
 use http::{Response, header};
 use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
 
 use crate::api::list::{self, ListHead, ListOptions, list_body};
 use crate::api::selector::{FieldSelector, LabelSelector, Selector};
 use crate::api::watch::{Start, WatchOptions, watch};
+use crate::api::webhook::{self, Caller};
 use crate::api::write::{WriteFailure, scale_of};
 use crate::hub::Hub;
 use crate::message::compress::{Compression, accepts_gzip};
@@ -48,8 +51,25 @@ async fn answer(
         (Verb::Get, Some("scale")) => read_scale(hub, call, target).await?,
         (Verb::Get, None | Some("status")) => read(hub, call, target, form).await?,
         (Verb::List, _) => read_all(hub, call, target, form).await?,
+        _ if webhook::are_configured(hub) => mutate_with_webhooks(hub, call, target, verb, form).await?,
         _ => mutate(hub, call, target, verb, form)?,
     })
+}
+
+/// Makes a write on a thread that may block, because the write waits for webhooks.
+async fn mutate_with_webhooks(
+    hub: &Arc<Hub>,
+    call: &Call,
+    target: &Target,
+    verb: Verb,
+    form: Form,
+) -> Result<Response<Body>, WriteFailure> {
+    let caller = Caller::new(Handle::current());
+    let (hub, target) = (hub.clone(), target.clone());
+    let calling = Call { caller: Some(caller.clone()), ..call.clone() };
+    let written = spawn_blocking(move || mutate(&hub, &calling, &target, verb, form)).await;
+    call.warnings.add(caller.take_warnings());
+    written.unwrap_or_else(|panic| Err(Status::failure(500, "InternalError", panic.to_string()).into()))
 }
 
 async fn read_scale(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, Status> {

@@ -68,7 +68,8 @@ where
     let mut response = match before_answer(&hub.storage, &armed).await? {
         Some(instead) => instead,
         None => {
-            let call = Call { id, verb, query, accept, parts, body: Bytes::new(), warnings: warnings.clone() };
+            let call =
+                Call { id, verb, query, accept, parts, body: Bytes::new(), warnings: warnings.clone(), caller: None };
             let refused = bad_include.map(|bad| Status::bad_request(bad.to_string()));
             let answer = match refused {
                 Some(status) => Err(status),

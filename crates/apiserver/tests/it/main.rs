@@ -26,5 +26,6 @@ mod remove;
 mod runtime;
 mod support;
 mod watch;
+mod webhook;
 mod workload;
 mod write;

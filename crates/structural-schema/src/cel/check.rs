@@ -29,15 +29,19 @@ pub(crate) struct Compiled<'s> {
 ///
 /// All errors with their positions, as text of several lines.
 pub(crate) fn compile<'s>(text: &str, scope: &Scope<'s>) -> Result<Compiled<'s>, String> {
-    let mut expr = parse(text).map_err(|wrong| placed(text, &[wrong]))?;
     let old = if scope.old_is_optional { Type::optional(scope.this.clone()) } else { scope.this.clone() };
-    let mut checker = Checker {
-        known: Known::default(),
-        wrong: Vec::new(),
-        names: vec![("self".to_owned(), scope.this.clone()), ("oldSelf".to_owned(), old)],
-        uses_old_self: false,
-        mixed_allowed: false,
-    };
+    compile_with(text, vec![("self".to_owned(), scope.this.clone()), ("oldSelf".to_owned(), old)])
+}
+
+/// Parses and checks an expression that may use these variables.
+///
+/// # Errors
+///
+/// The same as for [`compile`].
+pub(crate) fn compile_with<'s>(text: &str, names: Vec<(String, Type<'s>)>) -> Result<Compiled<'s>, String> {
+    let mut expr = parse(text).map_err(|wrong| placed(text, &[wrong]))?;
+    let mut checker =
+        Checker { known: Known::default(), wrong: Vec::new(), names, uses_old_self: false, mixed_allowed: false };
     let result = checker.expr(&mut expr);
     let result = checker.known.resolve(&result);
     if !checker.wrong.is_empty() {

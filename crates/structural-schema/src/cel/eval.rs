@@ -34,12 +34,20 @@ impl Program {
     pub(crate) fn run<'v>(&'v self, inputs: &Inputs<'v>, meter: &mut Meter) -> Result<Val<'v>, Fail> {
         let mut names = vec![("self", inputs.this.clone())];
         names.extend(inputs.old.clone().map(|old| ("oldSelf", old)));
+        self.run_with(names, meter)
+    }
+
+    /// Runs the expression with these values of its variables.
+    pub(crate) fn run_with<'v>(&'v self, names: Values<'v>, meter: &mut Meter) -> Result<Val<'v>, Fail> {
         Eval { names, meter }.expr(&self.expr)
     }
 }
 
+/// The values of variables, by name.
+pub(crate) type Values<'v> = Vec<(&'v str, Result<Val<'v>, Fail>)>;
+
 pub(crate) struct Eval<'v, 'm> {
-    pub(crate) names: Vec<(&'v str, Result<Val<'v>, Fail>)>,
+    pub(crate) names: Values<'v>,
     pub(crate) meter: &'m mut Meter,
 }
 

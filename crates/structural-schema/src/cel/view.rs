@@ -1,6 +1,7 @@
 //! The object, viewed through its schema.
 
 use serde_json::Value;
+use std::rc::Rc;
 
 use super::super::duration::{self, Timestamp};
 use super::super::golang::{self, Num};
@@ -43,6 +44,24 @@ pub(crate) fn view<'v>(
         },
         (Kind::Unset, value) if node.preserves => Ok(Val::Raw(value)),
         (kind, value) => Err(Fail::error(format!("invalid data, expected {}", expected(kind, value)))),
+    }
+}
+
+/// Returns a value that has no schema for an expression.
+pub(crate) fn untyped(value: &Value) -> Val<'_> {
+    match value {
+        Value::Null => Val::Null,
+        Value::Bool(bool) => Val::Bool(*bool),
+        Value::Number(number) => match golang::number(number) {
+            Num::Int(int) => Val::Int(int),
+            Num::Float(float) => Val::Double(float),
+        },
+        Value::String(text) => Val::String(Text::Borrowed(text)),
+        Value::Array(items) => Val::list(items.iter().map(untyped).collect()),
+        Value::Object(members) => {
+            let entry = |(name, value): (&'_ String, _)| (Key::String(name.as_str().into()), untyped(value));
+            Val::Map(Rc::new(members.iter().map(entry).collect()))
+        }
     }
 }
 

@@ -74,6 +74,11 @@ impl LabelSelector {
     pub(crate) fn matches(&self, object: &StoredObject) -> bool {
         self.0.iter().all(|requirement| requirement.operator.accepts(object.label(&requirement.key)))
     }
+
+    /// Returns whether an object with these labels matches.
+    pub(crate) fn matches_labels(&self, labels: &Value) -> bool {
+        self.0.iter().all(|requirement| requirement.operator.accepts(labels[requirement.key.as_str()].as_str()))
+    }
 }
 
 impl Operator {

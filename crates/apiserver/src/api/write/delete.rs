@@ -8,6 +8,7 @@ use super::metadata::{finalizers, metadata_mut};
 use super::{DeleteOptions, Outcome, Propagation, Trust, WriteFailure, after_removal, follow_up};
 use crate::api::crd;
 use crate::api::garbage::{FOREGROUND, ORPHAN};
+use crate::api::webhook::Asked;
 use crate::hub::Hub;
 use crate::hub::admission::Admission;
 use crate::kinds::{Resource, moment, storage_id};
@@ -49,7 +50,7 @@ pub(crate) fn delete_in(
             return Err(WriteFailure::not_found(resource, key.name()));
         };
         let prepare = || prepared(hub, resource, &stored, options);
-        let removal = if attempt == ATTEMPTS && hub.settings.admission.is_empty() {
+        let removal = if attempt == ATTEMPTS && !is_admitted(hub, options) {
             prepare()?
         } else {
             Locked::unlocked(state, prepare)?
@@ -85,7 +86,7 @@ fn prepared(
         let message = format!("namespaces \"{}\" is forbidden: this namespace may not be deleted", key.name());
         return Err(Status::failure(403, "Forbidden", message).with_details(resource.details(key.name())));
     }
-    if !stored.is_marked() && !hub.settings.admission.is_empty() {
+    if !stored.is_marked() && is_admitted(hub, options) {
         admitted(hub, resource, key, object.clone(), options)?;
     }
     let unchanged = || PreparedDelete::None(Outcome::Stored { object: stored.clone(), created: false });
@@ -155,7 +156,12 @@ fn carry_out(
     }
 }
 
-/// Runs admission for a delete.
+/// Returns whether admission runs for a delete.
+fn is_admitted(hub: &Hub, options: &DeleteOptions) -> bool {
+    !hub.settings.admission.is_empty() || options.caller.is_some()
+}
+
+/// Runs admission for a delete: closures, then webhooks.
 fn admitted(
     hub: &Hub,
     resource: &Resource,
@@ -173,7 +179,20 @@ fn admitted(
         object: &mut object,
         dry_run: options.dry_run,
     };
-    hub.settings.admission.iter().try_for_each(|admit| admit.ask(&mut admission))
+    hub.settings.admission.iter().try_for_each(|admit| admit.ask(&mut admission))?;
+    let Some(caller) = &options.caller else { return Ok(()) };
+    let asked = Asked {
+        hub,
+        resource,
+        key,
+        subresource: None,
+        operation: "DELETE",
+        before: Some(&object),
+        dry_run: options.dry_run,
+        options: options.to_value(),
+    };
+    asked.mutate(caller, &mut None)?;
+    asked.validate(caller, None)
 }
 
 /// Sets the finalizers for the propagation policy of the delete.

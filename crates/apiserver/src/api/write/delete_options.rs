@@ -1,9 +1,10 @@
 //! The options of a delete: from the body in three formats, or from the query.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Trust;
 use super::options::dry_run_cause;
+use crate::api::webhook::Caller;
 use crate::kinds::{form, types};
 use crate::message::query::Query;
 use crate::status::{Status, StatusCause};
@@ -20,6 +21,8 @@ pub(crate) struct DeleteOptions {
     /// The propagation policy.
     pub(crate) propagation: Option<Propagation>,
     pub(crate) trust: Trust,
+    /// Calls webhooks; `None` if the cluster has none, and for direct deletes.
+    pub(crate) caller: Option<Caller>,
 }
 
 /// What happens to the dependents of a deleted object.
@@ -54,6 +57,21 @@ impl DeleteOptions {
         .check()
     }
 
+    /// Returns the options as an object, for webhooks.
+    pub(super) fn to_value(&self) -> Value {
+        let mut options = json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"});
+        if let Some(seconds) = self.grace_period {
+            options["gracePeriodSeconds"] = seconds.into();
+        }
+        if let Some(policy) = self.propagation {
+            options["propagationPolicy"] = policy.name().into();
+        }
+        if self.dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+        options
+    }
+
     /// Reads options from the query, which is used if there is no body.
     pub(crate) fn from_query(query: &Query) -> Result<Self, Status> {
         let text = |name: &str| query.get(name).filter(|text| !text.is_empty()).map(str::to_owned);
@@ -66,6 +84,16 @@ impl DeleteOptions {
             propagation_policy: text("propagationPolicy"),
         }
         .check()
+    }
+}
+
+impl Propagation {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Background => "Background",
+            Self::Foreground => "Foreground",
+            Self::Orphan => "Orphan",
+        }
     }
 }
 
@@ -118,6 +146,7 @@ impl Raw {
             orphan_dependents: self.orphan_dependents,
             propagation: self.propagation_policy.as_deref().and_then(propagation),
             trust: Trust::Client,
+            caller: None,
         })
     }
 }
@@ -125,7 +154,6 @@ impl Raw {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn body_and_query_give_the_same_options() {

@@ -1,8 +1,10 @@
 //! Options common to all writes.
 
+use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::time::Instant;
 
+use crate::api::webhook::Caller;
 use crate::hub::Trust;
 use crate::message::deadline;
 use crate::message::query::Query;
@@ -20,6 +22,10 @@ pub(crate) enum Validation {
 /// Options of a create, update or patch.
 #[derive(Debug, Clone)]
 pub(crate) struct WriteOptions {
+    /// The kind of the options, such as `CreateOptions`; empty for direct writes.
+    pub(crate) kind: &'static str,
+    /// Calls webhooks; `None` if the cluster has none, and for direct writes.
+    pub(crate) caller: Option<Caller>,
     pub(crate) dry_run: bool,
     pub(crate) trust: Trust,
     pub(crate) validation: Validation,
@@ -38,6 +44,8 @@ impl WriteOptions {
     /// Returns the options of a write by the process itself.
     pub(crate) fn host() -> Self {
         Self {
+            kind: "",
+            caller: None,
             dry_run: false,
             trust: Trust::Host,
             validation: Validation::Ignore,
@@ -48,7 +56,7 @@ impl WriteOptions {
     }
 
     /// Reads the parameters of a request; `kind` names the options in error messages.
-    pub(crate) fn parse(query: &Query, kind: &str, user_agent: &str) -> Result<Self, Status> {
+    pub(crate) fn parse(query: &Query, kind: &'static str, user_agent: &str) -> Result<Self, Status> {
         let applies = kind == "ApplyOptions";
         let kind = if applies { "PatchOptions" } else { kind };
         let mut causes = Vec::new();
@@ -73,6 +81,8 @@ impl WriteOptions {
         }
         let named = query.get("fieldManager").filter(|name| !name.is_empty());
         Ok(Self {
+            kind,
+            caller: None,
             dry_run: dry_run.is_some_and(|value| value == "All"),
             trust: Trust::Client,
             validation,
@@ -80,6 +90,15 @@ impl WriteOptions {
             force: query.switch("force") == Some(true),
             until: Some(Instant::now() + deadline::allowed(query.text("timeout"))?),
         })
+    }
+
+    /// Returns the options as an object, for webhooks.
+    pub(super) fn to_value(&self) -> Value {
+        let mut options = json!({"kind": self.kind, "apiVersion": "meta.k8s.io/v1", "fieldManager": *self.manager});
+        if self.dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+        options
     }
 
     /// Checks that there is time for another try. A write never awaits, so only this check ends it.

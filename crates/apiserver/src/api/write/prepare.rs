@@ -13,6 +13,7 @@ use super::pool::Held;
 use super::receive::formed;
 use super::{Subresource, Trust, WriteFailure, WriteOptions};
 use crate::api::crd;
+use crate::api::webhook::{Asked, Caller};
 use crate::hub::Hub;
 use crate::hub::admission::Admission;
 use crate::kinds::rules::immutable::{self, Cause};
@@ -76,6 +77,7 @@ impl<'a> Write<'a> {
             }
         } else {
             if resource.id == "services" {
+                self.validate_by_webhooks(None, object)?;
                 giving = Some(hub.giving.lock());
                 allocate_create(object, &mut Held::now(hub, options.dry_run))
                     .map_err(|refusal| self.ungiven(refusal))?;
@@ -99,6 +101,9 @@ impl<'a> Write<'a> {
         self.refuse(causes)?;
         self.check_size(object)?;
         seal(resource, self.key, &identity, object);
+        if giving.is_none() {
+            self.validate_by_webhooks(None, object)?;
+        }
         Ok(giving)
     }
 
@@ -124,6 +129,7 @@ impl<'a> Write<'a> {
             match part {
                 Subresource::Main | Subresource::Scale => {
                     if resource.id == "services" {
+                        self.validate_by_webhooks(Some(before), &after)?;
                         giving = Some(hub.giving.lock());
                         let given = allocate_update(before, &mut after, &mut Held::now(hub, options.dry_run));
                         given.map_err(|refusal| self.ungiven(refusal))?;
@@ -165,6 +171,9 @@ impl<'a> Write<'a> {
         // The version is not part of the content. The write sets it.
         after["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
         keep_times(before, &mut after);
+        if giving.is_none() {
+            self.validate_by_webhooks(Some(before), &after)?;
+        }
         Ok((after, giving))
     }
 
@@ -196,10 +205,11 @@ impl<'a> Write<'a> {
         next
     }
 
-    /// Runs admission. It may change the content of the object, but not its identity.
+    /// Runs admission: first closures, then mutating webhooks. They may change the content of the object, but not its
+    /// identity.
     fn admit(&self, before: Option<&Value>, object: &mut Value) -> Result<(), WriteFailure> {
         let Self { hub, resource, key, part, options, .. } = *self;
-        if hub.settings.admission.is_empty() {
+        if hub.settings.admission.is_empty() && options.caller.is_none() {
             return Ok(());
         }
         let identity = identity_of(object);
@@ -214,6 +224,17 @@ impl<'a> Write<'a> {
             dry_run: options.dry_run,
         };
         hub.settings.admission.iter().try_for_each(|admit| admit.ask(&mut admission))?;
+        if let Some((caller, asked)) = self.webhook_request(before) {
+            let mut shown = object.clone();
+            if before.is_none() {
+                // As in kube-apiserver, mutating webhooks see no uid and no time of a new object.
+                let metadata = metadata_mut(&mut shown);
+                ["uid", "creationTimestamp"].iter().for_each(|member| drop(metadata.remove(*member)));
+            }
+            let mut shown = Some(shown);
+            asked.mutate(caller, &mut shown)?;
+            *object = shown.unwrap_or_default();
+        }
         if !object.is_object() {
             let message =
                 format!("Internal error occurred: admission made no object of {} {:?}", resource.id, key.name());
@@ -224,6 +245,27 @@ impl<'a> Write<'a> {
         let mut flaws = Vec::new();
         *object = formed(resource, std::mem::take(object), &mut flaws)?;
         Ok(())
+    }
+
+    /// Calls the validating webhooks.
+    fn validate_by_webhooks(&self, before: Option<&Value>, object: &Value) -> Result<(), Status> {
+        self.webhook_request(before).map_or(Ok(()), |(caller, asked)| asked.validate(caller, Some(object)))
+    }
+
+    /// Returns the request for webhooks. There is none for direct writes and for `/scale`.
+    fn webhook_request<'r>(&'r self, before: Option<&'r Value>) -> Option<(&'r Caller, Asked<'r>)> {
+        let caller = self.options.caller.as_ref().filter(|_| self.part != Subresource::Scale)?;
+        let asked = Asked {
+            hub: self.hub,
+            resource: self.resource,
+            key: self.key,
+            subresource: self.part.name(),
+            operation: if before.is_some() { "UPDATE" } else { "CREATE" },
+            before,
+            dry_run: self.options.dry_run,
+            options: self.options.to_value(),
+        };
+        Some((caller, asked))
     }
 
     /// Refuses an object that is too large. Direct writes have no size limit.

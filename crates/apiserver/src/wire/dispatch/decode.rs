@@ -3,7 +3,7 @@
 use http::header;
 use serde_json::Value;
 
-use crate::api::write::DeleteOptions;
+use crate::api::write::{DeleteOptions, WriteOptions};
 use crate::kinds::types::{self, Struct};
 use crate::message::document::{self, Document};
 use crate::message::protobuf::{self, PROTOBUF};
@@ -30,10 +30,18 @@ pub(super) fn decode(call: &Call, of: Option<&'static Struct>) -> Result<Documen
 
 /// Returns the options of a delete: from the body if there is one, otherwise from the query.
 pub(super) fn delete_options(call: &Call) -> Result<DeleteOptions, Status> {
-    if call.body.is_empty() {
-        return DeleteOptions::from_query(&call.query);
-    }
-    DeleteOptions::from_value(decode(call, types::named("meta/v1.DeleteOptions"))?.value)
+    let options = if call.body.is_empty() {
+        DeleteOptions::from_query(&call.query)?
+    } else {
+        DeleteOptions::from_value(decode(call, types::named("meta/v1.DeleteOptions"))?.value)?
+    };
+    Ok(DeleteOptions { caller: call.caller.clone(), ..options })
+}
+
+/// Returns the options of a create, update or patch.
+pub(super) fn write_options(call: &Call, kind: &'static str) -> Result<WriteOptions, Status> {
+    let options = WriteOptions::parse(&call.query, kind, call.header(header::USER_AGENT))?;
+    Ok(WriteOptions { caller: call.caller.clone(), ..options })
 }
 
 /// Returns the media type of the body, without its parameters.

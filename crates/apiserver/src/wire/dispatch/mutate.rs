@@ -1,9 +1,9 @@
 //! Requests that write.
 
-use http::{Response, header};
+use http::Response;
 use serde_json::{Value, json};
 
-use super::decode::{decode, delete_options, media_type};
+use super::decode::{decode, delete_options, media_type, write_options};
 use super::selector;
 use crate::api::action;
 use crate::api::list::{ListOptions, page};
@@ -39,7 +39,7 @@ pub(super) fn mutate(
     {
         return Ok(answer);
     }
-    let options = |kind| WriteOptions::parse(&call.query, kind, call.header(header::USER_AGENT));
+    let options = |kind| write_options(call, kind);
     let received = |options: &WriteOptions| {
         let Received { object, warnings } = receive(resource, decode(call, resource.of)?, options)?;
         call.warnings.add(warnings);
@@ -72,7 +72,7 @@ pub(super) fn mutate(
 /// Answers a create that stores no object; `None` for any other create.
 fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>, WriteFailure> {
     let resource = &target.resource;
-    let options = WriteOptions::parse(&call.query, "CreateOptions", call.header(header::USER_AGENT))?;
+    let options = write_options(call, "CreateOptions")?;
     if resource.rules.review {
         let sent = receive(resource, decode(call, resource.of)?, &options)?.object;
         return Ok(Some(action::review(resource, sent)));
@@ -110,7 +110,7 @@ fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Respon
         }
         _ => return Err(Status::method_not_allowed().into()),
     };
-    let options = WriteOptions::parse(&call.query, kind, call.header(header::USER_AGENT))?;
+    let options = write_options(call, kind)?;
     let (scale, warnings) = write::rescale(hub, &target.resource, &target.key(), change, &options)?;
     call.warnings.add(warnings);
     Ok(value_reply(200, &scale))
