@@ -35,10 +35,9 @@
 //! - Warnings about objects that are accepted, but for unknown and doubled fields.
 //! - Admission plugins and policies; users, roles and quotas are stored and never asked.
 //! - Webhooks on loopback addresses and in this process are called, for requests of clients. They are not called for direct
-//!   writes, for `/scale` and actions such as evictions, and for deletes that follow from another delete. No `authorizer` in
-//!   match conditions.
+//!   writes, for `/scale` and actions such as evictions, and for deletes that follow from another delete. Match conditions
+//!   have no `authorizer`. Conversion webhooks are called when an object is written, and not when it is read.
 //! - `pods/log`, `pods/exec`, `pods/attach`, `pods/portforward`, `pods/ephemeralcontainers`, `pods/resize`, and every `proxy`.
-//! - Webhook conversion of custom resources: their versions differ in nothing but `apiVersion`.
 //! - Rules in CEL: no cost is estimated when a definition is made, it is only limited when a rule runs; no `semver`, no `authorizer`.
 //! - CBOR, OpenAPI v2, prose in OpenAPI v3, discovery in protobuf.
 //! - Services have IPv4 addresses alone.

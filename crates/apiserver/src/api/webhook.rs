@@ -1,11 +1,15 @@
-//! Calls the admission webhooks of the cluster: mutating ones before an object is validated, validating ones after.
+//! Calls webhooks: mutating ones before an object is validated, validating ones after, and conversion webhooks before it
+//! is stored.
 //!
-//! `configuration` reads webhooks from their configurations and decides which ones a write matches, `review` builds the
-//! `AdmissionReview` and reads its response, and `client` sends it.
+//! `configuration` reads admission webhooks from their configurations and decides which ones a write matches, `review`
+//! builds the `AdmissionReview` and reads its response. `conversion` converts custom objects. `client` sends requests.
 
 mod client;
 mod configuration;
+mod conversion;
 mod review;
+
+pub(crate) use conversion::{Converted, convert};
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
@@ -59,8 +63,11 @@ impl Caller {
     }
 }
 
-/// Returns whether a write to any resource may have to call a webhook.
-pub(crate) fn are_configured(hub: &Hub) -> bool {
+/// Returns whether a write to this resource may have to call a webhook.
+pub(crate) fn are_configured(hub: &Hub, resource: &Resource) -> bool {
+    if resource.rules.conversion.is_some() {
+        return true;
+    }
     let mut state = hub.storage.lock();
     [MUTATING, VALIDATING].into_iter().any(|id| {
         let resource = state.catalog.named(id).cloned();

@@ -62,6 +62,8 @@ pub(crate) struct Rules {
     pub(crate) unknown_field: UnknownField,
     /// How its objects differ from the stored ones, if they do.
     pub(crate) view: Option<View>,
+    /// `spec.conversion.webhook` of its CRD, if a webhook converts its objects.
+    pub(crate) conversion: Option<Arc<Value>>,
     /// The schema as published in its CRD.
     pub(crate) published: Option<Value>,
     /// The table columns from its CRD.

@@ -137,6 +137,7 @@ impl Row {
             of: types::kind(&group_version(self.group, self.version), self.kind),
             schema: None,
             rules: Rules {
+                conversion: None,
                 custom: false,
                 status: marked("status"),
                 review: marked("review"),

@@ -4,6 +4,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Borrow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -80,6 +81,9 @@ pub(crate) enum Form {
 
 const METADATA_PREFIX: &str = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#;
 
+/// An object in several versions, by version.
+pub(crate) type Variants = BTreeMap<String, Value>;
+
 /// An object of a collection. Its bytes are the watch line of its write; everything else is a slice of them.
 #[derive(Debug)]
 pub(crate) struct StoredObject {
@@ -99,6 +103,8 @@ pub(crate) struct StoredObject {
     pub(crate) fields: Box<[Box<str>]>,
     /// The whole watch line: `{"type":"ADDED","object":{…}}` and a newline.
     line: Bytes,
+    /// The object in other versions, if a webhook converted it. Only their labels and annotations may differ in metadata.
+    variants: Option<Arc<Variants>>,
     object: Range<usize>,
     metadata: Range<usize>,
     /// The digits of `metadata.resourceVersion`.
@@ -127,7 +133,9 @@ impl StoredObject {
         let (metadata, version) = write_metadata(&mut line, members, self.revision);
         line.extend_from_slice(&self.line[self.metadata.end..]);
         let object = prefix.len()..line.len() - LINE_END.len();
-        Draft::new(self.key.clone(), members, self.fields.clone(), line, [object, metadata, version], Change::Modified)
+        let ranges = [object, metadata, version];
+        let draft = Draft::new(self.key.clone(), members, self.fields.clone(), line, ranges, Change::Modified);
+        draft.with_variants(self.variants.clone())
     }
 
     /// Returns the watch line of the last write: `ADDED` if it created the object, otherwise `MODIFIED`.
@@ -142,7 +150,14 @@ impl StoredObject {
 
     /// Returns the object as a value, in the version of `resource`. Metadata includes its `resourceVersion`.
     pub(crate) fn value_as(&self, resource: &Resource) -> Value {
-        resource.shown(self.value())
+        match self.variants.as_ref().and_then(|variants| variants.get(&resource.version)) {
+            Some(variant) => {
+                let mut shown = variant.clone();
+                shown["metadata"] = with_labels_of(&self.metadata(), &variant["metadata"]);
+                shown
+            }
+            None => resource.shown(self.value()),
+        }
     }
 
     /// Returns the object as a value, as stored. Metadata includes its `resourceVersion`.
@@ -221,6 +236,19 @@ impl StoredObject {
     }
 }
 
+/// Returns `metadata` with the labels and annotations of `labelled`.
+pub(crate) fn with_labels_of(metadata: &Value, labelled: &Value) -> Value {
+    let mut metadata = metadata.clone();
+    let Some(members) = metadata.as_object_mut() else { return metadata };
+    for member in ["labels", "annotations"] {
+        match labelled.get(member).filter(|value| value.is_object()) {
+            Some(value) => members.insert(member.to_owned(), value.clone()),
+            None => members.remove(member),
+        };
+    }
+    metadata
+}
+
 /// An encoded object without a revision.
 ///
 /// Encoding a large object takes long, so it is done before the state is locked. The revision is filled in under the
@@ -287,11 +315,18 @@ impl Draft {
             labels: labels_of(metadata_members),
             fields,
             line: Bytes::new(),
+            variants: None,
             object,
             metadata,
             version,
         };
         Self { stored, line, change }
+    }
+
+    /// Adds the object in other versions.
+    pub(crate) fn with_variants(mut self, variants: Option<Arc<Variants>>) -> Self {
+        self.stored.variants = variants;
+        self
     }
 
     pub(crate) fn key(&self) -> &Key {

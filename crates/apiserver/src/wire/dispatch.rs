@@ -51,7 +51,9 @@ async fn answer(
         (Verb::Get, Some("scale")) => read_scale(hub, call, target).await?,
         (Verb::Get, None | Some("status")) => read(hub, call, target, form).await?,
         (Verb::List, _) => read_all(hub, call, target, form).await?,
-        _ if webhook::are_configured(hub) => mutate_with_webhooks(hub, call, target, verb, form).await?,
+        _ if webhook::are_configured(hub, &target.resource) => {
+            mutate_with_webhooks(hub, call, target, verb, form).await?
+        }
         _ => mutate(hub, call, target, verb, form)?,
     })
 }

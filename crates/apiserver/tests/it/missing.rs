@@ -62,12 +62,16 @@ async fn every_feature_that_is_listed_as_missing_is_missing() {
             }
             missing
         }),
-        ("Webhook conversion", {
-            let conversion = json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
-                "clientConfig": {"url": "https://nowhere.example.com/"}}});
-            let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-            let code = code(&server, "POST", DEFINITIONS, &definition(&open, &conversion)).await;
-            server.delete("customresourcedefinitions", None, "gears.example.com").is_ok() && code == 201
+        ("Webhooks on loopback addresses", {
+            let rules =
+                json!([{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]);
+            let webhook = json!({"name": "w.example.com", "clientConfig": {"url": "https://127.0.0.1:1/"}, "rules": rules,
+                "sideEffects": "None", "admissionReviewVersions": ["v1"]});
+            let configuration = json!({"metadata": {"name": "w"}, "webhooks": [webhook]});
+            server.create("validatingwebhookconfigurations", None, configuration).unwrap();
+            let direct = server.create("configmaps", Some("default"), config_map("direct")).is_ok();
+            server.delete("validatingwebhookconfigurations", None, "w").unwrap();
+            direct
         }),
         ("Rules in CEL", {
             let rule = json!({"rule": "semver('1.0.0').major() == 1"});

@@ -264,6 +264,106 @@ async fn webhook_may_use_the_server_and_direct_writes_call_none() {
     assert!(server.get("services", Some("default"), "of-s").is_ok());
 }
 
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// Returns a CRD of gears: v1, which is stored, has `spec.size`, and v2 has `spec.sizes`.
+fn gears(conversion: Value) -> Value {
+    let version = |name: &str, member: &str, of: Value| {
+        let spec = json!({"type": "object", "properties": {member: of}});
+        json!({"name": name, "served": true, "storage": name == "v1", "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}})
+    };
+    let sizes = json!({"type": "array", "items": {"type": "integer"}});
+    json!({"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1", "metadata": {"name": "gears.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "gears", "kind": "Gear"}, "conversion": conversion,
+            "versions": [version("v1", "size", json!({"type": "integer"})), version("v2", "sizes", sizes)]}})
+}
+
+/// Converts gears between `size` and `sizes`.
+fn convert_gear(mut gear: Value, to: &str) -> Value {
+    let spec = gear["spec"].as_object_mut().unwrap();
+    if to == "example.com/v2" {
+        let size = spec.remove("size").unwrap();
+        spec.insert("sizes".into(), json!([size]));
+    } else {
+        let sizes = spec.remove("sizes").unwrap();
+        spec.insert("size".into(), sizes[0].clone());
+    }
+    gear["apiVersion"] = to.into();
+    gear["metadata"]["labels"] = json!({"converted": "yes"});
+    gear
+}
+
+#[tokio::test]
+async fn conversion_webhook_converts_what_is_written_read_listed_and_watched() {
+    let service = tower::service_fn(async |request: Request<Full<Bytes>>| {
+        let review: Value = serde_json::from_slice(&request.into_body().collect().await?.to_bytes()).unwrap();
+        let (request, to) = (&review["request"], review["request"]["desiredAPIVersion"].as_str().unwrap());
+        let objects: Vec<Value> =
+            request["objects"].as_array().unwrap().iter().map(|gear| convert_gear(gear.clone(), to)).collect();
+        let result = match objects[0]["metadata"]["name"].as_str() {
+            Some("bad") => json!({"status": "Failure", "message": "no such gear"}),
+            _ => json!({"status": "Success"}),
+        };
+        let response = json!({"uid": request["uid"], "convertedObjects": objects, "result": result});
+        let answer = json!({"kind": "ConversionReview", "apiVersion": review["apiVersion"], "response": response});
+        Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(answer.to_string()))))
+    });
+    let server = ApiServer::builder().seed(1).webhook_service("system/webhook", service).build();
+    let client = json!({"service": {"namespace": "system", "name": "webhook", "path": "/convert"}});
+    let conversion =
+        json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}});
+    server.create("customresourcedefinitions", None, gears(conversion)).unwrap();
+    let path = |version: &str| format!("/apis/example.com/{version}/namespaces/default/gears");
+    let gear = |version: &str, name: &str, spec: Value| json!({"kind": "Gear", "apiVersion": format!("example.com/{version}"), "metadata": {"name": name}, "spec": spec});
+    let start = server.revision();
+    let mut watch = Watch::open(&server, &format!("{}?watch=1&resourceVersion={start}", path("v2"))).await;
+    let made = post(&server, &path("v2"), &gear("v2", "a", json!({"sizes": [1, 2]}))).await;
+    assert_eq!(made.code, 201, "{}", made.text);
+    assert_eq!(made.json()["spec"]["sizes"], json!([1]), "the storage version keeps only one size");
+    let stored = get(&server, &format!("{}/a", path("v1"))).await.json();
+    assert_eq!((&stored["spec"], &stored["metadata"]["labels"]), (&json!({"size": 1}), &json!({"converted": "yes"})));
+    let changed = merge(&server, &format!("{}/a", path("v1")), &json!({"spec": {"size": 5}})).await;
+    assert_eq!(changed.code, 200, "{}", changed.text);
+    let listed = get(&server, &path("v2")).await.json();
+    assert_eq!(listed["items"][0]["spec"], json!({"sizes": [5]}));
+    assert_eq!(listed["items"][0]["metadata"]["uid"], stored["metadata"]["uid"]);
+    for (event, sizes) in [("ADDED", json!([1])), ("MODIFIED", json!([5]))] {
+        let seen = watch.next().await;
+        assert_eq!((&seen["type"], &seen["object"]["spec"]["sizes"]), (&json!(event), &sizes));
+    }
+    let refused = post(&server, &path("v2"), &gear("v2", "bad", json!({"sizes": [1]}))).await;
+    assert_eq!(refused.code, 500);
+    assert_eq!(refused.json()["message"], "conversion webhook for example.com/v2, Kind=Gear failed: no such gear");
+    merge(&server, &format!("{}/a", path("v2")), &json!({"metadata": {"finalizers": ["example.com/f"]}})).await;
+    delete(&server, &format!("{}/a", path("v2"))).await;
+    let marked = get(&server, &format!("{}/a", path("v1"))).await.json();
+    assert_eq!(marked["spec"], json!({"size": 5}), "a delete through another version changes only metadata");
+    assert!(get(&server, &format!("{}/a", path("v2"))).await.json()["metadata"]["deletionTimestamp"].is_string());
+}
+
+#[tokio::test]
+async fn webhook_matches_other_versions_unless_the_match_is_exact() {
+    let (server, requests) = with_webhook(ApiServer::builder().seed(1), |_, request| {
+        assert_eq!(request["object"]["apiVersion"], "example.com/v1");
+        assert_eq!([&request["kind"]["version"], &request["requestKind"]["version"]], ["v1", "v2"]);
+        patch(json!([{"op": "add", "path": "/spec/size", "value": 7}]))
+    });
+    server.create("customresourcedefinitions", None, gears(json!({"strategy": "None"}))).unwrap();
+    assert_eq!(get(&server, DEFINITIONS).await.code, 200);
+    let rules = json!([{"operations": ["CREATE"], "apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["gears"]}]);
+    let path = "/apis/example.com/v2/namespaces/default/gears";
+    for (policy, calls) in [("Exact", 0), ("Equivalent", 1)] {
+        configure(&server, MUTATING, "a", &[webhook("/it", json!({"rules": rules, "matchPolicy": policy}))]).await;
+        let name = policy.to_lowercase();
+        let gear = json!({"kind": "Gear", "apiVersion": "example.com/v2", "metadata": {"name": name}, "spec": {}});
+        let made = post(&server, path, &gear).await;
+        assert_eq!((made.code, names(&requests).len()), (201, calls), "{policy}: {}", made.text);
+        assert_eq!(made.json()["apiVersion"], "example.com/v2");
+        delete(&server, &format!("{MUTATING}/a")).await;
+    }
+}
+
 #[cfg(feature = "tls")]
 #[tokio::test]
 async fn webhook_over_https_must_have_a_certificate_of_the_authority() {

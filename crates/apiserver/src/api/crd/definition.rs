@@ -104,6 +104,9 @@ fn compile(spec: &Value) -> Vec<Resource> {
     let others = versions.iter().filter(|version| version["storage"] != true && version["served"] == true);
     let mut resources: Vec<Resource> =
         std::iter::once(stored).chain(others).filter_map(|version| resource_of(spec, version)).collect();
+    let converts = spec["conversion"]["strategy"] == "Webhook" && resources.len() > 1;
+    let conversion = converts.then(|| Arc::new(spec["conversion"]["webhook"].clone()));
+    resources.iter_mut().for_each(|resource| resource.rules.conversion.clone_from(&conversion));
     if let Some((stored, others)) = resources.split_first_mut() {
         for other in others {
             other.rules.view = Some(View { api_version: stored.api_version(), change: Conversion::Renamed(&[]) });

@@ -85,7 +85,7 @@ fn create_named(
     if versioned {
         return Err(Status::failure(500, "", "resourceVersion should not be set on objects to be created").into());
     }
-    let draft = hub.storage.draft(resource, &key, &object, Change::Added);
+    let draft = write.draft(&object, Change::Added)?;
     let mut state = hub.storage.lock();
     state.check_current(resource)?;
     let missing = check_place(&state, resource, &key, options.trust)?;

@@ -118,7 +118,11 @@ fn prepared(
         if options.dry_run {
             return Ok(PreparedDelete::None(Outcome::Shown { object, created: false }));
         }
-        let draft = Draft::encode(resource, key.clone(), &object, Change::Modified, stored.revision);
+        let draft = match resource.rules.conversion {
+            // A conversion may lose members of this version, so only the metadata is written.
+            Some(_) => stored.with_metadata(&object["metadata"]),
+            None => Draft::encode(resource, key.clone(), &object, Change::Modified, stored.revision),
+        };
         return Ok(PreparedDelete::Mark(draft));
     }
     if resource.id == "pods" && (!marked || left.is_some()) {

@@ -13,7 +13,7 @@ use super::pool::Held;
 use super::receive::formed;
 use super::{Subresource, Trust, WriteFailure, WriteOptions};
 use crate::api::crd;
-use crate::api::webhook::{Asked, Caller};
+use crate::api::webhook::{self, Asked, Caller, Converted};
 use crate::hub::Hub;
 use crate::hub::admission::Admission;
 use crate::kinds::rules::immutable::{self, Cause};
@@ -22,7 +22,7 @@ use crate::kinds::rules::strategy::service::{Refusal, allocate_create, allocate_
 use crate::kinds::{Resource, defaulting};
 use crate::message::verb::Verb;
 use crate::status::{Status, StatusCause};
-use crate::storage::object::Key;
+use crate::storage::object::{Change, Draft, Key};
 
 /// The maximum size of an object in kube-apiserver's storage, in bytes.
 const LARGEST: usize = 1536 * 1024;
@@ -175,6 +175,18 @@ impl<'a> Write<'a> {
             self.validate_by_webhooks(Some(before), &after)?;
         }
         Ok((after, giving))
+    }
+
+    /// Encodes an object that is to be stored. A conversion webhook may be called for that.
+    pub(super) fn draft(&self, object: &Value, change: Change) -> Result<Draft, Status> {
+        let Self { hub, resource, key, options, .. } = *self;
+        let converted = options.caller.as_ref().map(|caller| webhook::convert(hub, caller, resource, object));
+        let Some(Converted { stored, variants }) = converted.transpose()?.flatten() else {
+            return Ok(hub.storage.draft(resource, key, object, change));
+        };
+        let storage = hub.storage.lock().catalog.stored_in(&resource.storage).cloned();
+        let draft = hub.storage.draft(storage.as_deref().unwrap_or(resource), key, &stored, change);
+        Ok(draft.with_variants(Some(variants)))
     }
 
     /// Fills in defaults.

@@ -110,7 +110,7 @@ pub(super) fn modify_as(
         let Some(stored) = stored else { return Err(WriteFailure::not_found(resource, key.name())) };
         let before = stored.value_as(resource);
         let (after, _giving) = write.prepare_changed(&before, change(&before)?)?;
-        if let Some(outcome) = replace(hub, resource, &stored, &before, after, options)? {
+        if let Some(outcome) = replace(write, &stored, &before, after)? {
             return Ok(outcome);
         }
         options.check_time()?;
@@ -120,18 +120,16 @@ pub(super) fn modify_as(
 /// Stores the next state of an object. Returns `None` if the stored object has changed since the next state was
 /// computed.
 fn replace(
-    hub: &Hub,
-    resource: &Resource,
+    write: Write<'_>,
     stored: &Arc<StoredObject>,
     before: &Value,
     mut after: Value,
-    options: &WriteOptions,
 ) -> Result<Option<Outcome>, WriteFailure> {
-    let key = &stored.key;
+    let Write { hub, resource, key, options, .. } = write;
     let release = is_last_release(resource, before, &after) && !options.dry_run;
     let is_changed = after != *before;
     let writes = is_changed && !release && !options.dry_run;
-    let draft = writes.then(|| hub.storage.draft(resource, key, &after, Change::Modified));
+    let draft = if writes { Some(write.draft(&after, Change::Modified)?) } else { None };
     let mut state = hub.storage.lock();
     state.check_current(resource)?;
     if !state.object(resource, key).is_some_and(|current| Arc::ptr_eq(&current, stored)) {

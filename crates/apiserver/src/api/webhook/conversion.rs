@@ -1,0 +1,129 @@
+//! Conversion webhooks: objects of a CRD in its other versions.
+//!
+//! An object is converted when it is written: to the storage version, and from there to each other served version.
+//! Reads and watches find every version ready, so they call no webhook and cannot fail. kube-apiserver converts with each
+//! read; the objects are the same, as a conversion depends on the object alone.
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Caller;
+use super::client::{ClientConfig, post};
+use crate::hub::Hub;
+use crate::kinds::Resource;
+use crate::status::Status;
+use crate::storage::object::{Variants, with_labels_of};
+
+/// The time limit of one conversion, as in kube-apiserver.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The versions of `ConversionReview` that the server sends.
+const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
+
+/// An object in its storage version and in the other served versions.
+#[derive(Debug)]
+pub(crate) struct Converted {
+    pub(crate) stored: Value,
+    pub(crate) variants: Arc<Variants>,
+}
+
+/// Converts an object of `resource` to the storage version and to all other served versions. Returns `None` if the CRD
+/// has no conversion webhook.
+///
+/// # Errors
+///
+/// The webhook failed, or its response is not valid.
+pub(crate) fn convert(
+    hub: &Hub,
+    caller: &Caller,
+    resource: &Resource,
+    object: &Value,
+) -> Result<Option<Converted>, Status> {
+    let Some(conversion) = &resource.rules.conversion else { return Ok(None) };
+    let versions: Vec<Arc<Resource>> = {
+        let state = hub.storage.lock();
+        state.catalog.iter().filter(|other| other.storage == resource.storage).cloned().collect()
+    };
+    let Some(storage) = versions.iter().find(|version| version.rules.view.is_none()) else { return Ok(None) };
+    let webhook = Conversion { hub, caller, conversion };
+    let stored = webhook.to(object, resource, storage)?;
+    let others = versions.iter().filter(|version| version.served && version.version != storage.version);
+    let variants = others.map(|other| Ok((other.version.clone(), webhook.to(&stored, storage, other)?)));
+    Ok(Some(Converted { variants: Arc::new(variants.collect::<Result<_, Status>>()?), stored }))
+}
+
+struct Conversion<'a> {
+    hub: &'a Hub,
+    caller: &'a Caller,
+    /// `spec.conversion.webhook` of the CRD.
+    conversion: &'a Value,
+}
+
+impl Conversion<'_> {
+    /// Returns an object of `from` in the version of `to`.
+    fn to(&self, object: &Value, from: &Resource, to: &Resource) -> Result<Value, Status> {
+        if from.version == to.version {
+            return Ok(object.clone());
+        }
+        let asked = self.conversion["conversionReviewVersions"].as_array();
+        let version =
+            REVIEW_VERSIONS.into_iter().find(|known| asked.is_some_and(|asked| asked.iter().any(|one| one == known)));
+        let review = format!("apiextensions.k8s.io/{}", version.unwrap_or(REVIEW_VERSIONS[0]));
+        let uid = self.hub.chance.uid();
+        let mut sent = object.clone();
+        sent["apiVersion"] = from.api_version().into();
+        let request = json!({"uid": uid, "desiredAPIVersion": to.api_version(), "objects": [sent]});
+        let body = json!({"kind": "ConversionReview", "apiVersion": review, "request": request});
+        let body = serde_json::to_vec(&body).unwrap_or_default().into();
+        let failed = |why: String| {
+            let (from, kind) = (from.api_version(), &to.kind);
+            Status::failure(500, "", format!("conversion webhook for {from}, Kind={kind} failed: {why}"))
+        };
+        let config = ClientConfig::read(&self.conversion["clientConfig"]);
+        let answer = self.caller.wait(post(self.hub, &config, body, LIMIT)).map_err(failed)?;
+        let answer: Value = serde_json::from_slice(&answer).map_err(|error| failed(error.to_string()))?;
+        let mut converted = read(&answer["response"], &uid, to).map_err(failed)?;
+        keep_metadata(object, &mut converted).map_err(failed)?;
+        if let Some(schema) = &to.schema {
+            schema.prune(&mut converted);
+            schema.apply_defaults(&mut converted).map_err(|error| failed(error.to_string()))?;
+        }
+        Ok(converted)
+    }
+}
+
+/// Returns the object in a response.
+fn read(response: &Value, uid: &str, to: &Resource) -> Result<Value, String> {
+    if response["uid"] != uid {
+        return Err(format!("expected response.uid={uid:?}, got {}", response["uid"]));
+    }
+    if response["result"]["status"] != "Success" {
+        let message = response["result"]["message"].as_str().filter(|message| !message.is_empty());
+        return Err(message.unwrap_or("no further details").to_owned());
+    }
+    let objects = response["convertedObjects"].as_array().map_or(&[][..], Vec::as_slice);
+    let [object] = objects else {
+        return Err(format!("webhook returned {} objects, expected 1", objects.len()));
+    };
+    if object["apiVersion"] != to.api_version() || object["kind"] != to.kind {
+        return Err(format!(
+            "webhook returned invalid converted object at index 0: invalid groupVersion (expected {}, received {})",
+            to.api_version(),
+            object["apiVersion"].as_str().unwrap_or_default()
+        ));
+    }
+    Ok(object.clone())
+}
+
+/// Keeps the metadata of the original, except labels and annotations, which a conversion may change.
+fn keep_metadata(original: &Value, converted: &mut Value) -> Result<(), String> {
+    for member in ["name", "namespace", "uid"] {
+        if original["metadata"][member] != converted["metadata"][member] {
+            return Err(format!("webhook must not change metadata.{member}"));
+        }
+    }
+    let labelled = converted["metadata"].take();
+    converted["metadata"] = with_labels_of(&original["metadata"], &labelled);
+    Ok(())
+}
