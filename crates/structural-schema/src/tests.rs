@@ -8,6 +8,7 @@ mod columns;
 mod definition;
 mod hostile;
 mod objects;
+mod patterns;
 mod rules;
 mod truth;
 

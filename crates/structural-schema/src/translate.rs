@@ -62,7 +62,7 @@ impl Translator<'_> {
     fn run(&mut self) -> Result<(), String> {
         while let Some(char) = self.rest.next() {
             match char {
-                '\\' => self.escape(false)?,
+                '\\' => self.escape()?,
                 '[' => self.class()?,
                 '(' => self.open()?,
                 ')' => self.close()?,
