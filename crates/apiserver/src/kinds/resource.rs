@@ -81,6 +81,8 @@ pub(crate) struct View {
     pub(crate) api_version: String,
     /// The other differences.
     pub(crate) change: Conversion,
+    /// The schema of the storage version of a custom resource. Fields that it does not have are not stored.
+    pub(crate) stored_schema: Option<Arc<StructuralSchema>>,
 }
 
 /// The differences between two versions or groups, beside `apiVersion`.
@@ -273,6 +275,11 @@ impl Resource {
         if self.of.is_some() {
             complete(types::kind(&view.api_version, &self.kind), &mut stored);
         }
+        if let Some(schema) = &view.stored_schema {
+            schema.prune(&mut stored);
+            // Defaults that exceed the size limit are left out: such an object is refused for its size later.
+            let _ = schema.apply_defaults(&mut stored);
+        }
         Cow::Owned(stored)
     }
 
@@ -285,6 +292,10 @@ impl Resource {
             }
             stored["apiVersion"] = self.api_version().into();
             complete(self.of, &mut stored);
+            // As in kube-apiserver, defaults are those of the storage version.
+            if let Some(schema) = &self.schema {
+                schema.prune(&mut stored);
+            }
         }
         stored
     }

@@ -157,7 +157,11 @@ impl Row {
                     () if marked("labels") => UnknownField::Label,
                     () => UnknownField::Known,
                 },
-                view: self.shows.map(|(api_version, _, change)| View { api_version: api_version.into(), change }),
+                view: self.shows.map(|(api_version, _, change)| View {
+                    api_version: api_version.into(),
+                    change,
+                    stored_schema: None,
+                }),
                 published: None,
                 columns: None,
                 definition: 0,

@@ -133,6 +133,36 @@ async fn every_served_version_shows_the_same_objects() {
     assert_eq!((get(&server, OLD).await.code, get(&server, GADGETS).await.code), (404, 404));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_field_that_the_storage_version_does_not_have_is_lost() {
+    const NEW: &str = "/apis/shop.example.com/v2/namespaces/default/gadgets";
+    let server = server();
+    let served_version = |name: &str, stored: bool, fields: Value| {
+        json!({"name": name, "served": true, "storage": stored, "schema": {"openAPIV3Schema":
+            {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}}}})
+    };
+    let text = json!({"type": "string"});
+    let mut two = definition();
+    two["spec"]["versions"] = json!([
+        served_version("v1", true, json!({"colour": text, "shape": {"type": "string", "default": "round"}})),
+        served_version("v2", false, json!({"colour": text, "weight": text})),
+    ]);
+    server.create("customresourcedefinitions", None, two).unwrap();
+    let start = server.revision();
+    let mut watch = Watch::open(&server, &format!("{NEW}?watch=1&resourceVersion={start}")).await;
+    let mut body = gadget("g", "red");
+    body["apiVersion"] = json!("shop.example.com/v2");
+    body["spec"]["weight"] = json!("heavy");
+    let created = post(&server, NEW, &body).await;
+    let (v1, v2) = (json!({"colour": "red", "shape": "round"}), json!({"colour": "red"}));
+    assert_eq!((created.code, &created.json()["spec"]), (201, &v2));
+    assert_eq!(watch.next().await["object"]["spec"], v2);
+    assert_eq!(get(&server, &format!("{NEW}/g")).await.json()["spec"], v2);
+    assert_eq!(get(&server, &format!("{GADGETS}/g")).await.json()["spec"], v1);
+    let patched = merge(&server, &format!("{NEW}/g"), &json!({"spec": {"weight": "light"}})).await;
+    assert_eq!((patched.code, &patched.json()["spec"]), (200, &v2));
+}
+
 /// Sends a gadget, and calls `meanwhile` before the body arrives.
 async fn post_around(server: &ApiServer, meanwhile: impl FnOnce()) -> u16 {
     let (send, arrived) = tokio::sync::oneshot::channel::<Bytes>();

@@ -109,7 +109,11 @@ fn compile(spec: &Value) -> Vec<Resource> {
     resources.iter_mut().for_each(|resource| resource.rules.conversion.clone_from(&conversion));
     if let Some((stored, others)) = resources.split_first_mut() {
         for other in others {
-            other.rules.view = Some(View { api_version: stored.api_version(), change: Conversion::Renamed(&[]) });
+            other.rules.view = Some(View {
+                api_version: stored.api_version(),
+                change: Conversion::Renamed(&[]),
+                stored_schema: stored.schema.clone(),
+            });
             other.rules.fields.clone_from(&stored.rules.fields);
         }
     }

@@ -87,7 +87,9 @@ impl Conversion<'_> {
         keep_metadata(object, &mut converted).map_err(failed)?;
         if let Some(schema) = &to.schema {
             schema.prune(&mut converted);
-            schema.apply_defaults(&mut converted).map_err(|error| failed(error.to_string()))?;
+            if to.rules.view.is_none() {
+                schema.apply_defaults(&mut converted).map_err(|error| failed(error.to_string()))?;
+            }
         }
         Ok(converted)
     }
