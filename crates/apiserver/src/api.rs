@@ -4,6 +4,7 @@ pub(crate) mod list;
 pub(crate) mod watch;
 pub(crate) mod webhook;
 pub(crate) mod write;
+pub(crate) mod review;
 pub(crate) mod action;
 pub(crate) mod selector;
 pub(crate) mod namespace;

@@ -3,11 +3,13 @@
 pub(crate) mod clock;
 pub(crate) mod journal;
 pub(crate) mod pace;
+pub(crate) mod access;
 pub(crate) mod admission;
 pub(crate) mod endpoint;
 #[cfg(feature = "tls")]
 pub(crate) mod trust;
 pub(crate) mod compiled;
+pub(crate) mod tokens;
 
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -20,12 +22,14 @@ use tokio::task::JoinSet;
 use crate::chance::Chance;
 use crate::fault::Faults;
 use crate::storage::state::{Locked, Storage};
+use access::Access;
 use admission::Admit;
 use clock::Clock;
 use compiled::CompiledResources;
 use endpoint::Endpoint;
 use journal::Journal;
 use pace::Pace;
+use tokens::IssuedTokens;
 
 /// How much of an object a write may decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,6 +57,8 @@ pub(crate) struct Hub {
     pub(crate) compiled: CompiledResources,
     /// Namespaces with a scheduled repeated sweep, because some of their objects could not be deleted.
     pub(crate) swept_again: Mutex<BTreeSet<String>>,
+    /// The tokens of service accounts.
+    pub(crate) tokens: IssuedTokens,
     /// The number of open watches.
     pub(crate) open_watches: AtomicUsize,
     /// The hub itself, for background work that must not keep the hub alive.
@@ -73,6 +79,7 @@ impl Hub {
             giving: Mutex::default(),
             compiled: CompiledResources::default(),
             swept_again: Mutex::default(),
+            tokens: IssuedTokens::default(),
             open_watches: AtomicUsize::new(0),
             me: me.clone(),
             tasks: Mutex::default(),
@@ -144,6 +151,8 @@ pub(crate) struct Settings {
     pub(crate) garbage_collection: bool,
     /// The closures that admit writes.
     pub(crate) admission: Vec<Admit>,
+    /// The closure that decides access reviews. Without one, everything is allowed.
+    pub(crate) access: Option<Access>,
     /// Where the Services that webhooks name run: `namespace/name` and the endpoint.
     pub(crate) webhook_services: Vec<(String, Endpoint)>,
     /// How long after an answer the server does the work that follows a write, such as emptying a namespace or opening

@@ -31,7 +31,8 @@ A file of faults, in YAML or JSON:
 
 /// Serve the Kubernetes API from memory, without a cluster.
 ///
-/// The server starts empty, or with loaded objects. kubectl, informers, kube-rs and client-go can use it; no pods run.
+/// The server starts with the objects that every cluster has, such as namespaces and Service default/kubernetes, and with
+/// loaded ones. kubectl, informers, kube-rs and client-go can use it; no pods run.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -101,7 +102,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         return Err(Failure::usage(what).hint("listen on 127.0.0.1, or set a token"));
     }
     let end = ending::after(arguments.duration);
-    let mut builder = ApiServer::builder();
+    let mut builder = ApiServer::builder().cluster_objects(*listen);
     if let Some(token) = token {
         builder = builder.token(token.clone());
     }

@@ -1,16 +1,14 @@
-//! Creates that store no object: evictions, bindings, tokens and access reviews.
+//! Creates on a subresource that store no object there: evictions and bindings.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::Response;
 use serde_json::{Value, json};
-use std::time::Duration;
 
+use crate::api::review;
 use crate::api::selector::LabelSelector;
 use crate::api::write::{self, DeleteOptions, WriteFailure, WriteOptions};
 use crate::hub::Hub;
 use crate::kinds::Resource;
-use crate::message::reply::{Body, json_reply, value_reply};
+use crate::message::reply::{Body, json_reply};
 use crate::status::{Status, StatusCause, StatusDetails};
 use crate::storage::object::{Key, StoredObject};
 
@@ -20,9 +18,6 @@ pub(crate) const PARTS: [(&str, &str, [&str; 3]); 3] = [
     ("pods", "eviction", ["policy", "v1", "Eviction"]),
     ("serviceaccounts", "token", ["authentication.k8s.io", "v1", "TokenRequest"]),
 ];
-
-/// For how long a token is valid, in seconds, unless the request says.
-const TOKEN_SECONDS: i64 = 3600;
 
 /// Performs a create on a subresource of the object at `key`.
 pub(crate) fn act(
@@ -36,7 +31,7 @@ pub(crate) fn act(
     match part {
         "binding" => bind(hub, resource, key, sent, options),
         "eviction" => evict(hub, resource, key, sent, options),
-        "token" => token(hub, resource, key, sent),
+        "token" => review::token(hub, resource, key, sent.clone()),
         _ => Err(Status::no_such_resource().into()),
     }
 }
@@ -211,46 +206,4 @@ fn spend(budget: &Value, pod: &Key, hub: &Hub) -> Result<Value, Status> {
     }
     budget["status"]["disruptedPods"][pod.name()] = hub.clock.now_text().into();
     Ok(budget)
-}
-
-/// Creates a token for a service account, with its subject and its expiry. The server never checks the token.
-fn token(hub: &Hub, accounts: &Resource, key: &Key, sent: &Value) -> Result<Response<Body>, WriteFailure> {
-    let account = hub.storage.lock().object(accounts, key);
-    let Some(account) = account else { return Err(WriteFailure::not_found(accounts, key.name())) };
-    let seconds = sent["spec"]["expirationSeconds"].as_i64().unwrap_or(TOKEN_SECONDS);
-    if seconds < 600 {
-        let why = format!("{seconds}: may not specify a duration less than 10 minutes");
-        let cause = StatusCause::invalid("spec.expirationSeconds", why);
-        return Err(Status::invalid("authentication.k8s.io", "TokenRequest", "", vec![cause]).into());
-    }
-    let expires = hub.clock.text_after(Duration::from_secs(seconds.unsigned_abs().min(1 << 32)));
-    let namespace = key.namespace().unwrap_or_default();
-    let part = |value: Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
-    let subject = format!("system:serviceaccount:{namespace}:{}", key.name());
-    let claims =
-        json!({"sub": subject, "aud": sent["spec"]["audiences"], "exp": expires, "uid": account.metadata()["uid"]});
-    let mut answer = sent.clone();
-    answer["kind"] = "TokenRequest".into();
-    answer["apiVersion"] = "authentication.k8s.io/v1".into();
-    answer["metadata"] = json!({"name": key.name(), "namespace": namespace, "creationTimestamp": hub.clock.now_text()});
-    answer["spec"]["expirationSeconds"] = seconds.into();
-    answer["status"] =
-        json!({"token": format!("{}.{}.", part(json!({"alg": "none"})), part(claims)), "expirationTimestamp": expires});
-    Ok(value_reply(201, &answer))
-}
-
-/// Answers a review: every client is authenticated and may do everything.
-pub(crate) fn review(resource: &Resource, mut sent: Value) -> Response<Body> {
-    let user = json!({"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]});
-    sent["status"] = match resource.kind.as_str() {
-        "TokenReview" => json!({"authenticated": true, "user": user}),
-        "SelfSubjectReview" => json!({"userInfo": user}),
-        "SelfSubjectRulesReview" => json!({
-            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-            "incomplete": false,
-        }),
-        _ => json!({"allowed": true}),
-    };
-    value_reply(201, &sent)
 }

@@ -14,7 +14,9 @@ use crate::api::crd::{DEFINITIONS, definition_of};
 use crate::api::write::{WriteFailure, WriteOptions, create, receive};
 use crate::chance::Chance;
 use crate::fault::Faults;
+use crate::host::bootstrap;
 use crate::host::server::ApiServer;
+use crate::hub::access::Access;
 use crate::hub::admission::{Admission, Admit};
 use crate::hub::clock::Clock;
 use crate::hub::endpoint::Endpoint;
@@ -47,12 +49,12 @@ pub struct ApiServerBuilder {
     limits: HistoryLimits,
     settings: Settings,
     custom: Vec<Resource>,
+    /// The address of the server in the objects that every cluster has; `None` if it starts without them.
+    cluster_address: Option<SocketAddr>,
 }
 
 impl Default for ApiServerBuilder {
     fn default() -> Self {
-        let widgets =
-            Resource::custom("demo.example.com", "v1", "widgets", "Widget").scalable().selectable("spec.size");
         Self {
             seed: None,
             limits: HistoryLimits { max_events: 10_000, max_bytes: 64 * 1024 * 1024, max_age: None },
@@ -67,10 +69,12 @@ impl Default for ApiServerBuilder {
                 initial_pace: None,
                 garbage_collection: false,
                 admission: Vec::new(),
+                access: None,
                 webhook_services: Vec::new(),
                 settle_delay: Duration::from_millis(100),
             },
-            custom: vec![widgets],
+            custom: Vec::new(),
+            cluster_address: None,
         }
     }
 }
@@ -439,6 +443,35 @@ impl ApiServerBuilder {
         self
     }
 
+    /// Decides access reviews: `SubjectAccessReview` and its relatives. The closure receives the `spec` of the review and
+    /// returns whether access is allowed. In a `SelfSubjectAccessReview`, user and groups are those of the client. Without
+    /// a closure, everything is allowed. Requests to this server are allowed in any case.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use k8s_openapi::api::authorization::v1::SubjectAccessReview;
+    /// use kube_client::api::{Api, PostParams};
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use serde_json::json;
+    /// let server = ApiServer::builder()
+    ///     .access_reviews(|spec| spec["user"] == "jane" && spec["resourceAttributes"]["verb"] == "get")
+    ///     .build();
+    /// let reviews: Api<SubjectAccessReview> = Api::all(server.client());
+    /// for (user, allowed) in [("jane", true), ("joe", false)] {
+    ///     let spec = json!({"user": user, "resourceAttributes": {"verb": "get", "resource": "pods"}});
+    ///     let review = serde_json::from_value(json!({"metadata": {}, "spec": spec}))?;
+    ///     let answer = reviews.create(&PostParams::default(), &review).await?;
+    ///     assert_eq!(answer.status.unwrap().allowed, allowed);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn access_reviews(mut self, allows: impl Fn(&Value) -> bool + Send + Sync + 'static) -> Self {
+        self.settings.access = Some(Access::new(allows));
+        self
+    }
+
     /// Tells the server where the Service `namespace/name` of admission and conversion webhooks runs: on a loopback
     /// address, over HTTPS. A webhook whose `clientConfig` has a `url` with a loopback address needs no entry.
     ///
@@ -483,7 +516,25 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Adds a custom resource beside `widgets.demo.example.com`.
+    /// Starts with the objects that every cluster has: Service, Endpoints and EndpointSlice `default/kubernetes`, ConfigMap
+    /// `kube-system/extension-apiserver-authentication`, the ClusterRoles `cluster-admin`, `admin`, `edit` and `view`, and
+    /// the PriorityClasses of the system. The endpoints have this address.
+    ///
+    /// Unless set, a server has four namespaces and no other object, so a test sees only the objects that it created.
+    ///
+    /// ```
+    /// use kube_embedded_apiserver::ApiServer;
+    ///
+    /// let server = ApiServer::builder().cluster_objects(([127, 0, 0, 1], 6443).into()).build();
+    /// let service = server.get("services", Some("default"), "kubernetes").unwrap();
+    /// assert_eq!(service["spec"]["clusterIP"], "10.0.0.1");
+    /// ```
+    pub fn cluster_objects(mut self, address: SocketAddr) -> Self {
+        self.cluster_address = Some(address);
+        self
+    }
+
+    /// Adds a custom resource, with its CRD.
     ///
     /// ```
     /// use kube_embedded_apiserver::{ApiServer, Resource};
@@ -515,6 +566,9 @@ impl ApiServerBuilder {
             hub.storage.lock().owners = Some(Owners::default());
         }
         NAMESPACES.iter().for_each(|name| put(&hub, "namespaces", json!({"metadata": {"name": name}})));
+        for (resource, object) in self.cluster_address.into_iter().flat_map(bootstrap::objects) {
+            put(&hub, resource, object);
+        }
         self.custom.iter().for_each(|resource| put(&hub, DEFINITIONS, definition_of(resource)));
         ApiServer::from_hub(hub)
     }
@@ -535,5 +589,6 @@ fn put(hub: &Hub, resource: &str, object: Value) {
 fn start_with(hub: &Hub, resource: &Resource, value: Value) -> Result<(), WriteFailure> {
     let options = WriteOptions::host();
     let received = receive(resource, Document { value, duplicates: Vec::new() }, &options)?;
-    create(hub, resource, None, received.object, &options).map(drop)
+    let namespace = received.object["metadata"]["namespace"].as_str().map(str::to_owned);
+    create(hub, resource, namespace.as_deref(), received.object, &options).map(drop)
 }

@@ -41,7 +41,8 @@ impl Clock {
         self.after(delay).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
-    fn after(&self, delay: Duration) -> Timestamp {
+    /// Returns the time `delay` from now.
+    pub(crate) fn after(&self, delay: Duration) -> Timestamp {
         let elapsed = SignedDuration::try_from(self.started.elapsed() + delay).unwrap_or(SignedDuration::MAX);
         let shown = self.started_at.saturating_add(elapsed).and_then(|time| time.saturating_add(*self.skew.lock()));
         shown.unwrap_or(self.started_at)

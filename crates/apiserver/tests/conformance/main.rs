@@ -10,11 +10,12 @@
 mod table;
 
 use kube_client::Config;
-use kube_embedded_apiserver::ApiServer;
+use kube_embedded_apiserver::{ApiServer, Resource};
 
 #[tokio::test]
 async fn every_case_holds() {
-    let embedded = ApiServer::new();
+    let widgets = Resource::custom("demo.example.com", "v1", "widgets", "Widget").scalable().selectable("spec.size");
+    let embedded = ApiServer::builder().with_custom_resource(widgets).build();
     let listening = embedded.serve("127.0.0.1:0").await.unwrap();
     let url = std::env::var("CONFORMANCE_URL").unwrap_or_else(|_| listening.url());
     let failed = table::failing(&Config::new(url.parse().unwrap())).await;

@@ -5,6 +5,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use kube_embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
@@ -127,7 +128,9 @@ async fn a_token_has_a_subject_and_an_expiry() {
     assert_eq!(parts.len(), 3);
     let claims: Value = serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(parts[1]).unwrap()).unwrap();
     assert_eq!(claims["sub"], "system:serviceaccount:default:robot");
-    assert_eq!((&claims["aud"], &claims["uid"]), (&json!(["api"]), &account["metadata"]["uid"]));
+    let about = &claims["kubernetes.io"]["serviceaccount"];
+    assert_eq!((&claims["aud"], &about["uid"]), (&json!(["api"]), &account["metadata"]["uid"]));
+    assert_eq!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(), 3600);
     let refused = post(&server, path, &request(json!(60))).await;
     assert_eq!(refused.code, 422);
     assert!(refused.text.contains("may not specify a duration less than 10 minutes"), "{}", refused.text);
@@ -135,18 +138,91 @@ async fn a_token_has_a_subject_and_an_expiry() {
     assert_eq!(server.list("serviceaccounts").unwrap().1.len(), 1, "no token is stored");
 }
 
-#[tokio::test(start_paused = true)]
-async fn reviews_authenticate_every_token_and_allow_every_request() {
-    let server = server();
-    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "any"}});
-    let answer = post(&server, "/apis/authentication.k8s.io/v1/tokenreviews", &review).await;
+const TOKEN_REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
+
+/// Returns the status of a token review.
+async fn token_review(server: &ApiServer, token: &str, audiences: &[&str]) -> Value {
+    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+        "spec": {"token": token, "audiences": audiences}});
+    let answer = post(server, TOKEN_REVIEWS, &review).await;
     assert_eq!(answer.code, 201, "{}", answer.text);
-    let answer = answer.json();
-    assert_eq!((&answer["kind"], &answer["status"]["authenticated"]), (&json!("TokenReview"), &json!(true)));
-    assert_eq!(answer["status"]["user"]["username"], "kubernetes-admin");
-    let attributes = json!({"verb": "create", "resource": "pods", "namespace": "default"});
-    let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": attributes}});
-    let answer = post(&server, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review).await;
-    assert_eq!((answer.code, &answer.json()["status"]["allowed"]), (201, &json!(true)), "{}", answer.text);
+    answer.json()["status"].clone()
+}
+
+/// Issues a token for the service account `default/robot`.
+async fn token(server: &ApiServer, audiences: &[&str]) -> String {
+    let request = json!({"spec": {"audiences": audiences, "expirationSeconds": 600}});
+    let issued = post(server, "/api/v1/namespaces/default/serviceaccounts/robot/token", &request).await;
+    assert_eq!(issued.code, 201, "{}", issued.text);
+    issued.json()["status"]["token"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_review_knows_only_the_tokens_of_this_server() {
+    let server = server();
+    let account = server.create("serviceaccounts", Some("default"), json!({"metadata": {"name": "robot"}})).unwrap();
+    for unknown in ["any", "a.b.c"] {
+        assert_eq!(token_review(&server, unknown, &[]).await, json!({"user": {}}));
+    }
+    let (own, foreign) = (token(&server, &[]).await, token(&server, &["vault", "api"]).await);
+    let status = token_review(&server, &own, &[]).await;
+    assert_eq!(status["authenticated"], true);
+    assert_eq!(status["audiences"], json!(["https://kubernetes.default.svc.cluster.local"]));
+    let user = &status["user"];
+    assert_eq!(
+        (&user["username"], &user["uid"]),
+        (&json!("system:serviceaccount:default:robot"), &account["metadata"]["uid"])
+    );
+    assert_eq!(
+        user["groups"],
+        json!(["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"])
+    );
+    assert_eq!(token_review(&server, &foreign, &["api", "other"]).await["audiences"], json!(["api"]));
+    let error =
+        "[invalid bearer token, token audiences [\"vault\" \"api\"] is invalid for the target audiences [\"other\"]]";
+    assert_eq!(token_review(&server, &foreign, &["other"]).await, json!({"user": {}, "error": error}));
+    let empty = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": ""}});
+    assert_eq!(post(&server, TOKEN_REVIEWS, &empty).await.code, 400);
+    tokio::time::advance(Duration::from_secs(600)).await;
+    let error = "[invalid bearer token, service account token has expired]";
+    assert_eq!(token_review(&server, &own, &[]).await["error"], error);
+    let orphan = token(&server, &[]).await;
+    server.delete("serviceaccounts", Some("default"), "robot").unwrap();
+    let error = "[invalid bearer token, serviceaccounts \"robot\" not found]";
+    assert_eq!(token_review(&server, &orphan, &[]).await["error"], error);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_review_knows_the_token_of_the_server() {
+    let server = ApiServer::builder().token("secret").build();
+    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "secret"}});
+    let mut request = request("POST", TOKEN_REVIEWS, Some(&review));
+    request.headers_mut().insert("authorization", "Bearer secret".parse().unwrap());
+    let status = send(&server, request).await.json()["status"].clone();
+    assert_eq!((&status["authenticated"], &status["user"]["username"]), (&json!(true), &json!("kubernetes-admin")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn access_reviews_allow_everything_unless_a_closure_decides() {
+    let review = |kind: &str| {
+        json!({"apiVersion": "authorization.k8s.io/v1", "kind": kind,
+            "spec": {"user": "jane", "resourceAttributes": {"verb": "create", "resource": "pods", "namespace": "default"}}})
+    };
+    let open = server();
+    let decided = ApiServer::builder().access_reviews(|spec| spec["user"] == "jane").build();
+    for (kind, path, allowed) in [
+        ("SelfSubjectAccessReview", "selfsubjectaccessreviews", false),
+        ("SubjectAccessReview", "subjectaccessreviews", true),
+        ("LocalSubjectAccessReview", "namespaces/default/localsubjectaccessreviews", true),
+    ] {
+        for (server, allowed) in [(&open, true), (&decided, allowed)] {
+            let answer = post(server, &format!("/apis/authorization.k8s.io/v1/{path}"), &review(kind)).await;
+            assert_eq!(
+                (answer.code, &answer.json()["status"]["allowed"]),
+                (201, &json!(allowed)),
+                "{kind}: {}",
+                answer.text
+            );
+        }
+    }
 }

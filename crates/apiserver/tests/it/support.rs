@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt, Full};
-use kube_embedded_apiserver::{ApiServer, Body};
+use kube_embedded_apiserver::{ApiServer, Body, Resource};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tower::ServiceExt;
@@ -12,7 +12,12 @@ pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 /// Returns a server that behaves the same in every run.
 pub(crate) fn server() -> ApiServer {
-    ApiServer::builder().seed(1).build()
+    ApiServer::builder().seed(1).with_custom_resource(widgets()).build()
+}
+
+/// Returns a custom resource with subresources and a selectable field, `widgets.demo.example.com`.
+pub(crate) fn widgets() -> Resource {
+    Resource::custom("demo.example.com", "v1", "widgets", "Widget").scalable().selectable("spec.size")
 }
 
 /// A response that is read to its end.

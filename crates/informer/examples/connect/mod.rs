@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use kube_client::Client;
 use kube_client::config::{Config, KubeConfigOptions, Kubeconfig};
-use kube_embedded_apiserver::{ApiServer, HttpServer, Workload};
+use kube_embedded_apiserver::{ApiServer, HttpServer, Resource, Workload};
 use kube_informer::CancellationToken;
 use tokio::task::JoinSet;
 
@@ -109,9 +109,10 @@ async fn client_of(kubeconfig: Kubeconfig) -> Result<Client, Box<dyn Error>> {
     Ok(kube_informer::client_from(config)?)
 }
 
-/// Starts a server with nodes, deployments and pods that are created, changed and deleted all the time.
+/// Starts a server with a custom resource, and with nodes, deployments and pods that are created, changed and deleted all the time.
 fn embed() -> (ApiServer, JoinSet<()>) {
-    let server = ApiServer::new();
+    let widgets = Resource::custom("demo.example.com", "v1", "widgets", "Widget");
+    let server = ApiServer::builder().with_custom_resource(widgets).build();
     let mut workload = Workload::new(7).nodes(3).pods(12).namespaces(["default"]);
     for _ in 0..40 {
         workload.step(&server);

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use super::decode::{decode, delete_options, media_type, write_options};
 use super::selector;
-use crate::api::action;
 use crate::api::list::{ListOptions, page};
 use crate::api::write::{
     self, Outcome, Patch, Received, ScaleChange, Subresource, WriteFailure, WriteOptions, receive,
 };
+use crate::api::{action, review};
 use crate::hub::Hub;
 use crate::kinds::{form, group_version, types};
 use crate::message::reply::{Body, json_reply, value_reply};
@@ -75,7 +75,7 @@ fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>
     let options = write_options(call, "CreateOptions")?;
     if resource.rules.review {
         let sent = receive(resource, decode(call, resource.of)?, &options)?.object;
-        return Ok(Some(action::review(resource, sent)));
+        return Ok(Some(review::review(hub, resource, sent)?));
     }
     let named = |part: &&str| action::PARTS.iter().find(|(id, name, _)| *id == resource.id && name == part);
     let Some((_, part, [group, version, kind])) = target.subresource.as_deref().as_ref().and_then(named) else {
@@ -96,6 +96,8 @@ fn part(target: &Target) -> Subresource {
     match target.subresource.as_deref() {
         Some("status") => Subresource::Status,
         Some("finalize") => Subresource::Finalize,
+        Some("approval") => Subresource::Approval,
+        Some("ephemeralcontainers") => Subresource::EphemeralContainers,
         _ => Subresource::Main,
     }
 }

@@ -122,7 +122,7 @@ pub(super) async fn the_clock_is_wrong() {
 pub(super) async fn a_crd_is_deleted_and_created_again() {
     const WIDGETS: &str = "/apis/demo.example.com/v1/namespaces/default/widgets";
     const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.demo.example.com";
-    let server = two();
+    let server = server();
     let definition = server.get("customresourcedefinitions", None, "widgets.demo.example.com").unwrap();
     let first = server.create("widgets", Some("default"), json!({"metadata": {"name": "w"}})).unwrap();
     let path = format!("{WIDGETS}?watch=1&resourceVersion={}", version(&first));
