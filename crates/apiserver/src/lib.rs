@@ -30,14 +30,15 @@
 
 //! # What is missing against kube-apiserver
 //!
-//! - `apiregistration`, and every kind that is not in [`ApiServer::resources`].
+//! - Every kind that is not in [`ApiServer::resources`]. Requests for the API of an `APIService` are not forwarded.
+//! - `ValidatingAdmissionPolicy`, flow control and claims of devices are stored and have no effect.
 //! - The validation of built-in kinds is a short list: what is immutable, what is required, and the commonest mistakes.
 //! - Warnings about objects that are accepted, but for unknown and doubled fields.
 //! - Admission plugins and policies; users, roles and quotas are stored and never asked.
 //! - Webhooks on loopback addresses and in this process are called, for requests of clients. They are not called for direct
 //!   writes, for `/scale` and actions such as evictions, and for deletes that follow from another delete. Match conditions
 //!   have no `authorizer`. Conversion webhooks are called when an object is written, and not when it is read.
-//! - `pods/log`, `pods/exec`, `pods/attach`, `pods/portforward`, `pods/ephemeralcontainers`, `pods/resize`, and every `proxy`.
+//! - `pods/log`, `pods/exec`, `pods/attach`, `pods/portforward`, `pods/resize`, and every `proxy`.
 //! - Rules in CEL: no cost is estimated when a definition is made, it is only limited when a rule runs; no `semver`, no `authorizer`.
 //! - CBOR, OpenAPI v2, prose in OpenAPI v3, discovery in protobuf.
 //! - Services have IPv4 addresses alone.

@@ -47,7 +47,7 @@ var special = map[reflect.Type]string{
 }
 
 var packages = strings.NewReplacer("k8s.io/api/", "", "k8s.io/apimachinery/pkg/apis/", "",
-	"k8s.io/apiextensions-apiserver/pkg/apis/", "", "k8s.io/apimachinery/pkg/", "")
+	"k8s.io/apiextensions-apiserver/pkg/apis/", "", "k8s.io/kube-aggregator/pkg/apis/", "", "k8s.io/apimachinery/pkg/", "")
 
 type printer struct {
 	definitions map[string]spec.Schema

@@ -16,6 +16,7 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
 // Kind is a kind that is read or written.
@@ -28,31 +29,37 @@ type Kind struct {
 var own = map[string]string{
 	"/v1": "Namespace Node Pod ConfigMap Secret Service ServiceAccount Endpoints Event LimitRange ResourceQuota PersistentVolume " +
 		"PersistentVolumeClaim PodTemplate ReplicationController",
-	"apps/v1":                         "Deployment ReplicaSet StatefulSet DaemonSet ControllerRevision",
-	"batch/v1":                        "Job CronJob",
-	"coordination.k8s.io/v1":          "Lease",
-	"discovery.k8s.io/v1":             "EndpointSlice",
-	"networking.k8s.io/v1":            "Ingress IngressClass NetworkPolicy IPAddress ServiceCIDR",
-	"rbac.authorization.k8s.io/v1":    "Role RoleBinding ClusterRole ClusterRoleBinding",
-	"storage.k8s.io/v1":               "StorageClass VolumeAttachment CSIDriver CSINode CSIStorageCapacity VolumeAttributesClass",
-	"policy/v1":                       "PodDisruptionBudget",
-	"autoscaling/v2":                  "HorizontalPodAutoscaler",
-	"autoscaling/v1":                  "HorizontalPodAutoscaler",
-	"events.k8s.io/v1":                "Event",
-	"scheduling.k8s.io/v1":            "PriorityClass",
-	"admissionregistration.k8s.io/v1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration",
+	"apps/v1":                      "Deployment ReplicaSet StatefulSet DaemonSet ControllerRevision",
+	"batch/v1":                     "Job CronJob",
+	"coordination.k8s.io/v1":       "Lease",
+	"discovery.k8s.io/v1":          "EndpointSlice",
+	"networking.k8s.io/v1":         "Ingress IngressClass NetworkPolicy IPAddress ServiceCIDR",
+	"rbac.authorization.k8s.io/v1": "Role RoleBinding ClusterRole ClusterRoleBinding",
+	"storage.k8s.io/v1":            "StorageClass VolumeAttachment CSIDriver CSINode CSIStorageCapacity VolumeAttributesClass",
+	"policy/v1":                    "PodDisruptionBudget",
+	"autoscaling/v2":               "HorizontalPodAutoscaler",
+	"autoscaling/v1":               "HorizontalPodAutoscaler",
+	"events.k8s.io/v1":             "Event",
+	"scheduling.k8s.io/v1":         "PriorityClass",
+	"admissionregistration.k8s.io/v1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration ValidatingAdmissionPolicy " +
+		"ValidatingAdmissionPolicyBinding",
+	"certificates.k8s.io/v1":          "CertificateSigningRequest",
+	"flowcontrol.apiserver.k8s.io/v1": "FlowSchema PriorityLevelConfiguration",
+	"node.k8s.io/v1":                  "RuntimeClass",
+	"resource.k8s.io/v1":              "ResourceClaim ResourceClaimTemplate DeviceClass ResourceSlice",
 	"authorization.k8s.io/v1":         "SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview LocalSubjectAccessReview",
 	"authentication.k8s.io/v1":        "TokenReview SelfSubjectReview",
 }
 
 // Other kinds that are read or written, by group and version.
 var others = map[string][]any{
-	"apiextensions.k8s.io/v1":  {apiextensions.CustomResourceDefinition{}},
-	"autoscaling/v1":           {autoscaling.Scale{}},
-	"authentication.k8s.io/v1": {authentication.TokenRequest{}},
-	"meta.k8s.io/v1":           {meta.DeleteOptions{}, meta.PartialObjectMetadata{}},
-	"policy/v1":                {policy.Eviction{}},
-	"v1":                       {core.Binding{}, meta.ListMeta{}, meta.Status{}},
+	"apiextensions.k8s.io/v1":   {apiextensions.CustomResourceDefinition{}},
+	"apiregistration.k8s.io/v1": {apiregistration.APIService{}},
+	"autoscaling/v1":            {autoscaling.Scale{}},
+	"authentication.k8s.io/v1":  {authentication.TokenRequest{}},
+	"meta.k8s.io/v1":            {meta.DeleteOptions{}, meta.PartialObjectMetadata{}},
+	"policy/v1":                 {policy.Eviction{}},
+	"v1":                        {core.Binding{}, meta.ListMeta{}, meta.Status{}},
 }
 
 // Kinds returns all kinds, those with their own path first.

@@ -166,6 +166,12 @@ fn parts(resource: &Resource) -> Vec<SubresourceEntry<'_>> {
     if resource.id == "namespaces" {
         parts.push(SubresourceEntry { name: "finalize", kind: &resource.kind, foreign: None, verbs: &["update"] });
     }
+    for (id, name) in [("pods", "ephemeralcontainers"), ("certificatesigningrequests.certificates.k8s.io", "approval")]
+    {
+        if resource.id == id {
+            parts.push(SubresourceEntry { name, kind: &resource.kind, foreign: None, verbs: &PART_VERBS });
+        }
+    }
     if resource.rules.scale.is_some() {
         let foreign = Some(("autoscaling", "v1"));
         parts.push(SubresourceEntry { name: "scale", kind: "Scale", foreign, verbs: &PART_VERBS });

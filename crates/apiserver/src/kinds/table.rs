@@ -106,15 +106,26 @@ const ROWS: &[Row] = &[
     showing(row("autoscaling", "v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler", "hpa", "status generation all"), "autoscaling/v2", "horizontalpodautoscalers.autoscaling", Conversion::Autoscaler),
     showing(selectable(row("events.k8s.io", "v1", "events", "Event", "ev", "putcreate labels uncached"), EVENT_FIELDS), "v1", "events", Conversion::Renamed(EVENT_NAMES)),
     row("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", "pc", "cluster generation"),
-    row("admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "", "cluster generation versioned"),
-    row("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", "", "cluster generation versioned"),
+    row("admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "", "cluster generation versioned extensions"),
+    row("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", "", "cluster generation versioned extensions"),
+    row("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", "", "cluster status generation versioned extensions"),
+    row("admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", "", "cluster generation versioned extensions"),
     row("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", "", "cluster review"),
     row("authorization.k8s.io", "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview", "", "cluster review"),
     row("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", "", "cluster review"),
     row("authorization.k8s.io", "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview", "", "review"),
     row("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", "", "cluster review"),
     row("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", "", "cluster review"),
-    row("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", "crd crds", "cluster status generation versioned"),
+    row("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", "crd crds", "cluster status generation versioned extensions"),
+    row("apiregistration.k8s.io", "v1", "apiservices", "APIService", "", "cluster status versioned extensions"),
+    selectable(row("certificates.k8s.io", "v1", "certificatesigningrequests", "CertificateSigningRequest", "csr", "cluster status"), "spec.signerName"),
+    row("flowcontrol.apiserver.k8s.io", "v1", "flowschemas", "FlowSchema", "", "cluster status generation"),
+    row("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations", "PriorityLevelConfiguration", "", "cluster status generation"),
+    row("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", "", "cluster"),
+    row("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", "", "cluster generation returned"),
+    row("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", "", "status returned"),
+    row("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate", "", "returned"),
+    selectable(row("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", "", "cluster generation returned"), "spec.nodeName spec.driver spec.pool.name"),
 ];
 
 impl Row {
@@ -131,7 +142,11 @@ impl Row {
             namespaced: !marked("cluster"),
             served: true,
             short_names: words(self.short),
-            categories: if marked("all") { vec!["all".into()] } else { Vec::new() },
+            categories: [("all", "all"), ("extensions", "api-extensions")]
+                .into_iter()
+                .filter(|(mark, _)| marked(mark))
+                .map(|(_, category)| category.to_owned())
+                .collect(),
             id: storage_id(self.group, self.plural),
             storage: self.shows.map_or_else(|| storage_id(self.group, self.plural), |(_, stored, _)| stored.into()),
             of: types::kind(&group_version(self.group, self.version), self.kind),

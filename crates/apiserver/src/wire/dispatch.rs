@@ -49,7 +49,9 @@ async fn answer(
 ) -> Result<Response<Body>, WriteFailure> {
     Ok(match (verb, target.subresource.as_deref()) {
         (Verb::Get, Some("scale")) => read_scale(hub, call, target).await?,
-        (Verb::Get, None | Some("status")) => read(hub, call, target, form).await?,
+        (Verb::Get, None | Some("status" | "approval" | "ephemeralcontainers")) => {
+            read(hub, call, target, form).await?
+        }
         (Verb::List, _) => read_all(hub, call, target, form).await?,
         _ if webhook::are_configured(hub, &target.resource) => {
             mutate_with_webhooks(hub, call, target, verb, form).await?

@@ -69,6 +69,8 @@ impl Target {
             Some("status") => self.resource.rules.status,
             Some("scale") => self.resource.rules.scale.is_some(),
             Some("finalize") => self.resource.id == "namespaces",
+            Some("approval") => self.resource.id == "certificatesigningrequests.certificates.k8s.io",
+            Some("ephemeralcontainers") => self.resource.id == "pods",
             Some(part) => self.is_action(part),
         }
     }

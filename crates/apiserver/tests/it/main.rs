@@ -19,6 +19,7 @@ mod list;
 mod missing;
 mod model;
 mod namespace;
+mod operators;
 mod pace;
 mod patch;
 mod protobuf;

@@ -31,9 +31,19 @@ async fn every_feature_that_is_listed_as_missing_is_missing() {
     server.create("pods", Some("default"), pod(json!({"containers": [container]}))).unwrap();
     let found = [
         (
-            "`apiregistration`",
-            code(&server, "GET", "/apis/apiregistration.k8s.io/v1/apiservices", &Value::Null).await == 404,
+            "Every kind that is not in",
+            code(&server, "GET", "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions", &Value::Null).await == 404,
         ),
+        ("`ValidatingAdmissionPolicy`", {
+            let all = json!([{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}]);
+            let never = json!({"matchConstraints": {"resourceRules": all}, "validations": [{"expression": "false"}]});
+            let policies = "validatingadmissionpolicies.admissionregistration.k8s.io";
+            server.create(policies, None, json!({"metadata": {"name": "never"}, "spec": never})).unwrap();
+            let binding = json!({"policyName": "never", "validationActions": ["Deny"]});
+            let bindings = "validatingadmissionpolicybindings.admissionregistration.k8s.io";
+            server.create(bindings, None, json!({"metadata": {"name": "never"}, "spec": binding})).unwrap();
+            post(&server, CONFIG_MAPS, &config_map("allowed")).await.code == 201
+        }),
         // A nonsensical probe, which kube-apiserver refuses.
         ("The validation of built-in kinds is a short list", {
             let odd = json!({"containers": [{"name": "c", "image": "i", "lifecycle": {"preStop": {"sleep": {"seconds": -5}}}}]});
@@ -56,7 +66,7 @@ async fn every_feature_that_is_listed_as_missing_is_missing() {
         }),
         ("`pods/log`", {
             let mut missing = true;
-            for part in ["log", "exec", "attach", "portforward", "ephemeralcontainers", "resize", "proxy"] {
+            for part in ["log", "exec", "attach", "portforward", "resize", "proxy"] {
                 let path = format!("/api/v1/namespaces/default/pods/p/{part}");
                 missing &= code(&server, "GET", &path, &Value::Null).await == 404;
             }

@@ -88,6 +88,20 @@ fn cluster(id: &str) -> Option<&'static [Column]> {
         "csidrivers.storage.k8s.io" => const { CSI_DRIVER },
         "csinodes.storage.k8s.io" => const { &[NAME, integer("Drivers"), AGE] },
         "volumeattributesclasses.storage.k8s.io" => const { &[NAME, text("DriverName"), AGE] },
+        "certificatesigningrequests.certificates.k8s.io" => const { CERTIFICATE_SIGNING_REQUEST },
+        "validatingadmissionpolicies.admissionregistration.k8s.io" => {
+            const { &[NAME, integer("Validations"), text("ParamKind"), AGE] }
+        }
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io" => {
+            const { &[NAME, text("PolicyName"), text("ParamRef"), AGE] }
+        }
+        "apiservices.apiregistration.k8s.io" => const { &[NAME, text("Service"), text("Available"), AGE] },
+        "runtimeclasses.node.k8s.io" => const { &[NAME, text("Handler"), AGE] },
+        "flowschemas.flowcontrol.apiserver.k8s.io" => const { FLOW_SCHEMA },
+        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io" => const { PRIORITY_LEVEL },
+        "deviceclasses.resource.k8s.io" | "resourceclaimtemplates.resource.k8s.io" => const { &[NAME, AGE] },
+        "resourceclaims.resource.k8s.io" => const { &[NAME, text("State"), AGE] },
+        "resourceslices.resource.k8s.io" => const { &[NAME, text("Node"), text("Driver"), text("Pool"), AGE] },
         "priorityclasses.scheduling.k8s.io" => const { PRIORITY_CLASS },
         "mutatingwebhookconfigurations.admissionregistration.k8s.io"
         | "validatingwebhookconfigurations.admissionregistration.k8s.io" => const { &[NAME, integer("Webhooks"), AGE] },
@@ -96,6 +110,19 @@ fn cluster(id: &str) -> Option<&'static [Column]> {
     })
 }
 
+const CERTIFICATE_SIGNING_REQUEST: &[Column] =
+    &[NAME, AGE, text("SignerName"), text("Requestor"), text("RequestedDuration"), text("Condition")];
+const FLOW_SCHEMA: &[Column] =
+    &[NAME, text("PriorityLevel"), text("MatchingPrecedence"), text("DistinguisherMethod"), AGE, text("MissingPL")];
+const PRIORITY_LEVEL: &[Column] = &[
+    NAME,
+    text("Type"),
+    text("NominalConcurrencyShares"),
+    text("Queues"),
+    text("HandSize"),
+    text("QueueLengthLimit"),
+    AGE,
+];
 const POD: &[Column] = &[
     NAME,
     text("Ready"),

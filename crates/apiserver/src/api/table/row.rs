@@ -4,7 +4,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::read::Read;
-use super::{access, age, autoscaling, cluster, control, controlled, event, network, pod, routes, storage};
+use super::{
+    access, age, autoscaling, cluster, control, controlled, device, event, network, pod, policy, routes, storage,
+};
 
 /// One row: its cells, in the order of the columns, and its object.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,6 +111,16 @@ fn other_cells(id: &str, object: &Value, now: Timestamp) -> Vec<Value> {
         "volumeattributesclasses.storage.k8s.io" => storage::volume_attributes_class,
         "csidrivers.storage.k8s.io" => storage::csi_driver,
         "csinodes.storage.k8s.io" => storage::csi_node,
+        "certificatesigningrequests.certificates.k8s.io" => policy::certificate_signing_request,
+        "validatingadmissionpolicies.admissionregistration.k8s.io" => policy::admission_policy,
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io" => policy::admission_policy_binding,
+        "apiservices.apiregistration.k8s.io" => policy::api_service,
+        "flowschemas.flowcontrol.apiserver.k8s.io" => policy::flow_schema,
+        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io" => policy::priority_level,
+        "runtimeclasses.node.k8s.io" => device::runtime_class,
+        "deviceclasses.resource.k8s.io" | "resourceclaimtemplates.resource.k8s.io" => access::service_account,
+        "resourceclaims.resource.k8s.io" => device::resource_claim,
+        "resourceslices.resource.k8s.io" => device::resource_slice,
         _ => name_and_creation,
     };
     print(object, now)

@@ -151,6 +151,8 @@ fn filter(resource: &Resource, part: Subresource) -> FieldFilter {
         Subresource::Main | Subresource::Finalize => except(strategy::reset_fields(&resource.id)),
         Subresource::Status if resource.rules.custom => only(&["status"]),
         Subresource::Status => except(strategy::reset_status_fields(&resource.id).unwrap_or_default()),
+        Subresource::Approval => except(&["spec", "status.certificate"]),
+        Subresource::EphemeralContainers => only(&["spec", "ephemeralContainers"]),
         Subresource::Scale => match &resource.rules.scale {
             Some(scale) => only(&scale.spec_replicas.trim_start_matches('/').split('/').collect::<Vec<_>>()),
             None => FieldFilter::Everything,

@@ -138,6 +138,10 @@ impl<'a> Write<'a> {
                 }
                 Subresource::Status => strategy::prepare_status_update(&resource.id, before, &mut after, &now),
                 Subresource::Finalize => strategy::prepare_finalize(before, &mut after),
+                Subresource::Approval | Subresource::EphemeralContainers => {
+                    let name = part.name().unwrap_or_default();
+                    strategy::prepare_subresource_update(name, before, &mut after, &now);
+                }
             }
         }
         if let (Some(status), Some(members)) = (status, after.as_object_mut()) {
@@ -155,6 +159,9 @@ impl<'a> Write<'a> {
         if options.trust == Trust::Client && part == Subresource::Main {
             let refused = immutable::validate_update(&resource.id, &as_judged(before), &as_judged(&after));
             causes.extend(told(refused));
+        } else if let Some(name) = part.name().filter(|_| options.trust == Trust::Client) {
+            let (before, after) = (as_judged(before), as_judged(&after));
+            causes.extend(told(immutable::validate_subresource_update(&resource.id, name, &before, &after)));
         }
         if let Some(schema) = &resource.schema {
             let wrong = match part {
@@ -206,7 +213,7 @@ impl<'a> Write<'a> {
                 next["metadata"]["managedFields"] = after["metadata"]["managedFields"].take();
                 next
             }
-            Subresource::Main | Subresource::Scale | Subresource::Finalize => {
+            _ => {
                 if resource.rules.status && options.trust == Trust::Client {
                     keep_member(before, &mut after, "status");
                 }

@@ -21,6 +21,10 @@ pub(crate) enum Subresource {
     Status,
     /// Only the finalizers in the spec of a namespace.
     Finalize,
+    /// Only the conditions of a certificate signing request.
+    Approval,
+    /// Only the ephemeral containers of a pod.
+    EphemeralContainers,
     /// Only the number of replicas.
     Scale,
 }
@@ -32,6 +36,8 @@ impl Subresource {
             Self::Main => None,
             Self::Status => Some("status"),
             Self::Finalize => Some("finalize"),
+            Self::Approval => Some("approval"),
+            Self::EphemeralContainers => Some("ephemeralcontainers"),
             Self::Scale => Some("scale"),
         }
     }

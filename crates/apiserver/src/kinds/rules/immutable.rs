@@ -4,6 +4,7 @@
 //! messages are ours.
 
 mod cause;
+mod certificate;
 mod claim;
 mod config;
 mod fixed;
@@ -35,6 +36,20 @@ pub(crate) fn validate_update(id: &str, old: &Value, new: &Value) -> Vec<Cause> 
     causes
 }
 
+/// Returns the errors in an object of which a subresource was updated.
+pub(crate) fn validate_subresource_update(id: &str, subresource: &str, old: &Value, new: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    match (id, subresource) {
+        ("certificatesigningrequests.certificates.k8s.io", _) => {
+            certificate::check_object(new, &mut causes);
+            certificate::check_update(old, new, Some(subresource), &mut causes);
+        }
+        ("pods", "ephemeralcontainers") => pod_update::check_ephemeral_containers(old, new, &mut causes),
+        _ => {}
+    }
+    causes
+}
+
 /// Checks the rules that apply to both creates and updates.
 fn check(id: &str, object: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
     match id {
@@ -59,6 +74,7 @@ fn check(id: &str, object: &Value, old: Option<&Value>, causes: &mut Vec<Cause>)
         "clusterroles.rbac.authorization.k8s.io" => config::role(object, false, causes),
         "horizontalpodautoscalers.autoscaling" => workload::autoscaler(object, causes),
         "leases.coordination.k8s.io" => config::lease(object, causes),
+        "certificatesigningrequests.certificates.k8s.io" => certificate::check_object(object, causes),
         _ => {}
     }
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod service;
 
+mod certificate;
 mod claim;
 mod pod;
 mod pod_resources;
@@ -78,6 +79,21 @@ pub(crate) fn prepare_status_update(id: &str, old: &Value, new: &mut Value, now:
 pub(crate) fn prepare_finalize(old: &Value, new: &mut Value) {
     keep_generation(old, new);
     copy_at(old, new, "status");
+}
+
+/// Prepares an object whose subresource of this name is written: `approval` of certificate signing requests, and
+/// `ephemeralcontainers` of pods. Everything else is kept.
+pub(crate) fn prepare_subresource_update(name: &str, old: &Value, new: &mut Value, now: &str) {
+    keep_generation(old, new);
+    match name {
+        "approval" => certificate::prepare_approval(new, &RuleContext { old: Some(old), now }),
+        _ => {
+            pod::prepare_ephemeral_containers(old, new);
+            if !same(at(old, "spec"), at(new, "spec")) {
+                raise_generation(old, new);
+            }
+        }
+    }
 }
 
 /// Returns the paths that a write of the object itself does not own.

@@ -124,6 +124,43 @@ pub(super) fn rule(rule: &mut Object) {
     fill(rule, "scope", "*");
 }
 
+pub(super) fn admission_policy(policy: &mut Object) {
+    fill(policy, "failurePolicy", "Fail");
+}
+
+pub(super) fn match_resources(resources: &mut Object) {
+    fill(resources, "matchPolicy", "Equivalent");
+    fill(resources, "namespaceSelector", json!({}));
+    fill(resources, "objectSelector", json!({}));
+}
+
+pub(super) fn flow_schema(schema: &mut Object) {
+    fill_zero(schema, "matchingPrecedence", 1000);
+}
+
+pub(super) fn exempt_priority_level(level: &mut Object) {
+    fill(level, "nominalConcurrencyShares", 0);
+    fill(level, "lendablePercent", 0);
+}
+
+pub(super) fn limited_priority_level(level: &mut Object) {
+    fill(level, "nominalConcurrencyShares", 30);
+    fill(level, "lendablePercent", 0);
+}
+
+pub(super) fn queuing(queuing: &mut Object) {
+    for (member, default) in [("handSize", 8), ("queues", 64), ("queueLengthLimit", 50)] {
+        fill_zero(queuing, member, default);
+    }
+}
+
+pub(super) fn device_request(request: &mut Object) {
+    fill_zero(request, "allocationMode", "ExactCount");
+    if text(request, "allocationMode") == "ExactCount" {
+        fill_zero(request, "count", 1);
+    }
+}
+
 pub(super) fn service_reference(reference: &mut Object) {
     fill(reference, "port", 443);
 }

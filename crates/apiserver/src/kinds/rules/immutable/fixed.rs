@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Cause, claim, config, job, service};
+use super::{Cause, certificate, claim, config, job, service};
 use crate::kinds::rules::equal::same;
 use crate::kinds::rules::json::{at, object_at};
 
@@ -37,6 +37,9 @@ const ROWS: &[(&str, &[Field])] = &[
     ("endpointslices.discovery.k8s.io", &[("addressType", "")]),
     ("persistentvolumes", &[("spec.volumeMode", "volumeMode")]),
     ("priorityclasses.scheduling.k8s.io", &[("preemptionPolicy", "")]),
+    ("runtimeclasses.node.k8s.io", &[("handler", "")]),
+    ("resourceclaims.resource.k8s.io", &[("spec", "")]),
+    ("resourceclaimtemplates.resource.k8s.io", &[("spec", "")]),
 ];
 
 /// Checks the immutable fields of an object.
@@ -59,6 +62,7 @@ pub(super) fn check(id: &str, old: &Value, new: &Value, causes: &mut Vec<Cause>)
         "secrets" => config::check_sealed(old, new, &["data"], causes),
         "configmaps" => config::check_sealed(old, new, &["data", "binaryData"], causes),
         "services" => service::check_update(old, new, causes),
+        "certificatesigningrequests.certificates.k8s.io" => certificate::check_update(old, new, None, causes),
         "jobs.batch" => job::check_update(old, new, causes),
         "persistentvolumeclaims" => claim::check_update(old, new, causes),
         _ => {}

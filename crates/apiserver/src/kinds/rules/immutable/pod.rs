@@ -11,8 +11,12 @@ const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
 pub(super) fn check_object(pod: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
     check_spec(object_at(pod, "spec"), "spec", causes);
-    if let Some(old) = old {
-        pod_update::check(old, pod, causes);
+    match old {
+        Some(old) => pod_update::check(old, pod, causes),
+        None if object_at(pod, "spec").is_some_and(|spec| length(spec, "ephemeralContainers") > 0) => {
+            causes.push(Cause::forbidden("spec.ephemeralContainers", "cannot be set on create"));
+        }
+        None => {}
     }
 }
 

@@ -30,6 +30,27 @@ pub(super) fn check(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Checks that no ephemeral container is removed or changed.
+pub(super) fn check_ephemeral_containers(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
+    let of = |pod: &Value| -> Vec<Object> {
+        let spec = object_at(pod, "spec").cloned().unwrap_or_default();
+        items(&spec, "ephemeralContainers").cloned().collect()
+    };
+    let after = of(new);
+    for before in of(old) {
+        let name = text(&before, "name");
+        let forbidden = |what: &str| {
+            let detail = format!("existing ephemeral containers {name:?} may not be {what}\n");
+            Cause::forbidden("spec.ephemeralContainers", &detail)
+        };
+        match after.iter().find(|container| text(container, "name") == name) {
+            None => causes.push(forbidden("removed")),
+            Some(container) if *container != before => causes.push(forbidden("changed")),
+            Some(_) => {}
+        }
+    }
+}
+
 /// Checks the containers, and returns whether further checks make sense.
 fn check_containers(old: &Object, new: &Object, list: &str, causes: &mut Vec<Cause>) -> bool {
     let field = format!("spec.{list}");

@@ -113,6 +113,19 @@ fn profile(annotation: &str) -> Option<Value> {
     }
 }
 
+/// Changes nothing but the ephemeral containers.
+pub(super) fn prepare_ephemeral_containers(old: &Value, pod: &mut Value) {
+    let containers = at(pod, "spec.ephemeralContainers").cloned();
+    copy_at(old, pod, "spec");
+    copy_at(old, pod, "status");
+    if let Some(spec) = object_at_mut(pod, "spec") {
+        match containers {
+            Some(containers) => drop(spec.insert("ephemeralContainers".into(), containers)),
+            None => drop(spec.remove("ephemeralContainers")),
+        }
+    }
+}
+
 pub(super) fn prepare_status(pod: &mut Value, write: &RuleContext<'_>) {
     let nothing = Object::new();
     let old = write.old.and_then(|old| object_at(old, "status")).unwrap_or(&nothing);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{RuleContext, claim, pod, service, special};
+use super::{RuleContext, certificate, claim, pod, service, special};
 
 /// How a main write treats the status.
 pub(super) enum StatusRule {
@@ -80,6 +80,10 @@ const fn apart(id: &'static str, empty: &'static str) -> KindRow {
 impl KindRow {
     const fn prepared(self, prepare: fn(&mut Value, &RuleContext<'_>)) -> Self {
         Self { prepare, ..self }
+    }
+
+    const fn counting(self, generation: Generation) -> Self {
+        Self { generation, ..self }
     }
 
     const fn settled(self, settle: fn(&mut Value)) -> Self {
@@ -166,6 +170,19 @@ pub(super) const ROWS: &[KindRow] = &[
     plain("priorityclasses.scheduling.k8s.io", Fixed),
     plain("mutatingwebhookconfigurations.admissionregistration.k8s.io", CountedExactly("webhooks")),
     plain("validatingwebhookconfigurations.admissionregistration.k8s.io", CountedExactly("webhooks")),
+    apart("validatingadmissionpolicies.admissionregistration.k8s.io", "{}").counting(SPEC),
+    plain("validatingadmissionpolicybindings.admissionregistration.k8s.io", SPEC),
+    apart("apiservices.apiregistration.k8s.io", "{}").prepared(special::api_service),
+    split("certificatesigningrequests.certificates.k8s.io", "{}", Free)
+        .keeping("spec", &["spec", "status.conditions"])
+        .prepared(certificate::prepare).with_status(certificate::prepare_status),
+    apart("flowschemas.flowcontrol.apiserver.k8s.io", "{}").counting(SPEC),
+    apart("prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", "{}").counting(SPEC),
+    plain("runtimeclasses.node.k8s.io", Free),
+    plain("deviceclasses.resource.k8s.io", SPEC),
+    apart("resourceclaims.resource.k8s.io", "{}"),
+    plain("resourceclaimtemplates.resource.k8s.io", Free),
+    plain("resourceslices.resource.k8s.io", SPEC),
     split("customresourcedefinitions.apiextensions.k8s.io", DEFINITION, SPEC)
         .settled(special::conversion).prepared(special::definition),
 ];

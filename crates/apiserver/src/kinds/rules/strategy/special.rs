@@ -199,3 +199,17 @@ pub(super) fn definition(definition: &mut Value, _: &RuleContext<'_>) {
         None => drop(status.insert("storedVersions".into(), json!([name]))),
     }
 }
+
+/// Marks a new API service without a Service as available: this server is its own backend.
+pub(super) fn api_service(service: &mut Value, write: &RuleContext<'_>) {
+    if write.old.is_some() || at(service, "spec.service").is_some_and(|service| !service.is_null()) {
+        return;
+    }
+    let available = json!({
+        "type": "Available", "status": "True", "lastTransitionTime": write.now, "reason": "Local",
+        "message": "Local APIServices are always available",
+    });
+    if let Some(service) = service.as_object_mut() {
+        open(service, "status").insert("conditions".into(), json!([available]));
+    }
+}
