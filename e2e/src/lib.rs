@@ -10,6 +10,7 @@
 //! | `conformance` | the case table of the embedded server holds on kube-apiserver |
 //! | `convergence` | informers of every form converge with 10,000 objects, several writers and all faults |
 //! | `side_by_side` | our cache, client-go's and kube-rs' agree; client-go works with the embedded server |
+//! | `webhooks` | both servers send the same reviews to webhooks, and give the same answers to clients |
 //! | `sample_controller` | our sample controller and client-go's lead to the same end state |
 //!
 //! `cargo xtask e2e` runs them. Unix only: it sends signals.

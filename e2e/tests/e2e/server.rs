@@ -95,7 +95,7 @@ impl Server {
         (text(&list, "resourceVersion"), items.into_iter().map(|object| (key(&object), object)).collect())
     }
 
-    /// Installs the CRD that the embedded server has built in, and waits until it is served.
+    /// Installs a CRD with subresources and a selectable field, and waits until it is served.
     pub(crate) async fn define_widgets(&self) {
         let (code, answer) = self.send("POST", DEFINITIONS, &widgets()).await;
         assert_eq!(code, 201, "{answer}");

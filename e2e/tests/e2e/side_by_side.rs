@@ -175,6 +175,7 @@ async fn all_caches_agree_on_the_embedded_server() {
     let client = Config::new(listening.url().parse().unwrap());
     let kubeconfig = Kubeconfig::write(&listening.kubeconfig());
     let server = Server::connect(client.clone());
+    server.define_widgets().await;
     let (mut peers, silence) = Peers::start(&assets, server, client, &kubeconfig.0, seed).await;
 
     peers.live(silence).await;

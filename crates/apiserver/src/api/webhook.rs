@@ -9,7 +9,7 @@ mod configuration;
 mod conversion;
 mod review;
 
-pub(crate) use conversion::{Converted, convert};
+pub(crate) use conversion::{Converted, complete, convert};
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;

@@ -48,6 +48,11 @@ impl Event {
         }
     }
 
+    /// Returns the object that this event shows as `change`.
+    pub(crate) fn shown(&self, change: Change) -> Option<&Arc<StoredObject>> {
+        if change == Change::Deleted { self.before.as_ref() } else { self.after.as_ref() }
+    }
+
     /// Returns the watch line of this event as `change`. All watches share the same bytes.
     pub(crate) fn line(&self, change: Change, resource: &Resource, form: Form) -> Bytes {
         let own = if self.before.is_some() { Change::Modified } else { Change::Added };
@@ -57,8 +62,7 @@ impl Event {
         {
             return after.line();
         }
-        let shown = if change == Change::Deleted { &self.before } else { &self.after };
-        let Some(shown) = shown else { return Bytes::new() };
+        let Some(shown) = self.shown(change) else { return Bytes::new() };
         let encode = || {
             let mut out = BytesMut::new();
             shown.shown_by(resource).write_line(change, form, self.revision, &mut out);

@@ -1,6 +1,7 @@
 //! A stored object: encoded once, shared as bytes.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Borrow;
@@ -81,8 +82,8 @@ pub(crate) enum Form {
 
 const METADATA_PREFIX: &str = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#;
 
-/// An object in several versions, by version.
-pub(crate) type Variants = BTreeMap<String, Value>;
+/// An object in several versions, by version. A version is missing if its conversion failed when the object was written.
+pub(crate) type Variants = Mutex<BTreeMap<String, Arc<Value>>>;
 
 /// An object of a collection. Its bytes are the watch line of its write; everything else is a slice of them.
 #[derive(Debug)]
@@ -150,14 +151,20 @@ impl StoredObject {
 
     /// Returns the object as a value, in the version of `resource`. Metadata includes its `resourceVersion`.
     pub(crate) fn value_as(&self, resource: &Resource) -> Value {
-        match self.variants.as_ref().and_then(|variants| variants.get(&resource.version)) {
+        match self.variants.as_ref().and_then(|variants| variants.lock().get(&resource.version).cloned()) {
             Some(variant) => {
-                let mut shown = variant.clone();
+                let mut shown = Value::clone(&variant);
                 shown["metadata"] = with_labels_of(&self.metadata(), &variant["metadata"]);
                 shown
             }
             None => resource.shown(self.value()),
         }
+    }
+
+    /// Returns the versions that a webhook converted, unless it has converted the version of `resource`.
+    pub(crate) fn unconverted(&self, resource: &Resource) -> Option<&Variants> {
+        resource.rules.view.as_ref()?;
+        self.variants.as_deref().filter(|variants| !variants.lock().contains_key(&resource.version))
     }
 
     /// Returns the object as a value, as stored. Metadata includes its `resourceVersion`.

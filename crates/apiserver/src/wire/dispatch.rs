@@ -30,6 +30,7 @@ pub(crate) async fn dispatch(hub: &Arc<Hub>, call: &Call, target: &Target) -> Re
     let Some(verb) = call.verb else { return Err(Status::method_not_allowed().into()) };
     let agreed = call.accept.answer.clone()?;
     let form = agreed.form;
+    webhook::complete(hub, &target.resource, target.name.as_ref().map(|_| target.key()).as_ref()).await?;
     if verb == Verb::Watch {
         return Ok(follow(hub, call, target, form).await?);
     }

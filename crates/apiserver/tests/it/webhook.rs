@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
@@ -340,6 +341,54 @@ async fn conversion_webhook_converts_what_is_written_read_listed_and_watched() {
     let marked = get(&server, &format!("{}/a", path("v1"))).await.json();
     assert_eq!(marked["spec"], json!({"size": 5}), "a delete through another version changes only metadata");
     assert!(get(&server, &format!("{}/a", path("v2"))).await.json()["metadata"]["deletionTimestamp"].is_string());
+}
+
+#[tokio::test]
+async fn an_object_is_converted_later_if_the_conversion_webhook_does_not_answer_at_first() {
+    let is_up = Arc::new(AtomicBool::new(false));
+    let up = is_up.clone();
+    let service = tower::service_fn(move |request: Request<Full<Bytes>>| {
+        let up = up.clone();
+        async move {
+            let review: Value = serde_json::from_slice(&request.into_body().collect().await?.to_bytes()).unwrap();
+            let (request, to) = (&review["request"], review["request"]["desiredAPIVersion"].as_str().unwrap());
+            let objects: Vec<Value> =
+                request["objects"].as_array().unwrap().iter().map(|gear| convert_gear(gear.clone(), to)).collect();
+            let response = json!({"uid": request["uid"], "convertedObjects": objects, "result": {"status": "Success"}});
+            let answer = json!({"kind": "ConversionReview", "apiVersion": review["apiVersion"], "response": response});
+            let code = if up.load(Ordering::SeqCst) { 200 } else { 503 };
+            let answer = Response::builder().status(code).body(Full::new(Bytes::from(answer.to_string())));
+            Ok::<_, Infallible>(answer.unwrap())
+        }
+    });
+    let server = ApiServer::builder().seed(1).webhook_service("system/webhook", service).build();
+    let client = json!({"service": {"namespace": "system", "name": "webhook", "path": "/convert"}});
+    let conversion =
+        json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}});
+    server.create("customresourcedefinitions", None, gears(conversion)).unwrap();
+    let path = |version: &str| format!("/apis/example.com/{version}/namespaces/default/gears");
+    let start = server.revision();
+    let from_start = format!("{}?watch=1&resourceVersion={start}", path("v2"));
+    let mut open = Watch::open(&server, &from_start).await;
+    let gear = json!({"kind": "Gear", "apiVersion": "example.com/v1", "metadata": {"name": "a"}, "spec": {"size": 3}});
+    assert_eq!(post(&server, &path("v1"), &gear).await.code, 201);
+    let failed = "conversion webhook for example.com/v1, Kind=Gear failed: ";
+    for path in [format!("{}/a", path("v2")), path("v2"), from_start.clone()] {
+        let answer = get(&server, &path).await;
+        assert_eq!((answer.code, answer.text.contains(failed)), (500, true), "{path}: {}", answer.text);
+    }
+    let changed = merge(&server, &format!("{}/a", path("v2")), &json!({"metadata": {"labels": {"x": "y"}}})).await;
+    assert_eq!(changed.code, 500, "{}", changed.text);
+    assert_eq!(
+        open.until_end().await,
+        Vec::<Value>::new(),
+        "an open watch ends, and shows no object that is not converted"
+    );
+    is_up.store(true, Ordering::SeqCst);
+    assert_eq!(get(&server, &format!("{}/a", path("v2"))).await.json()["spec"], json!({"sizes": [3]}));
+    assert_eq!(get(&server, &path("v2")).await.json()["items"][0]["spec"], json!({"sizes": [3]}));
+    let mut watch = Watch::open(&server, &from_start).await;
+    assert_eq!(watch.next().await["object"]["spec"], json!({"sizes": [3]}));
 }
 
 #[tokio::test]

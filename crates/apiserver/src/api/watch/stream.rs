@@ -237,14 +237,18 @@ impl WatchStream {
         }
         let events = log.unseen(self.position, BATCH);
         drop(state);
-        let Some(last) = events.last() else {
+        if events.is_empty() {
             return if is_open { Look::Quiet { revision } } else { Look::Ended };
-        };
-        self.position = last.revision;
+        }
         for event in &events {
             if let Some(change) = event.seen_by(|object| self.selector.matches(object)) {
+                // The client asks again, and its request converts the object or says why not.
+                if event.shown(change).is_some_and(|object| object.unconverted(&self.resource).is_some()) {
+                    return if self.ready.is_empty() { Look::Ended } else { Look::Events };
+                }
                 self.ready.push_back(event.line(change, &self.resource, self.form));
             }
+            self.position = event.revision;
         }
         Look::Events
     }

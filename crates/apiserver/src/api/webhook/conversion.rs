@@ -1,19 +1,22 @@
 //! Conversion webhooks: objects of a CRD in its other versions.
 //!
-//! An object is converted when it is written: to the storage version, and from there to each other served version.
-//! Reads and watches find every version ready, so they call no webhook and cannot fail. kube-apiserver converts with each
-//! read; the objects are the same, as a conversion depends on the object alone.
+//! An object is converted when it is written: to the storage version, and from there to each other served version. If
+//! the webhook does not answer then, the first request for another version tries again, and fails if that fails.
+//! kube-apiserver converts with each read; the objects are the same, as a conversion depends on the object alone.
 
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
 
 use super::Caller;
 use super::client::{ClientConfig, post};
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::object::{Variants, with_labels_of};
+use crate::storage::object::{Key, StoredObject, Variants, with_labels_of};
 
 /// The time limit of one conversion, as in kube-apiserver.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -49,8 +52,59 @@ pub(crate) fn convert(
     let webhook = Conversion { hub, caller, conversion };
     let stored = webhook.to(object, resource, storage)?;
     let others = versions.iter().filter(|version| version.served && version.version != storage.version);
-    let variants = others.map(|other| Ok((other.version.clone(), webhook.to(&stored, storage, other)?)));
-    Ok(Some(Converted { variants: Arc::new(variants.collect::<Result<_, Status>>()?), stored }))
+    let mut variants = BTreeMap::new();
+    for other in others {
+        match webhook.to(&stored, storage, other) {
+            Ok(variant) => drop(variants.insert(other.version.clone(), Arc::new(variant))),
+            // The client waits for this version.
+            Err(status) if other.version == resource.version => return Err(status),
+            Err(_) => {}
+        }
+    }
+    Ok(Some(Converted { variants: Arc::new(Variants::new(variants)), stored }))
+}
+
+/// Converts the object at `key`, or all objects and events of the resource, if they are not in its version yet.
+///
+/// # Errors
+///
+/// The webhook failed, or its response is not valid.
+pub(crate) async fn complete(hub: &Arc<Hub>, resource: &Arc<Resource>, key: Option<&Key>) -> Result<(), Status> {
+    let Some(conversion) = resource.rules.conversion.clone().filter(|_| resource.rules.view.is_some()) else {
+        return Ok(());
+    };
+    let mut objects: Vec<Arc<StoredObject>> = Vec::new();
+    let Some(storage) = ({
+        let mut state = hub.storage.lock();
+        match key {
+            Some(key) => objects.extend(state.object(resource, key)),
+            None => {
+                let collection = state.collection(resource);
+                objects.extend(collection.objects().values().cloned());
+                let events = collection.log().unseen(0, usize::MAX);
+                objects.extend(events.iter().flat_map(|event| [event.before.clone(), event.after.clone()]).flatten());
+            }
+        }
+        state.catalog.stored_in(&resource.storage).cloned()
+    }) else {
+        return Ok(());
+    };
+    objects.retain(|object| object.unconverted(resource).is_some());
+    if objects.is_empty() {
+        return Ok(());
+    }
+    let (hub, resource, caller) = (hub.clone(), resource.clone(), Caller::new(Handle::current()));
+    let converted = spawn_blocking(move || {
+        let webhook = Conversion { hub: &hub, caller: &caller, conversion: &conversion };
+        for object in objects {
+            // An event and the current state may share an object.
+            let Some(variants) = object.unconverted(&resource) else { continue };
+            let variant = webhook.to(&object.value(), &storage, &resource)?;
+            variants.lock().insert(resource.version.clone(), Arc::new(variant));
+        }
+        Ok(())
+    });
+    converted.await.unwrap_or_else(|panic| Err(Status::failure(500, "InternalError", panic.to_string())))
 }
 
 struct Conversion<'a> {
