@@ -7,7 +7,10 @@ use super::types::{Scalar, Struct, Type};
 
 /// Fills in the defaults of an object of this type.
 pub(crate) fn fill(of: &'static Struct, object: &mut Value) {
-    if let Value::Object(members) = object {
+    // The only group whose objects get no defaults, not even rounded quantities.
+    if let Value::Object(members) = object
+        && !of.name.starts_with("node/")
+    {
         fill_members(of, members);
     }
 }

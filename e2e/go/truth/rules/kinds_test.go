@@ -15,12 +15,16 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscaling "k8s.io/api/autoscaling/v2"
 	batch "k8s.io/api/batch/v1"
+	certificates "k8s.io/api/certificates/v1"
 	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
+	flowcontrol "k8s.io/api/flowcontrol/v1"
 	networking "k8s.io/api/networking/v1"
+	node1 "k8s.io/api/node/v1"
 	policy "k8s.io/api/policy/v1"
 	rbac "k8s.io/api/rbac/v1"
+	resource "k8s.io/api/resource/v1"
 	scheduling "k8s.io/api/scheduling/v1"
 	storage "k8s.io/api/storage/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
@@ -29,22 +33,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	aggregator "k8s.io/kube-aggregator/pkg/apis/apiregistration/install"
+	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-aggregator/pkg/registry/apiservice"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
 	_ "k8s.io/kubernetes/pkg/apis/batch/install"
+	_ "k8s.io/kubernetes/pkg/apis/certificates/install"
 	_ "k8s.io/kubernetes/pkg/apis/coordination/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	_ "k8s.io/kubernetes/pkg/apis/discovery/install"
+	_ "k8s.io/kubernetes/pkg/apis/flowcontrol/install"
 	_ "k8s.io/kubernetes/pkg/apis/networking/install"
+	_ "k8s.io/kubernetes/pkg/apis/node/install"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
 	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
+	_ "k8s.io/kubernetes/pkg/apis/resource/install"
 	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
 	"k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingwebhookconfiguration"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicy"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicybinding"
 	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingwebhookconfiguration"
 	"k8s.io/kubernetes/pkg/registry/apps/controllerrevision"
 	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
@@ -54,6 +68,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/autoscaling/horizontalpodautoscaler"
 	"k8s.io/kubernetes/pkg/registry/batch/cronjob"
 	"k8s.io/kubernetes/pkg/registry/batch/job"
+	signing "k8s.io/kubernetes/pkg/registry/certificates/certificates"
 	"k8s.io/kubernetes/pkg/registry/coordination/lease"
 	"k8s.io/kubernetes/pkg/registry/core/configmap"
 	"k8s.io/kubernetes/pkg/registry/core/endpoint"
@@ -71,16 +86,23 @@ import (
 	"k8s.io/kubernetes/pkg/registry/core/service"
 	"k8s.io/kubernetes/pkg/registry/core/serviceaccount"
 	"k8s.io/kubernetes/pkg/registry/discovery/endpointslice"
+	"k8s.io/kubernetes/pkg/registry/flowcontrol/flowschema"
+	"k8s.io/kubernetes/pkg/registry/flowcontrol/prioritylevelconfiguration"
 	"k8s.io/kubernetes/pkg/registry/networking/ingress"
 	"k8s.io/kubernetes/pkg/registry/networking/ingressclass"
 	"k8s.io/kubernetes/pkg/registry/networking/ipaddress"
 	"k8s.io/kubernetes/pkg/registry/networking/networkpolicy"
 	"k8s.io/kubernetes/pkg/registry/networking/servicecidr"
+	"k8s.io/kubernetes/pkg/registry/node/runtimeclass"
 	"k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
 	"k8s.io/kubernetes/pkg/registry/rbac/clusterrole"
 	"k8s.io/kubernetes/pkg/registry/rbac/clusterrolebinding"
 	"k8s.io/kubernetes/pkg/registry/rbac/role"
 	"k8s.io/kubernetes/pkg/registry/rbac/rolebinding"
+	"k8s.io/kubernetes/pkg/registry/resource/deviceclass"
+	"k8s.io/kubernetes/pkg/registry/resource/resourceclaim"
+	"k8s.io/kubernetes/pkg/registry/resource/resourceclaimtemplate"
+	"k8s.io/kubernetes/pkg/registry/resource/resourceslice"
 	"k8s.io/kubernetes/pkg/registry/scheduling/priorityclass"
 	"k8s.io/kubernetes/pkg/registry/storage/csidriver"
 	"k8s.io/kubernetes/pkg/registry/storage/csinode"
@@ -103,9 +125,12 @@ type kind struct {
 	status rest.RESTUpdateStrategy
 }
 
-var extensions = runtime.NewScheme()
+var extensions, aggregated = runtime.NewScheme(), runtime.NewScheme()
 
-func init() { install.Install(extensions) }
+func init() {
+	install.Install(extensions)
+	aggregator.Install(aggregated)
+}
 
 func kinds() []kind {
 	in := func(group, version string) schema.GroupVersion {
@@ -114,6 +139,9 @@ func kinds() []kind {
 	core1, apps1, batch1, rbac1 := in("", "v1"), in("apps", "v1"), in("batch", "v1"), in("rbac.authorization.k8s.io", "v1")
 	networking1, storage1, admission1 := in("networking.k8s.io", "v1"), in("storage.k8s.io", "v1"), in("admissionregistration.k8s.io", "v1")
 	crd, crdStatus := customresourcedefinition.NewStrategy(extensions), customresourcedefinition.NewStatusStrategy(extensions)
+	policies := validatingadmissionpolicy.NewStrategy(nil, nil)
+	claims := resourceclaim.NewStrategy(nil, nil)
+	flow1, devices1 := in("flowcontrol.apiserver.k8s.io", "v1"), in("resource.k8s.io", "v1")
 	return []kind{
 		{"namespaces", core1, &core.Namespace{}, namespace.Strategy, namespace.StatusStrategy},
 		{"nodes", core1, &core.Node{}, node.Strategy, node.StatusStrategy},
@@ -165,6 +193,22 @@ func kinds() []kind {
 			validatingwebhookconfiguration.Strategy, nil},
 		{"customresourcedefinitions.apiextensions.k8s.io", in("apiextensions.k8s.io", "v1"), &apiextensions.CustomResourceDefinition{}, crd,
 			crdStatus},
+		{"validatingadmissionpolicies.admissionregistration.k8s.io", admission1, &admission.ValidatingAdmissionPolicy{}, policies,
+			validatingadmissionpolicy.NewStatusStrategy(policies)},
+		{"validatingadmissionpolicybindings.admissionregistration.k8s.io", admission1, &admission.ValidatingAdmissionPolicyBinding{},
+			validatingadmissionpolicybinding.NewStrategy(nil, nil, nil), nil},
+		{"apiservices.apiregistration.k8s.io", in("apiregistration.k8s.io", "v1"), &apiregistration.APIService{},
+			apiservice.NewStrategy(aggregated), apiservice.NewStatusStrategy(aggregated)},
+		{"certificatesigningrequests.certificates.k8s.io", in("certificates.k8s.io", "v1"), &certificates.CertificateSigningRequest{},
+			signing.Strategy, signing.StatusStrategy},
+		{"flowschemas.flowcontrol.apiserver.k8s.io", flow1, &flowcontrol.FlowSchema{}, flowschema.Strategy, flowschema.StatusStrategy},
+		{"prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", flow1, &flowcontrol.PriorityLevelConfiguration{},
+			prioritylevelconfiguration.Strategy, prioritylevelconfiguration.StatusStrategy},
+		{"runtimeclasses.node.k8s.io", in("node.k8s.io", "v1"), &node1.RuntimeClass{}, runtimeclass.Strategy, nil},
+		{"deviceclasses.resource.k8s.io", devices1, &resource.DeviceClass{}, deviceclass.Strategy, nil},
+		{"resourceclaims.resource.k8s.io", devices1, &resource.ResourceClaim{}, claims, resourceclaim.NewStatusStrategy(claims)},
+		{"resourceclaimtemplates.resource.k8s.io", devices1, &resource.ResourceClaimTemplate{}, resourceclaimtemplate.NewStrategy(nil), nil},
+		{"resourceslices.resource.k8s.io", devices1, &resource.ResourceSlice{}, resourceslice.Strategy, nil},
 	}
 }
 
@@ -181,15 +225,20 @@ func (k kind) line() map[string]any {
 }
 
 func (k kind) scheme() *runtime.Scheme {
-	if k.Group == apiextensions.GroupName {
+	switch k.Group {
+	case apiextensions.GroupName:
 		return extensions
+	case apiregistration.GroupName:
+		return aggregated
 	}
 	return legacyscheme.Scheme
 }
 
 func (k kind) context() context.Context {
 	info := &request.RequestInfo{APIGroup: k.Group, APIVersion: k.Version}
-	return request.WithRequestInfo(request.WithNamespace(context.Background(), "default"), info)
+	// The user of every client of the embedded server.
+	admin := &user.DefaultInfo{Name: "kubernetes-admin", Groups: []string{"system:masters", "system:authenticated"}}
+	return request.WithRequestInfo(request.WithUser(request.WithNamespace(context.Background(), "default"), admin), info)
 }
 
 // read decodes an object of a kind from JSON.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	devices "k8s.io/api/resource/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -154,6 +155,9 @@ func (r *random) fillSpecial(value reflect.Value) bool {
 		made = resource.MustParse(one(r, amounts...))
 	case meta.Time:
 		made = meta.NewTime(time.Unix(1_700_000_000+int64(r.Intn(3)), 0).UTC())
+	case devices.DeviceTaint:
+		// Its default is the current time.
+		made = devices.DeviceTaint{Key: "a", Effect: "NoSchedule", TimeAdded: &meta.Time{Time: time.Unix(1_700_000_000, 0).UTC()}}
 	case meta.MicroTime:
 		made = meta.NewMicroTime(time.Unix(1_700_000_000, 5000).UTC())
 	case intstr.IntOrString:

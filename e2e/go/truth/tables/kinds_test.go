@@ -9,7 +9,10 @@ type kind struct {
 	weight int
 }
 
-const definitions = "customresourcedefinitions.apiextensions.k8s.io"
+const (
+	definitions = "customresourcedefinitions.apiextensions.k8s.io"
+	apiServices = "apiservices.apiregistration.k8s.io"
+)
 
 var kinds = []kind{
 	{"pods", pod, 6}, {"namespaces", namespace, 1}, {"nodes", node, 2}, {"configmaps", configMap, 1}, {"secrets", secret, 1},
@@ -37,6 +40,15 @@ var kinds = []kind{
 	{"mutatingwebhookconfigurations.admissionregistration.k8s.io", hooked("MutatingWebhookConfiguration"), 1},
 	{"validatingwebhookconfigurations.admissionregistration.k8s.io", hooked("ValidatingWebhookConfiguration"), 1},
 	{definitions, crd, 2},
+	{"validatingadmissionpolicies.admissionregistration.k8s.io", admissionPolicy, 1},
+	{"validatingadmissionpolicybindings.admissionregistration.k8s.io", admissionPolicyBinding, 1}, {apiServices, apiService, 2},
+	{"certificatesigningrequests.certificates.k8s.io", signingRequest, 2},
+	{"flowschemas.flowcontrol.apiserver.k8s.io", flowSchema, 1},
+	{"prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", priorityLevel, 1}, {"runtimeclasses.node.k8s.io", runtimeClass, 1},
+	{"deviceclasses.resource.k8s.io", plain("resource.k8s.io/v1", "DeviceClass", false), 1},
+	{"resourceclaims.resource.k8s.io", resourceClaim, 1},
+	{"resourceclaimtemplates.resource.k8s.io", plain("resource.k8s.io/v1", "ResourceClaimTemplate", true), 1},
+	{"resourceslices.resource.k8s.io", resourceSlice, 1},
 }
 
 // Kinds without a special printer.

@@ -24,18 +24,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/registry/rest"
+	aggregator "k8s.io/kube-aggregator/pkg/apis/apiregistration/install"
+	apiservice "k8s.io/kube-aggregator/pkg/registry/apiservice/etcd"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
 	_ "k8s.io/kubernetes/pkg/apis/batch/install"
+	_ "k8s.io/kubernetes/pkg/apis/certificates/install"
 	_ "k8s.io/kubernetes/pkg/apis/coordination/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	_ "k8s.io/kubernetes/pkg/apis/discovery/install"
 	_ "k8s.io/kubernetes/pkg/apis/events/install"
+	_ "k8s.io/kubernetes/pkg/apis/flowcontrol/install"
 	_ "k8s.io/kubernetes/pkg/apis/networking/install"
+	_ "k8s.io/kubernetes/pkg/apis/node/install"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
 	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
+	_ "k8s.io/kubernetes/pkg/apis/resource/install"
 	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
 	"k8s.io/kubernetes/pkg/apis/storage"
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
@@ -128,13 +134,14 @@ var (
 
 func init() {
 	install.Install(crdScheme)
+	aggregator.Install(crdScheme)
 	crdCodecs = serializer.NewCodecFactory(crdScheme)
 }
 
 // decoded returns an object in the internal version, and as it was sent; with defaults, if requested.
 func decoded(id string, text []byte, defaulted bool) (runtime.Object, []byte) {
 	scheme, codecs := legacyscheme.Scheme, legacyscheme.Codecs
-	if id == definitions {
+	if id == definitions || id == apiServices {
 		scheme, codecs = crdScheme, crdCodecs
 	}
 	object, kind, err := codecs.UniversalDeserializer().Decode(text, nil, nil)
@@ -155,6 +162,8 @@ func converted(id string, object runtime.Object) *metav1.Table {
 	var by rest.TableConvertor = convertor
 	if id == definitions {
 		by = crdtable.New()
+	} else if id == apiServices {
+		by = &apiservice.REST{}
 	} else if unprinted[id] {
 		by = rest.NewDefaultTableConvertor(schema.GroupResource{})
 	}

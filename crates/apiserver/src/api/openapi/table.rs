@@ -7,9 +7,10 @@ use crate::kinds::types::{self as table, ListKind, Member, Scalar, Struct, Type}
 use crate::kinds::{Catalog, Resource};
 
 /// Go packages, and their prefixes in schema names.
-const PACKAGES: [(&str, &str); 3] = [
+const PACKAGES: [(&str, &str); 4] = [
     ("meta/", "io.k8s.apimachinery.pkg.apis.meta."),
     ("apiextensions/", "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions."),
+    ("apiregistration/", "io.k8s.kube-aggregator.pkg.apis.apiregistration."),
     ("", "io.k8s.api."),
 ];
 

@@ -167,6 +167,10 @@ fn simplify(schema: &mut Value, all: &Map<String, Value>, types: &Served<'_>) {
         members.extend(plain);
     }
     members.retain(|member, value| !(member == "default" && *value == json!({}) || value == "granular"));
+    if members.get("type").is_some_and(|kind| kind == "string") {
+        // Go's bytes are marked as a list. The mark means nothing on a string.
+        members.remove("x-kubernetes-list-type");
+    }
     let inner = ["items", "additionalProperties"];
     let inner = inner.iter().filter_map(|member| Some((*member, schema.get(member)?.clone()))).collect::<Vec<_>>();
     for (member, mut value) in inner.into_iter().filter(|(_, value)| value.is_object()) {

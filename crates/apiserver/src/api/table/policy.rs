@@ -80,7 +80,11 @@ pub(super) fn flow_schema(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![
         object.name().into(),
         object.text("spec.priorityLevelConfiguration.name").into(),
-        object.count("spec.matchingPrecedence").into(),
+        match object.count("spec.matchingPrecedence") {
+            0 => 1000,
+            precedence => precedence,
+        }
+        .into(),
         or(object.text("spec.distinguisherMethod.type"), "<none>").into(),
         age(object, now).into(),
         object.condition("Dangling").unwrap_or("?").into(),
@@ -89,15 +93,19 @@ pub(super) fn flow_schema(object: &Value, now: Timestamp) -> Vec<Value> {
 
 /// Returns the cells of a priority level.
 pub(super) fn priority_level(object: &Value, now: Timestamp) -> Vec<Value> {
-    let count = |path: &str| object.number(path).map_or(Value::from("<none>"), Value::from);
-    let queuing = |member: &str| count(&format!("spec.limited.limitResponse.queuing.{member}"));
+    // The default counts if the object with the member exists.
+    let count = |owner: &str, member: &str, default: i64| match object.at(owner).filter(|owner| owner.is_object()) {
+        Some(_) => object.number(&format!("{owner}.{member}")).unwrap_or(default).into(),
+        None => Value::from("<none>"),
+    };
+    let queuing = |member: &str, default| count("spec.limited.limitResponse.queuing", member, default);
     vec![
         object.name().into(),
         object.text("spec.type").into(),
-        count("spec.limited.nominalConcurrencyShares"),
-        queuing("queues"),
-        queuing("handSize"),
-        queuing("queueLengthLimit"),
+        count("spec.limited", "nominalConcurrencyShares", 30),
+        queuing("queues", 64),
+        queuing("handSize", 8),
+        queuing("queueLengthLimit", 50),
         age(object, now).into(),
     ]
 }

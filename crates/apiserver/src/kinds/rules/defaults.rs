@@ -87,6 +87,7 @@ pub(crate) fn default_of(type_name: &str) -> Option<Default> {
         "flowcontrol/v1.ExemptPriorityLevelConfiguration" => kind::exempt_priority_level,
         "flowcontrol/v1.LimitedPriorityLevelConfiguration" => kind::limited_priority_level,
         "flowcontrol/v1.QueuingConfiguration" => kind::queuing,
+        "resource/v1.DeviceToleration" => kind::device_toleration,
         "resource/v1.ExactDeviceRequest" | "resource/v1.DeviceSubRequest" => kind::device_request,
         "admissionregistration/v1.ServiceReference" | "apiextensions/v1.ServiceReference" => kind::service_reference,
         "apiextensions/v1.CustomResourceDefinition" => kind::custom_resource_definition,

@@ -98,6 +98,9 @@ pub(crate) fn prepare_subresource_update(name: &str, old: &Value, new: &mut Valu
 
 /// Returns the paths that a write of the object itself does not own.
 pub(crate) fn reset_fields(id: &str) -> &'static [&'static str] {
+    if id == certificate::ID {
+        return &["spec", "status"];
+    }
     match row_of(id).map(|row| &row.status) {
         None | Some(StatusRule::None) => &[],
         Some(StatusRule::Dropped(_) | StatusRule::Kept) => &["status"],

@@ -154,6 +154,10 @@ pub(super) fn queuing(queuing: &mut Object) {
     }
 }
 
+pub(super) fn device_toleration(toleration: &mut Object) {
+    fill_zero(toleration, "operator", "Equal");
+}
+
 pub(super) fn device_request(request: &mut Object) {
     fill_zero(request, "allocationMode", "ExactCount");
     if text(request, "allocationMode") == "ExactCount" {

@@ -5,8 +5,11 @@ use serde_json::{Value, json};
 use super::RuleContext;
 use crate::kinds::rules::json::{at, copy_at, is_zero, items, items_mut, object_at, object_at_mut, open, text};
 
+/// The id of the resource.
+pub(super) const ID: &str = "certificatesigningrequests.certificates.k8s.io";
+
 /// The conditions that only the subresource `approval` may change.
-pub(crate) const DECISIONS: [&str; 2] = ["Approved", "Denied"];
+const DECISIONS: [&str; 2] = ["Approved", "Denied"];
 
 /// Records the user in a new request. Nothing else may change it.
 pub(super) fn prepare(request: &mut Value, write: &RuleContext<'_>) {

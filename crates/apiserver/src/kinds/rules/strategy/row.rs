@@ -116,6 +116,12 @@ const SPEC: Generation = Counted("spec");
 const POD_META: &str = "spec metadata.deletionTimestamp metadata.ownerReferences";
 const POD_META_FIELDS: &[&str] = &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"];
 
+const SERVICE_META: &str = "spec metadata.labels metadata.annotations metadata.finalizers metadata.ownerReferences";
+/// All metadata but the field managers.
+const FLOW_META: &str = "spec metadata.name metadata.generateName metadata.namespace metadata.selfLink metadata.uid \
+    metadata.resourceVersion metadata.creationTimestamp metadata.deletionTimestamp metadata.deletionGracePeriodSeconds \
+    metadata.labels metadata.annotations metadata.finalizers metadata.ownerReferences";
+
 #[rustfmt::skip]
 pub(super) const ROWS: &[KindRow] = &[
     split("namespaces", r#"{"phase":"Active"}"#, Free).settled(special::namespace_label).prepared(special::namespace),
@@ -172,12 +178,13 @@ pub(super) const ROWS: &[KindRow] = &[
     plain("validatingwebhookconfigurations.admissionregistration.k8s.io", CountedExactly("webhooks")),
     apart("validatingadmissionpolicies.admissionregistration.k8s.io", "{}").counting(SPEC),
     plain("validatingadmissionpolicybindings.admissionregistration.k8s.io", SPEC),
-    apart("apiservices.apiregistration.k8s.io", "{}").prepared(special::api_service),
-    split("certificatesigningrequests.certificates.k8s.io", "{}", Free)
+    apart("apiservices.apiregistration.k8s.io", "{}").keeping(SERVICE_META, &["metadata", "spec"]).prepared(special::api_service),
+    split(certificate::ID, "{}", Free)
         .keeping("spec", &["spec", "status.conditions"])
         .prepared(certificate::prepare).with_status(certificate::prepare_status),
-    apart("flowschemas.flowcontrol.apiserver.k8s.io", "{}").counting(SPEC),
-    apart("prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", "{}").counting(SPEC),
+    apart("flowschemas.flowcontrol.apiserver.k8s.io", "{}").counting(SPEC).keeping(FLOW_META, &["metadata", "spec"]),
+    apart("prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", "{}").counting(SPEC)
+        .keeping(FLOW_META, &["metadata", "spec"]),
     plain("runtimeclasses.node.k8s.io", Free),
     plain("deviceclasses.resource.k8s.io", SPEC),
     apart("resourceclaims.resource.k8s.io", "{}"),

@@ -38,6 +38,14 @@ const POD: [&str; 21] = [
 const ROOT: [&str; 4] =
     ["spec.scheduling", "spec.jobTemplate.spec.scheduling", "spec.preferredHolder", "spec.strategy"];
 
+/// Paths from the root of devices and their claims.
+const DEVICES: [&str; 4] = [
+    "spec.devices.requests.exactly,firstAvailable.derivedAttributes",
+    "spec.spec.devices.requests.exactly,firstAvailable.derivedAttributes",
+    "spec.partitionTypeAttribute",
+    "spec.skipNodeOperations",
+];
+
 /// Removes the members that are not compared.
 pub(super) fn forget_dropped(id: &str, object: &mut Value) {
     let prefixes = match id {
@@ -55,6 +63,9 @@ pub(super) fn forget_dropped(id: &str, object: &mut Value) {
         if annotations.is_empty() {
             metadata.remove("annotations");
         }
+    }
+    if id.ends_with("resource.k8s.io") {
+        DEVICES.iter().for_each(|path| remove(object, path));
     }
     if matches!(id, "jobs.batch" | "cronjobs.batch" | "leases.coordination.k8s.io") {
         ROOT.iter().for_each(|path| remove(object, path));
