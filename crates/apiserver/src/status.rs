@@ -78,6 +78,15 @@ impl Status {
         self
     }
 
+    /// Returns the error of something that failed in the server, with the failure as its cause.
+    pub(crate) fn internal(why: impl Into<String>) -> Self {
+        let why = why.into();
+        let message = format!("Internal error occurred: {why}");
+        let cause = StatusCause { message: why, ..StatusCause::default() };
+        let details = StatusDetails { causes: vec![cause], ..StatusDetails::default() };
+        Self::failure(500, "InternalError", message).with_details(details)
+    }
+
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::failure(400, "BadRequest", message)
     }

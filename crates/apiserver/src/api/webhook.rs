@@ -21,7 +21,7 @@ use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::Status;
 use crate::storage::object::Key;
-use configuration::{Call, MUTATING, VALIDATING, Webhook, webhooks};
+use configuration::{MUTATING, VALIDATING, Webhook, webhooks};
 use review::Review;
 
 /// Lets a write call webhooks. A write does not await, so a thread that may block runs it.
@@ -80,6 +80,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) hub: &'a Hub,
     pub(crate) resource: &'a Resource,
     pub(crate) key: &'a Key,
+    /// The name in the request; empty for deletes of a collection.
+    pub(crate) name: &'a str,
     pub(crate) subresource: Option<&'static str>,
     /// `CREATE`, `UPDATE` or `DELETE`.
     pub(crate) operation: &'static str,
@@ -116,7 +118,12 @@ impl Asked<'_> {
     fn mutate_by(&self, caller: &Caller, webhook: &Webhook, object: &mut Option<Value>) -> Result<bool, Status> {
         let Some(call) = webhook.matches(self, object.as_ref())? else { return Ok(false) };
         let review = Review::new(self, &call, object.as_ref());
-        if let Some(patched) = caller.wait(self.ask(caller, webhook, &call, &review))? {
+        if let Some(patched) = caller.wait(self.ask(caller, webhook, &review, true))? {
+            if object.is_none() {
+                let name = &webhook.name;
+                let why = "attempted to modify the object, which is not supported for this operation";
+                return Err(Status::internal(format!("admission webhook {name:?} {why}")));
+            }
             *object = Some(review::changed_as(self.resource, patched));
         }
         Ok(true)
@@ -133,7 +140,7 @@ impl Asked<'_> {
         for webhook in &webhooks {
             if let Some(call) = webhook.matches(self, object)? {
                 let review = Review::new(self, &call, object);
-                calls.push(async move { self.ask(caller, webhook, &call, &review).await.map(drop) });
+                calls.push(async move { self.ask(caller, webhook, &review, false).await.map(drop) });
             }
         }
         if calls.is_empty() { Ok(()) } else { caller.wait(join_all(calls)).into_iter().collect() }
@@ -144,11 +151,11 @@ impl Asked<'_> {
         &self,
         caller: &Caller,
         webhook: &Webhook,
-        call: &Call,
         review: &Review,
+        mutates: bool,
     ) -> Result<Option<Value>, Status> {
         let sent = client::post(self.hub, &webhook.client, review.body(), webhook.timeout).await;
-        let answer = match sent.and_then(|body| review.read(&body, call)) {
+        let answer = match sent.and_then(|body| review.read(&body, mutates)) {
             Ok(answer) => answer,
             Err(why) if webhook.fails_open => {
                 tracing::warn!(webhook = webhook.name, error = why, "webhook failed, and its failure policy is Ignore");

@@ -37,7 +37,12 @@ const LONGEST_WARNING: usize = 256;
 
 impl Warnings {
     pub(crate) fn add(&self, warnings: Vec<String>) {
-        self.0.lock().extend(warnings);
+        let mut known = self.0.lock();
+        for warning in warnings {
+            if !known.contains(&warning) {
+                known.push(warning);
+            }
+        }
     }
 
     /// Writes the warnings into the headers of an answer.

@@ -116,7 +116,7 @@ async fn review_describes_the_write() {
     assert!(seen[1].1["object"]["metadata"]["uid"].is_string(), "a validating webhook sees the uid");
     let update = &seen[2].1;
     assert_eq!([&update["oldObject"]["data"]["k"], &update["object"]["data"]["k"]], ["v", "w"]);
-    assert_eq!(update["options"]["kind"], "PatchOptions");
+    assert_eq!(update["options"]["kind"], "UpdateOptions");
     let delete = &seen[4].1;
     assert_eq!([&delete["object"], &delete["oldObject"]["data"]["k"]], [&Value::Null, &json!("w")]);
 }
@@ -428,7 +428,7 @@ async fn webhook_over_https_must_have_a_certificate_of_the_authority() {
         assert!(refused.code == 500 && refused.text.contains(why), "{}", refused.text);
         delete(&server, &format!("{VALIDATING}/a")).await;
     };
-    check(tls.authority(), "failed to call webhook: 404 Not Found").await;
+    check(tls.authority(), "failed to call webhook: the server could not find the requested resource").await;
     check(Tls::generate().unwrap().authority(), "invalid peer certificate").await;
     check("", "caBundle has no certificate").await;
     other.stop().await;

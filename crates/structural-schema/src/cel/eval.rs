@@ -122,6 +122,10 @@ impl<'v> Eval<'v, '_> {
                 Val::Members(_) | Val::Map(_) => Ok(Val::Bool(operand.map_find(&key, self.meter)?.is_some())),
                 _ => Err(Fail::no_overload()),
             },
+            // As in cel-go, nothing has a field of null.
+            Mode::Value if !was_optional && matches!(operand, Val::Null) => {
+                Err(Fail::error(format!("no such key: {}", select.field)))
+            }
             Mode::Value if !was_optional => {
                 let found = operand.map_find(&key, self.meter)?;
                 found.ok_or_else(|| Fail::error(format!("no such key: {}", select.field)))

@@ -107,7 +107,6 @@ fn reviewed(name: &str, review: &Value) -> Value {
             let count = request["object"]["metadata"]["labels"]["again"].as_str().map_or(0, str::len);
             patch(json!([{"op": "add", "path": "/metadata/labels/again", "value": "x".repeat(count + 1)}]))
         }
-        "rename" => patch(json!([{"op": "replace", "path": "/metadata/name", "value": "other"}])),
         "bad-patch" => patch(json!([{"op": "replace", "path": "/nothing/here", "value": 1}])),
         "refuse" => json!({"allowed": false, "status": {"message": "not today"}}),
         "refuse-silently" => json!({"allowed": false}),

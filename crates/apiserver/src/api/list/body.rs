@@ -47,8 +47,11 @@ impl ListHead {
 
     fn write(&self, out: &mut BytesMut) {
         let mut metadata = format!(r#""resourceVersion":"{}""#, self.resource_version);
-        if let Some(token) = &self.continue_token {
-            metadata.push_str(&format!(r#","continue":"{token}""#));
+        match &self.continue_token {
+            Some(token) => metadata.push_str(&format!(r#","continue":"{token}""#)),
+            // As in kube-apiserver: a list of custom objects has the member in any case.
+            None if self.resource.rules.custom && self.form == Form::Full => metadata.push_str(r#","continue":"""#),
+            None => {}
         }
         if let Some(remaining) = self.remaining {
             metadata.push_str(&format!(r#","remainingItemCount":{remaining}"#));

@@ -64,10 +64,34 @@ pub(crate) async fn post(hub: &Hub, config: &ClientConfig, body: Bytes, timeout:
     let response = tokio::time::timeout(timeout, send(hub, config, &url, body)).await;
     let response = response.unwrap_or_else(|_| Err("context deadline exceeded".to_owned())).map_err(failed)?;
     if response.status().as_u16() != 200 {
-        let text = String::from_utf8_lossy(response.body()).chars().take(1024).collect::<String>();
-        return Err(format!("failed to call webhook: {}: {}", response.status(), text.trim_end()));
+        return Err(format!("failed to call webhook: {}", meaning(&response)));
     }
     Ok(response.into_body())
+}
+
+/// Describes an answer with another code than 200, in client-go's words.
+fn meaning(response: &Response<Bytes>) -> String {
+    let is_text =
+        response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/"));
+    let text = String::from_utf8_lossy(response.body()).chars().take(1024).collect::<String>();
+    let text = if is_text { text.trim() } else { "unknown" };
+    match response.status().as_u16() {
+        400 => "the server rejected our request for an unknown reason".to_owned(),
+        401 => "the server has asked for the client to provide credentials".to_owned(),
+        403 => format!("forbidden: {text}"),
+        404 => "the server could not find the requested resource".to_owned(),
+        405 => "the server does not allow this method on the requested resource".to_owned(),
+        409 => "the server reported a conflict".to_owned(),
+        422 => "the server rejected our request due to an error in our request".to_owned(),
+        429 => "the server has received too many requests and has asked us to try again later".to_owned(),
+        503 => "the server is currently unable to handle the request".to_owned(),
+        504 => {
+            "the server was unable to return a response in the time allotted, but may still be processing the request"
+                .to_owned()
+        }
+        500.. => format!("an error on the server ({text:?}) has prevented the request from succeeding"),
+        code => format!("the server responded with the status code {code} but did not return more details"),
+    }
 }
 
 async fn send(hub: &Hub, config: &ClientConfig, url: &str, body: Bytes) -> Result<Response<Bytes>, String> {

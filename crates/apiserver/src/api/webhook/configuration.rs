@@ -10,7 +10,7 @@ use super::client::ClientConfig;
 use crate::api::selector::LabelSelector;
 use crate::hub::Hub;
 use crate::kinds::Resource;
-use crate::status::{Status, StatusCause, StatusDetails};
+use crate::status::Status;
 use crate::storage::object::Key;
 
 pub(super) const MUTATING: &str = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
@@ -47,8 +47,6 @@ pub(super) struct Call {
     /// The resource in the version that the rule names.
     pub(super) resource: Arc<Resource>,
     pub(super) review_version: &'static str,
-    /// Whether the response may have a patch.
-    pub(super) may_patch: bool,
 }
 
 /// Returns the webhooks of all configurations of a kind, in the order in which they are called.
@@ -103,7 +101,7 @@ impl Webhook {
             let message = format!("admission webhook {:?} does not support dry run", self.name);
             return Err(Status::bad_request(message));
         }
-        Ok(Some(Call { resource, review_version: self.review_version, may_patch: asked.operation != "DELETE" }))
+        Ok(Some(Call { resource, review_version: self.review_version }))
     }
 
     /// Returns the resource in the version of a rule that matches the write.
@@ -153,13 +151,13 @@ impl Webhook {
         let (new, old) = (object.unwrap_or(&Value::Null), asked.before.unwrap_or(&Value::Null));
         let values = [("object", new), ("oldObject", old), ("request", &request)];
         let mut failed = None;
-        for (name, expression) in &self.conditions {
+        for (_, expression) in &self.conditions {
             let condition = CelCondition::compile(expression, &values.map(|(name, _)| name));
             match condition.and_then(|condition| condition.test(&values)) {
                 // One condition that does not hold decides, whatever the others say.
                 Ok(false) => return Ok(false),
                 Ok(true) => {}
-                Err(why) => failed = failed.or(Some(format!("expression {name:?} resulted in error: {why}"))),
+                Err(why) => failed = failed.or(Some(format!("expression '{expression}' resulted in error: {why}"))),
             }
         }
         match failed {
@@ -175,10 +173,7 @@ impl Webhook {
 
     /// Returns the error of a webhook that could not be called or gave no valid response.
     pub(super) fn failed(&self, why: &str) -> Status {
-        let message = format!("failed calling webhook {:?}: {why}", self.name);
-        let cause = StatusCause { message: message.clone(), ..StatusCause::default() };
-        Status::failure(500, "InternalError", format!("Internal error occurred: {message}"))
-            .with_details(StatusDetails { causes: vec![cause], ..StatusDetails::default() })
+        Status::internal(format!("failed calling webhook {:?}: {why}", self.name))
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Response {
 
 /// Returns the `request` of a review in this version of the resource.
 pub(super) fn request(asked: &Asked<'_>, resource: &Resource, object: Option<&Value>) -> Value {
-    let Asked { key, operation, before, dry_run, options, subresource, .. } = asked;
+    let Asked { key, name, operation, before, dry_run, options, subresource, .. } = asked;
     let kind = |of: &Resource| json!({"group": of.group, "version": of.version, "kind": of.kind});
     let plural = |of: &Resource| json!({"group": of.group, "version": of.version, "resource": of.plural});
     let shown =
@@ -37,7 +37,6 @@ pub(super) fn request(asked: &Asked<'_>, resource: &Resource, object: Option<&Va
         "resource": plural(resource),
         "requestKind": kind(asked.resource),
         "requestResource": plural(asked.resource),
-        "name": key.name(),
         "operation": operation,
         "userInfo": {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]},
         "object": shown(object),
@@ -45,6 +44,9 @@ pub(super) fn request(asked: &Asked<'_>, resource: &Resource, object: Option<&Va
         "dryRun": dry_run,
         "options": options,
     });
+    if !name.is_empty() {
+        request["name"] = (*name).into();
+    }
     if let Some(subresource) = subresource {
         request["subResource"] = (*subresource).into();
         request["requestSubResource"] = (*subresource).into();
@@ -79,14 +81,14 @@ impl Review {
         serde_json::to_vec(&review).unwrap_or_default().into()
     }
 
-    /// Reads the response.
+    /// Reads the response. Only a webhook that mutates may send a patch; other patches are ignored.
     ///
     /// # Errors
     ///
     /// Why the response is not valid.
-    pub(super) fn read(&self, body: &[u8], call: &Call) -> Result<Response, String> {
-        let review: Value =
-            serde_json::from_slice(body).map_err(|error| format!("received invalid webhook response: {error}"))?;
+    pub(super) fn read(&self, body: &[u8], mutates: bool) -> Result<Response, String> {
+        let review: Value = serde_json::from_slice(body)
+            .map_err(|error| format!("failed to call webhook: couldn't get version/kind; json parse error: {error}"))?;
         let found = |member: &str| review[member].as_str().unwrap_or_default();
         if found("kind") != "AdmissionReview" || found("apiVersion") != self.api_version {
             return Err(format!(
@@ -98,7 +100,7 @@ impl Review {
         }
         let response = &review["response"];
         if !response.is_object() {
-            return Err("webhook response was absent".to_owned());
+            return Err("received invalid webhook response: webhook response was absent".to_owned());
         }
         if response["uid"] != self.request["uid"] {
             return Err(format!(
@@ -111,7 +113,7 @@ impl Review {
         if response["allowed"] != true {
             return Ok(Response { refusal: Some(response["status"].clone()), patch: None, warnings });
         }
-        let patch = response["patch"].as_str().filter(|patch| call.may_patch && !patch.is_empty());
+        let patch = response["patch"].as_str().filter(|patch| mutates && !patch.is_empty());
         Ok(Response { refusal: None, patch: patch.map(|patch| self.patch(response, patch)).transpose()?, warnings })
     }
 
@@ -130,8 +132,10 @@ impl Review {
     /// Returns the object with a patch applied.
     pub(super) fn patched(&self, patch: &json_patch::Patch) -> Result<Value, Status> {
         let mut object = self.request["object"].clone();
-        let failed = |error| Status::failure(500, "InternalError", format!("Internal error occurred: {error}"));
-        json_patch::patch(&mut object, patch).map_err(failed)?;
+        // A delete has no object to patch; the caller refuses such a patch.
+        if !object.is_null() {
+            json_patch::patch(&mut object, patch).map_err(|error| Status::internal(error.to_string()))?;
+        }
         Ok(object)
     }
 }

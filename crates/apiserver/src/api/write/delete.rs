@@ -189,6 +189,8 @@ fn admitted(
         hub,
         resource,
         key,
+        // As in kube-apiserver, deletes of a collection name no object.
+        name: if options.collection { "" } else { key.name() },
         subresource: None,
         operation: "DELETE",
         before: Some(&object),

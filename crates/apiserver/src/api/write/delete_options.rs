@@ -21,6 +21,8 @@ pub(crate) struct DeleteOptions {
     /// The propagation policy.
     pub(crate) propagation: Option<Propagation>,
     pub(crate) trust: Trust,
+    /// Whether the delete is one of a collection.
+    pub(crate) collection: bool,
     /// Calls webhooks; `None` if the cluster has none, and for direct deletes.
     pub(crate) caller: Option<Caller>,
 }
@@ -145,6 +147,7 @@ impl Raw {
             dry_run: self.dry_run.iter().any(|value| value == "All"),
             orphan_dependents: self.orphan_dependents,
             propagation: self.propagation_policy.as_deref().and_then(propagation),
+            collection: false,
             trust: Trust::Client,
             caller: None,
         })

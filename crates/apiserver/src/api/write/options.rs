@@ -1,6 +1,6 @@
 //! Options common to all writes.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -22,8 +22,6 @@ pub(crate) enum Validation {
 /// Options of a create, update or patch.
 #[derive(Debug, Clone)]
 pub(crate) struct WriteOptions {
-    /// The kind of the options, such as `CreateOptions`; empty for direct writes.
-    pub(crate) kind: &'static str,
     /// Calls webhooks; `None` if the cluster has none, and for direct writes.
     pub(crate) caller: Option<Caller>,
     pub(crate) dry_run: bool,
@@ -31,6 +29,8 @@ pub(crate) struct WriteOptions {
     pub(crate) validation: Validation,
     /// The field manager of the write.
     pub(crate) manager: Arc<str>,
+    /// The options that the client sent, for webhooks.
+    pub(crate) sent: Map<String, Value>,
     /// Whether an apply takes over fields of other managers.
     pub(crate) force: bool,
     /// The deadline for retries after writes of other clients. Direct writes have none.
@@ -44,12 +44,12 @@ impl WriteOptions {
     /// Returns the options of a write by the process itself.
     pub(crate) fn host() -> Self {
         Self {
-            kind: "",
             caller: None,
             dry_run: false,
             trust: Trust::Host,
             validation: Validation::Ignore,
             manager: "host".into(),
+            sent: Map::new(),
             force: true,
             until: None,
         }
@@ -80,8 +80,14 @@ impl WriteOptions {
             return Err(Status::invalid_options(kind, causes));
         }
         let named = query.get("fieldManager").filter(|name| !name.is_empty());
+        let mut sent = Map::new();
+        for name in ["fieldManager", "fieldValidation"] {
+            if let Some(value) = query.get(name).filter(|value| !value.is_empty()) {
+                sent.insert(name.to_owned(), value.into());
+            }
+        }
         Ok(Self {
-            kind,
+            sent,
             caller: None,
             dry_run: dry_run.is_some_and(|value| value == "All"),
             trust: Trust::Client,
@@ -92,9 +98,12 @@ impl WriteOptions {
         })
     }
 
-    /// Returns the options as an object, for webhooks.
-    pub(super) fn to_value(&self) -> Value {
-        let mut options = json!({"kind": self.kind, "apiVersion": "meta.k8s.io/v1", "fieldManager": *self.manager});
+    /// Returns the options as an object of this kind, for webhooks. Those of a patch are shown as options of the create or
+    /// update that it makes.
+    pub(super) fn to_value(&self, kind: &str) -> Value {
+        let mut options = Value::Object(self.sent.clone());
+        options["kind"] = kind.into();
+        options["apiVersion"] = "meta.k8s.io/v1".into();
         if self.dry_run {
             options["dryRun"] = json!(["All"]);
         }

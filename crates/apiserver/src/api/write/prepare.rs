@@ -274,15 +274,18 @@ impl<'a> Write<'a> {
     /// Returns the request for webhooks. There is none for direct writes and for `/scale`.
     fn webhook_request<'r>(&'r self, before: Option<&'r Value>) -> Option<(&'r Caller, Asked<'r>)> {
         let caller = self.options.caller.as_ref().filter(|_| self.part != Subresource::Scale)?;
+        let (operation, kind) =
+            if before.is_some() { ("UPDATE", "UpdateOptions") } else { ("CREATE", "CreateOptions") };
         let asked = Asked {
             hub: self.hub,
             resource: self.resource,
             key: self.key,
+            name: self.key.name(),
             subresource: self.part.name(),
-            operation: if before.is_some() { "UPDATE" } else { "CREATE" },
+            operation,
             before,
             dry_run: self.options.dry_run,
-            options: self.options.to_value(),
+            options: self.options.to_value(kind),
         };
         Some((caller, asked))
     }
@@ -309,9 +312,7 @@ impl<'a> Write<'a> {
                 Err(status) => status,
                 Ok(()) => Status::failure(500, "InternalError", "a service cannot be given what it needs"),
             },
-            Refusal::Exhausted(message) => {
-                Status::failure(500, "InternalError", format!("Internal error occurred: {message}"))
-            }
+            Refusal::Exhausted(message) => Status::internal(message),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::decode::{decode, delete_options, media_type, write_options};
 use super::selector;
 use crate::api::list::{ListOptions, page};
 use crate::api::write::{
-    self, Outcome, Patch, Received, ScaleChange, Subresource, WriteFailure, WriteOptions, receive,
+    self, DeleteOptions, Outcome, Patch, Received, ScaleChange, Subresource, WriteFailure, WriteOptions, receive,
 };
 use crate::api::{action, review};
 use crate::hub::Hub;
@@ -121,7 +121,7 @@ fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Respon
 /// Deletes the objects that a list with the same selectors would return, one by one, and returns them.
 fn delete_all(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, WriteFailure> {
     let resource = &target.resource;
-    let options = delete_options(call)?;
+    let options = DeleteOptions { collection: true, ..delete_options(call)? };
     let limit = ListOptions::parse(&call.query)?.limit;
     let selector = selector(call, target)?;
     let objects = hub.storage.lock().collection(resource).objects().clone();
