@@ -17,6 +17,7 @@ mod peers;
 mod sample_controller;
 mod server;
 mod side_by_side;
+mod suites;
 mod webhooks;
 #[allow(dead_code, unused_imports, reason = "the simulation uses more of it")]
 #[path = "../../../crates/informer/tests/oracle/mod.rs"]
