@@ -8,6 +8,7 @@ mod definitions;
 mod discovery;
 mod list;
 mod misc;
+mod operators;
 mod read;
 mod remove;
 mod update;
@@ -19,7 +20,7 @@ use kube_client::Config;
 use tokio::task::JoinSet;
 
 /// The last case of the table.
-pub(crate) const LAST: u32 = 136;
+pub(crate) const LAST: u32 = 142;
 
 /// Runs every case, and returns the numbers of the cases that fail.
 pub(crate) async fn failing(server: &Config) -> Vec<u32> {
@@ -36,6 +37,7 @@ pub(crate) async fn failing(server: &Config) -> Vec<u32> {
         definitions::cases(),
         actions::cases(),
         bodies::cases(),
+        operators::cases(),
     ];
     let cases: Vec<Case> = groups.into_iter().flatten().collect();
     let mut covered: Vec<u32> = cases.iter().map(|case| case.number).collect();
