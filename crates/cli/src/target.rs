@@ -184,6 +184,8 @@ impl TargetInformer {
         while let Some(error) = self.failures.recv().await {
             match refusal(&error).filter(|_| !self.informer.health().is_ready()) {
                 Some(refusal) => return self.refusal(refusal),
+                // A list follows, with the same objects or with an error of its own.
+                None if is_not_streamed(&error) => {}
                 None => {
                     let text = error.to_string().replace('\n', " ");
                     line.remark(&format!("warning: {}: {text}", self.resource()));
@@ -224,6 +226,10 @@ fn cannot_select(error: &SelectionError) -> Failure {
         }
         _ => failure.hint("`informer get --help` describes the selectors"),
     }
+}
+
+fn is_not_streamed(error: &InformerError) -> bool {
+    matches!(error, InformerError::Reflector { error: ReflectorError::NotStreamed(_), .. })
 }
 
 /// Returns the server's error, if a retry will not change it.
