@@ -15,7 +15,7 @@ use crate::line::Line;
 use crate::object::Wire;
 use crate::path::Lookup;
 
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct TargetArguments {
     /// A plural, singular, kind or short name, with or without a group: pods, deploy, widgets.demo.example.com.
     pub(crate) resource: String,
@@ -131,6 +131,12 @@ impl TargetArguments {
             verb,
             failures,
         })
+    }
+
+    /// Returns the arguments for each kind of `pods,svc`.
+    pub(crate) fn each_kind(self) -> Vec<Self> {
+        let kinds: Vec<String> = self.resource.split(',').map(|kind| kind.trim().to_owned()).collect();
+        kinds.into_iter().map(|resource| Self { resource, ..self.clone() }).collect()
     }
 
     /// Splits `pod/a` into `pod` and `a`.
