@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tracing::{error, warn};
+use tracing::{error, info, warn};
 
 use super::error::decode_error_without_user_text;
 use super::{Counts, Health, InformerError, Metrics, PartHealth, Undecodable};
@@ -220,7 +220,9 @@ impl HealthBoard {
         }
     }
 
-    pub(crate) fn synced(&self) {
+    /// Records that the first list is in the cache.
+    pub(crate) fn synced(&self, objects: usize) {
+        info!(name = %self.shared.name, objects, "informer synced");
         self.shared.sender.send_modify(|health| health.synced = true);
     }
 
