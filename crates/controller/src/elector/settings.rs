@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kube_informer::internal::rounded;
 use kube_informer::{KeyError, ObjectKey};
 
 use crate::term::SuspendClock;
@@ -84,7 +85,7 @@ pub enum ElectionError {
     #[error("the retry period is zero")]
     NoRetryPeriod,
     /// A leader has not renewed its lease for longer than it may lead, and still does the work of its term.
-    #[error("lease {lease} was last renewed {since:?} ago")]
+    #[error("lease {lease} was last renewed {:?} ago", rounded(*.since))]
     Stuck {
         /// The lease.
         lease: ObjectKey,
