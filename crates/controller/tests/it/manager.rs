@@ -16,9 +16,7 @@ use crate::network::{Mode, Network};
 
 /// Settings without a suffix, so that the lease shows the identity as it was given.
 fn settings() -> ElectionSettings {
-    let mut settings = ElectionSettings::default();
-    settings.unique_identity = false;
-    settings
+    ElectionSettings { unique_identity: false, ..Default::default() }
 }
 
 fn secs(seconds: u64) -> Duration {
