@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     /// The token for --admin [default: a random one]. The command prints both.
     #[arg(long, value_name = "TOKEN", requires = "admin", value_parser = NonEmptyStringValueParser::new())]
     admin_token: Option<String>,
-    /// Write to nodes, deployments and pods, at this number of writes per second.
+    /// Write to nodes, deployments, replica sets and pods, at this number of writes per second.
     #[arg(long, value_name = "RATE", value_parser = rate)]
     workload: Option<f64>,
     /// Objects to start with: a file of YAML or JSON, or a directory of such files.
@@ -166,7 +166,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let life = async {
         match arguments.workload {
             // It ends when it is dropped, so the token is never cancelled.
-            Some(rate) => Workload::new(7).run(server.clone(), rate, CancellationToken::new()).await,
+            Some(rate) => Workload::new(7).replica_sets(true).run(server.clone(), rate, CancellationToken::new()).await,
             None => std::future::pending().await,
         }
     };

@@ -28,6 +28,19 @@ async fn serve_writes_a_kubeconfig_that_watch_can_use() {
 }
 
 #[tokio::test]
+async fn pods_of_a_workload_belong_to_replica_sets() {
+    let kubeconfig = file("owned");
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    let mut serve = Running::start(&["serve", "--workload", "200", "--kubeconfig-out", kubeconfig]);
+    serve.remark().await;
+    let mut watch = Running::start(&["watch", "pods", "-A", "--kubeconfig", kubeconfig]);
+    let (_, name, pod) = watch.event().await;
+    assert_eq!(pod["metadata"]["ownerReferences"][0]["kind"], "ReplicaSet", "{name}");
+    assert_eq!(watch.terminate().await.0, Some(0));
+    assert_eq!(serve.terminate().await, (Some(0), String::new()));
+}
+
+#[tokio::test]
 async fn requests_need_the_token_if_one_is_set() {
     let with = file("with-token");
     let with = with.to_str().unwrap();
