@@ -8,7 +8,7 @@ use kube_client::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError
 
 use crate::failure::Failure;
 
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct Choice {
     /// The kubeconfig to use; otherwise $KUBECONFIG, ~/.kube/config, or the cluster this runs in.
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]

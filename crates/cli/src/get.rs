@@ -1,6 +1,7 @@
 //! `informer get`: prints the objects of a resource once the cache is synced.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
@@ -8,6 +9,7 @@ use tokio::time::{Instant, timeout};
 use crate::ending;
 use crate::failure::Failure;
 use crate::line::Line;
+use crate::object::Wire;
 use crate::output::{Output, Table, document, full_name, pretty_json, yaml};
 use crate::progress;
 use crate::say;
@@ -17,11 +19,12 @@ const EXAMPLES: &str = "\
 Examples:
   informer get pods                                     pods of the current namespace
   informer get deploy web -o yaml                       one object as YAML
+  informer get pods,svc -n web                          several kinds
   informer get pods -A --index spec.nodeName=worker-7   pods that an index finds
   informer get widgets.demo.example.com -o name         custom resources
   informer get secrets -l app=shop -o json | jq '.items[].metadata.name'";
 
-/// Print the objects of a resource.
+/// Print the objects of a resource, or of several: pods,svc.
 ///
 /// An informer lists the objects; the command ends as soon as its cache is synced. Tables have kubectl's columns; for
 /// custom resources they have the columns of the CRD. They show no data of Secrets.
@@ -64,12 +67,20 @@ async fn answer(
         let whole = timeout.unwrap_or_default();
         Failure::new(format!("cannot get {what}"), format!("the server did not answer within {whole:?}"))
     };
-    let resource = target.resource.clone();
-    let mut followed = limited(left(), target.open("get"), || late(&resource)).await?;
-    followed.start()?;
-    synced(&mut followed, left(), line).await?;
-    let text = limited(left(), written(&followed, output), || late(&followed.title)).await;
-    followed.factory.stop().await;
+    let mut all = Vec::new();
+    for target in target.each_kind() {
+        let resource = target.resource.clone();
+        all.push(limited(left(), target.open("get"), || late(&resource)).await?);
+    }
+    all.iter().try_for_each(TargetInformer::start)?;
+    for followed in &mut all {
+        synced(followed, left(), line).await?;
+    }
+    let titles: Vec<&str> = all.iter().map(|followed| followed.title.as_str()).collect();
+    let text = limited(left(), written(&all, output), || late(&titles.join(" and "))).await;
+    for followed in all {
+        followed.factory.stop().await;
+    }
     text
 }
 
@@ -115,35 +126,56 @@ async fn synced(followed: &mut TargetInformer, timeout: Option<Duration>, line: 
     waited.map_err(|error| followed.cannot(error))
 }
 
-async fn written(followed: &TargetInformer, output: Output) -> Result<String, Failure> {
-    let objects = followed.objects();
-    let single = followed.name.is_some() && !followed.many_namespaces();
-    if objects.is_empty() && followed.name.is_some() {
-        return Err(not_found(followed));
-    }
-    let cannot_write = |error: &dyn std::fmt::Display| followed.cannot(error.to_string());
-    Ok(match output {
-        Output::Json => pretty_json(&document(&objects, single)).map_err(|error| cannot_write(&error))?,
-        Output::Yaml => yaml(&document(&objects, single)).map_err(|error| cannot_write(&error))?,
-        Output::Name => objects.iter().fold(String::new(), |mut text, object| {
-            let _ = writeln!(text, "{}", full_name(&followed.offered, object));
-            text
-        }),
-        Output::Table | Output::Wide if objects.is_empty() => {
-            say::remark(format!("no {}", followed.title));
-            String::new()
+async fn written(all: &[TargetInformer], output: Output) -> Result<String, Failure> {
+    let found: Vec<(&TargetInformer, Vec<Arc<Wire>>)> =
+        all.iter().map(|followed| (followed, followed.objects())).collect();
+    for (followed, objects) in &found {
+        if objects.is_empty() && followed.name.is_some() {
+            return Err(not_found(followed));
         }
-        Output::Table | Output::Wide => {
-            let mut table = Table::of(followed, output == Output::Wide).await;
-            let rows: Vec<Vec<String>> = objects.iter().map(|object| table.row(object)).collect();
-            let mut text = table.head() + "\n";
-            for row in &rows {
-                text.push_str(&table.line(row));
-                text.push('\n');
+    }
+    let [(first, _), others @ ..] = found.as_slice() else { return Ok(String::new()) };
+    let cannot_write = |error: &dyn std::fmt::Display| first.cannot(error.to_string());
+    let whole = || {
+        let single = others.is_empty() && first.name.is_some() && !first.many_namespaces();
+        document(&found.iter().flat_map(|(_, objects)| objects.iter().cloned()).collect::<Vec<_>>(), single)
+    };
+    Ok(match output {
+        Output::Json => pretty_json(&whole()).map_err(|error| cannot_write(&error))?,
+        Output::Yaml => yaml(&whole()).map_err(|error| cannot_write(&error))?,
+        Output::Name => found.iter().fold(String::new(), |mut text, (followed, objects)| {
+            for object in objects {
+                let _ = writeln!(text, "{}", full_name(&followed.offered, object));
             }
             text
+        }),
+        Output::Table | Output::Wide => {
+            let mut tables = Vec::new();
+            for (followed, objects) in &found {
+                if objects.is_empty() {
+                    say::remark(format!("no {}", followed.title));
+                } else {
+                    tables.push(table(followed, objects, output == Output::Wide, !others.is_empty()).await);
+                }
+            }
+            tables.join("\n")
         }
     })
+}
+
+/// Returns the objects of one kind as a table. If there are several kinds, names contain the kind.
+async fn table(followed: &TargetInformer, objects: &[Arc<Wire>], wide: bool, with_kinds: bool) -> String {
+    let mut table = Table::of(followed, wide).await;
+    if with_kinds {
+        table = table.with_kinds(&followed.offered);
+    }
+    let rows: Vec<Vec<String>> = objects.iter().map(|object| table.row(object)).collect();
+    let mut text = table.head() + "\n";
+    for row in &rows {
+        text.push_str(&table.line(row));
+        text.push('\n');
+    }
+    text
 }
 
 fn not_found(followed: &TargetInformer) -> Failure {

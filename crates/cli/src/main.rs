@@ -45,9 +45,10 @@ Exit codes:
   130   Ctrl-C twice, or before `get` had an answer
 
 Environment:
-  KUBECONFIG   the kubeconfig, unless --kubeconfig names one
-  NO_COLOR     no colours, unless empty
-  RUST_LOG     the log on stderr, such as kube_informer=debug [default: off]";
+  KUBECONFIG       the kubeconfig, unless --kubeconfig names one
+  INFORMER_TOKEN   the token of `serve`, unless --token or --token-file sets it
+  NO_COLOR         no colours, unless empty
+  RUST_LOG         the log on stderr, such as kube_informer=debug [default: off]";
 
 /// Read and follow the objects of a Kubernetes cluster.
 #[derive(Parser)]

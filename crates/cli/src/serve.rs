@@ -4,6 +4,7 @@ mod documents;
 mod faults;
 mod load;
 
+use std::env::{self, VarError};
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
@@ -17,6 +18,9 @@ use tokio_util::sync::CancellationToken;
 use crate::ending;
 use crate::failure::Failure;
 use crate::say::remark;
+
+/// The environment variable with the token.
+const TOKEN: &str = "INFORMER_TOKEN";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,16 +46,20 @@ pub(crate) struct Arguments {
     /// Write a kubeconfig for this server to this file, before the first request is answered.
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
-    /// Refuse requests without this token.
+    /// Refuse requests without this token. Other users of this machine can see arguments; --token-file and
+    /// $INFORMER_TOKEN hide the token from them.
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     token: Option<String>,
+    /// A file with the token.
+    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    token_file: Option<PathBuf>,
     /// Listen here for requests that control the server: faults, compaction, restarts. They need a token.
     #[arg(long, value_name = "ADDRESS")]
     admin: Option<SocketAddr>,
     /// The token for --admin [default: a random one]. The command prints both.
     #[arg(long, value_name = "TOKEN", requires = "admin", value_parser = NonEmptyStringValueParser::new())]
     admin_token: Option<String>,
-    /// Write to nodes, deployments and pods, at this number of writes per second.
+    /// Write to nodes, deployments, replica sets and pods, at this number of writes per second.
     #[arg(long, value_name = "RATE", value_parser = rate)]
     workload: Option<f64>,
     /// Objects to start with: a file of YAML or JSON, or a directory of such files.
@@ -95,16 +103,37 @@ fn webhook_service(text: &str) -> Result<(String, SocketAddr), String> {
     Ok((service.to_owned(), address))
 }
 
+/// Returns the token of the arguments, or otherwise of the environment.
+fn token(arguments: &Arguments) -> Result<Option<String>, Failure> {
+    let (token, place) = match (&arguments.token, &arguments.token_file) {
+        (Some(token), _) => return Ok(Some(token.clone())),
+        (None, Some(file)) => {
+            let cannot = |error| Failure::new(format!("cannot read the token in {}", file.display()), error);
+            (fs::read_to_string(file).map_err(cannot)?.trim().to_owned(), file.display().to_string())
+        }
+        (None, None) => match env::var(TOKEN) {
+            Ok(token) => (token, format!("${TOKEN}")),
+            Err(VarError::NotPresent) => return Ok(None),
+            Err(error) => return Err(Failure::new(format!("cannot use ${TOKEN}"), error)),
+        },
+    };
+    // Without a token the server would be open to every client, which is not what the user asked for.
+    if token.is_empty() {
+        return Err(Failure::usage(format!("the token in {place} is empty")).hint("write a token, or leave it out"));
+    }
+    Ok(Some(token))
+}
+
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let Arguments { listen, token, .. } = &arguments;
+    let (listen, token) = (&arguments.listen, token(&arguments)?);
     if !listen.ip().is_loopback() && token.is_none() {
-        let what = format!("without --token, every client that reaches {listen} can change all objects");
-        return Err(Failure::usage(what).hint("listen on 127.0.0.1, or set a token"));
+        let what = format!("without a token, every client that reaches {listen} can change all objects");
+        return Err(Failure::usage(what).hint("listen on 127.0.0.1, or set a token with --token-file"));
     }
     let end = ending::after(arguments.duration);
     let mut builder = ApiServer::builder().cluster_objects(*listen);
     if let Some(token) = token {
-        builder = builder.token(token.clone());
+        builder = builder.token(token);
     }
     if let Some(token) = &arguments.admin_token {
         builder = builder.admin_token(token.clone());
@@ -138,7 +167,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let life = async {
         match arguments.workload {
             // It ends when it is dropped, so the token is never cancelled.
-            Some(rate) => Workload::new(7).run(server.clone(), rate, CancellationToken::new()).await,
+            Some(rate) => Workload::new(7).replica_sets(true).run(server.clone(), rate, CancellationToken::new()).await,
             None => std::future::pending().await,
         }
     };

@@ -15,7 +15,7 @@ use crate::line::Line;
 use crate::object::Wire;
 use crate::path::Lookup;
 
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct TargetArguments {
     /// A plural, singular, kind or short name, with or without a group: pods, deploy, widgets.demo.example.com.
     pub(crate) resource: String,
@@ -133,6 +133,12 @@ impl TargetArguments {
         })
     }
 
+    /// Returns the arguments for each kind of `pods,svc`.
+    pub(crate) fn each_kind(self) -> Vec<Self> {
+        let kinds: Vec<String> = self.resource.split(',').map(|kind| kind.trim().to_owned()).collect();
+        kinds.into_iter().map(|resource| Self { resource, ..self.clone() }).collect()
+    }
+
     /// Splits `pod/a` into `pod` and `a`.
     fn split_name(&mut self) -> Result<(), Failure> {
         if let Some((resource, name)) = self.resource.split_once('/') {
@@ -184,6 +190,8 @@ impl TargetInformer {
         while let Some(error) = self.failures.recv().await {
             match refusal(&error).filter(|_| !self.informer.health().is_ready()) {
                 Some(refusal) => return self.refusal(refusal),
+                // A list follows, with the same objects or with an error of its own.
+                None if is_not_streamed(&error) => {}
                 None => {
                     let text = error.to_string().replace('\n', " ");
                     line.remark(&format!("warning: {}: {text}", self.resource()));
@@ -224,6 +232,10 @@ fn cannot_select(error: &SelectionError) -> Failure {
         }
         _ => failure.hint("`informer get --help` describes the selectors"),
     }
+}
+
+fn is_not_streamed(error: &InformerError) -> bool {
+    matches!(error, InformerError::Reflector { error: ReflectorError::NotStreamed(_), .. })
 }
 
 /// Returns the server's error, if a retry will not change it.

@@ -29,7 +29,8 @@ pub(crate) struct Arguments {
     /// Plural, singular, kind or short names, with or without a group: pods, deploy, widgets.demo.example.com.
     #[arg(required_unless_present = "connect", value_name = "RESOURCE")]
     resources: Vec<String>,
-    /// The address of a program's inspection router, such as 127.0.0.1:8080 or http://localhost:8080/inspect.
+    /// The address of a program's inspection router, such as 127.0.0.1:8080 or http://localhost:8080/inspect. The
+    /// command waits for the program if it is not up yet, unless --once is set.
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["resources", "namespaces", "kubeconfig", "context", "in_cluster"])]
     connect: Option<String>,
     /// The token that the program requires.
@@ -72,7 +73,31 @@ pub(crate) struct ProgramState {
 }
 
 /// The state of a program, or why it is not available.
-type Answer = Result<ProgramState, Failure>;
+type Answer = Result<ProgramState, NoAnswer>;
+
+/// Why the state of a program is not available.
+pub(crate) enum NoAnswer {
+    /// The program is not up yet, or cannot answer now.
+    NotNow(Failure),
+    /// The program, or another one at this address, refused the request. A retry would be refused too.
+    Refused(Failure),
+}
+
+impl NoAnswer {
+    fn failure(&self) -> &Failure {
+        match self {
+            Self::NotNow(failure) | Self::Refused(failure) => failure,
+        }
+    }
+}
+
+impl From<NoAnswer> for Failure {
+    fn from(no_answer: NoAnswer) -> Self {
+        match no_answer {
+            NoAnswer::NotNow(failure) | NoAnswer::Refused(failure) => failure,
+        }
+    }
+}
 
 /// Where the informers run.
 enum Source {
@@ -166,8 +191,8 @@ async fn once(source: &Source, period: Duration) -> Result<(), Failure> {
 }
 
 /// Returns a failure in one line, without its hint.
-fn in_one_line(failure: &Failure) -> String {
-    let text = failure.to_string();
+fn in_one_line(no_answer: &NoAnswer) -> String {
+    let text = no_answer.failure().to_string();
     let text = text.split("\n\nhint: ").next().unwrap_or_default();
     text.trim_start_matches("error: ").replace("\n  caused by: ", ": ").replace('\n', " ")
 }

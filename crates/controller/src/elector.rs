@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use kube_client::Client;
-use kube_informer::ObjectKey;
+use kube_informer::{ElectionHealth, ObjectKey};
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -160,6 +160,17 @@ impl LeaderElector {
     /// Returns true while this candidate leads: its term has begun, and its deadline has not passed.
     pub fn is_leader(&self) -> bool {
         self.shared.term.lock().as_ref().is_some_and(Term::is_valid)
+    }
+
+    /// Returns the state of the election, as this candidate knows it.
+    pub fn health(&self) -> ElectionHealth {
+        let mut health = ElectionHealth::default();
+        (health.lease, health.identity) = (self.shared.lease.to_string(), self.shared.identity.clone());
+        health.leader = self.leader();
+        let term = self.shared.term.lock();
+        let valid = term.as_ref().filter(|term| term.is_valid());
+        (health.leads, health.term_left) = (valid.is_some(), valid.and_then(Term::left));
+        health
     }
 
     /// Checks for a liveness probe that no work is left from a term that ended long ago.

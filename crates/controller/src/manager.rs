@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use kube_informer::{AnyProbe, Health, Object, Problem, SharedInformerFactory, StartError, StillRunning};
+use kube_informer::{
+    AnyProbe, ElectionHealth, Health, Object, Problem, SharedInformerFactory, StartError, StillRunning,
+};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
@@ -286,6 +288,10 @@ impl AnyProbe for Probe {
             problems.extend(starting.map(|status| Problem::new(format!("controller {}", status.name), why)));
         }
         problems
+    }
+
+    fn elections(&self) -> Vec<ElectionHealth> {
+        self.elector.iter().map(|elector| elector.health()).collect()
     }
 }
 

@@ -26,7 +26,8 @@ pub const LONGEST_RUNNING: &str = "workqueue_longest_running_processor_seconds";
 /// Counter: items added after a delay, whether a limiter or the caller chose the delay.
 pub const RETRIES: &str = "workqueue_retries_total";
 
-/// The bucket bounds of both histograms in client-go, in seconds, for exporters that need them.
+/// The bucket bounds of both histograms in client-go, in seconds, for exporters that need them. They fit the times of
+/// queues and informers, which are often microseconds. For [`RECONCILE_TIME`] use [`RECONCILE_BUCKETS`].
 pub const BUCKETS: [f64; 10] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1];
 
 /// Counter: reconciles, by `result`: `success`, `error` or `requeue_after`.
@@ -41,6 +42,11 @@ pub const RECONCILE_PANICS: &str = "controller_runtime_reconcile_panics_total";
 pub const RECONCILE_TIMEOUTS: &str = "controller_runtime_reconcile_timeouts_total";
 /// Histogram: how long a reconcile takes.
 pub const RECONCILE_TIME: &str = "controller_runtime_reconcile_time_seconds";
+/// The bucket bounds of [`RECONCILE_TIME`] in controller-runtime, in seconds, for exporters that need them.
+pub const RECONCILE_BUCKETS: [f64; 40] = [
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5,
+    1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
+];
 /// Gauge: the number of reconciles that may run at the same time.
 pub const MAX_CONCURRENT: &str = "controller_runtime_max_concurrent_reconciles";
 /// Gauge: the number of reconciles that run now.

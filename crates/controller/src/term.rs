@@ -68,6 +68,12 @@ impl Term {
         deadline.map(|deadline| Instant::now().saturating_duration_since(deadline)).unwrap_or_default()
     }
 
+    /// Returns how long the term is valid if the lease is not renewed; `None` if the term has no deadline.
+    pub(crate) fn left(&self) -> Option<std::time::Duration> {
+        let deadline = self.deadline.as_ref()?.until.borrow().instant;
+        Some(deadline.saturating_duration_since(Instant::now()))
+    }
+
     /// Returns the same term, and a token that asks this copy of it to end.
     pub(crate) fn child(&self) -> (Self, CancellationToken) {
         let ending = self.ending.child_token();

@@ -429,7 +429,7 @@ impl Applier {
         };
         let newly_synced = now.synced && !before.synced;
         if newly_synced {
-            self.health.synced();
+            self.health.synced(self.store.len());
         }
         self.progress.send_replace(now);
         self.waiters.wake(events, version.as_ref());

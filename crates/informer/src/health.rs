@@ -8,6 +8,7 @@ mod work;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -16,8 +17,8 @@ pub(crate) use self::board::HealthBoard;
 pub use self::board::HealthChanges;
 pub use self::error::InformerError;
 pub(crate) use self::metrics::Metrics;
-pub use self::probe::{AnyProbe, Problem};
-pub use self::work::{AnyQueue, QueueHealth};
+pub use self::probe::{AnyProbe, ElectionHealth, Problem};
+pub use self::work::{AnyQueue, FailingItem, QueueHealth, WorkTimes};
 use crate::object::{ObjectKey, Scope};
 use crate::reflector::{ListReason, Phase, ReflectorError};
 
@@ -51,6 +52,8 @@ pub struct Health {
     pub stopped: bool,
     /// Counters.
     pub counts: Counts,
+    /// The last 20 failures, oldest first. [`Counts::failures`] counts all of them.
+    pub recent_failures: Vec<RecentFailure>,
     /// How many objects the cache holds.
     pub objects: usize,
     /// How many changes wait to be applied.
@@ -59,6 +62,16 @@ pub struct Health {
     pub handlers: Vec<HandlerHealth>,
     /// The figures of the representation; see [`Decode::figures`](crate::representation::Decode::figures).
     pub figures: Vec<(&'static str, f64)>,
+}
+
+/// A failure of an informer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RecentFailure {
+    /// When it happened.
+    pub at: Instant,
+    /// The error.
+    pub error: Arc<str>,
 }
 
 /// The health of a handler.

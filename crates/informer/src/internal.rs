@@ -5,5 +5,5 @@ pub use crate::apply::{BatchGuard, ChangesSink};
 #[cfg(feature = "__measured_locks")]
 pub use crate::lock::{LockFigures, take as take_lock_figures};
 pub use crate::source::ByteMeter;
-pub use crate::time::after;
+pub use crate::time::{after, rounded};
 pub use crate::yield_point::set_seed as set_yield_seed;

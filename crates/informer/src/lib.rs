@@ -69,8 +69,8 @@ mod testing;
 #[cfg(feature = "kube")]
 pub use factory::{FactoryBuilder, FactoryError, InformerRequest, SharedInformerFactory, client, client_from};
 pub use health::{
-    AnyProbe, AnyQueue, Counts, HandlerHealth, Health, HealthChanges, InformerError, PartHealth, Problem, QueueHealth,
-    Undecodable,
+    AnyProbe, AnyQueue, Counts, ElectionHealth, FailingItem, HandlerHealth, Health, HealthChanges, InformerError,
+    PartHealth, Problem, QueueHealth, RecentFailure, Undecodable, WorkTimes,
 };
 pub use informer::{
     AnyEvent, AnyInformer, Difference, EventKind, InformerBuilder, Lookup, Registration, SharedInformer, StartError,

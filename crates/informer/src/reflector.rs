@@ -236,7 +236,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             self.place.give_up();
             self.request = request;
         }
-        self.sink.listing(self.reason);
+        self.begin_list();
         let mut stream = self.initial_state().await?;
         drop(turn);
         self.reason = ListReason::Failed;
@@ -250,7 +250,10 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             };
             watched = true;
             match next {
-                AfterWatch::Watch => {}
+                AfterWatch::Watch => {
+                    let version = self.place.version().map(tracing::field::display);
+                    debug!(scope = self.scope(), resource_version = version, "watch ended; opening another one");
+                }
                 AfterWatch::WaitThenWatch(error) => {
                     self.report(&error);
                     if self.wait(&error).await == Waited::RelistRequested {
@@ -272,6 +275,17 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                 }
             }
         }
+    }
+
+    /// Reports that a list begins.
+    fn begin_list(&mut self) {
+        debug!(scope = self.scope(), reason = %self.reason.as_str(), "listing");
+        self.sink.listing(self.reason);
+    }
+
+    /// Returns the namespace, for log lines; `None` for all.
+    fn scope(&self) -> Option<&str> {
+        self.wiring.scope.as_deref()
     }
 
     /// Returns the version of the last change that was passed to the sink.
@@ -510,8 +524,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
 
     /// Handles a restore of the API server: all known versions become invalid.
     async fn restart(&mut self) {
-        let scope = self.wiring.scope.clone();
-        warn!(scope = scope.as_deref(), "server was restored to an older state; asking for everything again");
+        warn!(scope = self.scope(), "server was restored to an older state; asking for everything again");
         self.reason = ListReason::Restored;
         self.place = Position::Restored;
         self.restart_unsaid = true;

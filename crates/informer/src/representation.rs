@@ -7,6 +7,7 @@
 #[cfg(feature = "compact")]
 mod compact;
 mod cut;
+mod field_path;
 mod error;
 mod glimpse;
 mod identity;

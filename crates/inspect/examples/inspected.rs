@@ -1,7 +1,8 @@
 //! A program with a live page: open the address that it prints.
 //!
 //! `cargo run -p kube-informer-inspect --example inspected -- --for 5m`. It reads commands from stdin: `fail` lets the
-//! server refuse all requests for pods, `heal` ends that, and `touch NAMESPACE/NAME` changes a pod.
+//! server refuse all requests for pods, `heal` ends that. `spoil NAMESPACE/NAME` changes a pod so that its reconcile
+//! fails, `touch NAMESPACE/NAME` so that it succeeds. `hold` stops a handler, and `release` lets it go on.
 
 #![allow(
     missing_docs,
@@ -10,21 +11,24 @@
     reason = "an example is read as a whole, and prints"
 )]
 
-use std::convert::Infallible;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Secret};
-use kube_controller::{Action, Controller, Request};
+use kube_controller::{Action, Controller, ElectionSettings, LeaderElector, Manager, Request};
 use kube_embedded_apiserver::{ApiServer, Fault, Workload};
 use kube_informer::{CancellationToken, SharedInformerFactory};
 use kube_informer_inspect::Inspection;
-use serde_json::json;
-use tokio::sync::mpsc;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+
+/// The annotation that makes the reconcile of a pod fail.
+const SPOILED: &str = "example.com/spoiled";
 
 /// Run informers on a small cluster in this process, and serve a live page.
 #[derive(Parser)]
@@ -57,28 +61,40 @@ async fn main() -> Result<(), Box<dyn Error>> {
     pods.add_index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())?;
     pods.add_index("phase", |pod: &Pod| pod.status.as_ref()?.phase.clone())?;
     pods.register().name("audit").on_event(|_| {});
-    // Slow enough that events sometimes wait.
-    pods.register().name("reporter").on_event_async(|_| tokio::time::sleep(Duration::from_millis(25)));
+    let (hold, held) = watch::channel(false);
+    pods.register().name("reporter").on_event_async(move |_| {
+        let mut held = held.clone();
+        async move {
+            // The sender lives as long as the program, so this ends by `release`.
+            let _ = held.wait_for(|held| !held).await;
+            // Slow enough that events sometimes wait.
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+    });
     let deployments = factory.informer::<Deployment>()?;
     deployments.register().name("rollouts").on_event(|_| {});
     factory.informer::<Node>()?.register().name("capacity").on_event(|_| {});
     factory.informer::<Namespace>()?;
     factory.informer::<Secret>()?;
+    factory.informer::<ValidatingWebhookConfiguration>()?;
 
     let controller = Controller::new(&pods).name("placements").workers(2);
     let queue = Arc::new(controller.handle());
+    let settings = ElectionSettings { unique_identity: false, ..Default::default() };
+    let elector = LeaderElector::new(server.client(), "shop/placements", "inspected-1", settings)?;
+    let manager = Manager::new(factory.clone()).elect(elector).control(controller, reconcile, Arc::new(()));
+    let probe = manager.probe();
     let ended = CancellationToken::new();
-    let term = ended.clone();
+    let cancel = ended.clone();
     tasks.spawn(async move {
-        if let Err(error) = controller.run(term, reconcile, Arc::new(())).await {
-            eprintln!("the controller ended: {error}");
+        if let Err(error) = manager.run(cancel).await {
+            eprintln!("the manager ended: {error}");
         }
     });
-    factory.start()?;
 
     // A program needs only these lines.
-    let mut inspection =
-        Inspection::of(factory.weak_informers()).queue(queue).title("inspected").metrics(render(&factory));
+    let inspection = Inspection::of(factory.weak_informers()).queue(queue).probe(probe);
+    let mut inspection = inspection.title("inspected").metrics(render(&factory));
     if let Some(token) = arguments.token {
         inspection = inspection.token(token);
     }
@@ -86,7 +102,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("{}", serving.url());
 
     tokio::select! {
-        () = obey(&server) => {}
+        () = obey(&server, &hold) => {}
         () = at_the_end(arguments.duration) => {}
         _ = tokio::signal::ctrl_c() => {}
     }
@@ -113,9 +129,13 @@ fn cluster(arguments: &Arguments) -> Result<(ApiServer, JoinSet<()>), Box<dyn Er
     Ok((server, tasks))
 }
 
-async fn reconcile(request: Request<Pod>, _: Arc<()>) -> Result<Action, Infallible> {
+async fn reconcile(request: Request<Pod>, _: Arc<()>) -> Result<Action, String> {
     // Stands for a request to another service.
     tokio::time::sleep(Duration::from_millis(20)).await;
+    let spoiled = |pod: Arc<Pod>| pod.metadata.annotations.iter().flatten().any(|(name, _)| name == SPOILED);
+    if request.object().is_some_and(spoiled) {
+        return Err("the pod is spoiled".to_owned());
+    }
     let placed = request.object().is_none_or(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some()));
     Ok(if placed { Action::await_change() } else { Action::requeue(Duration::from_secs(2)) })
 }
@@ -130,7 +150,7 @@ fn render(factory: &SharedInformerFactory) -> impl Fn() -> String + Send + Sync 
 }
 
 /// Runs the commands from stdin. At the end of stdin it waits for ever.
-async fn obey(server: &ApiServer) {
+async fn obey(server: &ApiServer, hold: &watch::Sender<bool>) {
     // On a detached thread: the runtime would wait for a blocked read at the end of the program.
     let (sender, mut lines) = mpsc::unbounded_channel();
     std::thread::spawn(move || std::io::stdin().lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
@@ -142,18 +162,26 @@ async fn obey(server: &ApiServer) {
                 server.disconnect_watches();
             }
             ("heal", _) => server.faults().clear(),
+            ("hold", _) => drop(hold.send_replace(true)),
+            ("release", _) => drop(hold.send_replace(false)),
             ("touch", key) => {
                 times += 1;
-                let (namespace, name) = key.split_once('/').unwrap_or(("default", key));
-                let note = json!({"metadata": {"annotations": {"example.com/touched": format!("time {times}")}}});
-                if let Err(error) = server.patch("pods", Some(namespace), name, note) {
-                    eprintln!("{key}: {error}");
-                }
+                annotate(server, key, &json!({"example.com/touched": format!("time {times}"), SPOILED: null}));
             }
-            _ => eprintln!("unknown command: use fail, heal, or touch NAMESPACE/NAME"),
+            ("spoil", key) => annotate(server, key, &json!({SPOILED: "true"})),
+            _ => eprintln!("unknown command: use fail, heal, hold, release, touch or spoil NAMESPACE/NAME"),
         }
     }
     std::future::pending::<()>().await;
+}
+
+/// Sets annotations of a pod, or removes those that are null.
+fn annotate(server: &ApiServer, key: &str, annotations: &Value) {
+    let (namespace, pod) = key.split_once('/').unwrap_or(("default", key));
+    let patch = json!({"metadata": {"annotations": annotations}});
+    if let Err(error) = server.patch("pods", Some(namespace), pod, patch) {
+        eprintln!("{key}: {error}");
+    }
 }
 
 async fn at_the_end(duration: Option<Duration>) {

@@ -9,7 +9,10 @@ use kube_informer::{AnyInformer, AnyQueue, PartHealth};
 use tokio::time::Instant;
 
 use crate::answer::{Json, Refusal};
-use crate::model::{Counts, Handler, Informer, Overview, Part, Phase, Queue, Resource, Undecodable};
+use crate::model::{
+    Counts, Election, FailingItem, Handler, Informer, Overview, Part, Phase, Queue, RecentFailure, Resource,
+    Undecodable, WorkTimes,
+};
 use crate::parameters::Parameters;
 use crate::recorder::now_ms;
 use crate::state::InspectionState;
@@ -46,6 +49,17 @@ pub(crate) fn overview(shown: &InspectionState) -> Overview {
         at_ms: now_ms(),
         informers: informers.collect(),
         queues: queues_of(shown),
+        elections: shown.settings.probes.iter().flat_map(|probe| probe.elections()).map(election_of).collect(),
+    }
+}
+
+fn election_of(election: kube_informer::ElectionHealth) -> Election {
+    Election {
+        lease: election.lease,
+        identity: election.identity,
+        leader: election.leader,
+        leads: election.leads,
+        term_left_ms: election.term_left.map(millis),
     }
 }
 
@@ -66,7 +80,18 @@ fn queue_of(queue: &dyn AnyQueue) -> Queue {
         worked: health.worked,
         failures: health.failures,
         last_error: health.last_error,
+        failing: health.failing.into_iter().map(failing_item_of).collect(),
+        failing_items: number(health.failing_items),
+        times: health.times.map(|times| WorkTimes {
+            median_ms: precise_millis(times.median),
+            longest_ms: precise_millis(times.longest),
+        }),
     }
+}
+
+fn failing_item_of(failing: kube_informer::FailingItem) -> FailingItem {
+    let kube_informer::FailingItem { item, attempts, next_try, error, .. } = failing;
+    FailingItem { item, attempts, next_try_ms: next_try.map(millis), why: error }
 }
 
 fn informer_of(id: String, informer: &AnyInformer, fresh_within: Duration) -> Informer {
@@ -74,8 +99,7 @@ fn informer_of(id: String, informer: &AnyInformer, fresh_within: Duration) -> In
     let handlers = health.handlers.iter().map(|handler| Handler {
         name: handler.name.clone(),
         backlog: number(handler.backlog),
-        // In microseconds: most handlers take less than a millisecond.
-        lag_ms: (handler.lag.as_secs_f64() * 1e6).round() / 1e3,
+        lag_ms: precise_millis(handler.lag),
         folds: handler.folds,
         synced: handler.synced,
     });
@@ -107,6 +131,7 @@ fn informer_of(id: String, informer: &AnyInformer, fresh_within: Duration) -> In
             undecodable: health.counts.undecodable,
             wire_bytes: health.counts.wire_bytes,
         },
+        recent_failures: health.recent_failures.iter().map(recent_failure_of).collect(),
         undecodable: undecodable.map(|(key, why)| Undecodable { key: key.to_string(), why: why.to_string() }).collect(),
         handlers: handlers.collect(),
         indexes: crate::objects::indexes(informer),
@@ -114,6 +139,10 @@ fn informer_of(id: String, informer: &AnyInformer, fresh_within: Duration) -> In
         // If the informer has stopped, the last phase of a part no longer matters.
         parts: health.parts.iter().map(|part| part_of(part, health.stopped)).collect(),
     }
+}
+
+fn recent_failure_of(failure: &kube_informer::RecentFailure) -> RecentFailure {
+    RecentFailure { at_ms: now_ms().saturating_sub(millis(failure.at.elapsed())), why: failure.error.to_string() }
 }
 
 fn part_of(part: &PartHealth, stopped: bool) -> Part {
@@ -143,6 +172,11 @@ fn phase_of(phase: &kube_informer::Phase) -> Phase {
         kube_informer::Phase::Stopped => Phase::Stopped,
         _ => Phase::Unknown,
     }
+}
+
+/// Returns milliseconds with microseconds: most handlers and reconciles take less than a millisecond.
+fn precise_millis(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
 fn number(count: usize) -> u64 {

@@ -78,7 +78,7 @@ impl Inspection {
     }
 
     /// Requires this token: as `Authorization: Bearer …`, or once as `?token=…` in a browser, which then keeps it as a
-    /// cookie. An empty token never matches.
+    /// cookie. An empty token never matches. `/livez` and `/readyz` need no token.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.settings.token = Some(token.into());
         self

@@ -1,4 +1,4 @@
-//! TokenCheck the state and the objects of a program's informers: a read-only [`axum`] router that any program can mount,
+//! Shows the state and the objects of a program's informers: a read-only [`axum`] router that any program can mount,
 //! with a live page.
 //!
 //! ```
@@ -58,7 +58,7 @@
 //! [`Inspection::serve`] listens on loopback, and accepts only requests with a loopback host name, so that another
 //! site's page cannot read it by DNS rebinding. Any other address needs a [token](Inspection::token). A mounted router
 //! requires the token; without a token it answers only probes, unless the program calls [`Inspection::open`] and checks
-//! access itself.
+//! access itself. The probes, `/livez` and `/readyz`, never need the token.
 //!
 //! The data and the last-applied annotation of Secrets are never shown. Secrets can be found only by the index of
 //! namespaces, because other indexes may contain their data.

@@ -22,6 +22,25 @@ pub struct Overview {
     pub informers: Vec<Informer>,
     /// The work queues.
     pub queues: Vec<Queue>,
+    /// The elections of the program's probes.
+    #[serde(default)]
+    pub elections: Vec<Election>,
+}
+
+/// The state of an election, as this program knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Election {
+    /// The lease, as `namespace/name`.
+    pub lease: String,
+    /// The identity of this program.
+    pub identity: String,
+    /// The identity of the leader as last seen.
+    pub leader: Option<String>,
+    /// True while this program leads.
+    pub leads: bool,
+    /// How long the term of this program is still valid if the lease is not renewed; `None` if it does not lead.
+    pub term_left_ms: Option<u64>,
 }
 
 /// The state of an informer.
@@ -54,6 +73,9 @@ pub struct Informer {
     pub queued: u64,
     /// Counters since the start.
     pub counts: Counts,
+    /// The last 20 failures, oldest first.
+    #[serde(default)]
+    pub recent_failures: Vec<RecentFailure>,
     /// Objects that could not be decoded; at most a hundred.
     pub undecodable: Vec<Undecodable>,
     /// The handlers.
@@ -158,6 +180,16 @@ pub struct Counts {
     pub wire_bytes: u64,
 }
 
+/// A failure of an informer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RecentFailure {
+    /// The time, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// The error.
+    pub why: String,
+}
+
 /// An object that could not be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -185,7 +217,7 @@ pub struct Handler {
 }
 
 /// The state of a work queue.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Queue {
     /// The name of the queue or of its controller.
@@ -206,6 +238,39 @@ pub struct Queue {
     pub failures: u64,
     /// The last error; `None` after the next success.
     pub last_error: Option<String>,
+    /// The items whose last attempt failed: at most 20, those with the most attempts first.
+    #[serde(default)]
+    pub failing: Vec<FailingItem>,
+    /// The number of items whose last attempt failed.
+    #[serde(default)]
+    pub failing_items: u64,
+    /// How long the last 100 attempts took; `None` before the first.
+    #[serde(default)]
+    pub times: Option<WorkTimes>,
+}
+
+/// An item of a work queue whose last attempt failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FailingItem {
+    /// The item.
+    pub item: String,
+    /// The number of attempts that have failed since its last success.
+    pub attempts: u32,
+    /// The time until the next attempt; `None` if the item is not tried again by itself.
+    pub next_try_ms: Option<u64>,
+    /// The last error.
+    pub why: String,
+}
+
+/// How long the last 100 attempts of a work queue took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct WorkTimes {
+    /// Half of the attempts took at most this long.
+    pub median_ms: f64,
+    /// The longest of them.
+    pub longest_ms: f64,
 }
 
 /// Sorted keys of objects: the response of `api/informers/{id}/keys`.

@@ -18,7 +18,7 @@ use crate::{informers, objects, page, probes, stream};
 /// The access check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AccessCheck {
-    /// The request needs the token.
+    /// The request needs the token, unless it is a probe.
     ByToken,
     /// The request needs a loopback host name.
     ByHost,
@@ -28,7 +28,8 @@ pub(crate) enum AccessCheck {
     ProbesOnly,
 }
 
-/// Paths that reveal only whether the program is healthy.
+/// Paths that reveal only whether the program is healthy, and why it is not. They need no token: a kubelet asks for them,
+/// and a token in the spec of a pod would be readable by every user who may read pods.
 const PROBES: [&str; 2] = ["/livez", "/readyz"];
 
 pub(crate) fn router(shown: Arc<InspectionState>, guarded: AccessCheck) -> Router {
@@ -67,14 +68,15 @@ async fn guard(
 ) -> Response<Body> {
     let headers = request.headers();
     let for_people = request.method() == Method::GET && request.uri().path() == "/";
+    let is_probe = PROBES.contains(&request.uri().path());
     let token = match &shown.settings.token {
-        Some(token) => check_token(token, headers, request.uri()),
-        None => TokenCheck::Valid,
+        Some(token) if !is_probe => check_token(token, headers, request.uri()),
+        _ => TokenCheck::Valid,
     };
     let mut response = if guarded == AccessCheck::ByHost && !has_loopback_host(headers) {
         let hint = "open it as 127.0.0.1 or localhost; with a token other names are accepted too";
         Refusal::forbidden("this is not a name of this machine", hint).into_response()
-    } else if guarded == AccessCheck::ProbesOnly && !PROBES.contains(&request.uri().path()) {
+    } else if guarded == AccessCheck::ProbesOnly && !is_probe {
         let hint = "set `Inspection::token`, or call `Inspection::open` if the program checks access itself";
         Refusal::forbidden("no token is set, so that only probes are answered", hint).into_response()
     } else if comes_from_another_site(headers) {

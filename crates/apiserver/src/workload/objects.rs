@@ -164,9 +164,11 @@ pub(super) fn pod_change(found: &Value, pod: &Pod) -> Value {
         "name": MAIN, "ready": ready, "restartCount": pod.restarts, "state": state, "image": image(pod.roll),
     });
     let containers = with_entry(&found["status"]["containerStatuses"], "name", &container);
-    let mut change = json!({"status": {"phase": phase, "conditions": conditions, "containerStatuses": containers}});
+    let mut change = json!({"status": {"phase": phase, "conditions": conditions}});
+    // The kubelet of the node reports the containers, so a pod without a node has none yet.
     if let Some(node) = &pod.node {
         change["spec"] = json!({"nodeName": node});
+        change["status"]["containerStatuses"] = containers;
     }
     change
 }

@@ -47,6 +47,26 @@ async fn a_workload_has_every_kind_of_change_and_settles_at_its_size() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pod_without_a_node_has_no_containers_yet() {
+    let server = server();
+    let mut workload = Workload::new(3).pods(40);
+    let (mut waiting, mut creating) = (0, 0);
+    for _ in 0..500 {
+        workload.step(&server);
+        for pod in server.list("pods").unwrap().1 {
+            let containers = &pod["status"]["containerStatuses"];
+            if pod["spec"]["nodeName"].is_null() {
+                assert_eq!(*containers, Value::Null, "{}", pod["metadata"]["name"]);
+                waiting += 1;
+            } else {
+                creating += usize::from(containers[0]["state"]["waiting"]["reason"] == "ContainerCreating");
+            }
+        }
+    }
+    assert!(waiting > 0 && creating > 0, "{waiting} pods waited for a node, {creating} for their containers");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_workload_with_a_rate_stops_when_it_is_cancelled() {
     let server = server();
     let before = server.revision();
@@ -87,8 +107,12 @@ fn touch(resource: &str, object: &mut Value) {
             object["spec"]["containers"].as_array_mut().unwrap().insert(0, sidecar);
             object["status"]["podIP"] = "10.1.1.1".into();
             object["status"]["conditions"].as_array_mut().unwrap().insert(0, json!({"type": "Gate", "status": "True"}));
-            let statuses = object["status"]["containerStatuses"].as_array_mut().unwrap();
-            statuses.insert(0, json!({"name": "sidecar", "restartCount": 7}));
+            let sidecar = json!({"name": "sidecar", "restartCount": 7});
+            match object["status"]["containerStatuses"].as_array_mut() {
+                Some(statuses) => statuses.insert(0, sidecar),
+                // A pod without a node has none yet.
+                None => object["status"]["containerStatuses"] = json!([sidecar]),
+            }
         }
         _ => object["status"]["images"] = json!([{"names": ["proxy:1"]}]),
     }

@@ -8,7 +8,9 @@ use kube_embedded_apiserver::TablePrinter;
 use kube_informer::ResourceType;
 use serde_json::Value;
 
+use crate::discover::ServedResource;
 use crate::object::Wire;
+use crate::output::full_name;
 use crate::target::TargetInformer;
 
 /// The space between two columns.
@@ -21,6 +23,8 @@ pub(crate) struct Table {
     shown: Vec<usize>,
     /// True if the first column is the namespace.
     namespaces: bool,
+    /// The resource whose kind is written before each name, if any.
+    kind: Option<ServedResource>,
     titles: Vec<String>,
     widths: Vec<usize>,
 }
@@ -38,12 +42,20 @@ impl Table {
         let own = shown.iter().map(|at| columns[*at].name.to_uppercase());
         let titles: Vec<String> = namespaces.then(|| "NAMESPACE".to_owned()).into_iter().chain(own).collect();
         let widths = titles.iter().map(|title| title.chars().count()).collect();
-        Self { printer, shown, namespaces, titles, widths }
+        Self { printer, shown, namespaces, kind: None, titles, widths }
+    }
+
+    /// Writes names as `pod/web-1`, to tell the objects of several tables apart.
+    pub(crate) fn with_kinds(self, offered: &ServedResource) -> Self {
+        Self { kind: Some(offered.clone()), ..self }
     }
 
     /// Returns the cells of an object, and widens the columns for them.
     pub(crate) fn row(&mut self, object: &Wire) -> Vec<String> {
-        let cells = self.printer.cells(&object.0, SystemTime::now());
+        let mut cells = self.printer.cells(&object.0, SystemTime::now());
+        if let (Some(offered), Some(name)) = (&self.kind, cells.first_mut()) {
+            *name = full_name(offered, object);
+        }
         let own = self.shown.iter().map(|at| cells.get(*at).map(|cell| one_line(cell)).unwrap_or_default());
         let row: Vec<String> = self.namespaces.then(|| object.namespace().to_owned()).into_iter().chain(own).collect();
         for (width, cell) in self.widths.iter_mut().zip(&row) {

@@ -5,12 +5,13 @@ use std::pin::Pin;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::{Answer, in_one_line};
+use super::{Answer, NoAnswer, in_one_line};
 use crate::failure::Failure;
 use crate::say::{remark, say};
 use crate::view::{Board, table_lines};
 
-/// Prints a table for each answer, until `end`. While the program does not answer, it warns once and waits.
+/// Prints a table for each answer, until `end`. While the program does not answer, or is not up yet, it warns once and
+/// waits.
 pub(super) async fn show(
     mut answers: mpsc::Receiver<Answer>,
     end: &mut Pin<&mut impl Future<Output = ()>>,
@@ -26,7 +27,7 @@ pub(super) async fn show(
             None => return Ok(()),
             Some(Ok(seen)) => {
                 if std::mem::take(&mut away) {
-                    remark(format!("{} answers again", seen.title));
+                    remark(format!("{} answers{}", seen.title, if first { "" } else { " again" }));
                 }
                 board.update(seen.informers, seen.queues, Instant::now());
                 if !std::mem::take(&mut first) {
@@ -34,11 +35,11 @@ pub(super) async fn show(
                 }
                 print(&board);
             }
-            // The first attempt fails at once: a wrong address or token stays wrong.
-            Some(Err(failure)) if first => return Err(failure),
-            Some(Err(failure)) => {
+            // A wrong path or token stays wrong.
+            Some(Err(NoAnswer::Refused(failure))) if first => return Err(failure),
+            Some(Err(no_answer)) => {
                 if !std::mem::replace(&mut away, true) {
-                    remark(format!("warning: {}; trying again", in_one_line(&failure)));
+                    remark(format!("warning: {}; trying again", in_one_line(&no_answer)));
                 }
             }
         }

@@ -11,7 +11,7 @@ use hyper_util::rt::TokioExecutor;
 use kube_informer_inspect::model;
 use tokio::time::timeout;
 
-use super::ProgramState;
+use super::{Answer, NoAnswer, ProgramState};
 use crate::failure::Failure;
 use crate::view::{Handler, Progress, Reading, State, Work};
 
@@ -55,13 +55,16 @@ impl RemoteInformers {
         Ok(Self { client, uri, token, address: place.to_owned() })
     }
 
-    pub(super) async fn read(&self) -> Result<ProgramState, Failure> {
+    pub(super) async fn read(&self) -> Answer {
         let what = || format!("cannot ask {} for its informers", self.address);
         let answer = timeout(PATIENCE, self.ask()).await;
         let (status, body) = match answer {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => return Err(Failure::new(what(), error)),
-            Err(_) => return Err(Failure::plain(format!("{}: no answer within {PATIENCE:?}", what()))),
+            Ok(Err(error)) => return Err(NoAnswer::NotNow(Failure::new(what(), error))),
+            Err(_) => {
+                let late = format!("{}: no answer within {PATIENCE:?}", what());
+                return Err(NoAnswer::NotNow(Failure::plain(late)));
+            }
         };
         if !status.is_success() {
             let said: Option<model::Failure> = serde_json::from_slice(&body).ok();
@@ -70,18 +73,20 @@ impl RemoteInformers {
                 Some(said) => Failure::new(answered, said.error.clone()),
                 None => Failure::plain(answered),
             };
-            return Err(match (status, said) {
+            let failure = match (status, said) {
                 (StatusCode::UNAUTHORIZED, _) => failure.hint("the program requires a token: set it with --token"),
                 (StatusCode::NOT_FOUND, _) => {
                     failure.hint("if the router is mounted below a path, add the path: HOST:PORT/PATH")
                 }
                 (_, Some(said)) => failure.hint(said.hint),
                 _ => failure,
-            });
+            };
+            let lasting = status.is_client_error();
+            return Err(if lasting { NoAnswer::Refused(failure) } else { NoAnswer::NotNow(failure) });
         }
         let overview: model::Overview = serde_json::from_slice(&body).map_err(|error| {
             let failure = Failure::new(what(), error);
-            failure.hint("the response is not from the inspection router: check the address")
+            NoAnswer::Refused(failure.hint("the response is not from the inspection router: check the address"))
         })?;
         Ok(ProgramState {
             title: format!("{} at {}", overview.title, self.address),

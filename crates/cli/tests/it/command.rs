@@ -14,8 +14,8 @@ use tokio::time::timeout;
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Environment variables that change the output.
-const ENVIRONMENT: [&str; 6] =
-    ["KUBECONFIG", "RUST_LOG", "NO_COLOR", "CLICOLOR_FORCE", "KUBERNETES_SERVICE_HOST", "COLUMNS"];
+const ENVIRONMENT: [&str; 7] =
+    ["KUBECONFIG", "RUST_LOG", "NO_COLOR", "CLICOLOR_FORCE", "KUBERNETES_SERVICE_HOST", "COLUMNS", "INFORMER_TOKEN"];
 
 /// Returns the command with these arguments, in an environment without these variables.
 pub(crate) fn informer(arguments: &[&str]) -> Command {
@@ -51,7 +51,11 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = informer(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self::of(informer(arguments))
+    }
+
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
         let stderr = BufReader::new(child.stderr.take().unwrap()).lines();
         Self { child, stdout, stderr }

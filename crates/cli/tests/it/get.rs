@@ -121,6 +121,27 @@ async fn names_selectors_and_an_index_select_objects() {
 }
 
 #[tokio::test]
+async fn several_kinds_are_one_table_each_and_one_list() {
+    let (_server, _http, kubeconfig) = aged("several").await;
+    let replacements: [(&str, &str); 1] = [(&kubeconfig, "FILE")];
+    let of = |more: &[&'static str]| {
+        [&["get", "pods,svc,configmaps", "-n", "web", "--kubeconfig", &kubeconfig], more].concat()
+    };
+    check("get-several", &of(&[]), &replacements).await;
+    check("get-several-names", &of(&["-o", "name"]), &replacements).await;
+    let outcome = run(&of(&["-o", "json"])).await;
+    assert_eq!((outcome.status.code(), text(&outcome.stderr)), (Some(0), ""));
+    let list: Value = serde_json::from_str(text(&outcome.stdout)).unwrap();
+    let kinds: Vec<&str> =
+        list["items"].as_array().unwrap().iter().map(|item| item["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["Pod", "Pod", "Service"]);
+    let one = ["get", "deploy,svc", "shop", "-n", "web", "-o", "name", "--kubeconfig", &kubeconfig];
+    check("get-several-one-name", &one, &replacements).await;
+    let missing = ["get", "svc,pods", "shop", "-n", "web", "--kubeconfig", &kubeconfig];
+    check("get-several-missing", &missing, &replacements).await;
+}
+
+#[tokio::test]
 async fn a_missing_object_is_an_error() {
     let (_server, _http, kubeconfig) = aged("missing").await;
     let replacements: [(&str, &str); 1] = [(&kubeconfig, "FILE")];

@@ -4,7 +4,8 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-use crate::command::{DEADLINE, Running, file, run, text};
+use crate::command::{DEADLINE, Running, file, informer, run, text, written};
+use crate::snapshot::{check, check_command};
 
 #[tokio::test]
 async fn serve_writes_a_kubeconfig_that_watch_can_use() {
@@ -27,6 +28,19 @@ async fn serve_writes_a_kubeconfig_that_watch_can_use() {
 }
 
 #[tokio::test]
+async fn pods_of_a_workload_belong_to_replica_sets() {
+    let kubeconfig = file("owned");
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    let mut serve = Running::start(&["serve", "--workload", "200", "--kubeconfig-out", kubeconfig]);
+    serve.remark().await;
+    let mut watch = Running::start(&["watch", "pods", "-A", "--kubeconfig", kubeconfig]);
+    let (_, name, pod) = watch.event().await;
+    assert_eq!(pod["metadata"]["ownerReferences"][0]["kind"], "ReplicaSet", "{name}");
+    assert_eq!(watch.terminate().await.0, Some(0));
+    assert_eq!(serve.terminate().await, (Some(0), String::new()));
+}
+
+#[tokio::test]
 async fn requests_need_the_token_if_one_is_set() {
     let with = file("with-token");
     let with = with.to_str().unwrap();
@@ -45,6 +59,42 @@ async fn requests_need_the_token_if_one_is_set() {
     assert!(text(&refused.stderr).contains("Unauthorized"), "{}", text(&refused.stderr));
     assert!(text(&refused.stderr).contains("\n\nhint: the server does not accept these credentials"));
     assert_eq!(serve.terminate().await.0, Some(0));
+}
+
+#[tokio::test]
+async fn the_token_can_be_in_a_file_or_in_the_environment() {
+    let token_file = written("token", "sesame\n");
+    let sources: [(&[&str], Option<&str>); 3] = [
+        (&["--token-file", &token_file], None),
+        (&[], Some("sesame")),
+        // An argument counts more than the environment.
+        (&["--token-file", &token_file], Some("other")),
+    ];
+    for (arguments, environment) in sources {
+        let mut command = informer(&[&["serve"], arguments].concat());
+        command.envs(environment.map(|token| ("INFORMER_TOKEN", token)));
+        let mut serve = Running::of(command);
+        let serving = serve.remark().await;
+        let address = serving.strip_prefix("serving on http://").unwrap();
+        assert!(ask(address, "GET /api/v1/namespaces", "sesame").await.starts_with("HTTP/1.1 200"), "{arguments:?}");
+        assert!(ask(address, "GET /api/v1/namespaces", "other").await.starts_with("HTTP/1.1 401"), "{arguments:?}");
+        assert_eq!(serve.terminate().await, (Some(0), String::new()));
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_is_empty_or_cannot_be_read_is_refused() {
+    let (empty, missing) = (written("empty-token", "\n"), file("no-token"));
+    let missing = missing.to_str().unwrap();
+    let replacements: [(&str, &str); 2] = [(&empty, "FILE"), (missing, "FILE")];
+    check("serve-token-file-empty", &["serve", "--for", "10ms", "--token-file", &empty], &replacements).await;
+    check("serve-token-file-missing", &["serve", "--for", "10ms", "--token-file", missing], &replacements).await;
+    let arguments = ["serve", "--for", "10ms"];
+    let mut command = informer(&arguments);
+    command.env("INFORMER_TOKEN", "");
+    check_command("serve-token-environment-empty", command, &arguments, &[]).await;
+    let both = run(&["serve", "--for", "10ms", "--token", "a", "--token-file", &empty]).await;
+    assert_eq!((both.status.code(), text(&both.stdout)), (Some(2), ""));
 }
 
 #[tokio::test]

@@ -10,6 +10,10 @@ use crate::pty::Terminal;
 
 /// A program in this process that serves its informer, with or without a token.
 async fn program(token: Option<&str>) -> (SharedInformerFactory, Serving) {
+    program_at("127.0.0.1:0", token).await
+}
+
+async fn program_at(address: &str, token: Option<&str>) -> (SharedInformerFactory, Serving) {
     let server = kube_embedded_apiserver::ApiServer::new();
     put(&server, "a", "1");
     let factory = SharedInformerFactory::new(server.client());
@@ -23,7 +27,7 @@ async fn program(token: Option<&str>) -> (SharedInformerFactory, Serving) {
     if let Some(token) = token {
         inspection = inspection.token(token);
     }
-    (factory, inspection.serve("127.0.0.1:0").await.unwrap())
+    (factory, inspection.serve(address).await.unwrap())
 }
 
 #[tokio::test]
@@ -73,13 +77,42 @@ async fn once_prints_one_table_of_a_program() {
     factory.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn top_waits_for_a_program_that_is_not_up_yet() {
+    // A bound socket that does not listen keeps the port, and refuses connections.
+    let taken = tokio::net::TcpSocket::new_v4().unwrap();
+    taken.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let arguments = ["top", "--connect", &address, "--interval", "100ms"];
+    let mut lines = Running::start(&arguments);
+    let mut screen = Terminal::start(&arguments, (24, 100));
+    let warning = lines.remark().await;
+    assert!(warning.starts_with(&format!("warning: cannot ask {address} for its informers")), "{warning}");
+    assert!(warning.ends_with("; trying again"), "{warning}");
+    screen.wait_for("no answer for");
+    drop(taken);
+    let (factory, serving) = program_at(&address, None).await;
+    while !lines.line().await.contains("watching") {}
+    assert_eq!(lines.remark().await, format!("shop at {address} answers"));
+    screen.wait("the program is shown", |screen| screen.contains("configmaps") && !screen.contains("no answer for"));
+    screen.keys("q");
+    assert_eq!(screen.end().0, Some(0));
+    assert_eq!(lines.terminate().await, (Some(0), String::new()));
+    serving.stop().await;
+    factory.stop().await;
+}
+
 #[tokio::test]
 async fn a_program_with_a_token_requires_it() {
     let (factory, serving) = program(Some("sesame")).await;
     let url = serving.url();
     let url = url.split('?').next().unwrap();
+    // A wrong token stays wrong, so the command does not wait for another answer.
+    for more in [&["--once"][..], &[]] {
+        let refused = run(&[&["top", "--connect", url], more].concat()).await;
+        assert_eq!((refused.status.code(), text(&refused.stdout)), (Some(1), ""), "{more:?}");
+    }
     let refused = run(&["top", "--connect", url, "--once"]).await;
-    assert_eq!((refused.status.code(), text(&refused.stdout)), (Some(1), ""));
     assert!(
         text(&refused.stderr).contains("--token") && text(&refused.stderr).contains("401"),
         "{}",
@@ -110,7 +143,7 @@ async fn an_unreachable_program_and_wrong_arguments_are_reported() {
     // A bound socket that does not listen keeps the port, and refuses connections.
     let taken = tokio::net::TcpSocket::new_v4().unwrap();
     taken.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let refused = run(&["top", "--connect", &taken.local_addr().unwrap().to_string()]).await;
+    let refused = run(&["top", "--connect", &taken.local_addr().unwrap().to_string(), "--once"]).await;
     assert_eq!((refused.status.code(), text(&refused.stdout)), (Some(1), ""));
     assert!(text(&refused.stderr).starts_with("error: cannot ask 127.0.0.1:"), "{}", text(&refused.stderr));
     let wrong: [&[&str]; 6] = [

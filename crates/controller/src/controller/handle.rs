@@ -47,6 +47,7 @@ impl<T: Object> AnyQueue for ControllerHandle<T> {
         let mut health = status.queue.map(QueueHealth::from).unwrap_or_default();
         health.name = status.name;
         (health.parked, health.worked, health.failures) = (status.parked, status.reconciles, status.failures);
+        (health.failing, health.failing_items, health.times) = (status.failing, status.failing_keys, status.times);
         health.last_error = status.last_error.map(|last| format!("{}: {}", last.key, last.error));
         health
     }

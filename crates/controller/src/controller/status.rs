@@ -1,9 +1,12 @@
 //! The status of a controller.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
-use kube_informer::ObjectKey;
+use kube_informer::internal::after;
+use kube_informer::{FailingItem, ObjectKey, WorkTimes};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
@@ -37,6 +40,12 @@ pub struct ControllerStatus {
     pub mapping_panics: u64,
     /// The last error, until that key succeeds.
     pub last_error: Option<ReconcileError>,
+    /// The keys whose last reconcile failed: at most 20, those with the most attempts first.
+    pub failing: Vec<FailingItem>,
+    /// The number of keys whose last reconcile failed.
+    pub failing_keys: usize,
+    /// How long the last 100 reconciles took; `None` before the first.
+    pub times: Option<WorkTimes>,
 }
 
 /// The phase of a controller.
@@ -65,6 +74,11 @@ pub struct ReconcileError {
     pub at: Instant,
 }
 
+/// The number of failing keys in a status.
+const WORST: usize = 20;
+/// The number of reconciles whose time is kept.
+const TIMES: usize = 100;
+
 /// The state that a controller shares with its handles and its workers.
 pub(super) struct StatusBoard {
     state: Mutex<StatusState>,
@@ -85,6 +99,18 @@ struct StatusState {
     unseen_writes: u64,
     mapping_panics: u64,
     last_error: Option<ReconcileError>,
+    /// The keys of this run whose last reconcile failed. A key of an object that does not exist and is not tried again
+    /// is not one of them.
+    failing: BTreeMap<ObjectKey, FailingKey>,
+    /// How long the last reconciles took.
+    times: VecDeque<Duration>,
+}
+
+/// A key whose last reconcile failed.
+struct FailingKey {
+    attempts: u32,
+    error: String,
+    next_try: Option<Instant>,
 }
 
 /// A key that a worker reconciles, until this is dropped.
@@ -109,6 +135,8 @@ impl StatusBoard {
             unseen_writes: 0,
             mapping_panics: 0,
             last_error: None,
+            failing: BTreeMap::new(),
+            times: VecDeque::new(),
         };
         Self { state: Mutex::new(state), places: Arc::new(Semaphore::new(PLACES as usize)) }
     }
@@ -150,13 +178,29 @@ impl StatusBoard {
         self.state.lock().active.iter().cloned().collect()
     }
 
-    pub(super) fn attempt_ends(&self, key: &ObjectKey, failure: Option<String>) {
+    /// Records the end of a reconcile. `attempts` is the number of failures since the last success, or 0 if they do not
+    /// count any more.
+    pub(super) fn attempt_ends(&self, key: &ObjectKey, took: Duration, failure: Option<String>, attempts: u32) {
         let mut state = self.state.lock();
+        let surplus = (state.times.len() + 1).saturating_sub(TIMES);
+        state.times.drain(..surplus);
+        state.times.push_back(took);
+        state.failing.remove(key);
         if let Some(error) = failure {
+            if attempts > 0 {
+                state.failing.insert(key.clone(), FailingKey { attempts, error: error.clone(), next_try: None });
+            }
             state.failures += 1;
             state.last_error = Some(ReconcileError { key: key.clone(), error, at: Instant::now() });
         } else if state.last_error.as_ref().is_some_and(|last| last.key == *key) {
             state.last_error = None;
+        }
+    }
+
+    /// Records when a key that has failed is tried again.
+    pub(super) fn next_try(&self, key: &ObjectKey, delay: Duration) {
+        if let Some(failing) = self.state.lock().failing.get_mut(key) {
+            failing.next_try = Some(after(Instant::now(), delay));
         }
     }
 
@@ -189,7 +233,40 @@ impl StatusBoard {
             unseen_writes: state.unseen_writes,
             mapping_panics: state.mapping_panics,
             last_error: state.last_error.clone(),
+            failing: state.worst(),
+            failing_keys: state.failing.len(),
+            times: state.times(),
         }
+    }
+}
+
+impl StatusState {
+    /// Returns the failing keys with the most attempts.
+    fn worst(&self) -> Vec<FailingItem> {
+        let order = |(key, failing): &(&ObjectKey, &FailingKey)| (Reverse(failing.attempts), (*key).clone());
+        let mut failing: Vec<(&ObjectKey, &FailingKey)> = self.failing.iter().collect();
+        // The state is locked, so all failing keys are not sorted.
+        if failing.len() > WORST {
+            failing.select_nth_unstable_by_key(WORST, order);
+            failing.truncate(WORST);
+        }
+        failing.sort_unstable_by_key(order);
+        let now = Instant::now();
+        let item = |(key, failing): (&ObjectKey, &FailingKey)| {
+            let mut item = FailingItem::default();
+            (item.item, item.attempts, item.error) = (key.to_string(), failing.attempts, failing.error.clone());
+            item.next_try = failing.next_try.map(|at| at.saturating_duration_since(now));
+            item
+        };
+        failing.into_iter().map(item).collect()
+    }
+
+    fn times(&self) -> Option<WorkTimes> {
+        let mut sorted: Vec<Duration> = self.times.iter().copied().collect();
+        sorted.sort_unstable();
+        let mut times = WorkTimes::default();
+        (times.median, times.longest) = (*sorted.get((sorted.len().max(1) - 1) / 2)?, *sorted.last()?);
+        Some(times)
     }
 }
 
@@ -215,6 +292,7 @@ impl Drop for RunGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.board.state.lock();
         state.phase = ControllerPhase::Idle;
+        state.failing.clear();
         if let Some((queue, _)) = state.run.take() {
             queue.shut_down();
         }

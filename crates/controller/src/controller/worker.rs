@@ -111,8 +111,10 @@ impl<T: Object> Workers<T> {
                 false
             }
         };
-        self.metrics.ended(began.elapsed(), outcome_of(&outcome));
-        self.board.attempt_ends(&item, outcome.as_ref().err().map(ToString::to_string));
+        let took = began.elapsed();
+        self.metrics.ended(took, outcome_of(&outcome));
+        let failure = outcome.as_ref().err().map(ToString::to_string);
+        self.board.attempt_ends(&item, took, failure, self.failures_of(&item));
         drop(attempt);
         self.settle(item, outcome, seen);
     }
@@ -222,10 +224,8 @@ impl<T: Object> Workers<T> {
             Err(error @ ReconcileFailure::Final(_)) => warn!(controller, %key, %error, "reconcile failed for good"),
             Err(error) => {
                 let attempt = self.failures_of(&key);
-                match error {
-                    ReconcileFailure::Undecodable(_) => item.retry_within(UNDECODABLE),
-                    _ => item.retry(),
-                }
+                let limit = if matches!(error, ReconcileFailure::Undecodable(_)) { UNDECODABLE } else { Duration::MAX };
+                self.board.next_try(&key, item.retry_within(limit));
                 warn!(controller, %key, attempt, %error, "reconcile failed; trying again");
             }
         }

@@ -2,13 +2,23 @@
 
 use std::time::Duration;
 
+use kube_informer::internal::rounded;
 use kube_informer::{KeyError, ObjectKey};
 
 use crate::term::SuspendClock;
 
 /// The settings of an election. All candidates should have the same; the default durations are those of client-go.
+///
+/// Fields may be added, so set those that you change, and take the others from the default:
+///
+/// ```
+/// use std::time::Duration;
+/// use kube_controller::ElectionSettings;
+///
+/// let settings = ElectionSettings { lease_duration: Duration::from_secs(30), ..Default::default() };
+/// assert_eq!(settings.renew_deadline, Duration::from_secs(10));
+/// ```
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct ElectionSettings {
     /// How long a standby waits after it last saw the lease renewed: 15 seconds. A whole number of seconds.
     pub lease_duration: Duration,
@@ -84,7 +94,7 @@ pub enum ElectionError {
     #[error("the retry period is zero")]
     NoRetryPeriod,
     /// A leader has not renewed its lease for longer than it may lead, and still does the work of its term.
-    #[error("lease {lease} was last renewed {since:?} ago")]
+    #[error("lease {lease} was last renewed {:?} ago", rounded(*.since))]
     Stuck {
         /// The lease.
         lease: ObjectKey,

@@ -78,9 +78,12 @@ impl<T: Key> Item<T> {
     }
 
     /// Retries the item as [`retry`](Self::retry) does, but after this limit at the latest.
-    pub(crate) fn retry_within(self, limit: Duration) {
+    /// Returns the delay.
+    pub(crate) fn retry_within(self, limit: Duration) -> Duration {
         let delay = if self.queue.is_shut_down() { Duration::ZERO } else { self.queue.limiter().when(&self) };
-        self.in_hand.retry_after(delay.min(limit));
+        let delay = delay.min(limit);
+        self.in_hand.retry_after(delay);
+        delay
     }
 
     /// Marks the item as done, and adds it again after a delay, with the same priority. The limiter is not called.

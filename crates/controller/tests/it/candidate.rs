@@ -17,10 +17,7 @@ use crate::network::{Mode, Network};
 pub(crate) const LEASE: &str = "default/lead";
 
 pub(crate) fn settings() -> ElectionSettings {
-    let mut settings = ElectionSettings::default();
-    settings.seed = Some(1);
-    settings.unique_identity = false;
-    settings
+    ElectionSettings { seed: Some(1), unique_identity: false, ..Default::default() }
 }
 
 pub(crate) fn secs(seconds: u64) -> Duration {

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube_controller::controller::ControllerPhase;
 use kube_controller::limiter::ItemExponential;
 use kube_controller::{Action, Controller, Request, RunError, WatchSource, predicate};
-use kube_informer::{CancellationToken, ObjectKey};
+use kube_informer::{AnyQueue as _, CancellationToken, ObjectKey};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -399,4 +399,38 @@ async fn a_run_that_was_dropped_leaves_no_worker_beside_the_next() {
         cluster.label("deployments.apps", "a", "1");
     }
     assert_eq!(most.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failing_keys_have_attempts_and_the_time_of_the_next_try() {
+    let cluster = Cluster::new();
+    ["a", "b", "c"].iter().for_each(|name| drop(cluster.owner(name)));
+    let reconcile = |request: Request<Deployment>, _: Arc<Notes>| async move {
+        tokio::time::sleep(Duration::from_millis(if request.key().name() == "c" { 500 } else { 20 })).await;
+        match (request.key().name(), request.failures()) {
+            ("a", _) => Err("a fails"),
+            ("b", 0) => Ok(Action::terminal_error("b cannot succeed")),
+            _ => Ok(Action::await_change()),
+        }
+    };
+    let limiter = ItemExponential::new(Duration::from_secs(10), Duration::from_secs(40));
+    let controller = Controller::new(&cluster.owners).workers(3).limiter(limiter);
+    let handle = controller.handle();
+    let run = Run::of(controller, reconcile);
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    let health = handle.health();
+    let failing: Vec<(&str, u32, &str)> =
+        health.failing.iter().map(|item| (item.item.as_str(), item.attempts, item.error.as_str())).collect();
+    assert_eq!(failing, [("web/a", 2, "a fails"), ("web/b", 1, "b cannot succeed")]);
+    assert_eq!(health.failing_items, 2);
+    let next = health.failing[0].next_try.unwrap();
+    assert!((Duration::from_secs(15)..Duration::from_secs(20)).contains(&next), "{next:?}");
+    assert_eq!(health.failing[1].next_try, None, "it is not tried again by itself");
+    let times = health.times.unwrap();
+    assert!(times.median >= ms(20) && times.median < ms(100) && times.longest >= ms(500), "{times:?}");
+    handle.enqueue("web/b");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(handle.health().failing_items, 1, "a success removes the key");
+    run.end().await;
+    assert_eq!(handle.health().failing_items, 0, "and so does the end of the run");
 }

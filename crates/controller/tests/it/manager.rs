@@ -8,7 +8,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube_controller::manager::ManagerError;
 use kube_controller::term::SuspendClock;
 use kube_controller::{Action, Controller, ElectionSettings, LeaderElector, Manager, Request};
-use kube_informer::CancellationToken;
+use kube_informer::{AnyProbe as _, CancellationToken};
 use tokio::time::sleep;
 
 use crate::cluster::{Cluster, Notes, note, quiet};
@@ -16,9 +16,7 @@ use crate::network::{Mode, Network};
 
 /// Settings without a suffix, so that the lease shows the identity as it was given.
 fn settings() -> ElectionSettings {
-    let mut settings = ElectionSettings::default();
-    settings.unique_identity = false;
-    settings
+    ElectionSettings { unique_identity: false, ..Default::default() }
 }
 
 fn secs(seconds: u64) -> Duration {
@@ -110,9 +108,16 @@ async fn when_leadership_is_lost_work_is_dropped_at_once_and_the_caches_stay_cur
         sleep(secs(5)).await;
         assert!(probe.is_leader());
         assert_eq!(notes.take(), ["begun"]);
+        let elections = probe.elections();
+        let [election] = elections.as_slice() else { panic!("{elections:?}") };
+        assert_eq!((election.lease.as_str(), election.identity.as_str()), ("default/lead", "me"));
+        assert!(election.leads && election.leader.as_deref() == Some("me"), "{election:?}");
+        assert!(election.term_left.is_some_and(|left| left > secs(5) && left <= secs(10)), "{election:?}");
         network.set(Mode::Silent);
         sleep(secs(11)).await;
         assert!(!probe.is_leader() && probe.is_ready() && probe.is_live());
+        let election = &probe.elections()[0];
+        assert!(!election.leads && election.term_left.is_none(), "{election:?}");
         assert_eq!(notes.take(), ["dropped"]);
         let lists = cluster.owners.health().counts.lists.values().sum::<u64>();
         network.set(Mode::Open);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube_controller::limiter::ItemExponential;
+use kube_controller::metrics::RECONCILE_BUCKETS;
 use kube_controller::{Action, Controller, Request};
 use metrics::{
     Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
@@ -116,4 +117,11 @@ async fn each_reconcile_is_counted_by_its_result() {
     assert_eq!(metric("max_concurrent_reconciles controller=c"), 3.0);
     assert_eq!(sums.get("workqueue_adds_total name=c"), 4.0, "the first, and three that were tried again");
     run.end().await;
+}
+
+#[test]
+fn usual_reconcile_times_are_in_different_buckets() {
+    let usual = [0.004, 0.02, 0.08, 0.12, 0.3, 0.7, 1.1, 2.2, 4.8, 12.0, 27.0, 45.0, 90.0];
+    let buckets = usual.map(|seconds| RECONCILE_BUCKETS.partition_point(|bound| *bound < seconds));
+    assert!(buckets.is_sorted_by(|bucket, next| bucket < next), "{buckets:?}");
 }

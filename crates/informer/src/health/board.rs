@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tracing::{error, warn};
+use tracing::{error, info, warn};
 
 use super::error::decode_error_without_user_text;
-use super::{Counts, Health, InformerError, Metrics, PartHealth, Undecodable};
+use super::{Counts, Health, InformerError, Metrics, PartHealth, RecentFailure, Undecodable};
 use crate::lock::Mutex;
 use crate::object::{KeyRef, ObjectKey, ResourceType, ResourceVersion, Scope, in_scope};
 use crate::queue::ListMark;
@@ -22,6 +22,8 @@ use crate::time::after;
 
 /// The same reason is logged at most once in this time.
 const WARNED: Duration = Duration::from_secs(60);
+/// How many failures are remembered.
+const RECENT: usize = 20;
 /// How many different reasons are remembered.
 const REASONS: usize = 64;
 
@@ -77,6 +79,7 @@ impl HealthBoard {
             undecodable: BTreeMap::new(),
             stopped: false,
             counts: Counts::default(),
+            recent_failures: Vec::new(),
             objects: 0,
             queued: 0,
             handlers: Vec::new(),
@@ -154,7 +157,12 @@ impl HealthBoard {
         }
         self.shared.sender.send_modify(|health| {
             health.counts.undecodable += u64::from(undecodable);
-            health.counts.failures += u64::from(!undecodable);
+            if !undecodable {
+                health.counts.failures += 1;
+                let surplus = (health.recent_failures.len() + 1).saturating_sub(RECENT);
+                health.recent_failures.drain(..surplus);
+                health.recent_failures.push(RecentFailure { at: Instant::now(), error: error.to_string().into() });
+            }
             if let InformerError::Reflector { scope, error } = error
                 && let Some(part) = health.parts.iter_mut().find(|part| part.scope == *scope)
             {
@@ -220,7 +228,9 @@ impl HealthBoard {
         }
     }
 
-    pub(crate) fn synced(&self) {
+    /// Records that the first list is in the cache.
+    pub(crate) fn synced(&self, objects: usize) {
+        info!(name = %self.shared.name, objects, "informer synced");
         self.shared.sender.send_modify(|health| health.synced = true);
     }
 

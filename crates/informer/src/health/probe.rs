@@ -1,6 +1,7 @@
 //! Probes: parts of a program that report whether they are live and ready.
 
 use std::fmt;
+use std::time::Duration;
 
 /// A part of a program that reports liveness and readiness, with reasons: the controllers and the election of a
 /// manager, or a part of your own. `kube-informer-inspect` serves them as `/livez` and `/readyz`.
@@ -29,6 +30,27 @@ pub trait AnyProbe: Send + Sync + 'static {
 
     /// Returns why the program should receive no work yet. Empty if it should.
     fn ready(&self) -> Vec<Problem>;
+
+    /// Returns the elections that the program takes part in.
+    fn elections(&self) -> Vec<ElectionHealth> {
+        Vec::new()
+    }
+}
+
+/// The state of an election, as one candidate knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ElectionHealth {
+    /// The lease, as `namespace/name`.
+    pub lease: String,
+    /// The identity of this candidate.
+    pub identity: String,
+    /// The identity of the leader as last seen.
+    pub leader: Option<String>,
+    /// True while this candidate leads.
+    pub leads: bool,
+    /// How long the term of this candidate is still valid if the lease is not renewed; `None` if it does not lead.
+    pub term_left: Option<Duration>,
 }
 
 /// Why a program is not live, or not ready.

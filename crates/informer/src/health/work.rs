@@ -44,4 +44,34 @@ pub struct QueueHealth {
     pub failures: u64,
     /// The last error and its item, until that item succeeds.
     pub last_error: Option<String>,
+    /// The items whose last attempt failed: at most 20, those with the most attempts first.
+    pub failing: Vec<FailingItem>,
+    /// How many items failed in their last attempt.
+    pub failing_items: usize,
+    /// How long the last attempts took; `None` before the first.
+    pub times: Option<WorkTimes>,
+}
+
+/// An item whose last attempt failed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct FailingItem {
+    /// The item.
+    pub item: String,
+    /// How many attempts have failed since its last success.
+    pub attempts: u32,
+    /// The time until the next attempt; `None` if the item is not tried again by itself.
+    pub next_try: Option<Duration>,
+    /// The last error.
+    pub error: String,
+}
+
+/// How long the last 100 attempts took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct WorkTimes {
+    /// Half of the attempts took at most this long.
+    pub median: Duration,
+    /// The longest of them.
+    pub longest: Duration,
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::object::ResourceVersion;
 use crate::source::SourceError;
+use crate::time::rounded;
 
 /// Why an informer could not be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,7 +26,7 @@ pub enum WaitError {
     #[error("informer {0} has been stopped")]
     Stopped(String),
     /// The limit was reached.
-    #[error("waited {within:?} in vain: {saw}")]
+    #[error("waited {:?} in vain: {saw}", rounded(*.within))]
     TimedOut {
         /// The limit.
         within: Duration,

@@ -58,6 +58,18 @@ pub enum KeyError {
 }
 
 impl ObjectKey {
+    /// Makes a key from its parts. An empty namespace means cluster scope.
+    ///
+    /// ```
+    /// use kube_informer::ObjectKey;
+    ///
+    /// assert_eq!(ObjectKey::new("web", "a").as_str(), "web/a");
+    /// assert_eq!(ObjectKey::new("", "node-1").namespace(), None);
+    /// ```
+    pub fn new(namespace: &str, name: &str) -> Self {
+        KeyRef::new(namespace, name).into()
+    }
+
     /// Returns the key of an object.
     ///
     /// # Errors

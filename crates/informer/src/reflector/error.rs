@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::source::SourceError;
+use crate::time::rounded;
 
 /// Why a round ended, or why a watch in it was interrupted. No such error ends the reflector.
 ///
@@ -52,7 +53,7 @@ pub enum ReflectorError {
     #[error("the version to watch from is not available: {0}")]
     Expired(#[source] SourceError),
     /// A watch ended at once.
-    #[error("watch ended after {lasted:?}")]
+    #[error("watch ended after {:?}", rounded(*.lasted))]
     VeryShortWatch {
         /// How long it lasted.
         lasted: Duration,
@@ -61,7 +62,7 @@ pub enum ReflectorError {
     #[error("an event could not be read, not even which object it is about")]
     Unreadable,
     /// The watch sent nothing and did not end.
-    #[error("nothing was heard for {after:?}; the connection is taken for dead")]
+    #[error("nothing was heard for {:?}; the connection is taken for dead", rounded(*.after))]
     Silent {
         /// How long it was silent.
         after: Duration,
@@ -82,7 +83,7 @@ pub enum IncompleteReason {
     #[error("{0}")]
     Stalled(SourceError),
     /// Changes arrived, but the bookmark at the end of the initial state did not follow in time.
-    #[error("its end was not marked within {0:?} of the first change")]
+    #[error("its end was not marked within {:?} of the first change", rounded(*.0))]
     NoEnd(Duration),
 }
 

@@ -174,7 +174,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         let restored = self.place.is_contradicted_by(version) || collected.contradicts;
         if restored {
             self.restart().await;
-            self.sink.listing(self.reason);
+            self.begin_list();
         }
         restored
     }

@@ -8,7 +8,7 @@ use tracing::debug;
 use super::recovery::{Class, OutageChange, RequestKind};
 use super::{Phase, Reflector, ReflectorError, Sink};
 use crate::object::Object;
-use crate::time::after;
+use crate::time::{after, rounded};
 
 /// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     pub(super) async fn wait(&mut self, error: &ReflectorError) -> Waited {
         let Some(class) = Class::of(error) else {
             let delay = self.backoff.next(error.retry_after());
+            self.log_retry(delay, error);
             return self.wait_for(delay, error).await;
         };
         if self.outage.as_ref().is_none_or(|outage| outage.class() != class) {
@@ -41,9 +42,19 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             if outage.probes() {
                 let delay = self.backoff.probe(class, outage.lasts(), error.retry_after());
                 self.outage = Some(outage);
+                if longest.is_none() {
+                    self.log_retry(delay, error);
+                }
                 return self.wait_for(delay.saturating_sub(began.elapsed()), error).await;
             }
-            let longest = *longest.get_or_insert_with(|| self.backoff.next(error.retry_after()));
+            let longest = match longest {
+                Some(longest) => longest,
+                None => {
+                    let delay = self.backoff.next(error.retry_after());
+                    self.log_retry(delay, error);
+                    *longest.insert(delay)
+                }
+            };
             let change = tokio::select! {
                 biased;
                 change = outage.changed() => change,
@@ -64,9 +75,13 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         Waited::Enough
     }
 
-    pub(super) async fn wait_for(&mut self, delay: Duration, error: &ReflectorError) -> Waited {
+    /// Logs that a retry follows. The delay may end earlier, when another reflector has succeeded.
+    fn log_retry(&self, delay: Duration, error: &ReflectorError) {
+        debug!(scope = self.scope(), delay = ?rounded(delay), %error, "waiting before the next attempt");
+    }
+
+    async fn wait_for(&mut self, delay: Duration, error: &ReflectorError) -> Waited {
         let (until, why) = (after(Instant::now(), delay), error.to_string());
-        debug!(scope = self.wiring.scope.as_deref(), ?delay, %error, "waiting before the next attempt");
         self.sink.phase(if self.parked { Phase::Parked { until, why } } else { Phase::BackingOff { until, why } });
         self.pause(delay).await
     }

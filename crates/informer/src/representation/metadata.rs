@@ -213,7 +213,8 @@ impl<'a> Fields<'a> {
         if json.is_empty() {
             return Ok(Self::default());
         }
-        let read = serde_json::from_str::<Option<Read<Self>>>(json)?;
+        let read = serde_json::from_str::<Option<Read<Self>>>(json);
+        let read = read.map_err(|error| DecodeError::of(&error, "metadata", json))?;
         let mut fields = read.map(|Read(fields)| fields).unwrap_or_default();
         fields.annotations.0.retain(|(key, _)| &**key != LAST_APPLIED);
         Ok(fields)

@@ -173,7 +173,7 @@ impl<'a> Raw<'a> {
     ///
     /// [`DecodeError`] if the object is not valid JSON, or does not fit the type.
     pub fn deserialize<D: DeserializeOwned>(&self) -> Result<D, DecodeError> {
-        Ok(serde_json::from_str(&self.json)?)
+        serde_json::from_str(&self.json).map_err(|error| DecodeError::of(&error, "", &self.json))
     }
 }
 

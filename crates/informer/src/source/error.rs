@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::time::rounded;
+
 /// Why a list or watch failed. The error contains no value of an object.
 ///
 /// The predicates tell what to do next:
@@ -33,7 +35,7 @@ pub enum SourceError {
     #[error("connection was interrupted: {}", chain(&**.0))]
     Interrupted(Arc<dyn Error + Send + Sync>),
     /// Too little data arrived in time.
-    #[error("{received} bytes and {objects} objects in {within:?} are too few; the connection is given up")]
+    #[error("{received} bytes and {objects} objects in {:?} are too few; the connection is given up", rounded(*.within))]
     Stalled {
         /// How many bytes arrived.
         received: u64,

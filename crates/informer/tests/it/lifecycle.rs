@@ -3,7 +3,7 @@
 use kube_informer::{Phase, ReflectorError};
 use tokio_util::sync::CancellationToken;
 
-use crate::script::{Act::StayOpen, Script, TestInformer, TestReflector, bookmark, options, pause, quiet};
+use crate::script::{Act::StayOpen, Script, TestInformer, TestReflector, bookmark, busy, options, pause, quiet};
 
 #[tokio::test(start_paused = true)]
 async fn star_01_cancelling_ends_the_run_and_closes_the_stream() {
@@ -101,4 +101,16 @@ async fn an_informer_can_be_stopped_in_every_phase() {
         quiet().await;
         informer.stop().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn health_keeps_the_last_twenty_failures() {
+    let script = Script::new().times(25, |script| script.list_refused(busy())).list("10", []).watch([StayOpen]);
+    let informer = TestInformer::start(script);
+    informer.delivered_through("10").await;
+    let health = informer.informer.health();
+    assert_eq!((health.counts.failures, health.recent_failures.len()), (25, 20));
+    assert!(health.recent_failures.is_sorted_by_key(|failure| failure.at), "{:?}", health.recent_failures);
+    assert!(health.recent_failures.iter().all(|failure| failure.error.contains("429")), "{:?}", health.recent_failures);
+    informer.stop().await;
 }

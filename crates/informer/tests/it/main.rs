@@ -22,6 +22,7 @@ mod full_speed;
 mod handlers;
 mod hostile;
 mod lifecycle;
+mod log_lines;
 mod long_lists;
 mod marks;
 mod on_request;

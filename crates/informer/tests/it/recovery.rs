@@ -12,7 +12,9 @@ use kube_core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube_informer::{InformerOptions, InformerRequest, SharedInformer, SharedInformerFactory};
 use parking_lot::Mutex;
 use tokio::time::Instant;
+use tracing::Level;
 
+use crate::log_lines::LogLines;
 use crate::script::within;
 
 /// How a server answers during an outage.
@@ -156,6 +158,24 @@ async fn one_informer_recovers_within_two_seconds_and_sends_few_requests() {
             assert!(asked as u64 <= 6 + lasts * 3 / 2, "{outage:?} for {lasts} s: {asked} requests");
             all[0][0].stop().await;
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_retry_in_an_outage_is_one_debug_line() {
+    const INFORMERS: usize = 5;
+    let (lines, _capturing) = LogLines::capture();
+    let server = Server::new();
+    let all = programs(&server, 1, INFORMERS).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    server.breaks(Outage::Unreachable);
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let (now, failed) = server.works();
+    all_watch(&all, now).await;
+    let retries = lines.at(Level::DEBUG, &[]).into_iter().filter(|line| line == "waiting before the next attempt");
+    assert_eq!(retries.count(), INFORMERS + failed, "one line for each broken watch and each failed request");
+    for informer in all.into_iter().flatten() {
+        informer.stop().await;
     }
 }
 

@@ -8,10 +8,15 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::config::Config;
 use kube_client::core::{ApiResource, GroupVersionKind};
 use kube_embedded_apiserver::{ApiServer, Fault};
-use kube_informer::{BackoffOptions, Health, InformerOptions, Phase, SharedInformerFactory, client_from};
+use kube_informer::{
+    BackoffOptions, Health, IncompleteReason, InformerOptions, Phase, ReflectorError, SharedInformerFactory,
+    SourceError, WaitError, client_from,
+};
 use parking_lot::Mutex;
 
-use crate::script::on_the_real_clock;
+use crate::log_lines::LogLines;
+use crate::script::Act::StayOpen;
+use crate::script::{Script, TestInformer, on_the_real_clock, unreachable};
 
 /// Returns the first error of an informer of this factory.
 async fn first_error(factory: &SharedInformerFactory) -> String {
@@ -157,4 +162,26 @@ async fn connections_of_client_from_use_tcp_keepalive() {
         http.stop().await;
     })
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn durations_in_messages_and_log_lines_are_rounded() {
+    let exact = Duration::from_nanos(150_123_456_789);
+    let stalled = SourceError::Stalled { received: 5, objects: 0, within: exact };
+    for error in [
+        ReflectorError::Silent { after: exact }.to_string(),
+        ReflectorError::VeryShortWatch { lasted: exact }.to_string(),
+        ReflectorError::Incomplete(IncompleteReason::NoEnd(exact)).to_string(),
+        ReflectorError::Stream(stalled).to_string(),
+        WaitError::TimedOut { within: exact, saw: "nothing".to_owned() }.to_string(),
+    ] {
+        assert!(error.contains(" 150s"), "{error}");
+    }
+    let (lines, _capturing) = LogLines::capture();
+    let informer = TestInformer::start(Script::new().list_refused(unreachable()).list("10", []).watch([StayOpen]));
+    informer.delivered_through("10").await;
+    informer.stop().await;
+    let waiting = lines.at(tracing::Level::DEBUG, &["delay"]).into_iter().find(|line| line.contains("delay=")).unwrap();
+    let digits = waiting.chars().filter(char::is_ascii_digit).count();
+    assert!((1..=3).contains(&digits), "{waiting}");
 }

@@ -6,6 +6,7 @@ const $ = (id) => document.getElementById(id);
 const POINTS = 60; // One per second.
 const TAIL = 150;
 const NOT_REACHED = 'program not reached';
+const FAR_BEHIND = 5000; // Milliseconds that an event has waited for a handler.
 
 /** Creates an element: attributes by name, `text` for its text, `on…` for listeners. */
 function make(tag, attributes = {}, ...children) {
@@ -25,6 +26,11 @@ function put(element, text) {
   const wanted = String(text);
   if (element.textContent !== wanted) element.textContent = wanted;
 }
+
+/** Returns a name with places where a line may end: after its separators, so that no word is broken. */
+function pieces(name) { return name.split(/(?<=[./_:-])/).flatMap((piece, at) => at === 0 ? [piece] : [make('wbr'), piece]); }
+
+function putName(element, name) { if (element.textContent !== name) element.replaceChildren(...pieces(name)); }
 
 function putClass(element, name) { if (element.className !== name) element.className = name; }
 
@@ -133,7 +139,7 @@ function learn(overview) {
 /** Adds a change of state to the list, and returns it as a sentence. */
 function log(at, informer, before, state) {
   const why = state.phase.why ?? '';
-  const item = make('li', {}, make('time', { text: clock(at) }), make('b', { text: informer.name }), ` ${before} → `,
+  const item = make('li', {}, make('time', { text: clock(at) }), make('b', {}, ...pieces(informer.name)), ` ${before} → `,
     make('span', { class: `state ${state.tone}`, text: state.words }));
   if (why) item.append(make('div', { class: 'why', text: why }));
   $('log').prepend(item);
@@ -154,7 +160,7 @@ function draw() {
   drawOverall(overview);
   drawChoices(overview);
   drawInformers(overview);
-  drawQueues(overview.queues);
+  drawQueues(overview.queues, overview.elections);
   const informer = chosen();
   drawPipeline(informer, overview.queues);
   drawTrends(informer);
@@ -162,8 +168,17 @@ function draw() {
   objects.offer(informer);
 }
 
+/** Returns the handler that is far behind, if any: the slowest one. */
+function late(informer) {
+  const [slowest] = [...informer.handlers].sort((a, b) => b.lag_ms - a.lag_ms);
+  return slowest && slowest.lag_ms >= FAR_BEHIND ? slowest : null;
+}
+
 function drawOverall(overview) {
-  const states = overview.informers.map((informer) => ({ informer, ...stateOf(informer) }));
+  const states = overview.informers.map((informer) => {
+    const [state, handler] = [stateOf(informer), late(informer)];
+    return state.tone === 'good' && handler ? { informer, tone: 'bad', words: `handler ${handler.name} is far behind` } : { informer, ...state };
+  });
   const wrong = states.filter((state) => state.tone === 'bad' || state.tone === 'over');
   const busy = states.filter((state) => state.tone === 'busy' || state.tone === 'none');
   let [tone, words] = ['good', 'all watching'];
@@ -211,7 +226,7 @@ function drawInformers(overview) {
     const row = made[at];
     const state = stateOf(informer);
     const [name, stateCell, objectsCell, eventsCell, backlogCell, ageCell, listsCell] = row.cells;
-    put(name.firstChild, informer.name === informer.id ? informer.name : informer.id);
+    putName(name.firstChild, informer.id);
     name.firstChild.setAttribute('aria-pressed', String(informer.id === known.chosen));
     putClass(row, informer.id === known.chosen ? 'chosen' : '');
     const [words, why] = stateCell.children;
@@ -231,17 +246,52 @@ function drawInformers(overview) {
   $('informers').hidden = overview.informers.length === 0;
 }
 
-function drawQueues(queues) {
-  $('queues-panel').hidden = queues.length === 0;
+function drawQueues(queues, elections) {
+  $('queues-panel').hidden = queues.length === 0 && elections.length === 0;
+  $('queues').hidden = queues.length === 0;
   const keys = queues.map((queue, at) => `${at} ${queue.name}`);
-  const made = rows($('queues'), keys, () => make('tr', {}, make('td', {}, make('b'), make('div', { class: 'why' })),
+  const made = rows($('queues'), keys, () => make('tr', {}, make('td', {}, make('b')),
     cell('waiting'), cell('processing'), cell('delayed'), cell('done'), cell('failed')));
   queues.forEach((queue, at) => {
     const [name, ...figures] = made[at].cells;
-    put(name.firstChild, queue.name || 'unnamed');
-    put(name.lastChild, queue.last_error ?? '');
+    putName(name.firstChild, queue.name || 'unnamed');
     [queue.waiting, queue.processing, queue.delayed + queue.parked, queue.worked, queue.failures].forEach((figure, i) => put(figures[i], number(figure)));
   });
+  putItems($('times'), queues.filter((queue) => queue.times || queue.last_error).map((queue) => {
+    const times = queue.times ? `median time ${span(queue.times.median_ms)}, longest ${span(queue.times.longest_ms)}` : '';
+    return `${queue.name || 'unnamed'}: ${[times, queue.last_error && `last error: ${queue.last_error}`].filter(Boolean).join(', ')}`;
+  }));
+  drawFailing(queues);
+  drawElections(elections);
+}
+
+/** Shows the failing keys of each queue that has some. */
+function drawFailing(queues) {
+  const list = $('failing');
+  const failing = queues.filter((queue) => queue.failing_items > 0);
+  const head = () => make('thead', {}, make('tr', {}, ...['key', 'attempts', 'next try'].map((title, at) => make('th', { scope: 'col', class: at > 0 && 'number', text: title }))));
+  while (list.children.length > failing.length) list.lastChild.remove();
+  while (list.children.length < failing.length) list.append(make('details', {}, make('summary', { class: 'bad' }), make('table', { class: 'cards' }, head(), make('tbody'))));
+  failing.forEach((queue, at) => {
+    const [summary, table] = list.children[at].children;
+    put(summary, `▲ ${queue.name || 'unnamed'}: ${plural(queue.failing_items, 'key fails', 'keys fail')}`);
+    table.setAttribute('aria-label', `Failing keys of ${queue.name || 'unnamed'}`);
+    const made = rows(table, queue.failing.map((item) => item.item), () => make('tr', {}, make('td', {}, make('b', { class: 'mono' }), make('div', { class: 'why' })), cell('attempts'), cell('next try')));
+    queue.failing.forEach((item, at) => {
+      const [key, attempts, next] = made[at].cells;
+      putName(key.firstChild, item.item);
+      put(key.lastChild, item.why);
+      put(attempts, number(item.attempts));
+      put(next, item.next_try_ms === null ? 'not planned' : item.next_try_ms === 0 ? 'now' : `in ${span(item.next_try_ms)}`);
+    });
+  });
+}
+
+function drawElections(elections) {
+  putItems($('elections'), elections.map(({ lease, identity, leader, leads, term_left_ms }) => {
+    if (leads) return `Lease ${lease}: this program leads as ${identity}, its term is valid for ${span(term_left_ms)}`;
+    return leader ? `Lease ${lease}: ${leader} leads, this program (${identity}) stands by` : `Lease ${lease}: no leader is known, this program (${identity}) stands by`;
+  }));
 }
 
 function stage(id, tone, figure, unit, items, words = false) {
@@ -268,7 +318,9 @@ function drawPipeline(informer, queues) {
   const broken = state.tone === 'bad' || state.tone === 'over';
   const heard = informer.age_ms !== null;
   stage('stage-source', broken ? 'cut' : 'good', heard ? span(informer.age_ms) : 'no contact', heard ? 'silent' : '', [
-    `${bytes(counts.wire_bytes)} received`, plural(counts.watches, 'watch', 'watches'), plural(counts.failures, 'failure', 'failures')], !heard);
+    `${bytes(counts.wire_bytes)} received`, plural(counts.watches, 'watch', 'watches'), counts.failures ? '' : 'no failures'], !heard);
+  $('open-failures').hidden = counts.failures === 0;
+  put($('open-failures'), plural(counts.failures, 'failure', 'failures'));
   const reasons = Object.entries(counts.lists).map(([reason, count]) => `${count} ${reason}`).join(', ');
   stage('stage-reflector', state.tone, '', '', [progress(state.phase), reasons ? `lists: ${reasons}` : 'nothing listed yet',
     informer.parts.length > 1 ? plural(informer.parts.length, 'namespace', 'namespaces') : ''], true);
@@ -284,8 +336,11 @@ function drawPipeline(informer, queues) {
     informer.undecodable.length ? `▲ ${informer.undecodable.length} could not be read` : '']);
   const backlog = sum(handlers, (handler) => handler.backlog);
   const folds = sum(handlers, (handler) => handler.folds);
-  stage('stage-handlers', handlers.length === 0 ? '' : folds ? 'bad' : backlog > 1000 ? 'busy' : 'good', number(handlers.length), backlog ? `${short.format(backlog)} waiting` : '', [
-    `lag ${span(most(handlers, (handler) => handler.lag_ms))}`, folds ? `▲ folded ${number(folds)} times` : 'nothing folded']);
+  const lag = most(handlers, (handler) => handler.lag_ms);
+  const behind = late(informer);
+  const tone = handlers.length === 0 ? '' : folds || behind ? 'bad' : backlog > 1000 || lag >= 1000 ? 'busy' : 'good';
+  stage('stage-handlers', tone, number(handlers.length), backlog ? `${short.format(backlog)} waiting` : '', [
+    behind ? `▲ ${behind.name} is ${span(behind.lag_ms)} behind` : `lag ${span(lag)}`, folds ? `▲ folded ${number(folds)} times` : 'nothing folded']);
   const failing = queues.some((queue) => queue.last_error);
   stage('stage-work', queues.length === 0 ? '' : failing ? 'bad' : 'good', queues.length ? number(sum(queues, (queue) => queue.waiting)) : 'none', queues.length ? 'waiting' : '', queues.length ? [
     `${number(sum(queues, (queue) => queue.processing))} processing, ${number(sum(queues, (queue) => queue.delayed + queue.parked))} delayed`,
@@ -326,8 +381,8 @@ function drawTrends(informer) {
 }
 
 function drawDetails(informer) {
-  put($('details-title'), informer ? `Details of ${informer.id}` : 'Details');
-  put($('handlers-title'), informer ? `Handlers of ${informer.id}` : 'Handlers');
+  putName($('details-title'), informer ? `Details of ${informer.id}` : 'Details');
+  putName($('handlers-title'), informer ? `Handlers of ${informer.id}` : 'Handlers');
   const facts = [];
   if (informer) {
     const { resource, parts, counts, figures, undecodable } = informer;
@@ -337,7 +392,6 @@ function drawDetails(informer) {
     facts.push(['synced', informer.synced ? 'yes' : 'not yet'], ['fresh', informer.fresh ? 'yes' : 'no'], ['version', informer.version ?? 'none yet']);
     facts.push(['received', `${number(counts.events)} events, ${bytes(counts.wire_bytes)}`]);
     for (const [reason, count] of Object.entries(counts.lists)) facts.push([`lists, ${reason}`, number(count)]);
-    facts.push(['failures', number(counts.failures)]);
     for (const part of parts) if (part.last_error) facts.push(['last error', part.last_error]);
     if (counts.undecodable) facts.push(['could not be read', number(counts.undecodable)]);
     for (const bad of undecodable.slice(0, 10)) facts.push([bad.key, bad.why]);
@@ -346,15 +400,37 @@ function drawDetails(informer) {
   const list = $('facts');
   while (list.children.length > facts.length * 2) list.lastChild.remove();
   while (list.children.length < facts.length * 2) list.append(make('dt'), make('dd'));
-  facts.forEach(([name, value], at) => { put(list.children[2 * at], name); put(list.children[2 * at + 1], value); });
+  facts.forEach(([name, value], at) => { putName(list.children[2 * at], name); putName(list.children[2 * at + 1], value); });
+  drawFailures(informer);
   const handlers = informer?.handlers ?? [];
   const made = rows($('handlers'), handlers.map((handler) => handler.name), () => make('tr', {}, make('td'), cell('waiting'), cell('lag'), cell('folds')));
   handlers.forEach((handler, at) => {
     const [name, waiting, lag, folds] = made[at].cells;
-    put(name, handler.name); put(waiting, number(handler.backlog)); put(lag, span(handler.lag_ms)); put(folds, number(handler.folds));
+    putName(name, handler.name); put(waiting, number(handler.backlog)); put(folds, number(handler.folds));
+    const behind = handler.lag_ms >= FAR_BEHIND;
+    put(lag, `${behind ? '▲ ' : ''}${span(handler.lag_ms)}`);
+    lag.classList.toggle('late', behind);
   });
   $('no-handlers').hidden = handlers.length > 0;
   $('handlers').hidden = handlers.length === 0;
+}
+
+/** Lists the last failures, newest first. */
+function drawFailures(informer) {
+  const count = informer?.counts.failures ?? 0;
+  const recent = [...(informer?.recent_failures ?? [])].reverse();
+  $('failures').hidden = count === 0;
+  put($('failures').firstElementChild, `${plural(count, 'failure', 'failures')}${count > recent.length ? `, the last ${recent.length}` : ''}`);
+  const list = $('failure-list');
+  while (list.children.length > recent.length) list.lastChild.remove();
+  while (list.children.length < recent.length) list.append(make('li', {}, make('time'), make('span', { class: 'why' })));
+  recent.forEach((failure, at) => { put(list.children[at].firstChild, clock(failure.at_ms)); put(list.children[at].lastChild, failure.why); });
+}
+
+function openFailures() {
+  $('failures').open = true;
+  $('failures').scrollIntoView({ block: 'nearest' });
+  $('failures').firstElementChild.focus();
 }
 
 function choose(id) {
@@ -377,9 +453,14 @@ async function ask(path, parameters = {}) {
 
 const objects = {
   of: null, offered: null, key: null, next: null, tab: 'changes', timer: 0, turn: 0,
+  // The list of keys: its size, its time, whether an index selects it, and the changes since then. `missed` is true if
+  // some of them were too fast to be counted.
+  listed: { total: 0, at: 0, searched: false, changes: 0, missed: false },
 
   reset() {
     Object.assign(this, { of: null, offered: null, key: null, next: null });
+    this.listed.at = 0;
+    put($('found'), '');
     for (const id of ['value', 'prefix']) $(id).value = '';
     $('keys').replaceChildren();
     $('object').hidden = true;
@@ -395,7 +476,7 @@ const objects = {
     const before = this.of === informer.id ? $('index').value : '';
     Object.assign(this, { of: informer.id, offered });
     $('index').replaceChildren(make('option', { value: '', text: 'all objects' }), ...informer.indexes.map((name) => make('option', { value: name, text: `by ${name}` })));
-    put($('browser-title'), `Objects of ${informer.id}`);
+    putName($('browser-title'), `Objects of ${informer.id}`);
     // An index of the program is more useful than the index of namespaces.
     $('index').value = before || (informer.indexes.find((name) => name !== 'namespace') ?? '');
     this.values();
@@ -420,14 +501,32 @@ const objects = {
     if (after) parameters.after = after;
     const found = await ask(this.path('keys'), parameters);
     if (turn !== this.turn) return; // The input has changed since.
-    const made = (found.keys ?? []).map((key) => make('li', {}, make('button', { type: 'button', text: key, 'data-key': key, onclick: () => this.show(key) })));
+    const made = (found.keys ?? []).map((key) => make('li', {}, make('button', { type: 'button', 'data-key': key, onclick: () => this.show(key) }, ...pieces(key))));
     if (!after) $('keys').replaceChildren();
     $('keys').append(...made);
     if (found.failure || !$('keys').children.length) $('keys').replaceChildren(make('li', { class: 'empty', text: found.failure ?? 'No objects match.' }));
-    put($('found'), found.failure ? '' : plural(found.total, 'object', 'objects'));
+    this.listed = { total: found.total, at: found.failure ? 0 : Date.now(), searched: 'index' in parameters, changes: 0, missed: false };
+    if (found.failure) put($('found'), ''); else this.drawFound();
     this.next = found.next ?? null;
     $('more').hidden = !this.next;
     this.mark();
+  },
+
+  /** Says how old the list is: it is not updated while the user reads it. */
+  drawFound() {
+    const { total, at, changes, missed } = this.listed;
+    const since = missed ? ', changed since' : changes ? `, ${plural(changes, 'change', 'changes')} since` : '';
+    put($('found'), `${plural(total, 'object', 'objects')} as of ${clock(at)}${since}`);
+  },
+
+  /** Counts the changes that may change the list of keys. */
+  changed(changes, dropped) {
+    const moves = (change) => change.kind === 'added' || change.kind === 'deleted' || (this.listed.searched && change.kind === 'updated');
+    const moved = changes.filter((change) => change.informer === this.of && moves(change)).length;
+    if (!this.listed.at || (!moved && !dropped)) return;
+    this.listed.changes += moved;
+    this.listed.missed ||= dropped > 0;
+    this.drawFound();
   },
 
   later() { clearTimeout(this.timer); this.timer = setTimeout(() => this.list(), 200); },
@@ -437,7 +536,7 @@ const objects = {
   async show(key) {
     this.key = key;
     this.mark();
-    put($('key'), key);
+    putName($('key'), key);
     $('object').hidden = false;
     $('nothing-shown').hidden = true;
     await this.refresh();
@@ -496,6 +595,7 @@ const tail = {
   paused: false, timer: 0,
 
   take({ changes, dropped }) {
+    objects.changed(changes, dropped);
     if (changes.some((change) => change.informer === objects.of && change.key === objects.key)) {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => objects.refresh(), 150);
@@ -510,7 +610,7 @@ const tail = {
       if (only && change.informer !== only) continue;
       const fields = change.fields.join(', ') + (change.more ? ` and ${change.more} more` : '');
       list.prepend(make('li', {}, make('time', { text: clock(change.at_ms) }), make('span', { class: `kind ${change.kind}`, text: change.kind }),
-        make('span', { class: 'what' }, make('span', { text: `${change.informer} ` }), make('button', { type: 'button', text: change.key, onclick: () => this.open(change) }), ' ', make('span', { text: fields }))));
+        make('span', { class: 'what' }, make('span', { text: `${change.informer} ` }), make('button', { type: 'button', onclick: () => this.open(change) }, ...pieces(change.key)), ' ', make('span', { text: fields }))));
     }
     while (list.children.length > TAIL) list.lastChild.remove();
     if (top > 0) list.scrollTop = top + list.scrollHeight - height;
@@ -582,6 +682,7 @@ $('index').addEventListener('change', () => { $('value').value = ''; objects.val
 $('value').addEventListener('input', () => objects.later());
 $('prefix').addEventListener('input', () => objects.later());
 $('refresh').addEventListener('click', () => { objects.values(); objects.list(); objects.refresh(); });
+$('open-failures').addEventListener('click', openFailures);
 $('more').addEventListener('click', () => objects.list(objects.next));
 $('tab-changes').addEventListener('click', () => objects.choose('changes'));
 $('tab-json').addEventListener('click', () => objects.choose('json'));

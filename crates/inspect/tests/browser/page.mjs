@@ -18,6 +18,8 @@ const PATIENCE = 30_000;
 const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync'];
 const KEEPER = 'shop/keeper';
+const LONG = 'validatingwebhookconfigurations.admissionregistration.k8s.io';
+const INFORMERS = ['deployments.apps', 'namespaces', 'nodes', 'pods', 'secrets', LONG];
 
 const started = [];
 
@@ -58,8 +60,8 @@ const phase = (page, tone, words) => until(page, `pods are shown as ${words}`, (
 }, [tone, words]);
 
 async function shows(page) {
-  await until(page, 'every informer is in the table', () =>
-    [...document.querySelectorAll('#informers tbody tr')].map((row) => row.dataset.key).join() === 'deployments.apps,namespaces,nodes,pods,secrets');
+  await until(page, 'every informer is in the table', (informers) =>
+    [...document.querySelectorAll('#informers tbody tr')].map((row) => row.dataset.key).join() === informers.join(), INFORMERS);
   await until(page, 'all of them watch', () => document.querySelector('#overall').textContent === 'all watching');
   await until(page, 'the pipeline has figures on each part', () => [...document.querySelectorAll('.stage')].every((stage) => /\d|contact|watching/.test(stage.textContent)));
   const came = await page.textContent('#stage-queue li');
@@ -115,6 +117,84 @@ async function survives(page, say) {
     const changes = [...document.querySelectorAll('#log li')].map((item) => item.textContent).filter((text) => text.includes('pods'));
     return changes.some((text) => text.includes('→ backing off')) && changes[0].includes('→ watching');
   });
+}
+
+/** The list of failures opens by its number. */
+async function showsFailures(page) {
+  const count = await page.textContent('#open-failures');
+  check('the number of failures is shown', /^[1-9]\d* failures?$/.test(count), count);
+  await page.click('#open-failures');
+  await until(page, 'it opens the last failures, with time and reason', () => document.querySelector('#failures').open
+    && document.activeElement === document.querySelector('#failures summary')
+    && [...document.querySelectorAll('#failure-list li')].some((item) => /^\d\d:\d\d:\d\d.*503/.test(item.textContent)));
+  await picture(page, 'failures');
+}
+
+/** A handler that falls behind is a warning, and the list of objects says how old it is. */
+async function warns(page, say) {
+  const found = () => page.textContent('#found');
+  await page.click('#refresh');
+  await until(page, 'the list of objects has a time', () => /^\d+ objects? as of \d\d:\d\d:\d\d/.test(document.querySelector('#found').textContent));
+  say('hold');
+  await until(page, 'a handler that is far behind turns its stage to a warning', () => document.querySelector('#stage-handlers').classList.contains('bad')
+    && /▲ reporter is .* behind/.test(document.querySelector('#stage-handlers').textContent));
+  await until(page, 'and is named at the top and in its table', () => document.querySelector('#overall').textContent === 'pods: handler reporter is far behind'
+    && document.querySelector('#handlers tr[data-key="reporter"] .late')?.textContent.startsWith('▲'));
+  await until(page, 'changes since the list are counted', () => /, (\d+ changes?|changed) since$/.test(document.querySelector('#found').textContent));
+  await picture(page, 'behind');
+  say('release');
+  await until(page, 'once it has caught up, the warning ends', () => document.querySelector('#stage-handlers').classList.contains('good')
+    && !document.querySelector('#handlers .late') && document.querySelector('#overall').textContent === 'all watching');
+  await page.click('#refresh');
+  await until(page, 'a refresh ends the count', () => !document.querySelector('#found').textContent.includes('since'));
+  check('and keeps the time', /as of/.test(await found()));
+}
+
+/** Work queues show failing keys, reconcile times and the leader. */
+async function showsWork(page, say) {
+  await until(page, 'reconcile times are shown', () => /^placements: median time \d+ ms, longest \d+/.test(document.querySelector('#times li')?.textContent ?? ''));
+  await until(page, 'the leader and its term are shown', () =>
+    /^Lease shop\/placements: this program leads as inspected-1, its term is valid for \d/.test(document.querySelector('#elections li')?.textContent ?? ''));
+  check('no key fails', await page.locator('#failing details').count() === 0);
+  say(`spoil ${KEEPER}`);
+  await until(page, 'a failing key is counted', () => document.querySelector('#failing summary')?.textContent === '▲ placements: 1 key fails');
+  await page.click('#failing summary');
+  await until(page, 'with its attempts, its next try and its error', (key) => {
+    const row = document.querySelector(`#failing tr[data-key="${key}"]`);
+    const [name, attempts, next] = row?.cells ?? [];
+    return name?.querySelector('b').textContent === key && name.querySelector('.why').textContent === 'the pod is spoiled'
+      && Number.parseInt(attempts.textContent) >= 3 && /^in \d/.test(next.textContent);
+  }, KEEPER);
+  await picture(page, 'failing');
+  say(`touch ${KEEPER}`);
+  await until(page, 'after a success it is not listed any more', () => document.querySelectorAll('#failing details').length === 0);
+}
+
+/** Checks that every table fits its panel, and that no name is broken inside a word. */
+async function wholeWords(page, where) {
+  const wide = await page.evaluate(() => [...document.querySelectorAll('table')].filter((table) => table.getClientRects().length).flatMap((table) => {
+    const panel = table.closest('.panel');
+    const over = table.getBoundingClientRect().right + Number.parseFloat(getComputedStyle(panel).paddingRight) - panel.getBoundingClientRect().right;
+    return over > 1.5 ? [`${table.id || table.getAttribute('aria-label')} by ${over.toFixed(1)} pixels`] : [];
+  }));
+  check(`every table fits its panel ${where}`, wide.length === 0, wide.join('\n'));
+  const broken = await page.evaluate(() => {
+    const names = '#informers .pick, #handlers td:first-child, #queues b, #failing b, #keys button, #tail .what button, #key, h2, .stage li, #facts dt, #log b';
+    const walker = (element) => document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    return [...document.querySelectorAll(names)].filter((element) => element.getClientRects().length).flatMap((element) => {
+      const found = [];
+      for (const texts = walker(element); texts.nextNode();) {
+        for (const word of texts.currentNode.data.matchAll(/[^./_:\s-]+/g)) {
+          const range = document.createRange();
+          range.setStart(texts.currentNode, word.index);
+          range.setEnd(texts.currentNode, word.index + word[0].length);
+          if (new Set([...range.getClientRects()].map((line) => Math.round(line.top))).size > 1) found.push(`${word[0]} in ${element.textContent}`);
+        }
+      }
+      return found;
+    });
+  });
+  check(`no name is broken inside a word ${where}`, broken.length === 0, broken.slice(0, 10).join('\n'));
 }
 
 /** Walks through the page with the Tab key, and checks that the focus is visible. */
@@ -196,10 +276,16 @@ async function inBothLights(page) {
 
 async function onAPhone(page) {
   await page.setViewportSize({ width: 390, height: 844 });
-  await until(page, 'everything is there on a phone', () => document.querySelectorAll('#informers tbody tr').length === 5 && document.querySelectorAll('#keys button').length > 0);
+  await until(page, 'everything is there on a phone', (count) => document.querySelectorAll('#informers tbody tr').length === count && document.querySelectorAll('#keys button').length > 0, INFORMERS.length);
   const width = () => page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   const fits = async (what) => { const [scroll, inner] = await width(); check(`nothing has to be moved sideways ${what}`, scroll <= inner, `${scroll} > ${inner}`); };
   await fits('at 390 pixels');
+  await page.selectOption('#choose', LONG);
+  await until(page, 'the informer with the long name is chosen', (name) => document.querySelector('#browser-title').textContent === `Objects of ${name}`, LONG);
+  await fits('with a long name');
+  await wholeWords(page, 'on a phone');
+  await page.selectOption('#choose', 'pods');
+  await until(page, 'its objects are there again', () => document.querySelectorAll('#keys button').length > 0);
   await page.click('#keys button');
   await until(page, 'an object is shown', () => !document.querySelector('#object').hidden);
   await page.click('#tab-json');
@@ -211,7 +297,10 @@ async function onAPhone(page) {
   }
   await page.setViewportSize({ width: 800, height: 900 });
   await fits('at 800 pixels');
+  await wholeWords(page, 'at 800 pixels');
   await page.setViewportSize({ width: 1280, height: 900 });
+  await fits('at 1280 pixels');
+  await wholeWords(page, 'at 1280 pixels');
 }
 
 async function withToken(context, heard) {
@@ -224,7 +313,7 @@ async function withToken(context, heard) {
   heard.complaints.splice(before, heard.complaints.length, ...heard.complaints.slice(before).filter((text) => !text.includes('401')));
   await page.fill('#token', 'open sesame & more');
   await page.keyboard.press('Enter');
-  await until(page, 'the token opens the page', () => document.querySelectorAll('#informers tbody tr').length === 5);
+  await until(page, 'the token opens the page', (count) => document.querySelectorAll('#informers tbody tr').length === count, INFORMERS.length);
   check('and is not left in the address', page.url().split('#')[0].replace(/\?$/, '') === url, page.url());
   await page.close();
   return url;
@@ -274,6 +363,9 @@ try {
   await shows(page);
   await findsAndCompares(page, say);
   await survives(page, say);
+  await showsFailures(page);
+  await warns(page, say);
+  await showsWork(page, say);
   await byEar(page);
   await byKeyboard(page);
   await inBothLights(page);
@@ -281,8 +373,8 @@ try {
   if (given.screenshot) await show(page, say);
   await page.goto('about:blank');
   await page.goto(`${url}#%`);
-  await until(page, 'an address that cannot be read still shows an informer', () => document.querySelectorAll('#informers tbody tr').length === 5
-    && document.querySelector('#choose').value !== '');
+  await until(page, 'an address that cannot be read still shows an informer', (count) => document.querySelectorAll('#informers tbody tr').length === count
+    && document.querySelector('#choose').value !== '', INFORMERS.length);
   await page.goto('about:blank');
   const urls = [url, await withToken(browser, heard)];
   const elsewhere = heard.requests.filter((request) => !/^(data|about):/.test(request) && !urls.some((own) => request.startsWith(own)));

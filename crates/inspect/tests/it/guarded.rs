@@ -17,9 +17,7 @@ async fn with(router: &axum::Router, path: &str, name: header::HeaderName, value
 #[tokio::test]
 async fn requests_without_the_token_are_refused() {
     let router = guarded();
-    for path in
-        ["/api/informers", "/api/stream", "/readyz", "/livez", "/metrics", "/nowhere", "/api/informers?token=other"]
-    {
+    for path in ["/api/informers", "/api/stream", "/metrics", "/nowhere", "/livez/x", "/api/informers?token=other"] {
         let reply = get(&router, path).await;
         assert_eq!(reply.status, StatusCode::UNAUTHORIZED, "{path}");
         assert_eq!(reply.headers["www-authenticate"], "Bearer");
@@ -31,6 +29,17 @@ async fn requests_without_the_token_are_refused() {
     assert_eq!(right.status, StatusCode::OK);
     let in_address = get(&router, "/api/informers?token=s3cret+%26+more").await;
     assert_eq!(in_address.status, StatusCode::OK, "the token is a known parameter: {}", in_address.text);
+}
+
+#[tokio::test]
+async fn probes_need_no_token() {
+    let router = axum::Router::new().nest("/inspect", guarded());
+    for path in ["/inspect/livez", "/inspect/readyz", "/inspect/readyz?fresh=30s"] {
+        let reply = get(&router, path).await;
+        assert_eq!(reply.status, StatusCode::OK, "{path}: {}", reply.text);
+        let wrong = with(&router, path, header::AUTHORIZATION, "Bearer other").await;
+        assert_eq!(wrong.status, StatusCode::OK, "{path}: {}", wrong.text);
+    }
 }
 
 #[tokio::test]
@@ -75,7 +84,7 @@ async fn a_router_without_a_token_answers_only_probes_unless_it_is_open() {
 async fn an_empty_token_never_matches() {
     let router = Inspection::of(Vec::new).token("").router();
     assert_eq!(get(&router, "/api/informers?token=").await.status, StatusCode::UNAUTHORIZED);
-    assert_eq!(with(&router, "/livez", header::AUTHORIZATION, "Bearer ").await.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(with(&router, "/metrics", header::AUTHORIZATION, "Bearer ").await.status, StatusCode::UNAUTHORIZED);
 }
 
 #[tokio::test]

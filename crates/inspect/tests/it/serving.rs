@@ -77,11 +77,11 @@ async fn a_foreign_host_name_is_refused_on_loopback() {
     serving.stop().await;
     let serving = Inspection::of(Vec::new).token("t").serve("127.0.0.1:0").await.unwrap();
     assert_eq!(
-        ask(serving.address(), "/livez?token=t", "inner.example").await.0,
+        ask(serving.address(), "/api/informers?token=t", "inner.example").await.0,
         StatusCode::OK,
         "with a token any host name is accepted"
     );
-    assert_eq!(ask(serving.address(), "/livez", "localhost").await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(ask(serving.address(), "/api/informers", "localhost").await.0, StatusCode::UNAUTHORIZED);
     serving.stop().await;
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube_embedded_apiserver::Fault;
-use kube_informer::{AnyQueue, QueueHealth};
+use kube_informer::{AnyProbe, AnyQueue, ElectionHealth, FailingItem, Problem, QueueHealth, WorkTimes};
 use kube_informer_inspect::Inspection;
 use kube_informer_inspect::model::{History, Informer, Overview, Phase, Queue};
 use serde_json::json;
@@ -20,7 +20,34 @@ impl AnyQueue for Letters {
         (health.name, health.waiting, health.worked) = ("letters".to_owned(), 3, 40);
         health.longest_running = Duration::from_millis(1500);
         health.last_error = Some("web/a: no stamp".to_owned());
+        let mut failing = FailingItem::default();
+        (failing.item, failing.attempts, failing.error) = ("web/a".to_owned(), 7, "no stamp".to_owned());
+        failing.next_try = Some(Duration::from_secs(64));
+        (health.failing, health.failing_items) = (vec![failing], 1);
+        let mut times = WorkTimes::default();
+        (times.median, times.longest) = (Duration::from_micros(250), Duration::from_secs(2));
+        health.times = Some(times);
         health
+    }
+}
+
+/// A program that stands by in an election.
+struct Candidate;
+
+impl AnyProbe for Candidate {
+    fn live(&self) -> Vec<Problem> {
+        Vec::new()
+    }
+
+    fn ready(&self) -> Vec<Problem> {
+        Vec::new()
+    }
+
+    fn elections(&self) -> Vec<ElectionHealth> {
+        let mut election = ElectionHealth::default();
+        (election.lease, election.identity) = ("web/letters".to_owned(), "pod-2".to_owned());
+        election.leader = Some("pod-1".to_owned());
+        vec![election]
     }
 }
 
@@ -68,9 +95,13 @@ async fn a_failure_is_shown_as_a_phase_with_its_error_until_it_is_over() {
     let Phase::BackingOff { why, left_ms } = &failing.parts[0].phase else { panic!("{failing:?}") };
     assert!(*left_ms < 60_000, "{why}, {left_ms} ms");
     assert!(failing.counts.failures > 0 && failing.parts[0].last_error.is_some() && !failing.watching);
+    let recent = failing.recent_failures.last().unwrap();
+    assert!(recent.why.contains("503") && recent.at_ms > 1_600_000_000_000, "{recent:?}");
+    assert!(failing.recent_failures.len() as u64 <= failing.counts.failures);
     world.server.faults().clear();
     let healed = phase(|phase| *phase == Phase::Watching).await;
     assert!(healed.watching && healed.parts[0].last_error.is_none());
+    assert!(!healed.recent_failures.is_empty(), "past failures can still be read");
     world.factory.stop().await;
 }
 
@@ -82,8 +113,22 @@ async fn work_queues_are_shown() {
     let letters = &queues[0];
     assert_eq!((letters.name.as_str(), letters.waiting, letters.worked), ("letters", 3, 40));
     assert_eq!((letters.longest_running_ms, letters.last_error.as_deref()), (1500, Some("web/a: no stamp")));
+    let [failing] = letters.failing.as_slice() else { panic!("{letters:?}") };
+    assert_eq!((failing.item.as_str(), failing.attempts, failing.next_try_ms), ("web/a", 7, Some(64_000)));
+    assert_eq!((failing.why.as_str(), letters.failing_items), ("no stamp", 1));
+    let times = letters.times.as_ref().unwrap();
+    assert_eq!((times.median_ms, times.longest_ms), (0.25, 2_000.0));
     let overview: Overview = answer(&router, "/api/informers").await;
     assert_eq!(overview.queues, queues);
+}
+
+#[tokio::test]
+async fn elections_of_probes_are_shown() {
+    let router = Inspection::of(Vec::new).probe(Candidate).open().router();
+    let overview: Overview = answer(&router, "/api/informers").await;
+    let [election] = overview.elections.as_slice() else { panic!("{overview:?}") };
+    assert_eq!((election.lease.as_str(), election.identity.as_str()), ("web/letters", "pod-2"));
+    assert_eq!((election.leader.as_deref(), election.leads, election.term_left_ms), (Some("pod-1"), false, None));
 }
 
 #[tokio::test]

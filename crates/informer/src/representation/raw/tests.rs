@@ -186,3 +186,27 @@ proptest! {
         let _ = read(std::str::from_utf8(&body).unwrap());
     }
 }
+
+#[test]
+fn an_object_that_does_not_fit_names_the_field() {
+    let refused = |spec: &str| {
+        let json = format!(r#"{{"metadata":{{"name":"a","managedFields":[{{"a":1}}]}},"spec":{spec}}}"#);
+        Raw::new(json.as_bytes()).unwrap().deserialize::<Pod>().expect_err(spec).to_string()
+    };
+    assert_eq!(
+        refused(r#"{"containers":[{"name":"x"},{"name":"y","ports":[{"containerPort":"hunter2"}]}]}"#),
+        "object does not fit its type: spec.containers[1].ports[0].containerPort: expected i32"
+    );
+    assert_eq!(
+        refused(r#"{"nodeSelector":{"example.com/zone":["hunter2"]},"containers":[]}"#),
+        r#"object does not fit its type: spec.nodeSelector["example.com/zone"]: expected a string"#
+    );
+}
+
+#[test]
+fn metadata_that_does_not_fit_names_the_field() {
+    let raw =
+        Raw::new(br#"{"spec":{"a":1},"metadata":{"name":"a","ownerReferences":[{"uid":"u"},{"uid":7}]}}"#).unwrap();
+    let error = raw.metadata().unwrap_err().to_string();
+    assert_eq!(error, "object does not fit its type: metadata.ownerReferences[1].uid: expected a text");
+}
