@@ -76,7 +76,7 @@ impl Class {
         let refused = matches!(self.trouble, Trouble::Refused | Trouble::Missing | Trouble::Invalid);
         let delay = match lasts {
             _ if refused && lasts >= PATIENT => SELDOM,
-            _ if lasts >= Duration::from_secs(10) => Duration::from_millis(1300),
+            _ if lasts >= Duration::from_secs(5) => Duration::from_millis(1300),
             _ => Duration::from_secs(1),
         };
         delay.max(shortest).min(longest)
@@ -290,7 +290,7 @@ mod tests {
                 .as_millis()
         };
         for code in [403, 404, 422] {
-            assert_eq!([0, 59, 60].map(|lasts| after(refused(code), lasts)), [1000, 1300, 30_000], "{code}");
+            assert_eq!([4, 5, 59, 60].map(|lasts| after(refused(code), lasts)), [1000, 1300, 1300, 30_000], "{code}");
         }
         for code in [302, 503] {
             assert_eq!([0, 59, 60, 3600].map(|lasts| after(refused(code), lasts)), [1000, 1300, 1300, 1300], "{code}");
