@@ -30,9 +30,10 @@ pub(crate) fn cases() -> Vec<Case> {
         }),
         case(138, |cluster| async move {
             let mut two = definition(&cluster, &[("v1", true, true), ("v2", true, false)]);
-            for (number, fields) in [(0, json!({"teeth": {"type": "integer"}, "shape": {"type": "string", "default": "round"}})),
-                (1, json!({"teeth": {"type": "integer"}, "weight": {"type": "integer"}}))]
-            {
+            for (number, fields) in [
+                (0, json!({"teeth": {"type": "integer"}, "shape": {"type": "string", "default": "round"}})),
+                (1, json!({"teeth": {"type": "integer"}, "weight": {"type": "integer"}})),
+            ] {
                 let spec = json!({"type": "object", "properties": fields});
                 two["spec"]["versions"][number]["schema"]["openAPIV3Schema"] =
                     json!({"type": "object", "properties": {"spec": spec}});
@@ -63,12 +64,18 @@ pub(crate) fn cases() -> Vec<Case> {
                 answer
             };
             let known = review(&token, &["api", "other"]).await;
-            assert_eq!((known.at("/status/authenticated"), known.at("/status/audiences")), (json!(true), json!(["api"])));
+            assert_eq!(
+                (known.at("/status/authenticated"), known.at("/status/audiences")),
+                (json!(true), json!(["api"]))
+            );
             let user = format!("system:serviceaccount:{}:robot", cluster.namespace);
             assert_eq!(known.at("/status/user/username"), user);
             assert_eq!(known.at("/status/user/uid"), account.at("/metadata/uid"));
             let groups = format!("system:serviceaccounts:{}", cluster.namespace);
-            assert_eq!(known.at("/status/user/groups"), json!(["system:serviceaccounts", groups, "system:authenticated"]));
+            assert_eq!(
+                known.at("/status/user/groups"),
+                json!(["system:serviceaccounts", groups, "system:authenticated"])
+            );
             for (token, audience) in [(&token, "other"), (&json!("unknown"), "api")] {
                 let unknown = review(token, &[audience]).await;
                 assert_eq!((unknown.at("/status/authenticated"), unknown.at("/status/user")), (Value::Null, json!({})));
@@ -89,7 +96,12 @@ pub(crate) fn cases() -> Vec<Case> {
             let conditions = |kinds: &[&str]| json!({"status": {"conditions": kinds.iter().map(|kind| condition(kind)).collect::<Vec<_>>()}});
             cluster.merge(&format!("{path}/status"), &conditions(&["Approved"])).await.is(422, "Invalid");
             let approved = cluster.merge(&format!("{path}/approval"), &conditions(&["Approved"])).await;
-            assert_eq!((approved.code, approved.at("/status/conditions/0/type")), (200, json!("Approved")), "{}", approved.text);
+            assert_eq!(
+                (approved.code, approved.at("/status/conditions/0/type")),
+                (200, json!("Approved")),
+                "{}",
+                approved.text
+            );
             assert!(approved.at("/status/conditions/0/lastUpdateTime").is_string());
             cluster.merge(&format!("{path}/approval"), &conditions(&[])).await.is(422, "Invalid");
             cluster.merge(&format!("{path}/approval"), &conditions(&["Approved", "Denied"])).await.is(422, "Invalid");
@@ -129,15 +141,29 @@ async fn stored(cluster: &Cluster) {
     };
     let admission = "admissionregistration.k8s.io/v1";
     let rule = json!({"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"]});
-    let selected = json!({"matchLabels": {"nobody": "has this"}});
+    let selected = json!({"matchLabels": {"held-by": "nothing"}});
     let matched = json!({"resourceRules": [rule], "objectSelector": selected});
     let spec = json!({"matchConstraints": matched, "validations": [{"expression": "true"}]});
     let policy = json!({"spec": spec});
-    check("validatingadmissionpolicies", admission, "ValidatingAdmissionPolicy", policy, "/spec/failurePolicy", json!("Fail"))
-        .await;
+    check(
+        "validatingadmissionpolicies",
+        admission,
+        "ValidatingAdmissionPolicy",
+        policy,
+        "/spec/failurePolicy",
+        json!("Fail"),
+    )
+    .await;
     let binding = json!({"spec": {"policyName": "none", "validationActions": ["Deny"]}});
-    check("validatingadmissionpolicybindings", admission, "ValidatingAdmissionPolicyBinding", binding,
-        "/metadata/generation", json!(1)).await;
+    check(
+        "validatingadmissionpolicybindings",
+        admission,
+        "ValidatingAdmissionPolicyBinding",
+        binding,
+        "/metadata/generation",
+        json!(1),
+    )
+    .await;
     let class = json!({"handler": "runsc"});
     check("runtimeclasses", "node.k8s.io/v1", "RuntimeClass", class, "/handler", json!("runsc")).await;
     let flow = "flowcontrol.apiserver.k8s.io/v1";
