@@ -180,6 +180,28 @@ async fn failure_policy_decides_about_a_webhook_that_fails() {
 }
 
 #[tokio::test]
+async fn redirects_of_a_webhook_are_followed() {
+    let service = tower::service_fn(async |request: Request<Full<Bytes>>| {
+        if request.uri().path() == "/first" {
+            return Ok(Response::builder()
+                .status(307)
+                .header("location", "/second?timeout=10s")
+                .body(Full::default())
+                .unwrap());
+        }
+        let path = request.uri().path().to_owned();
+        let review: Value = serde_json::from_slice(&request.into_body().collect().await?.to_bytes()).unwrap();
+        let response = json!({"uid": review["request"]["uid"], "allowed": false, "status": {"message": path}});
+        let answer = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response});
+        Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(answer.to_string()))))
+    });
+    let server = ApiServer::builder().seed(1).webhook_service("system/webhook", service).build();
+    configure(&server, VALIDATING, "v", &[webhook("/first", json!({}))]).await;
+    let refused = post(&server, CONFIG_MAPS, &config_map("a")).await;
+    assert!(refused.text.contains("denied the request: /second"), "{}", refused.text);
+}
+
+#[tokio::test]
 async fn silent_webhook_times_out() {
     let silent = tower::service_fn(async |_: Request<Full<Bytes>>| {
         std::future::pending::<()>().await;

@@ -12,6 +12,9 @@ use std::time::Duration;
 use crate::hub::Hub;
 use crate::hub::endpoint::Endpoint;
 
+/// The maximum number of redirects, as in Go's client.
+const MAX_REDIRECTS: usize = 10;
+
 /// Where a webhook is, and the certificates that it is trusted by.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientConfig {
@@ -61,7 +64,7 @@ pub(crate) async fn post(hub: &Hub, config: &ClientConfig, body: Bytes, timeout:
     let joint = if url.contains('?') { '&' } else { '?' };
     let url = format!("{url}{joint}timeout={}s", timeout.as_secs());
     let failed = |why: String| format!("failed to call webhook: Post {url:?}: {why}");
-    let response = tokio::time::timeout(timeout, send(hub, config, &url, body)).await;
+    let response = tokio::time::timeout(timeout, send_on(hub, config, url.clone(), body)).await;
     let response = response.unwrap_or_else(|_| Err("context deadline exceeded".to_owned())).map_err(failed)?;
     if response.status().as_u16() != 200 {
         return Err(format!("failed to call webhook: {}", meaning(&response)));
@@ -92,6 +95,22 @@ fn meaning(response: &Response<Bytes>) -> String {
         500.. => format!("an error on the server ({text:?}) has prevented the request from succeeding"),
         code => format!("the server responded with the status code {code} but did not return more details"),
     }
+}
+
+/// Sends a request, and follows redirects on the same host, as Go's client does. Go's servers redirect `//path` to `/path`.
+async fn send_on(hub: &Hub, config: &ClientConfig, mut url: String, body: Bytes) -> Result<Response<Bytes>, String> {
+    for _ in 0..MAX_REDIRECTS {
+        let response = send(hub, config, &url, body.clone()).await?;
+        let location = response.headers().get(header::LOCATION).and_then(|location| location.to_str().ok());
+        match location.filter(|location| location.starts_with('/') && matches!(response.status().as_u16(), 307 | 308)) {
+            Some(path) => {
+                let uri: Uri = url.parse().map_err(|error| format!("invalid URL: {error}"))?;
+                url = format!("https://{}{path}", uri.authority().map_or("", |authority| authority.as_str()));
+            }
+            None => return Ok(response),
+        }
+    }
+    Err(format!("stopped after {MAX_REDIRECTS} redirects"))
 }
 
 async fn send(hub: &Hub, config: &ClientConfig, url: &str, body: Bytes) -> Result<Response<Bytes>, String> {
