@@ -2,6 +2,7 @@
 
 pub(crate) mod route;
 pub(crate) mod auth;
+pub(crate) mod guard;
 pub(crate) mod render;
 pub(crate) mod call;
 pub(crate) mod general;
