@@ -59,6 +59,9 @@ pub(crate) struct Arguments {
     /// Inject faults: a file in YAML or JSON, with the same content as POST /faults of --admin.
     #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
+    /// Delete objects together with their owners, as the garbage collector of a cluster does.
+    #[arg(long)]
+    garbage_collection: bool,
     /// Encrypt connections, with a generated certificate; the kubeconfig has its authority.
     #[arg(long)]
     tls: bool,
@@ -101,7 +104,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         return Err(Failure::usage(what).hint("listen on 127.0.0.1, or set a token"));
     }
     let end = ending::after(arguments.duration);
-    let mut builder = ApiServer::builder();
+    let mut builder = ApiServer::builder().garbage_collection(arguments.garbage_collection);
     if let Some(token) = token {
         builder = builder.token(token.clone());
     }

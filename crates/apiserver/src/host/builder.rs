@@ -390,7 +390,7 @@ impl ApiServerBuilder {
 
     /// Deletes objects together with their owners, as the garbage collector of a cluster does. Each delete request
     /// chooses the propagation policy: background, foreground or orphan. Off unless set, as on a server without
-    /// controllers.
+    /// controllers. A foreground or orphan delete then only marks the object and adds the finalizer of the policy.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
