@@ -19,8 +19,8 @@ pub(crate) fn check(token: Option<&str>, parts: &request::Parts) -> Result<(), S
 /// Refuses a request without this token, on any path.
 pub(crate) fn check_always(token: &str, parts: &request::Parts) -> Result<(), Status> {
     let given = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let given = given.and_then(|value| value.strip_prefix("Bearer "));
-    let knows = given.is_some_and(|given| is_same(given.trim(), token));
+    let (scheme, given) = given.and_then(|value| value.split_once(' ')).unwrap_or_default();
+    let knows = scheme.eq_ignore_ascii_case("Bearer") && is_same(given.trim(), token);
     if knows { Ok(()) } else { Err(Status::failure(401, "Unauthorized", "Unauthorized")) }
 }
 

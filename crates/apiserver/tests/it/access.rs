@@ -50,7 +50,7 @@ async fn requests_without_the_token_are_refused() {
     let refused = get(&server, CONFIG_MAPS).await;
     let expected = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}"#;
     assert_eq!((refused.code, refused.text.trim_end()), (401, expected));
-    for (token, code) in [("Bearer other", 401), ("secret", 401), ("Bearer secret", 200)] {
+    for (token, code) in [("Bearer other", 401), ("secret", 401), ("Bearer secret", 200), ("bearer secret", 200)] {
         let request = Request::builder().uri(CONFIG_MAPS).header("authorization", token).body(Full::default()).unwrap();
         assert_eq!(send(&server, request).await.code, code, "{token}");
     }
