@@ -28,6 +28,7 @@ use crate::message::reply::Body;
 use crate::wire::kubeconfig::kubeconfig;
 #[cfg(feature = "tls")]
 use crate::wire::tls::Tls;
+use crate::wire::websocket::{Offer, Session};
 use socket::Socket;
 use streams::Streams;
 
@@ -295,10 +296,15 @@ async fn exchange(
     breaks: &AtomicBool,
 ) {
     let last_answer = Arc::new(Notify::new());
-    let service = service_fn(|request| {
-        let (answer, last_answer) = (handler(request), last_answer.clone());
+    let opened: Arc<Mutex<Option<Session>>> = Arc::default();
+    let service = service_fn(|mut request| {
+        let offer = Offer::take(&mut request);
+        let (answer, last_answer, opened) = (handler(request), last_answer.clone(), opened.clone());
         async move {
-            let response = answer.await?;
+            let mut response = answer.await?;
+            if let Some(offer) = offer {
+                (response, *opened.lock()) = offer.answer(response);
+            }
             if response.headers().get(header::CONNECTION).is_some_and(|value| value == "close") {
                 last_answer.notify_one();
             }
@@ -308,7 +314,7 @@ async fn exchange(
     let mut builder = auto::Builder::new(streams.clone());
     builder.http1().timer(TokioTimer::new());
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MAX_STREAMS);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
     let served = tokio::select! {
         biased;
         served = connection.as_mut() => served,
@@ -318,6 +324,11 @@ async fn exchange(
             connection.as_mut().await
         }
     };
+    let session = opened.lock().take();
+    if let Some(session) = session {
+        let ended = session.run().await;
+        breaks.store(ended.is_err(), Ordering::Relaxed);
+    }
     if let Err(error) = served {
         // An answer fails only by an injected fault: the client sees a reset without a clean end.
         let on_purpose = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_user);

@@ -27,5 +27,6 @@ mod runtime;
 mod support;
 mod watch;
 mod webhook;
+mod websocket;
 mod workload;
 mod write;
