@@ -45,6 +45,8 @@ impl ApiServer {
     /// server. A request whose `Host` is neither the address of the listener, nor a loopback address, nor `localhost` is
     /// refused, and so is a request of another site (`Origin`), or a `POST` without a content type.
     ///
+    /// A connection is closed if no request arrives within 30 seconds, or if the head of a request takes longer.
+    ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
