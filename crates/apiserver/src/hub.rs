@@ -112,6 +112,18 @@ impl Hub {
         })
     }
 
+    /// Does work in the background at this interval, if there is a runtime to wait in.
+    pub(crate) fn repeat(&self, interval: Duration, work: impl Fn(&Hub) + Send + Sync + 'static) {
+        let owner = self.me.clone();
+        self.spawn(async move {
+            loop {
+                tokio::time::sleep(interval).await;
+                let Some(hub) = owner.upgrade() else { return };
+                work(&hub);
+            }
+        });
+    }
+
     /// Does work in the background, if there is a runtime for it.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> bool {
         let Ok(runtime) = Handle::try_current() else { return false };
@@ -142,6 +154,8 @@ pub(crate) struct Settings {
     pub(crate) initial_pace: Option<Pace>,
     /// Whether garbage collection is enabled.
     pub(crate) garbage_collection: bool,
+    /// How often the server renews its own Lease; `None` for never.
+    pub(crate) lease_renewal: Option<Duration>,
     /// The closures that admit writes.
     pub(crate) admission: Vec<Admit>,
     /// Where the Services that webhooks name run: `namespace/name` and the endpoint.

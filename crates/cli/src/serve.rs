@@ -29,6 +29,9 @@ A file of faults, in YAML or JSON:
   - {action: status, code: 503, verb: list, resource: pods, nth: 2}
   - {action: reset_after_events, events: 20, verb: watch, probability: 0.1}";
 
+/// How often kube-apiserver renews its own Lease.
+const LEASE_RENEWAL: Duration = Duration::from_secs(10);
+
 /// Serve the Kubernetes API from memory, without a cluster.
 ///
 /// The server starts empty, or with loaded objects. kubectl, informers, kube-rs and client-go can use it; no pods run.
@@ -104,7 +107,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         return Err(Failure::usage(what).hint("listen on 127.0.0.1, or set a token"));
     }
     let end = ending::after(arguments.duration);
-    let mut builder = ApiServer::builder().garbage_collection(arguments.garbage_collection);
+    let mut builder =
+        ApiServer::builder().garbage_collection(arguments.garbage_collection).lease_renewal(LEASE_RENEWAL);
     if let Some(token) = token {
         builder = builder.token(token.clone());
     }

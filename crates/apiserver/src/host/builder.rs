@@ -14,6 +14,7 @@ use crate::api::crd::{DEFINITIONS, definition_of};
 use crate::api::write::{WriteFailure, WriteOptions, create, receive};
 use crate::chance::Chance;
 use crate::fault::Faults;
+use crate::host::lease;
 use crate::host::server::ApiServer;
 use crate::hub::admission::{Admission, Admit};
 use crate::hub::clock::Clock;
@@ -66,6 +67,7 @@ impl Default for ApiServerBuilder {
                 compressed_watches: true,
                 initial_pace: None,
                 garbage_collection: false,
+                lease_renewal: None,
                 admission: Vec::new(),
                 webhook_services: Vec::new(),
                 settle_delay: Duration::from_millis(100),
@@ -408,6 +410,28 @@ impl ApiServerBuilder {
         self
     }
 
+    /// Renews a Lease of the server at this interval, as kube-apiserver does every 10 seconds. Each renewal advances the
+    /// revision, so that watches of idle resources get bookmarks, and clients do not take them for dead. Off unless set.
+    ///
+    /// The server must be built inside a runtime. A paused clock would run from renewal to renewal, so leave it off there
+    /// unless the test is about bookmarks.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use std::time::Duration;
+    /// let server = ApiServer::builder().lease_renewal(Duration::from_secs(10)).build();
+    /// let before = server.revision();
+    /// tokio::time::sleep(Duration::from_secs(35)).await;
+    /// assert_eq!(server.revision(), before + 3);
+    /// # }
+    /// ```
+    pub fn lease_renewal(mut self, interval: Duration) -> Self {
+        self.settings.lease_renewal = Some(interval.max(Duration::from_millis(1)));
+        self
+    }
+
     /// Calls a closure before each write, in place of an admission webhook. The closure may change the object or refuse
     /// the write. Closures are called in the order in which they were added, also for direct writes from this process.
     ///
@@ -516,6 +540,9 @@ impl ApiServerBuilder {
         }
         NAMESPACES.iter().for_each(|name| put(&hub, "namespaces", json!({"metadata": {"name": name}})));
         self.custom.iter().for_each(|resource| put(&hub, DEFINITIONS, definition_of(resource)));
+        if let Some(interval) = hub.settings.lease_renewal {
+            lease::keep(&hub, interval);
+        }
         ApiServer::from_hub(hub)
     }
 }
