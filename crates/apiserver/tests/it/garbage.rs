@@ -115,6 +115,21 @@ async fn without_garbage_collection_dependents_stay_and_owners_keep_the_finalize
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_delete_of_a_job_without_a_policy_orphans_its_pods() {
+    let server = ApiServer::builder().seed(1).build();
+    let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}});
+    for name in ["kept", "gone"] {
+        server
+            .create("jobs", Some("default"), json!({"metadata": {"name": name}, "spec": {"template": template}}))
+            .unwrap();
+    }
+    let path = "/apis/batch/v1/namespaces/default/jobs";
+    assert_eq!(delete(&server, &format!("{path}/kept")).await.json()["metadata"]["finalizers"], json!(["orphan"]));
+    let deleted = delete(&server, &format!("{path}/gone?propagationPolicy=Background")).await.json();
+    assert_eq!(deleted["status"], "Success");
+}
+
+#[tokio::test(start_paused = true)]
 async fn events_are_deleted_whatever_the_policy() {
     let server = ApiServer::builder().seed(1).build();
     let event = json!({"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}});
