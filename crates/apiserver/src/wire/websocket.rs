@@ -79,7 +79,7 @@ impl Offer {
 
     fn handshake(&self) -> Result<Response<Body>, (u16, &'static str)> {
         let Some(key) = self.headers.get(header::SEC_WEBSOCKET_KEY) else {
-            return Err((400, "missing or bad WebSocket-Key"));
+            return Err((400, "mismatch challenge/response"));
         };
         if self.headers.get(header::SEC_WEBSOCKET_VERSION).is_none_or(|version| version != "13") {
             return Err((400, "missing or bad WebSocket Version"));
@@ -99,7 +99,7 @@ impl Offer {
             _ => return Err((400, "missing or bad WebSocket-Protocol")),
         }
         let accept = HeaderValue::from_str(&derive_accept_key(key.as_bytes()));
-        headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept.map_err(|_| (400, "missing or bad WebSocket-Key"))?);
+        headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept.map_err(|_| (400, "mismatch challenge/response"))?);
         headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
         headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
         Ok(response)
